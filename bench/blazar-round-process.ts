@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { UsageEnforcement } from '../src/index.ts';
-import { setBudget } from '../src/ledger/budgets.ts';
+import { setBudget } from '../src/ledger/budgets/budgets.ts';
 import { upgradeTables } from '../src/ledger/migrations/index.ts';
 import { openLedger } from '../src/ledger/open.ts';
 import { createLogger } from '../src/logger.ts';

@@ -1,8 +1,8 @@
 /** What people look at in the ledger: lists, pages and usage, with a million leases recorded beside a thousand. */
-import type { Dialect } from '../src/ledger/connection.ts';
+import type { Dialect } from '../src/ledger/database/connection.ts';
 import type { Ledger } from '../src/ledger/ledger.ts';
 import { openLedger } from '../src/ledger/open.ts';
-import { readOpenRows } from '../src/ledger/round.ts';
+import { readOpenRows } from '../src/ledger/rounds/round.ts';
 import { openClusters } from '../src/ledger/views/clusters.ts';
 import { budgetCourses } from '../src/ledger/views/courses.ts';
 import { listEntries } from '../src/ledger/views/entries.ts';

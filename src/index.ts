@@ -128,7 +128,7 @@ export {
   type PropertyRequirement,
   parseResourceProperties,
 } from './lease/resource-properties.ts';
-export type { BudgetKey, NewBudget } from './ledger/budget-terms.ts';
-export { BudgetConflictError, type BudgetStanding } from './ledger/budgets.ts';
+export { BudgetConflictError, type BudgetStanding } from './ledger/budgets/budgets.ts';
+export type { BudgetKey, NewBudget } from './ledger/budgets/terms.ts';
 export type { LedgerObserver, LedgerOperation } from './ledger/observer.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';

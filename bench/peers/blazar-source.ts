@@ -20,7 +20,7 @@ export interface BlazarSource {
 
 /**
  * The folder that `BLAZAR_SOURCE` names, or else the archive beside the program that `BLAZAR_PEER` names, by default
- * `../shared/peers/blazar/serve.py`.
+ * `shared/peers/blazar/serve.py` beside the project.
  * @throws PeerMissing
  */
 export function blazarSource(): BlazarSource {
@@ -53,7 +53,7 @@ export function blazarVersion(): string | undefined {
 }
 
 function foundArchive(): string | undefined {
-  const folder = dirname(process.env.BLAZAR_PEER ?? join(ROOT, '../shared/peers/blazar/serve.py'));
+  const folder = dirname(process.env.BLAZAR_PEER ?? join(ROOT, '..', 'shared', 'peers', 'blazar', 'serve.py'));
   const name = existsSync(folder) ? readdirSync(folder).find((one) => ARCHIVE.test(one)) : undefined;
   return name && join(folder, name);
 }

@@ -57,7 +57,7 @@ function howToRun(measured: readonly Named[]): string[] {
   const seconds = measured.reduce((sum, [, topic]) => sum + topic.seconds, 0);
   return [
     '```sh\nnpm ci\nnpm run bench\nnpm run bench -- --only check rules\n```',
-    `All that is below took ${shownDuration(seconds)}. \`npm run bench\` measures everything five times; with \`--only\`, what the page says about these topics is replaced. \`npm run bench -- --help\` lists topics and flags. PostgreSQL comes as an npm package; \`ledger-clients\` needs \`pgbench\`, and \`upstream\` the source of Blazar. A topic whose peer is missing is left out, and says so. Nothing else may run meanwhile: the page says if the load average was above ${IDLE_LOAD} before.`,
+    `All that is below took ${shownDuration(seconds)}. \`npm run bench\` measures everything five times; with names of topics, what the page says about these topics is replaced. \`npm run bench -- --help\` lists topics and flags. PostgreSQL comes as an npm package; \`ledger-clients\` needs \`pgbench\`, and \`upstream\` the source of Blazar. A topic whose peer is missing is left out, and says so. Nothing else may run meanwhile: the page says if the load average was above ${IDLE_LOAD} before.`,
   ];
 }
 

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { ApiClient } from '../client/client.ts';
 import { budgetUnit } from '../enforcement/budget-unit.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
-import { overlapText, whoseText } from '../ledger/budget-texts.ts';
+import { overlapText, whoseText } from '../ledger/budgets/texts.ts';
 import {
   type AuthorFlags,
   type ExportFlags,
@@ -11,12 +11,12 @@ import {
   type ImportFlags,
   inFlags,
   type SetFlags,
-} from './budget-flags.ts';
-import { budgetStandingObject, changeObject, printBudgets, printChanges } from './budget-output.ts';
+} from './budget/flags.ts';
+import { budgetStandingObject, changeObject, printBudgets, printChanges } from './budget/output.ts';
 import { commandNames, typedId } from './command-names.ts';
 import { addEndpointFlags, type EndpointFlags } from './endpoint.ts';
-import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger-access.ts';
-import { secondText } from './ledger-output.ts';
+import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger/access.ts';
+import { secondText } from './ledger/output.ts';
 import { onOneLine, printJson, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 
@@ -90,7 +90,7 @@ function addLocalOrRemote(command: Command): Command {
   return addEndpointFlags(addSourceFlags(command));
 }
 
-type Remote = typeof import('./budget-remote-commands.ts');
+type Remote = typeof import('./budget/remote-commands.ts');
 
 /** Asks a service if there is one to ask. Resolves to whether there is. */
 async function remotely(
@@ -105,7 +105,7 @@ async function remotely(
     return false;
   }
   const { withEndpoint } = await import('./endpoint-client.ts');
-  const commands = await import('./budget-remote-commands.ts');
+  const commands = await import('./budget/remote-commands.ts');
   await withEndpoint(endpoint, flags, (api) => work(commands, api));
   return true;
 }
@@ -114,7 +114,7 @@ async function importFile(path: string, flags: ImportFlags): Promise<void> {
   if (await remotely(flags, (remote, api) => remote.importRemotely(api, path, flags))) {
     return;
   }
-  const { importLocally, openBudgetFile, printImport } = await import('./budget-files.ts');
+  const { importLocally, openBudgetFile, printImport } = await import('./budget/files.ts');
   const file = openBudgetFile(path);
   await withLedger(flags, async (access) => {
     const how = { ...authorOf(flags), isDryRun: flags.dryRun ?? false };
@@ -126,7 +126,7 @@ async function exportFile(project: string | undefined, flags: ExportFlags): Prom
   if (await remotely(flags, (remote, api) => remote.exportRemotely(api, flags.format, project))) {
     return;
   }
-  const { exportLocally } = await import('./budget-files.ts');
+  const { exportLocally } = await import('./budget/files.ts');
   await withLedger(flags, async (access) => {
     const projectId = project && (await typedId(access.configuration, 'project', project));
     await exportLocally(access, flags.format, projectId);
@@ -151,8 +151,8 @@ async function set(project: string, flags: SetFlags): Promise<void> {
   }
   await withLedger(flags, async (access) => {
     const { ledger, configuration } = access;
-    const { parseBudget } = await import('../ledger/budget-terms.ts');
-    const { BudgetConflictError, setBudget } = await import('../ledger/budgets.ts');
+    const { parseBudget } = await import('../ledger/budgets/terms.ts');
+    const { BudgetConflictError, setBudget } = await import('../ledger/budgets/budgets.ts');
     const unit = budgetUnit(configuration);
     const { from, until, amount } = flags;
     const { projectId, userId } = await typedIds(configuration, project, flags.user);
@@ -175,8 +175,8 @@ async function remove(project: string, flags: AuthorFlags): Promise<void> {
   }
   await withLedger(flags, async (access) => {
     const { ledger, configuration } = access;
-    const { parseBudgetKey } = await import('../ledger/budget-terms.ts');
-    const { removeBudget } = await import('../ledger/budgets.ts');
+    const { parseBudgetKey } = await import('../ledger/budgets/terms.ts');
+    const { removeBudget } = await import('../ledger/budgets/budgets.ts');
     const { from } = flags;
     const { projectId, userId } = await typedIds(configuration, project, flags.user);
     const which = inFlags(() => parseBudgetKey({ projectId, userId, from }));
@@ -196,7 +196,7 @@ async function printLedger(
   { ledger, configuration }: Pick<LedgerAccess, 'ledger' | 'configuration'>,
   projectId?: string,
 ): Promise<void> {
-  const { listBudgets } = await import('../ledger/budgets.ts');
+  const { listBudgets } = await import('../ledger/budgets/budgets.ts');
   const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
   const names = await commandNames(configuration, budgets);
   await printBudgets(budgets, budgetUnit(configuration), names);
@@ -222,7 +222,7 @@ async function list(flags: FormatFlags): Promise<void> {
       await printLedger(access);
       return;
     }
-    const { listBudgets } = await import('../ledger/budgets.ts');
+    const { listBudgets } = await import('../ledger/budgets/budgets.ts');
     const budgets = await listBudgets(access.ledger, undefined, NO_DEADLINE);
     const names = await commandNames(access.configuration, budgets);
     printJson(budgets.map((budget) => budgetStandingObject(budget, names)));
@@ -235,15 +235,15 @@ async function show(project: string, flags: FormatFlags): Promise<void> {
   }
   await withLedger(flags, async ({ ledger, configuration }) => {
     const projectId = await typedId(configuration, 'project', project);
-    const { listBudgets } = await import('../ledger/budgets.ts');
-    const { chargedLeases } = await import('../ledger/reports.ts');
+    const { listBudgets } = await import('../ledger/budgets/budgets.ts');
+    const { chargedLeases } = await import('../ledger/views/reports.ts');
     const unit = budgetUnit(configuration);
     const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
     const leases = await chargedLeases(ledger, projectId, NO_DEADLINE);
     if (budgets.length === 0) {
       await warnOfNoBudget(ledger, projectId);
     }
-    const { chargesOf, printShown } = await import('./budget-output.ts');
+    const { chargesOf, printShown } = await import('./budget/output.ts');
     const names = await commandNames(configuration, [...budgets, ...leases]);
     const charged = leases.map((lease) => ({ lease, charges: chargesOf(lease) }));
     await printShown({ budgets, leases: charged, unit, names }, flags.format);
@@ -252,7 +252,7 @@ async function show(project: string, flags: FormatFlags): Promise<void> {
 
 /** An empty answer would hide a mistyped id. */
 async function warnOfNoBudget(ledger: Ledger, projectId: string): Promise<void> {
-  const { listLeases } = await import('../ledger/reports.ts');
+  const { listLeases } = await import('../ledger/views/reports.ts');
   const isKnown = (await listLeases(ledger, { projectId, limit: 1 }, NO_DEADLINE)).length > 0;
   const more = isKnown ? '' : ', and the ledger has none of its leases: is this the id of the project?';
   process.stderr.write(`${onOneLine(`warning: project ${projectId} has no budget${more}`)}\n`);
@@ -264,7 +264,7 @@ async function history(project: string | undefined, flags: FormatFlags): Promise
   }
   await withLedger(flags, async ({ ledger, configuration }) => {
     const projectId = project && (await typedId(configuration, 'project', project));
-    const { budgetHistory } = await import('../ledger/budgets.ts');
+    const { budgetHistory } = await import('../ledger/budgets/budgets.ts');
     const changes = await budgetHistory(ledger, projectId, NO_DEADLINE);
     if (flags.format === 'json') {
       printJson(changes.map(changeObject));

@@ -2,10 +2,10 @@
 import { Command, Option } from 'commander';
 import type { DecisionReader } from '../decisions/reader.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
-import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decision-files.ts';
-import { DecisionTable, printDecision, printStatistics } from './decision-output.ts';
-import { addSelectionFlags, type SelectionFlags, selectionOf, selector } from './decision-selection.ts';
-import { NO_DEADLINE } from './ledger-access.ts';
+import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decisions/files.ts';
+import { DecisionTable, printDecision, printStatistics } from './decisions/output.ts';
+import { addSelectionFlags, type SelectionFlags, selectionOf, selector } from './decisions/selection.ts';
+import { NO_DEADLINE } from './ledger/access.ts';
 import { jsonLine, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 
@@ -164,7 +164,7 @@ async function stats(files: readonly string[], flags: StatsFlags): Promise<void>
 }
 
 async function tailStored(flags: TailFlags): Promise<void> {
-  const { latestOf, newerOf, withStoredDecisions } = await import('./decisions-stored.ts');
+  const { latestOf, newerOf, withStoredDecisions } = await import('./decisions/stored.ts');
   const selection = selectionOf(flags);
   const textOf = printer(flags.format);
   await withStoredDecisions(flags, async (source) => {
@@ -181,7 +181,7 @@ async function tailStored(flags: TailFlags): Promise<void> {
 }
 
 async function statsStored(flags: StatsFlags): Promise<void> {
-  const { pagesOf, withStoredDecisions } = await import('./decisions-stored.ts');
+  const { pagesOf, withStoredDecisions } = await import('./decisions/stored.ts');
   const { Statistics } = await import('../decisions/statistics.ts');
   const selection = selectionOf(flags);
   await withStoredDecisions(flags, async (source) => {
@@ -196,7 +196,7 @@ async function statsStored(flags: StatsFlags): Promise<void> {
 }
 
 async function show(requestId: string, flags: ShowFlags): Promise<void> {
-  const { pagesOf, withStoredDecisions } = await import('./decisions-stored.ts');
+  const { pagesOf, withStoredDecisions } = await import('./decisions/stored.ts');
   await withStoredDecisions(flags, async (source) => {
     for await (const page of pagesOf(source, { requestId })) {
       if (page.length === 0) {

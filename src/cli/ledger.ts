@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { budgetUnit } from '../enforcement/budget-unit.ts';
 import { type CommandNames, commandNames, typedId } from './command-names.ts';
-import { NO_DEADLINE, wholeNumber, withLedger } from './ledger-access.ts';
-import { compactCommand, restoreCommand } from './ledger-compact.ts';
+import { NO_DEADLINE, wholeNumber, withLedger } from './ledger/access.ts';
+import { compactCommand, restoreCommand } from './ledger/compact.ts';
 import {
   amountText,
   entryObject,
@@ -14,9 +14,9 @@ import {
   leaseRow,
   recordObject,
   takenObject,
-} from './ledger-output.ts';
-import { reconcileCommand } from './ledger-reconcile.ts';
-import { upgradeCommand } from './ledger-upgrade.ts';
+} from './ledger/output.ts';
+import { reconcileCommand } from './ledger/reconcile.ts';
+import { upgradeCommand } from './ledger/upgrade.ts';
 import { ExitCode, jsonLine, printJson, printTable, UsageError } from './output.ts';
 import { Progress } from './progress.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
@@ -91,7 +91,7 @@ export function ledgerCommand(): Command {
 
 async function list(flags: ListFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
-    const { listLeases } = await import('../ledger/reports.ts');
+    const { listLeases } = await import('../ledger/views/reports.ts');
     const { project, user, state, limit } = flags;
     const projectId = project && (await typedId(configuration, 'project', project));
     const userId = user && (await typedId(configuration, 'user', user));
@@ -117,7 +117,7 @@ async function list(flags: ListFlags): Promise<void> {
 
 async function show(key: string, flags: FormatFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
-    const { leaseDetails } = await import('../ledger/reports.ts');
+    const { leaseDetails } = await import('../ledger/views/reports.ts');
     const row = /^#(\d{1,18})$/.exec(key)?.[1];
     const found = await leaseDetails(ledger, row === undefined ? key : BigInt(row), NO_DEADLINE);
     if (found.length === 0) {
@@ -151,7 +151,7 @@ async function foldedText(until: bigint): Promise<string> {
   return `leases that ended before ${formatInstant(until)} are folded, see ledger compact`;
 }
 
-type LeaseDetails = import('../ledger/reports.ts').LeaseDetails;
+type LeaseDetails = import('../ledger/views/reports.ts').LeaseDetails;
 type RecordedClaim = import('../ledger/recorded-claim.ts').RecordedClaim;
 
 async function printDetails(
@@ -163,8 +163,8 @@ async function printDetails(
   await printTable(['LEASE', `#${lease.row}`], facts.slice(1));
   process.stdout.write('\n');
   const { charge } = await import('../ledger/recorded-claim.ts');
-  const { isBudgetAccount } = await import('../ledger/reports.ts');
-  const { secondText } = await import('./ledger-output.ts');
+  const { isBudgetAccount } = await import('../ledger/views/reports.ts');
+  const { secondText } = await import('./ledger/output.ts');
   const { formatInstant } = await import('../lease/dates.ts');
   const claimRow = (claim: RecordedClaim) => [
     claim.account,
@@ -199,7 +199,7 @@ async function printDetails(
 
 async function exportAll(flags: ExportFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
-    const { exportLedger } = await import('../ledger/reports.ts');
+    const { exportLedger } = await import('../ledger/views/reports.ts');
     const projectId = flags.project && (await typedId(configuration, 'project', flags.project));
     const hand = async (record: Parameters<typeof recordObject>[0]) => {
       if (!process.stdout.write(jsonLine(recordObject(record)))) {

@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { formatInstant } from '../lease/dates.ts';
 import type { OutboxReport } from '../ledger/outbox/reports.ts';
-import { NO_DEADLINE, systemUser, wholeNumber, withLedger } from './ledger-access.ts';
+import { NO_DEADLINE, systemUser, wholeNumber, withLedger } from './ledger/access.ts';
 import { onOneLine, printJson, printTable, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 

@@ -7,7 +7,7 @@ import type {
   MergeFlags,
   ScanFlags,
   WhoCanFlags,
-} from './scheduling-policy-flags.ts';
+} from './scheduling-policy/flags.ts';
 import { formatFlag } from './sources.ts';
 
 export function schedulingPolicyCommand(): Command {
@@ -51,7 +51,7 @@ function checkCommand(): Command {
   )
     .addOption(formatFlag('diff', 'json'))
     .action(async (file: string, flags: CheckFlags) => {
-      const { checkPods } = await import('./scheduling-policy-check.ts');
+      const { checkPods } = await import('./scheduling-policy/check.ts');
       await checkPods(file, flags);
     });
 }
@@ -75,7 +75,7 @@ function mergeCommand(): Command {
     .addOption(new Option('--group <name>', 'A group of the user; repeatable.').argParser(repeatable))
     .addOption(formatFlag('table', 'json'))
     .action(async (flags: MergeFlags) => {
-      const { showMerged } = await import('./scheduling-policy-merge.ts');
+      const { showMerged } = await import('./scheduling-policy/merge.ts');
       await showMerged(flags);
     });
 }
@@ -87,7 +87,7 @@ function validateCommand(): Command {
     )
     .argument('<path...>', 'Files or folders with YAML or JSON.')
     .action(async (paths: readonly string[]) => {
-      const { validatePolicies } = await import('./scheduling-policy-validate.ts');
+      const { validatePolicies } = await import('./scheduling-policy/validate.ts');
       validatePolicies(paths);
     });
 }
@@ -119,7 +119,7 @@ function whoCanCommand(): Command {
   )
     .addOption(formatFlag('table', 'json'))
     .action(async (name: string, flags: WhoCanFlags) => {
-      const { showWhoCan } = await import('./scheduling-policy-who-can.ts');
+      const { showWhoCan } = await import('./scheduling-policy/who-can.ts');
       await showWhoCan(name, flags);
     });
 }
@@ -157,7 +157,7 @@ function scanCommand(): Command {
   )
     .addOption(formatFlag('table', 'json', 'junit'))
     .action(async (flags: ScanFlags) => {
-      const { scanCluster } = await import('./scheduling-policy-scan.ts');
+      const { scanCluster } = await import('./scheduling-policy/scan.ts');
       await scanCluster(flags);
     });
 }
@@ -190,7 +190,7 @@ function exportCommand(): Command {
     .option('--warn-only', 'Warn instead of refusing. Default if audit = * in --config-file.')
     .option('--strict', 'Exit with 1 if something cannot be said.')
     .action(async (names: readonly string[], flags: ExportFlags) => {
-      const { exportPolicies } = await import('./scheduling-policy-export.ts');
+      const { exportPolicies } = await import('./scheduling-policy/export.ts');
       await exportPolicies(names, flags);
     });
 }
@@ -237,7 +237,7 @@ function certificatesCommand(): Command {
         .makeOptionMandatory(),
     )
     .action(async ({ configFile }: { readonly configFile: readonly string[] }) => {
-      const { writeCertificates } = await import('./scheduling-policy-certificates.ts');
+      const { writeCertificates } = await import('./scheduling-policy/certificates.ts');
       await writeCertificates(configFile);
     });
 }

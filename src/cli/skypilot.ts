@@ -1,10 +1,10 @@
 /** `skypilot`: tries admin policies and layered configurations without SkyPilot. */
 import { Command } from 'commander';
-import { skypilotConfigCommand } from './skypilot-config.ts';
-import { skypilotInitCommand } from './skypilot-init.ts';
-import { skypilotPoliciesCommand } from './skypilot-policies.ts';
-import { skypilotReviewCommand } from './skypilot-review.ts';
-import { skypilotTestCommand } from './skypilot-test.ts';
+import { skypilotConfigCommand } from './skypilot/config.ts';
+import { skypilotInitCommand } from './skypilot/init.ts';
+import { skypilotPoliciesCommand } from './skypilot/policies.ts';
+import { skypilotReviewCommand } from './skypilot/review.ts';
+import { skypilotTestCommand } from './skypilot/test.ts';
 
 export function skypilotCommand(): Command {
   return new Command('skypilot')

@@ -1,6 +1,6 @@
 /** The changes of all policies of one decision, bounded together: a line of the log must stay short. */
 import { z } from 'zod';
-import type { Changes } from '../skypilot/changes.ts';
+import type { Changes } from '../skypilot/policies/changes.ts';
 
 /** In all policies of a decision. */
 const MOST = 50;

@@ -1,5 +1,5 @@
 /** The record of a decision about a request of SkyPilot. */
-import type { PolicyOutcome, Review } from '../skypilot/policy-chain.ts';
+import type { PolicyOutcome, Review } from '../skypilot/policies/policy-chain.ts';
 import { REQUEST_NAMES } from '../skypilot/user-request.ts';
 import type { ReceivedRequest } from '../skypilot/wire.ts';
 import { changeRecords } from './change-records.ts';

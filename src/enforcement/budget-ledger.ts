@@ -4,8 +4,8 @@ import { waitFor } from '../deadline.ts';
 import { formatProblem } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
 import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
-import type { BudgetKey, NewBudget } from '../ledger/budget-terms.ts';
-import type { BudgetStanding } from '../ledger/budgets.ts';
+import type { BudgetStanding } from '../ledger/budgets/budgets.ts';
+import type { BudgetKey, NewBudget } from '../ledger/budgets/terms.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { CrossingWatch } from '../ledger/notices/crossings.ts';
 import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
@@ -82,8 +82,8 @@ export class BudgetLedger {
   async setBudget(budget: NewBudget, { who, reason }: BudgetChangeAuthor): Promise<BudgetStanding> {
     const ledger = await this.#open();
     const [{ setBudget, listBudgets }, { parseBudget }] = await Promise.all([
-      import('../ledger/budgets.ts'),
-      import('../ledger/budget-terms.ts'),
+      import('../ledger/budgets/budgets.ts'),
+      import('../ledger/budgets/terms.ts'),
     ]);
     const wanted = parseBudget(budget, 'unit-hours');
     const { id } = await setBudget(ledger, wanted, { who, reason: reason ?? null }, UNTIL_TIMEOUT);
@@ -95,8 +95,8 @@ export class BudgetLedger {
   async removeBudget(budget: BudgetKey, { who, reason }: BudgetChangeAuthor): Promise<boolean> {
     const ledger = await this.#open();
     const [{ removeBudget }, { parseBudgetKey }] = await Promise.all([
-      import('../ledger/budgets.ts'),
-      import('../ledger/budget-terms.ts'),
+      import('../ledger/budgets/budgets.ts'),
+      import('../ledger/budgets/terms.ts'),
     ]);
     const author = { who, reason: reason ?? null };
     return (await removeBudget(ledger, parseBudgetKey(budget), author, UNTIL_TIMEOUT)) !== undefined;
@@ -108,7 +108,7 @@ export class BudgetLedger {
    */
   async budgets(projectId?: string): Promise<readonly BudgetStanding[]> {
     const ledger = await this.#open();
-    const { listBudgets } = await import('../ledger/budgets.ts');
+    const { listBudgets } = await import('../ledger/budgets/budgets.ts');
     return listBudgets(ledger, projectId, UNTIL_TIMEOUT);
   }
 

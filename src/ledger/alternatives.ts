@@ -6,6 +6,7 @@
 
 import type { Amount } from '../filter/amount.ts';
 import type { Instant } from '../lease/dates.ts';
+import type { LeaseRow } from './database/schema.ts';
 import {
   charge,
   formatClaims,
@@ -14,7 +15,6 @@ import {
   type RecordedClaim,
   refund,
 } from './recorded-claim.ts';
-import type { LeaseRow } from './schema.ts';
 
 export interface Alternative {
   readonly start: Instant;

@@ -4,7 +4,7 @@
  */
 import type { CompiledQuery } from 'kysely';
 import { budgetAccount } from '../filter/budget.ts';
-import type { Work } from './database.ts';
+import type { Work } from './database/database.ts';
 import type { Statements } from './statements.ts';
 
 /** More budgets are read when they are needed. */

@@ -2,10 +2,10 @@
 import type { Repetition } from '../filter/call.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, refundOf } from './alternatives.ts';
-import { rows, type Work } from './database.ts';
+import { rows, type Work } from './database/database.ts';
+import type { LeaseRow } from './database/schema.ts';
 import { isComparable } from './demand.ts';
 import type { LeaseIdentity } from './identity.ts';
-import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
 /** What identifies a lease whose id is unknown. A name does not: Blazar renames leases without telling us. */

@@ -6,7 +6,7 @@ import type { Clock } from '../filter/services.ts';
 import type { Logger } from '../logger.ts';
 import { isTraced } from '../tracing.ts';
 import type { CheckMemory } from './check-memory.ts';
-import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database.ts';
+import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database/database.ts';
 import { Doubts } from './doubts.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import type { LedgerRequest } from './ledger-request.ts';

@@ -1,5 +1,5 @@
 import { type CompiledQuery, sql } from 'kysely';
-import type { Database } from './database.ts';
+import type { Database } from './database/database.ts';
 import type { Locked } from './statements.ts';
 import { recordsTable } from './views/many.ts';
 

@@ -1,13 +1,18 @@
 /** Opens the ledger that `[ledger]` names. Imported only when it is needed: the database drivers take a while to load. */
 import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors.ts';
-import { type Connection, describeConnection, EXPECTED_CONNECTION, parseConnection } from './connection.ts';
-import type { Database } from './database.ts';
+import {
+  type Connection,
+  describeConnection,
+  EXPECTED_CONNECTION,
+  parseConnection,
+} from './database/connection.ts';
+import type { Database } from './database/database.ts';
+import { PostgresDatabase } from './database/postgres.ts';
+import { missingRights } from './database/rights.ts';
+import { SqliteDatabase } from './database/sqlite.ts';
 import { Ledger, type LedgerParts } from './ledger.ts';
 import { schemaState } from './migrations/index.ts';
 import type { LedgerOptions, LedgerSettings } from './options.ts';
-import { PostgresDatabase } from './postgres.ts';
-import { missingRights } from './rights.ts';
-import { SqliteDatabase } from './sqlite.ts';
 
 /** The server knows no such user or database, or the user lacks a privilege. Source: PostgreSQL docs, "Error Codes". */
 const NOT_LET_IN = /^(28|3D|42501)/;

@@ -4,9 +4,9 @@ import { type Budget, budgetAccount } from '../filter/budget.ts';
 import type { OtherLeases } from '../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { added, alternativesOf, chargedBy, heldBy, refundOf } from './alternatives.ts';
-import { rows, type Work } from './database.ts';
+import { rows, type Work } from './database/database.ts';
+import type { LeaseRow } from './database/schema.ts';
 import { balancesOf } from './posting.ts';
-import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
 interface Read {

@@ -1,6 +1,6 @@
 /** Writes balances together with the entries that explain them. */
 import type { Amount } from '../filter/amount.ts';
-import { rows, type Work } from './database.ts';
+import { rows, type Work } from './database/database.ts';
 import type { Occasion } from './occasion.ts';
 import type { Statements } from './statements.ts';
 

@@ -1,5 +1,5 @@
 /** Ranges of projects, and parts of what a single project has, for work that must not hold all of it in memory. */
-import type { Snapshot } from './database.ts';
+import type { Snapshot } from './database/database.ts';
 import type { Ledger } from './ledger.ts';
 
 /** Projects after one and up to another, as the database sorts them; `undefined` = there is no bound. */

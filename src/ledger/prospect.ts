@@ -5,9 +5,10 @@ import type { Budget } from '../filter/budget.ts';
 import type { Claim, Proposal, Standing } from '../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { added, alternativesOf, heldBy } from './alternatives.ts';
-import { budgetOf } from './budget-rows.ts';
+import { budgetOf } from './budgets/rows.ts';
 import type { Claimant } from './claimant.ts';
-import { announcing, rows, type Work } from './database.ts';
+import { announcing, rows, type Work } from './database/database.ts';
+import type { LeaseRow } from './database/schema.ts';
 import { demandOf } from './demand.ts';
 import { findByShape, repeatedAmong } from './find-lease.ts';
 import { type FirstReads, firstReads, listOf } from './first-reads.ts';
@@ -17,8 +18,7 @@ import { movedClaims } from './moved-claims.ts';
 import { otherLeases } from './other-leases.ts';
 import { balancesOf } from './posting.ts';
 import { type Claimed, type FilterClaims, type Reckoning, reckonWithin } from './reckoning.ts';
-import type { LeaseRow } from './schema.ts';
-import { isShown } from './shown-lease.ts';
+import { isShown } from './rounds/shown-lease.ts';
 import type { Statements } from './statements.ts';
 
 /** The result of `foresee`. */

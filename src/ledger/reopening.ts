@@ -1,6 +1,6 @@
 /** Reopens leases that were ended too early, by a clock that was ahead. */
 import { alternativesOf, heldBy } from './alternatives.ts';
-import { rows, type Work } from './database.ts';
+import { rows, type Work } from './database/database.ts';
 import { type Author, balancesOf, post } from './posting.ts';
 import type { Statements } from './statements.ts';
 import type { Moment } from './turn.ts';

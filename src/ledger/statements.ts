@@ -1,13 +1,13 @@
 /** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { CLUSTER_REGION } from './cluster-mark.ts';
-import type { Dialect } from './connection.ts';
+import { CLUSTER_REGION } from './clusters/cluster-mark.ts';
+import type { Dialect } from './database/connection.ts';
+import { prepared, preparedRows } from './database/prepared.ts';
+import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './database/schema.ts';
 import { ExpectedAccounts } from './expected-accounts.ts';
 import type { Crossings } from './notices/crossings.ts';
-import { ENDED, OPEN } from './open-leases.ts';
-import { prepared, preparedRows } from './prepared.ts';
-import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './schema.ts';
+import { ENDED, OPEN } from './rounds/open-leases.ts';
 
 export type Statements = ReturnType<typeof createStatements>;
 

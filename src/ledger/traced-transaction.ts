@@ -4,7 +4,7 @@
  */
 import { LedgerContentError } from '../errors.ts';
 import { errorTypeOf, inSpan, type SpanOutcome } from '../tracing.ts';
-import type { Dialect } from './connection.ts';
+import type { Dialect } from './database/connection.ts';
 import type { LedgerOperation } from './observer.ts';
 
 /** `run`: runs the transaction; call what it is given whenever its work begins. */

@@ -3,7 +3,8 @@
 import type { Amount } from '../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, chargedBy, distinct, heldBy, recordedAs, refundOf } from './alternatives.ts';
-import { rows, Undone, type Work } from './database.ts';
+import { rows, Undone, type Work } from './database/database.ts';
+import type { LeaseRow } from './database/schema.ts';
 import { findById, findByShape, type LeaseShape } from './find-lease.ts';
 import { type FirstReads, listOf } from './first-reads.ts';
 import type { LeaseIdentity } from './identity.ts';
@@ -13,8 +14,7 @@ import { begunOf, foresee, type Prospect } from './prospect.ts';
 import { type Refusal, TOO_MUCH } from './reckoning.ts';
 import { reopened } from './reopening.ts';
 import { recordedResources } from './resources.ts';
-import type { LeaseRow } from './schema.ts';
-import { ASKED } from './shown-lease.ts';
+import { ASKED } from './rounds/shown-lease.ts';
 import { type NewLease, revisionStep, type Statements } from './statements.ts';
 import type { Moment, Turn } from './turn.ts';
 

@@ -1,7 +1,7 @@
 /** One transaction: which project it has locked, and what time it is there. */
 import type { CompiledQuery } from 'kysely';
 import { LedgerUnavailableError } from '../errors.ts';
-import { announcing, type Database, rows, type Work } from './database.ts';
+import { announcing, type Database, rows, type Work } from './database/database.ts';
 import { type FirstReads, firstReads } from './first-reads.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 import { lockProjects } from './lock-projects.ts';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
 import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './database/connection.ts';
 import { schemaState, upgradeTables } from './migrations/index.ts';
 import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';

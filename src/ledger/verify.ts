@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
 import type { Amount } from '../filter/amount.ts';
 import { alternativesOf, heldBy } from './alternatives.ts';
-import type { Snapshot } from './database.ts';
+import type { Snapshot } from './database/database.ts';
 import type { Ledger } from './ledger.ts';
 import { type ProjectRange, partOf, projectRanges, within } from './project-ranges.ts';
 

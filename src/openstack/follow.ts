@@ -1,15 +1,15 @@
 /** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
 import { type Wait, waitFor } from '../deadline.ts';
 import type { Claimant } from '../ledger/claimant.ts';
-import { CLUSTER_REGION } from '../ledger/cluster-mark.ts';
-import { rows } from '../ledger/database.ts';
-import { BLAZAR_SEAT, type Seat } from '../ledger/follower-seat.ts';
-import { isGuessed, withdrawRegion } from '../ledger/guessed-region.ts';
-import type { KnownSince } from '../ledger/known-since.ts';
+import { CLUSTER_REGION } from '../ledger/clusters/cluster-mark.ts';
+import { rows } from '../ledger/database/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { onSeat, type RoundElsewhere } from '../ledger/on-seat.ts';
-import type { Reconciled } from '../ledger/reconcile-lease.ts';
-import { followOnce, readOpenRows } from '../ledger/round.ts';
+import { BLAZAR_SEAT, type Seat } from '../ledger/rounds/follower-seat.ts';
+import { isGuessed, withdrawRegion } from '../ledger/rounds/guessed-region.ts';
+import type { KnownSince } from '../ledger/rounds/known-since.ts';
+import { onSeat, type RoundElsewhere } from '../ledger/rounds/on-seat.ts';
+import type { Reconciled } from '../ledger/rounds/reconcile-lease.ts';
+import { followOnce, readOpenRows } from '../ledger/rounds/round.ts';
 import type { Keystone } from './contract.ts';
 import { observe } from './observation.ts';
 

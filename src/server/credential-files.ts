@@ -8,7 +8,7 @@ import type { Logger } from '../logger.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
 import { type Doors, type DoorTokens, replaceTokens } from './doors.ts';
 import type { Listener } from './listener.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import type { ServiceOptions } from './options.ts';
 import { readDoorTokens, tokenOptionsOf } from './sections.ts';
 

@@ -12,7 +12,7 @@ import type { RequestNames } from '../filter/request-names.ts';
 import type { Logger } from '../logger.ts';
 import { traceId } from '../trace-context.ts';
 import { isTraced } from '../tracing.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import type { ServiceOptions } from './options.ts';
 
 /** How long a record that nobody waits for may wait for room in the log. */

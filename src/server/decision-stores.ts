@@ -5,7 +5,7 @@ import type { DecisionSource } from '../decisions/store/contract.ts';
 import type { DecisionQueue, DecisionQueueObserver, DecisionQueueOptions } from '../decisions/store/queue.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors.ts';
-import { parseConnection } from '../ledger/connection.ts';
+import { parseConnection } from '../ledger/database/connection.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { Logger } from '../logger.ts';
 import { filtersUseLedger, storedKind } from './ledger-use.ts';

@@ -1,12 +1,12 @@
 /** Compares the ledger with Blazar, in rounds. */
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../enforcement/enforcement.ts';
-import { KnownSince } from '../ledger/known-since.ts';
-import type { Reconciled } from '../ledger/reconcile-lease.ts';
+import { KnownSince } from '../ledger/rounds/known-since.ts';
+import type { Reconciled } from '../ledger/rounds/reconcile-lease.ts';
 import type { Logger } from '../logger.ts';
 import { Corrections } from '../notifications/corrections.ts';
 import { blazarSection, keystoneSection } from '../openstack/options.ts';
-import type { FollowerMetrics } from './follower-metrics.ts';
+import type { FollowerMetrics } from './metrics/follower-metrics.ts';
 import { type Held, type RoundResult, Rounds, type RoundTerms } from './rounds.ts';
 
 /** The part of a generation that a round needs. */

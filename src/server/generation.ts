@@ -16,7 +16,7 @@ import type { WorkloadReview } from '../kubernetes/workloads.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import type { SkypilotOptions } from '../skypilot/options.ts';
-import { PolicyChain } from '../skypilot/policy-chain.ts';
+import { PolicyChain } from '../skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../skypilot/section.ts';
 import type { DecisionStores, HeldDecisions } from './decision-stores.ts';
 import type { DoorTokens } from './doors.ts';

@@ -7,7 +7,7 @@ import { systemErrorText } from '../config/read-file.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../errors.ts';
 import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
-import { parseConnection } from '../ledger/connection.ts';
+import { parseConnection } from '../ledger/database/connection.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import { notificationsSection } from '../notifications/options.ts';
 import { filtersUseLedger, policiesUseLedger, storedKind } from './ledger-use.ts';

@@ -5,7 +5,7 @@ import { isListedWithin } from '../kubernetes/live/first-list.ts';
 import type { FollowedCluster } from '../kubernetes/live/follow-cluster.ts';
 import { type KubernetesOptions, policyOptions } from '../kubernetes/options.ts';
 import type { Logger } from '../logger.ts';
-import type { FollowedSource, KubernetesMetrics } from './kubernetes-metrics.ts';
+import type { FollowedSource, KubernetesMetrics } from './metrics/kubernetes-metrics.ts';
 
 /** A cluster for one configuration. */
 export interface HeldSource {

@@ -19,7 +19,7 @@ export async function policiesUseLedger(configuration: Configuration): Promise<b
   if (specifiers.length === 0) {
     return false;
   }
-  const { loadPolicies } = await import('../skypilot/policy-loader.ts');
+  const { loadPolicies } = await import('../skypilot/policies/policy-loader.ts');
   const { policies } = await loadPolicies(specifiers, skypilotSection.section, []);
   return policies.some(({ policyClass }) => policyClass.needs?.includes('ledger') === true);
 }

@@ -4,7 +4,7 @@ import { errorText, InvalidRequestError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { OverloadedError } from '../waiting-line.ts';
 import type { Generation } from './generation.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { kubernetesPathOf } from './own-paths.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { beginRequest, handedOver, stateOf } from './request-state.ts';

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { errorText } from '../errors.ts';
-import type { RoundElsewhere } from '../ledger/on-seat.ts';
+import type { RoundElsewhere } from '../ledger/rounds/on-seat.ts';
 import type { Logger } from '../logger.ts';
-import type { RoundMetrics } from './round-metrics.ts';
+import type { RoundMetrics } from './metrics/round-metrics.ts';
 
 /** The part of a generation that rounds need. It stays open until the round has ended. */
 export interface Held {

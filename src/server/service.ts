@@ -2,11 +2,11 @@
 import type { ConfigSources } from '../config/sources.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
 import { ConfigurationError } from '../errors.ts';
-import { checkedConfiguration } from './checked-configuration.ts';
-import { openService } from './open-service.ts';
 import type { ServiceOptions } from './options.ts';
-import type { Service } from './running-service.ts';
-import type { ServiceSettings } from './service-settings.ts';
+import { checkedConfiguration } from './service/checked-configuration.ts';
+import { openService } from './service/open-service.ts';
+import type { Service } from './service/running-service.ts';
+import type { ServiceSettings } from './service/service-settings.ts';
 import { WatchedFiles } from './watched-files.ts';
 import { workerCount } from './workers/share.ts';
 

@@ -11,8 +11,8 @@ import type { ClusterChange } from '../skypilot/charging/follow.ts';
 import { skypilotSection } from '../skypilot/section.ts';
 import { Bypasses } from './bypasses.ts';
 import type { SkypilotParts } from './generation.ts';
+import type { SkypilotMetrics } from './metrics/skypilot-metrics.ts';
 import { type Held, type RoundResult, Rounds, type RoundTerms } from './rounds.ts';
-import type { SkypilotMetrics } from './skypilot-metrics.ts';
 
 /** The part of a generation that a round needs. */
 export interface FollowableSkypilot extends Held {

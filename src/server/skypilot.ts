@@ -10,7 +10,7 @@ import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
 import type { SkypilotParts } from './generation.ts';
 import { TooMuchJsonError } from './json-pieces.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { isSkypilotPath } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 

@@ -9,7 +9,7 @@ import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
 import type { Generation } from './generation.ts';
 import { PIECE_BYTES } from './json-pieces.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import type { BlazarEndpoint } from './own-paths.ts';
 import { beginRequest, handOver, type RequestState } from './request-state.ts';
 import { wholeBody } from './whole-body.ts';

@@ -1,6 +1,7 @@
 /** Which places are allowed, and what is left of a demand that names less than one of them. */
+
+import { matchesPattern } from './config/patterns.ts';
 import { formatInfra, type Infra, isCaseSensitive, mayHaveZone, parseInfra } from './infra.ts';
-import { matchesPattern } from './patterns.ts';
 
 const PARTS = ['region', 'zone'] as const;
 

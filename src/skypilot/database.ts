@@ -1,6 +1,6 @@
 /** A SkyPilot server may keep its configuration in a database. Its address holds a password and is never shown. */
 import type { Problem } from '../errors.ts';
-import type { Source } from './levels.ts';
+import type { Source } from './config/levels.ts';
 
 const VARIABLE = 'SKYPILOT_DB_CONNECTION_URI';
 

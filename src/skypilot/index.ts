@@ -27,23 +27,23 @@ export { type CostMistake, HardwareRates } from './charging/hardware-rates.ts';
 export { acceleratorsIn } from './charging/instance-types.ts';
 export { requireLaunches } from './charging/require-launches.ts';
 export { type LaunchTerms, reviewLaunch } from './charging/reviewed-launch.ts';
-export { Config } from './config.ts';
-export { durationMinutes, durationSeconds } from './durations.ts';
-export { type EffectiveQuestion, effectiveValue, effectiveValues } from './effective/policy-values.ts';
-export { containerImage, imagesOf } from './images.ts';
-export { formatInfra, type Infra, infraOf, isCaseSensitive, parseInfra } from './infra.ts';
+export { Config } from './config/config.ts';
 export {
   type ContextRegistry,
   contextRegistryOf,
   kubeconfigContextsOf,
   MAX_CONTEXT_FILE_BYTES,
   textOfContextFile,
-} from './kubernetes-contexts.ts';
-export { OverrideKeyError, type OverrideKeys } from './override-keys.ts';
-export { matchesPattern } from './patterns.ts';
+} from './config/kubernetes-contexts.ts';
+export { OverrideKeyError, type OverrideKeys } from './config/override-keys.ts';
+export { matchesPattern } from './config/patterns.ts';
+export { ServerConfigFile } from './config/server-config-file.ts';
+export { type TaskConfig, taskConfigsOf } from './config/task-configs.ts';
+export { durationMinutes, durationSeconds } from './durations.ts';
+export { type EffectiveQuestion, effectiveValue, effectiveValues } from './effective/policy-values.ts';
+export { containerImage, imagesOf } from './images.ts';
+export { formatInfra, type Infra, infraOf, isCaseSensitive, parseInfra } from './infra.ts';
 export { changeResources, expandResources, type Resources, resourcesOf } from './resources.ts';
-export { ServerConfigFile } from './server-config-file.ts';
-export { type TaskConfig, taskConfigsOf } from './task-configs.ts';
 export { waysOfTask } from './task-ways.ts';
 export { namesOfUser } from './user-names.ts';
 export {

@@ -1,6 +1,6 @@
 /** What SkyPilot does with answers: it asks again with them, and compares those of a pipeline. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Review } from './policy-chain.ts';
+import type { Review } from './policies/policy-chain.ts';
 import type { ReceivedRequest } from './wire.ts';
 
 /** The next request that SkyPilot would send. */

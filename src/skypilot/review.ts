@@ -3,10 +3,10 @@
 import { ruleWarnings } from '../enforcement/decision.ts';
 import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { Mapping } from '../yaml/tree.ts';
-import { auditWarning } from './audit-policies.ts';
-import type { Answer } from './call-policy.ts';
-import type { Changes } from './changes.ts';
-import { type Config, configOver } from './config.ts';
+import { type Config, configOver } from './config/config.ts';
+import { auditWarning } from './policies/audit-policies.ts';
+import type { Answer } from './policies/call-policy.ts';
+import type { Changes } from './policies/changes.ts';
 import type { Task } from './user-request.ts';
 import type { ReceivedRequest } from './wire.ts';
 

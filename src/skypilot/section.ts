@@ -22,9 +22,9 @@ async function policyOptions(
   if (isEmpty && !all) {
     return { schemas: [], problems: [], unloaded: [], unused: [] };
   }
-  const { auditProblems } = await import('./audit-policies.ts');
-  const { exemptionProblems } = await import('./exemptions.ts');
-  const { loadPolicies } = await import('./policy-loader.ts');
+  const { auditProblems } = await import('./policies/audit-policies.ts');
+  const { exemptionProblems } = await import('./policies/exemptions.ts');
+  const { loadPolicies } = await import('./policies/policy-loader.ts');
   const own = Object.keys(skypilotOptions.shape);
   const { policies, problems, unloaded } = await loadPolicies(admin_policies, SECTION, own);
   const schemas = policies.map(({ policyClass }) => policyClass.options);
@@ -53,7 +53,7 @@ async function policyOptions(
 }
 
 async function unusedOptions(known: ReadonlySet<string>): Promise<SectionExtension['unused']> {
-  const { includedPolicies } = await import('./included-policies.ts');
+  const { includedPolicies } = await import('./policies/included-policies.ts');
   return (await includedPolicies())
     .map(({ policyClass }) => policyClass)
     .filter(({ options }) => !Object.keys(options.shape).some((name) => known.has(name)))

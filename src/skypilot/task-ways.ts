@@ -4,10 +4,10 @@ import { isPlainAccelerator, readingsOfAccelerator } from './accelerator-names.t
 import { type Accelerator, acceleratorsOf } from './accelerators.ts';
 import { PolicyRejected } from './admin-policy.ts';
 import { AUTOSTOP_OFF, autostopMinutesOf, autostopMinutesOfOptions } from './autostop.ts';
+import { taskConfigsOf } from './config/task-configs.ts';
 import { imagesOf } from './images.ts';
 import { infraOf } from './infra.ts';
 import { type Resources, resourcesOf } from './resources.ts';
-import { taskConfigsOf } from './task-configs.ts';
 import type { UserRequest } from './user-request.ts';
 
 const NUMBER = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmgt])i?b?)?\s*\+?\s*$/i;

@@ -1,7 +1,7 @@
 /** The input and output of a policy. */
 import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { Mapping } from '../yaml/tree.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 
 /**
  * A task as plain data, with the names of its YAML: `resources`, `num_nodes`, `setup`, `run`, `envs` and so on. Leave

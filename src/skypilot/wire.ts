@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
 import { isMapping, type Mapping, member } from '../yaml/tree.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import type { RequestOptions, Task, User } from './user-request.ts';
 
 /** The body is invalid. The message is safe to return: it contains nothing of the body. */

@@ -3,7 +3,7 @@ import { checkCommand } from '../../src/cli/check.ts';
 import { copiedLedgers } from '../ledger/recorded-leases.ts';
 import { runInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
-import { COMING, commandsOn, fill } from './ledger-setup.ts';
+import { COMING, commandsOn, fill } from './ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
 

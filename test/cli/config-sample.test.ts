@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { includedPolicies } from '../../src/skypilot/included-policies.ts';
+import { includedPolicies } from '../../src/skypilot/policies/included-policies.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';

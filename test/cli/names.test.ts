@@ -9,7 +9,7 @@ import { aRecord } from '../support/decision-logs.ts';
 import { confFile } from '../support/files.ts';
 import { ledgerAt, newLedger } from '../support/ledgers.ts';
 import { IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
-import { COMING } from './ledger-setup.ts';
+import { COMING } from './ledger/setup.ts';
 
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
 const NAMED = `climate@Default (${IDS.climate})`;

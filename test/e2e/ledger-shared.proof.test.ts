@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { budgetAccount } from '../../src/filter/budget.ts';
-import { listBudgets } from '../../src/ledger/budgets.ts';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { newClients, startClients } from '../support/lease-clients.ts';
 import { extremes, inspect } from '../support/ledger-inspection.ts';

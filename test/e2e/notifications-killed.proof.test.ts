@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { describe, expect, it, vi } from 'vitest';
-import { rows } from '../../src/ledger/database.ts';
+import { rows } from '../../src/ledger/database/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { countOutbox } from '../../src/ledger/outbox/reports.ts';
 import { hours } from '../filters/on-ledger.ts';

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { budgetAccount } from '../../src/filter/budget.ts';
-import { listBudgets } from '../../src/ledger/budgets.ts';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { type LeaseClient, newClients, startClients } from '../support/lease-clients.ts';
 import { extremes, inspect } from '../support/ledger-inspection.ts';

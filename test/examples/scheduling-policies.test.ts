@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type CreateRequest, UsageEnforcement } from '../../src/index.ts';
-import { run } from '../cli/scheduling-policy-files.ts';
+import { run } from '../cli/scheduling-policy/files.ts';
 import { demanding, equals, PROJECT, propertiesOf } from '../filters/lease-policies.ts';
 import { projectFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';

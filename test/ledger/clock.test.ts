@@ -1,7 +1,7 @@
 /** A clock that is set back, or was ahead: what is over, what is given back, and what is not. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/filter/system-clock.ts';
-import { rows } from '../../src/ledger/database.ts';
+import { rows } from '../../src/ledger/database/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { databaseTime } from '../../src/ledger/ledger-clock.ts';
 import { openLedger } from '../../src/ledger/open.ts';

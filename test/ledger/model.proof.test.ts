@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../src/index.ts';
-import { listBudgets, setBudget } from '../../src/ledger/budgets.ts';
-import { followOnce, type OpenRows, readOpenRows } from '../../src/ledger/round.ts';
-import type { ShownLease } from '../../src/ledger/shown-lease.ts';
+import { listBudgets, setBudget } from '../../src/ledger/budgets/budgets.ts';
+import { followOnce, type OpenRows, readOpenRows } from '../../src/ledger/rounds/round.ts';
+import type { ShownLease } from '../../src/ledger/rounds/shown-lease.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { type Ground, newGrounds } from './ground.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { setBudget } from '../../src/ledger/budgets.ts';
-import { rows } from '../../src/ledger/database.ts';
+import { setBudget } from '../../src/ledger/budgets/budgets.ts';
+import { rows } from '../../src/ledger/database/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { type Verification, verifyLedger } from '../../src/ledger/verify.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { rows } from '../../src/ledger/database.ts';
-import { KnownSince } from '../../src/ledger/known-since.ts';
+import { rows } from '../../src/ledger/database/database.ts';
+import { KnownSince } from '../../src/ledger/rounds/known-since.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
 import { NO_WAIT } from '../support/ledgers.ts';

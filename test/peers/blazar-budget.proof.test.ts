@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MICROSECONDS_PER_SECOND, toInstant, UsageEnforcement } from '../../src/index.ts';
-import { listBudgets } from '../../src/ledger/budgets.ts';
-import { rows } from '../../src/ledger/database.ts';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
+import { rows } from '../../src/ledger/database/database.ts';
+import type { LeaseRow } from '../../src/ledger/database/schema.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { reconcile } from '../../src/ledger/reconcile.ts';
-import type { LeaseRow } from '../../src/ledger/schema.ts';
+import { reconcile } from '../../src/ledger/rounds/reconcile.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';

@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
-import { listBudgets } from '../../src/ledger/budgets.ts';
-import { rows } from '../../src/ledger/database.ts';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
+import { rows } from '../../src/ledger/database/database.ts';
+import type { LeaseRow } from '../../src/ledger/database/schema.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import type { Reconciled } from '../../src/ledger/reconcile-lease.ts';
-import type { LeaseRow } from '../../src/ledger/schema.ts';
+import type { Reconciled } from '../../src/ledger/rounds/reconcile-lease.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { type Followed, type Following, follow } from '../../src/openstack/follow.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';

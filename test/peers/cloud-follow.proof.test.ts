@@ -1,7 +1,7 @@
 /** The service follows a real Blazar behind a real Keystone by itself, and so does the command. */
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { reconcileCommand } from '../../src/cli/ledger-reconcile.ts';
-import { listBudgets } from '../../src/ledger/budgets.ts';
+import { reconcileCommand } from '../../src/cli/ledger/reconcile.ts';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { type Service, startService } from '../../src/server/service.ts';
 import { confFile } from '../support/files.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';

@@ -4,11 +4,11 @@ import { withinDeadline } from '../../src/deadline.ts';
 import { type Configuration, requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Amount } from '../../src/filter/amount.ts';
-import { listBudgets } from '../../src/ledger/budgets.ts';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
-import { listLeases } from '../../src/ledger/reports.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { listLeases } from '../../src/ledger/views/reports.ts';
 import { notificationsSection } from '../../src/notifications/options.ts';
 import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import {
@@ -16,7 +16,7 @@ import {
   followSkypilot,
   type SkypilotRound,
 } from '../../src/skypilot/charging/follow.ts';
-import { PolicyChain, type Review } from '../../src/skypilot/policy-chain.ts';
+import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';

@@ -3,7 +3,7 @@ import { withinDeadline } from '../../src/deadline.ts';
 import { type Configuration, readConfiguration } from '../../src/enforcement/configuration.ts';
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import { formatProblem } from '../../src/errors.ts';
-import { PolicyChain, type Review } from '../../src/skypilot/policy-chain.ts';
+import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
 import type { RequestOptions, User } from '../../src/skypilot/user-request.ts';
 import { decodeRequest, encodeAnswer, encodeRequest } from '../../src/skypilot/wire.ts';

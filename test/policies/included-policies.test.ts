@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { optionPrefix } from '../../src/plugin/class-names.ts';
 import { contextRegistryOf } from '../../src/skypilot/index.ts';
-import { loadPolicies, policyOf } from '../../src/skypilot/policy-loader.ts';
+import { loadPolicies, policyOf } from '../../src/skypilot/policies/policy-loader.ts';
 import { pageNamed, tableUnder } from '../docs/markdown.ts';
 import { projectFile } from '../support/files.ts';
 

@@ -2,10 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createSharedServices } from '../../src/enforcement/services.ts';
-import { listBudgets } from '../../src/ledger/budgets.ts';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { listLeases } from '../../src/ledger/reports.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { listLeases } from '../../src/ledger/views/reports.ts';
 import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import { readCountedAt } from '../../src/skypilot/charging/counted-clusters.ts';
 import { followSkypilot } from '../../src/skypilot/charging/follow.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RateLimitLaunchPolicy } from '../../policies/rate-limit-launch-policy.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
-import { Config } from '../../src/skypilot/config.ts';
+import { Config } from '../../src/skypilot/config/config.ts';
 import { type Asked, askTwice, chainOf, LEE, problemsOf, TASK } from './helpers.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');

@@ -1,6 +1,6 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { Config } from '../../src/skypilot/config.ts';
+import { Config } from '../../src/skypilot/config/config.ts';
 import { YamlDocument } from '../../src/yaml/document.ts';
 import type { Mapping } from '../../src/yaml/tree.ts';
 import { temporaryFile } from '../support/files.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ChainLedger } from '../../src/ledger/service.ts';
-import { BudgetGauge } from '../../src/server/budget-gauge.ts';
+import { BudgetGauge } from '../../src/server/metrics/budget-gauge.ts';
 
 /** A ledger that is only counted: how often it was read. */
 function countedLedger(answer: () => Promise<unknown>) {

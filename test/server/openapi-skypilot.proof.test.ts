@@ -1,6 +1,6 @@
 /** What /openapi.json says of SkyPilot, where it is served, and that it is so. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { PolicyChain } from '../../src/skypilot/policy-chain.ts';
+import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
 import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
 import { apiDescription, type DescribedOperation, descriptionWith } from '../support/api-description.ts';
 import { body, inside, wireBody } from '../support/skypilot.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DecisionRecord } from '../../src/decisions/record.ts';
-import { PolicyChain } from '../../src/skypilot/policy-chain.ts';
+import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';

@@ -3,9 +3,9 @@
 import type { Configuration } from '../../src/enforcement/configuration.ts';
 import type { HttpAnswer } from '../../src/index.ts';
 import { LedgerUnavailableError, UsageEnforcement } from '../../src/index.ts';
-import { CommitInDoubtError, type Database } from '../../src/ledger/database.ts';
-import { KnownSince } from '../../src/ledger/known-since.ts';
+import { CommitInDoubtError, type Database } from '../../src/ledger/database/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+import { KnownSince } from '../../src/ledger/rounds/known-since.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import type { Actor, Chance, Schedule } from './schedule.ts';
 

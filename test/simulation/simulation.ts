@@ -7,7 +7,7 @@ import type { Configuration } from '../../src/enforcement/configuration.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { MAX_AMOUNT } from '../../src/filter/amount.ts';
 import { UsageEnforcement } from '../../src/index.ts';
-import { setBudget } from '../../src/ledger/budgets.ts';
+import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
 import { notificationsSection } from '../../src/notifications/options.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Config } from '../../src/skypilot/config.ts';
+import { Config } from '../../src/skypilot/config/config.ts';
 import { decodeRequest, encodeAnswer, encodeRequest, InvalidBodyError } from '../../src/skypilot/wire.ts';
 import { envelope, inside, received, wireBody } from '../support/skypilot.ts';
 

@@ -2,7 +2,7 @@
 
 import { readCases } from '../../src/cli/cases/case-files.ts';
 import type { CaseResult } from '../../src/cli/cases/case-report.ts';
-import { TaskConfigurations } from '../../src/cli/skypilot-case-configuration.ts';
+import { TaskConfigurations } from '../../src/cli/skypilot/case-configuration.ts';
 import { schemaOfCase } from '../../src/cli/test/any-case.ts';
 import { ConfigurationCoverage, Coverage } from '../../src/cli/test/coverage.ts';
 import { EmptyLedgers } from '../../src/cli/test/empty-ledger.ts';

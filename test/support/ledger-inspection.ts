@@ -2,9 +2,9 @@
 
 import { type Amount, parseUnitHours } from '../../src/filter/amount.ts';
 import { alternativesOf, chargedBy } from '../../src/ledger/alternatives.ts';
-import { rows } from '../../src/ledger/database.ts';
+import { rows } from '../../src/ledger/database/database.ts';
+import type { LeaseRow } from '../../src/ledger/database/schema.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import type { LeaseRow } from '../../src/ledger/schema.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import type { ClientLease, LeaseClient } from './lease-clients.ts';
 import { NO_WAIT } from './ledgers.ts';

@@ -13,13 +13,13 @@ import { CONSOLE_PAGES } from '../../src/server/console/pages.ts';
 import { DecisionRecorder } from '../../src/server/decision-recorder.ts';
 import { createDoors } from '../../src/server/doors.ts';
 import { Generation } from '../../src/server/generation.ts';
-import { Metrics } from '../../src/server/metrics.ts';
+import { Metrics } from '../../src/server/metrics/metrics.ts';
 import { serviceOptions } from '../../src/server/options.ts';
 import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { type Service, type ServiceSettings, startService } from '../../src/server/service.ts';
 import { skypilotOptions } from '../../src/skypilot/options.ts';
-import { PolicyChain } from '../../src/skypilot/policy-chain.ts';
+import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
 import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 

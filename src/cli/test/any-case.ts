@@ -1,7 +1,7 @@
 /** The cases that `test` runs: what they are about decides what they may say. */
 import type { z } from 'zod';
 import { isMapping } from '../../yaml/tree.ts';
-import { type SkypilotCase, caseSchema as taskCaseSchema } from '../skypilot-case.ts';
+import { type SkypilotCase, caseSchema as taskCaseSchema } from '../skypilot/case.ts';
 import { type LeaseCase, leaseCaseSchema } from './lease-case.ts';
 import { type PodCase, podCaseSchema } from './pod-case.ts';
 

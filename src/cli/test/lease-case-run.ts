@@ -3,7 +3,7 @@ import { type Configuration, sectionOf } from '../../enforcement/configuration.t
 import { ConfigurationError, InvalidRequestError } from '../../errors.ts';
 import type { ObservedRule } from '../../filter/rule-observer.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
-import { BudgetConflictError } from '../../ledger/budgets.ts';
+import { BudgetConflictError } from '../../ledger/budgets/budgets.ts';
 import { keystoneSection } from '../../openstack/options.ts';
 import type { ReadCase } from '../cases/case-files.ts';
 import { CaseMistake } from '../cases/case-mistake.ts';

@@ -6,7 +6,7 @@ import { ConfigurationError, type Problem } from '../../errors.ts';
 import type { ReadCase } from '../cases/case-files.ts';
 import { CaseMistake } from '../cases/case-mistake.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import type { TaskConfigurations } from '../skypilot-case-configuration.ts';
+import type { TaskConfigurations } from '../skypilot/case-configuration.ts';
 import type { AnyCase } from './any-case.ts';
 import type { Coverage } from './coverage.ts';
 import type { EmptyLedgers } from './empty-ledger.ts';
@@ -65,7 +65,7 @@ async function runKind(
       return runPodCase({ file, id, lineOf, typedAt, case: one.written }, configuration, run.coverage);
     }
     case 'task': {
-      const { runTaskCase } = await import('../skypilot-case-run.ts');
+      const { runTaskCase } = await import('../skypilot/case-run.ts');
       const sources = sourcesOfCase(file, folder, run.flags);
       return runTaskCase({ file, id, lineOf, typedAt, case: one.written }, sources, run);
     }

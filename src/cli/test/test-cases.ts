@@ -5,7 +5,7 @@ import { type CaseFile, type ReadCase, readCases } from '../cases/case-files.ts'
 import type { CaseResult } from '../cases/case-report.ts';
 import { patternOf } from '../cases/expected-text.ts';
 import { UsageError } from '../output.ts';
-import { TaskConfigurations } from '../skypilot-case-configuration.ts';
+import { TaskConfigurations } from '../skypilot/case-configuration.ts';
 import type { AnyCase } from './any-case.ts';
 import { Coverage } from './coverage.ts';
 import { EmptyLedgers } from './empty-ledger.ts';

@@ -1,7 +1,7 @@
 /** The decisions in a database: written in batches, searched in pages, removed in small parts. */
 import type { Wait } from '../../deadline.ts';
-import { type Database, rows } from '../../ledger/database.ts';
-import { Gate } from '../../ledger/gate.ts';
+import { type Database, rows } from '../../ledger/database/database.ts';
+import { Gate } from '../../ledger/database/gate.ts';
 import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/views/pages.ts';
 import { isSelected } from '../selection.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';

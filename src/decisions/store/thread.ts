@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { inTime, type Wait, withinDeadline } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
-import { CommitInDoubtError } from '../../ledger/database.ts';
+import { CommitInDoubtError } from '../../ledger/database/database.ts';
 import type { PageOf } from '../../ledger/views/pages.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
 import {

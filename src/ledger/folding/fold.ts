@@ -1,9 +1,9 @@
 /** Folds settled leases into totals: a file keeps them first, then their rows go. What balances and budgets say stays the same. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { rows, Undone, type Work } from '../database.ts';
+import { rows, Undone, type Work } from '../database/database.ts';
+import type { LeaseRow } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
-import type { LeaseRow } from '../schema.ts';
 import type { Turn } from '../turn.ts';
 import { rowsTable } from '../views/many.ts';
 import { type Foldable, foldable } from './foldable.ts';

@@ -1,10 +1,10 @@
 /** Which leases of a project may be folded: those that are settled, read in pieces. */
 import { sql } from 'kysely';
-import { CLUSTER_REGION } from '../cluster-mark.ts';
-import { rows, type Work } from '../database.ts';
+import { CLUSTER_REGION } from '../clusters/cluster-mark.ts';
+import { rows, type Work } from '../database/database.ts';
+import type { LeaseRow } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
 import { leaseDigests } from '../outbox/identity.ts';
-import type { LeaseRow } from '../schema.ts';
 import { rowsTable, textsTable } from '../views/many.ts';
 import type { FoldedLease } from './folded-lease.ts';
 

@@ -1,7 +1,7 @@
 /** Puts folded leases back, exactly as they were. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { type Database, rows, Undone, type Work } from '../database.ts';
+import { type Database, rows, Undone, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Turn } from '../turn.ts';
 import { recordsTable, rowsTable, textsTable } from '../views/many.ts';

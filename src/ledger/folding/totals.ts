@@ -2,9 +2,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
-import { type Database, rows, type Work } from '../database.ts';
+import { type Database, rows, type Work } from '../database/database.ts';
+import type { Tables } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Tables } from '../schema.ts';
 import { recordsTable } from '../views/many.ts';
 import { type FoldedLease, sumsOf } from './folded-lease.ts';
 

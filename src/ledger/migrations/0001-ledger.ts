@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, sql } from 'kysely';
-import type { Dialect } from '../connection.ts';
+import type { Dialect } from '../database/connection.ts';
 
 /** The first tables. */
 export function firstTables(dialect: Dialect): Migration {

@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, sql } from 'kysely';
-import type { Dialect } from '../connection.ts';
+import type { Dialect } from '../database/connection.ts';
 
 /** Messages to other services that are not delivered yet. */
 export function outbox(dialect: Dialect): Migration {

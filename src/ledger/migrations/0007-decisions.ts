@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, sql } from 'kysely';
-import type { Dialect } from '../connection.ts';
+import type { Dialect } from '../database/connection.ts';
 
 /** Decisions of all replicas. Each search reads one of the indexes backwards: the newest first. */
 export function decisions(dialect: Dialect): Migration {

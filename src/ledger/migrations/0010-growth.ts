@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely';
-import type { Dialect } from '../connection.ts';
+import type { Dialect } from '../database/connection.ts';
 import { addedOnce, type LargeIndex } from './large-index.ts';
 
 export const OWNERS: LargeIndex = {

@@ -8,8 +8,8 @@ import {
   sql,
 } from 'kysely';
 import { LedgerUnavailableError } from '../../errors.ts';
-import { type Connection, type Dialect, describeConnection } from '../connection.ts';
-import { type Database, rows } from '../database.ts';
+import { type Connection, type Dialect, describeConnection } from '../database/connection.ts';
+import { type Database, rows } from '../database/database.ts';
 
 import { firstTables } from './0001-ledger.ts';
 import { alternatives } from './0002-alternatives.ts';

@@ -1,6 +1,6 @@
 /** Indexes of tables that may be large. On PostgreSQL they are built ahead of their migration: see `buildAhead`. */
 import { type Kysely, sql } from 'kysely';
-import type { Dialect } from '../connection.ts';
+import type { Dialect } from '../database/connection.ts';
 
 export interface LargeIndex {
   readonly name: string;

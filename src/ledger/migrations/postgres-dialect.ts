@@ -2,9 +2,9 @@
 import { PostgresAdapter, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { LedgerUnavailableError } from '../../errors.ts';
-import { isTlsRefusal } from '../postgres-queries.ts';
-import { requireServer } from '../postgres-session.ts';
-import { postgresPlace } from '../postgres-settings.ts';
+import { isTlsRefusal } from '../database/postgres-queries.ts';
+import { requireServer } from '../database/postgres-session.ts';
+import { postgresPlace } from '../database/postgres-settings.ts';
 
 /** One works, the other holds the lock of the upgrade. */
 const CONNECTIONS = 2;

@@ -1,7 +1,7 @@
 /** SQLite for migrations: kysely runs the queries itself. Creates the file if it does not exist. */
 import SqliteConnection from 'better-sqlite3';
 import { SqliteAdapter, SqliteDialect } from 'kysely';
-import { MILLISECONDS_TO_OPEN } from '../sqlite-file.ts';
+import { MILLISECONDS_TO_OPEN } from '../database/sqlite-file.ts';
 
 export function sqliteDialect(file: string): SqliteDialect {
   const connection = new SqliteConnection(file, { timeout: MILLISECONDS_TO_OPEN });

@@ -7,11 +7,11 @@ import type { Kysely } from 'kysely';
 import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount, budgetIdOf } from '../../filter/budget.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { budgetOf } from '../budget-rows.ts';
-import { rows, type Work } from '../database.ts';
+import { budgetOf } from '../budgets/rows.ts';
+import { rows, type Work } from '../database/database.ts';
+import type { Tables } from '../database/schema.ts';
 import type { Author, Occasion, RecordingId } from '../occasion.ts';
 import { addMessages } from '../outbox/statements.ts';
-import type { Tables } from '../schema.ts';
 import { messageOf, type Notice, orderOf } from './notice.ts';
 
 /** A budget of which a threshold is taken now, and was not before. */

@@ -1,7 +1,7 @@
 /** Writes notices that are not part of another transaction. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { rows, Undone, type Work } from '../database.ts';
+import { rows, Undone, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
 import { addMessages } from '../outbox/statements.ts';
 import { messageOf, NOTICES, type Notice } from './notice.ts';

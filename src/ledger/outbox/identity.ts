@@ -2,8 +2,8 @@
 import { hash } from 'node:crypto';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
+import type { LeaseRow } from '../database/schema.ts';
 import { identityOf } from '../identity.ts';
-import type { LeaseRow } from '../schema.ts';
 
 /**
  * Equal for messages about one lease: by its id, or, before it has one, by the request that may be repeated. Every other lease without

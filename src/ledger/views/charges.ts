@@ -2,9 +2,9 @@
 import type { Amount } from '../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type Alternative, alternativesOf, chargedBy } from '../alternatives.ts';
+import type { LeaseRow } from '../database/schema.ts';
 import { charge, parseClaims, type RecordedClaim } from '../recorded-claim.ts';
-import { isBudgetAccount } from '../reports.ts';
-import type { LeaseRow } from '../schema.ts';
+import { isBudgetAccount } from './reports.ts';
 
 /** A part of what a lease is charged, used evenly from a second until another. */
 export interface Share {

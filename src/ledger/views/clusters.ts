@@ -1,9 +1,9 @@
 /** The clusters of SkyPilot that are charged now. */
 import type { Wait } from '../../deadline.ts';
-import { CLUSTER_REGION, clusterMark } from '../cluster-mark.ts';
-import { rows } from '../database.ts';
+import { CLUSTER_REGION, clusterMark } from '../clusters/cluster-mark.ts';
+import { rows } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
-import { openLeasesOf } from '../open-leases.ts';
+import { openLeasesOf } from '../rounds/open-leases.ts';
 
 export interface ClusterView {
   /** `ml/train` */

@@ -1,12 +1,12 @@
 /** Entries of the ledger, in pages: every change of a balance, by whom, when and why. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { rows, type Work } from '../database.ts';
+import { rows, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
-import type { EntryReport } from '../reports.ts';
 import { rowsTable } from './many.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
 import { reading } from './reading.ts';
+import type { EntryReport } from './reports.ts';
 
 export interface EntriesQuery extends PageQuery {
   readonly projectId?: string | undefined;

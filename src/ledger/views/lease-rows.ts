@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Amount } from '../../filter/amount.ts';
 import { budgetAccount } from '../../filter/budget.ts';
-import { rows, type Work } from '../database.ts';
+import { rows, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
 import { type ChargedRow, type Share, tellsItsCharge } from './charges.ts';
 import { rowsTable } from './many.ts';

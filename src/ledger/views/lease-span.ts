@@ -2,11 +2,11 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { rows, type Work } from '../database.ts';
+import { rows, type Work } from '../database/database.ts';
+import type { LeaseRow, LeaseState } from '../database/schema.ts';
 import { foldedUntil } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { resourcePeriods } from '../resources.ts';
-import type { LeaseRow, LeaseState } from '../schema.ts';
 import { type ChargedRow, endedBefore, type Share, sharesOf } from './charges.ts';
 import { type BudgetAccounts, budgetAccounts, CHARGED, chargesOf, projectShares } from './lease-rows.ts';
 import { type ReadPiece, reading } from './reading.ts';

@@ -2,10 +2,10 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
-import { rows, type Work } from '../database.ts';
+import { rows, type Work } from '../database/database.ts';
+import type { LeaseRow } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
 import { resourcePeriods } from '../resources.ts';
-import type { LeaseRow } from '../schema.ts';
 import { sharesOf } from './charges.ts';
 import { type BudgetAccounts, budgetAccounts, chargesOf, projectShares } from './lease-rows.ts';
 import { rowsTable } from './many.ts';

@@ -1,6 +1,6 @@
 /** Lists of values as one parameter: the text of a query stays the same however many there are, and is prepared once. */
 import { type RawBuilder, sql } from 'kysely';
-import type { Dialect } from '../connection.ts';
+import type { Dialect } from '../database/connection.ts';
 
 /** A table of one column, `value`, for `from` and `in (select value from …)`. */
 export function textsTable(dialect: Dialect, values: readonly string[]): RawBuilder<{ value: string }> {

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { rows } from '../database.ts';
+import { rows } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
 import { textsTable } from './many.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';

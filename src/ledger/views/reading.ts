@@ -1,8 +1,8 @@
 /** How views read: in short pieces, and only a few at a time, so that leases never wait for people who look. */
 import { breathing } from '../../breath.ts';
 import type { Wait } from '../../deadline.ts';
-import type { Work } from '../database.ts';
-import { Gate } from '../gate.ts';
+import type { Work } from '../database/database.ts';
+import { Gate } from '../database/gate.ts';
 import type { Ledger } from '../ledger.ts';
 
 /** Reads of one process under way at the same time: each takes a connection of PostgreSQL, of which leases need most. */

@@ -1,8 +1,8 @@
 /** Budgets in files: import and export, as CSV and JSON. */
 import { z } from 'zod';
-import { readBudgetCsv } from '../../ledger/budget-csv.ts';
-import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../ledger/budget-file.ts';
-import { importReport } from '../../ledger/budget-report.ts';
+import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
+import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../ledger/budgets/file.ts';
+import { importReport } from '../../ledger/budgets/report.ts';
 import { exportFor } from '../budgets/budget-export.ts';
 import { importFor } from '../budgets/budget-importing.ts';
 import { projectsAsked } from '../budgets/budget-lists.ts';

@@ -1,9 +1,9 @@
 /** Budgets and their changes as the API writes them. */
 import { z } from 'zod';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
-import { budgetAmountText } from '../../ledger/budget-texts.ts';
-import type { BudgetView } from '../../ledger/budget-view.ts';
-import type { BudgetChange } from '../../ledger/budgets.ts';
+import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
+import { budgetAmountText } from '../../ledger/budgets/texts.ts';
+import type { BudgetView } from '../../ledger/budgets/view.ts';
 import type { Asker } from '../budgets/asker.ts';
 import { budgetEtag } from '../budgets/budget-refusals.ts';
 import {

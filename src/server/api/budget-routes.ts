@@ -1,7 +1,7 @@
 /** Budgets: one, all in pages, set, changed and removed. */
 import { z } from 'zod';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { BudgetView } from '../../ledger/budget-view.ts';
+import type { BudgetView } from '../../ledger/budgets/view.ts';
 import { amendBudgetFor, budgetFor, createBudgetFor, withdrawBudgetFor } from '../budgets/budget-desk.ts';
 import { budgetsFor } from '../budgets/budget-lists.ts';
 import { budgetEtag, budgetPath } from '../budgets/budget-refusals.ts';

@@ -1,7 +1,7 @@
 /** `GET /v1/ledger/entries`. */
 import { z } from 'zod';
-import { isBudgetAccount } from '../../ledger/reports.ts';
 import { type EntryView, listEntries } from '../../ledger/views/entries.ts';
+import { isBudgetAccount } from '../../ledger/views/reports.ts';
 import { ledgerOf } from './ledger-of.ts';
 import { requireOrder } from './project-leases.ts';
 import { WITHOUT_LEDGER } from './projects.ts';

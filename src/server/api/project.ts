@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import { budgetAccount } from '../../filter/budget.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { type BudgetView, pageOfBudgets } from '../../ledger/budget-view.ts';
+import { type BudgetView, pageOfBudgets } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listProjectLeases } from '../../ledger/views/leases.ts';
 import { plannedUse } from '../../ledger/views/planned.ts';

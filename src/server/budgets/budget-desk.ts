@@ -8,9 +8,9 @@ import {
   type BudgetEditor,
   createBudget,
   withdrawBudget,
-} from '../../ledger/budget-edits.ts';
-import { amountOf, idOf, parseBudget, secondOf } from '../../ledger/budget-terms.ts';
-import { type BudgetView, budgetById } from '../../ledger/budget-view.ts';
+} from '../../ledger/budgets/edits.ts';
+import { amountOf, idOf, parseBudget, secondOf } from '../../ledger/budgets/terms.ts';
+import { type BudgetView, budgetById } from '../../ledger/budgets/view.ts';
 import { textMistake } from '../../ledger/texts.ts';
 import { ApiError } from '../api/route.ts';
 import { type Action, may, visibleProjects } from '../people/access.ts';

@@ -1,6 +1,6 @@
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
-import { type ExportFormat, exportedBudgets } from '../../ledger/budget-export.ts';
-import type { BudgetsQuery } from '../../ledger/budget-view.ts';
+import { type ExportFormat, exportedBudgets } from '../../ledger/budgets/export.ts';
+import type { BudgetsQuery } from '../../ledger/budgets/view.ts';
 import { visibleProjects } from '../people/access.ts';
 import { type Asker, ledgerFor } from './asker.ts';
 

@@ -8,9 +8,9 @@ import {
   type WantedLine,
   type WantedLines,
   wantedLines,
-} from '../../ledger/budget-file.ts';
-import { importBudgets, tryImport } from '../../ledger/budget-import.ts';
-import type { ImportPlan } from '../../ledger/budget-plan.ts';
+} from '../../ledger/budgets/file.ts';
+import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
+import type { ImportPlan } from '../../ledger/budgets/plan.ts';
 import { ApiError } from '../api/route.ts';
 import { type Asker, ledgerFor } from './asker.ts';
 import { reasonOf } from './budget-desk.ts';

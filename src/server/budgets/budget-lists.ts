@@ -1,8 +1,8 @@
 /** Lists of budgets and of their changes, narrowed to what a person may see. */
 import type { Wait } from '../../deadline.ts';
-import type { BudgetChangesQuery } from '../../ledger/budget-history.ts';
-import type { BudgetsQuery, BudgetView } from '../../ledger/budget-view.ts';
-import type { BudgetChange } from '../../ledger/budgets.ts';
+import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
+import type { BudgetChangesQuery } from '../../ledger/budgets/history.ts';
+import type { BudgetsQuery, BudgetView } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/views/pages.ts';
 import { may, visibleProjects } from '../people/access.ts';
@@ -20,7 +20,7 @@ export async function budgetsFor(
   asker: Asker,
   query: Filters & Pick<BudgetsQuery, 'validAt' | 'search'>,
 ): Promise<PageOf<BudgetView>> {
-  const { pageOfBudgets } = await import('../../ledger/budget-view.ts');
+  const { pageOfBudgets } = await import('../../ledger/budgets/view.ts');
   return narrowed(asker, query, pageOfBudgets);
 }
 
@@ -29,7 +29,7 @@ export async function budgetChangesFor(
   asker: Asker,
   query: Filters & Pick<BudgetChangesQuery, 'budget' | 'order'>,
 ): Promise<PageOf<BudgetChange>> {
-  const { pageOfBudgetChanges } = await import('../../ledger/budget-history.ts');
+  const { pageOfBudgetChanges } = await import('../../ledger/budgets/history.ts');
   return narrowed(asker, query, pageOfBudgetChanges);
 }
 

@@ -10,7 +10,7 @@ import { ApiError } from '../api/route.ts';
 import { routerPath } from '../api/router.ts';
 import type { DecisionRecorder } from '../decision-recorder.ts';
 import type { Generation } from '../generation.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { EXACT } from '../own-paths.ts';
 import { may } from '../people/access.ts';
 import type { People } from '../people/contract.ts';

@@ -14,7 +14,7 @@ import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
 import { createLogger, type Logger } from '../../logger.ts';
 import { openDecisionLog } from '../decision-recorder.ts';
 import { listen, urlOf } from '../listener.ts';
-import type { UncaughtKind } from '../metrics.ts';
+import type { UncaughtKind } from '../metrics/metrics.ts';
 import type { OpenedDoor } from '../opened-doors.ts';
 import type { ServiceOptions } from '../options.ts';
 import { ConnectionLine } from './connection-line.ts';

@@ -4,7 +4,7 @@ import type { Claim, Claims, Proposal, Standing } from '../../filter/claim.ts';
 import { type Rejection, reject } from '../../filter/verdict.ts';
 import type { Reservation } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/claimant.ts';
-import { CLUSTER_REGION } from '../../ledger/cluster-mark.ts';
+import { CLUSTER_REGION } from '../../ledger/clusters/cluster-mark.ts';
 import type { LeaseIdentity } from '../../ledger/identity.ts';
 import type { LedgerRequest } from '../../ledger/ledger-request.ts';
 import { charge } from '../../ledger/recorded-claim.ts';

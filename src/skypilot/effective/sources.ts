@@ -1,7 +1,7 @@
 /** Prepares merged sources for `effectiveValueOf`. */
 import { isMapping, type Path } from '../../yaml/tree.ts';
-import { skypilotRules, TASK_KEYS } from '../config-schema.ts';
-import type { MergedConfig, Place } from '../layers.ts';
+import { skypilotRules, TASK_KEYS } from '../config/config-schema.ts';
+import type { MergedConfig, Place } from '../config/layers.ts';
 import { combined, NOTHING, partOf, placedAt, type Traced } from './traced.ts';
 
 /** Where a leaf was written. */

@@ -1,7 +1,7 @@
 import SqliteConnection from 'better-sqlite3';
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
-import { removeBudget } from '../../../src/ledger/budgets.ts';
+import { removeBudget } from '../../../src/ledger/budgets/budgets.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { type Ground, type Grounds, leaseOf } from '../ground.ts';
 

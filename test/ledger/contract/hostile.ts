@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { MAX_AMOUNT } from '../../../src/filter/amount.ts';
 import { type Lease, reject } from '../../../src/index.ts';
-import { setBudget } from '../../../src/ledger/budgets.ts';
+import { setBudget } from '../../../src/ledger/budgets/budgets.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { by, type Grounds, leaseOf } from '../ground.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { Delivery } from '../../../src/index.ts';
-import { rows } from '../../../src/ledger/database.ts';
+import { rows } from '../../../src/ledger/database/database.ts';
 import {
   countOutbox,
   discardMessages,

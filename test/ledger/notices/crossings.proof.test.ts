@@ -1,6 +1,6 @@
 /** When a budget passes a threshold, and what is written then: on both databases. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { listBudgets, removeBudget } from '../../../src/ledger/budgets.ts';
+import { listBudgets, removeBudget } from '../../../src/ledger/budgets/budgets.ts';
 import type { LeaseIdentity } from '../../../src/ledger/identity.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import type { Crossing, CrossingWatch } from '../../../src/ledger/notices/crossings.ts';

@@ -1,6 +1,6 @@
 /** Projects and leases in pages, on both databases. */
 import { describe, expect, it } from 'vitest';
-import { rows } from '../../../src/ledger/database.ts';
+import { rows } from '../../../src/ledger/database/database.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { type LeasesQuery, listProjectLeases } from '../../../src/ledger/views/leases.ts';
 import { CursorError, cursorOf, type PageOf } from '../../../src/ledger/views/pages.ts';

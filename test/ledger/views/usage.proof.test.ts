@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
-import { listBudgets } from '../../../src/ledger/budgets.ts';
+import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { budgetCourses } from '../../../src/ledger/views/courses.ts';
 import { listProjectLeases } from '../../../src/ledger/views/leases.ts';
 import { type UsageQuery, usageOf } from '../../../src/ledger/views/usage.ts';

@@ -1,7 +1,7 @@
 /** Usage by user, day and resource type, and the course of budgets, on both databases. */
 import { describe, expect, it } from 'vitest';
 import { formatUnitHours } from '../../../src/filter/amount.ts';
-import { listBudgets } from '../../../src/ledger/budgets.ts';
+import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { budgetCourses } from '../../../src/ledger/views/courses.ts';
 import { type UsageQuery, type UsageReport, usageOf } from '../../../src/ledger/views/usage.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';

@@ -9,7 +9,7 @@ import { apiRoutes } from '../../../src/server/api/router.ts';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
 import { DecisionStores } from '../../../src/server/decision-stores.ts';
 import { Generation } from '../../../src/server/generation.ts';
-import { Metrics } from '../../../src/server/metrics.ts';
+import { Metrics } from '../../../src/server/metrics/metrics.ts';
 import type { Person } from '../../../src/server/people/person.ts';
 import { fixedPerson } from '../../../src/server/people/person.ts';
 import { PeopleLine } from '../../../src/server/people-line.ts';

@@ -11,7 +11,7 @@ import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { consoleRoutes } from '../../../src/server/console/router.tsx';
 import { DecisionRecorder } from '../../../src/server/decision-recorder.ts';
 import { Generation } from '../../../src/server/generation.ts';
-import { Metrics } from '../../../src/server/metrics.ts';
+import { Metrics } from '../../../src/server/metrics/metrics.ts';
 import { fixedPerson, type Person } from '../../../src/server/people/person.ts';
 import { PeopleLine } from '../../../src/server/people-line.ts';
 import { RefusedRequests } from '../../../src/server/refused-requests.ts';

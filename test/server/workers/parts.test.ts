@@ -6,7 +6,7 @@ import type { Problem } from '../../../src/errors.ts';
 import type { HttpCallError } from '../../../src/http/call-error.ts';
 import type { BreakerState } from '../../../src/http/contract.ts';
 import { createGuard } from '../../../src/http/guard.ts';
-import { Metrics } from '../../../src/server/metrics.ts';
+import { Metrics } from '../../../src/server/metrics/metrics.ts';
 import type { Readiness } from '../../../src/server/openapi/bodies.ts';
 import { Agreements, type Party, type Prepared } from '../../../src/server/workers/agreement.ts';
 import { WorkerBreakers } from '../../../src/server/workers/breakers.ts';

@@ -1,7 +1,7 @@
 /** The forms that set, change and remove a budget. */
 import { formatUnitHours } from '../../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import type { BudgetView } from '../../../ledger/budget-view.ts';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { Account, type NameOf } from '../account.tsx';
 import { ChangeForm, Field } from '../fields.tsx';
 import { WithNames } from '../known-names.tsx';

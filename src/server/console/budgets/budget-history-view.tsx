@@ -1,7 +1,7 @@
 /** Who changed budgets, when and why. */
 import { formatUnitHours } from '../../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import type { BudgetChange } from '../../../ledger/budgets.ts';
+import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
 import type { PageOf } from '../../../ledger/views/pages.ts';
 import { Account, type NameOf } from '../account.tsx';
 import { WithNames } from '../known-names.tsx';

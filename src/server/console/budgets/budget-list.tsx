@@ -1,7 +1,7 @@
 /** Budgets in pages, with what may be done with each. */
 import { formatUnitHours } from '../../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import type { BudgetView } from '../../../ledger/budget-view.ts';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import type { PageOf } from '../../../ledger/views/pages.ts';
 import { mayChange } from '../../budgets/budget-desk.ts';
 import { may } from '../../people/access.ts';

@@ -1,7 +1,7 @@
 /** Importing budgets from CSV: first what would change, then the confirmation of exactly that. */
 import { createHash } from 'node:crypto';
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import type { ImportPlan } from '../../../ledger/budget-plan.ts';
+import type { ImportPlan } from '../../../ledger/budgets/plan.ts';
 import { ApiError } from '../../api/route.ts';
 import { reasonOf } from '../../budgets/budget-desk.ts';
 import { nameOfFor } from '../known-names.tsx';
@@ -49,7 +49,7 @@ async function imported(
   reason: string,
   isConfirmed: boolean,
 ): Promise<PageAnswer> {
-  const { readBudgetCsv } = await import('../../../ledger/budget-csv.ts');
+  const { readBudgetCsv } = await import('../../../ledger/budgets/csv.ts');
   const { importFor } = await import('../../budgets/budget-importing.ts');
   reasonOf(reason);
   const file = await readBudgetCsv(csv);

@@ -1,7 +1,7 @@
 /** Importing budgets: the text of a CSV file, what it would change, and the confirmation. */
 import { formatUnitHours } from '../../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import type { ImportPlan, PlannedLine } from '../../../ledger/budget-plan.ts';
+import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { Account, type NameOf } from '../account.tsx';
 import { ChangeForm, Field, LongField } from '../fields.tsx';
 import { WithNames } from '../known-names.tsx';

@@ -1,7 +1,7 @@
 /** All that the page of a project shows. */
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import type { Instant } from '../../../lease/dates.ts';
-import type { BudgetView } from '../../../ledger/budget-view.ts';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import type { BudgetCourse } from '../../../ledger/views/courses.ts';
 import type { LeaseRowView } from '../../../ledger/views/leases.ts';
 import type { PageOf } from '../../../ledger/views/pages.ts';

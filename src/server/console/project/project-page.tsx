@@ -1,6 +1,6 @@
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { pageOfBudgets } from '../../../ledger/budget-view.ts';
+import { pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { budgetCourses } from '../../../ledger/views/courses.ts';
 import { listProjectLeases } from '../../../ledger/views/leases.ts';
 import { usageOf } from '../../../ledger/views/usage.ts';

@@ -2,7 +2,7 @@
 import type { Estimate } from '../../../enforcement/estimate/contract.ts';
 import { budgetAccount } from '../../../filter/budget.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import type { BudgetView } from '../../../ledger/budget-view.ts';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import type { PageRequest } from '../page.ts';
 import { shownDate } from '../time-scale.ts';
 
@@ -22,7 +22,7 @@ export async function chargedTo(
   ];
   const known = new Map<string, string>();
   if (ledger !== undefined && ids.length > 0) {
-    const { budgetById } = await import('../../../ledger/budget-view.ts');
+    const { budgetById } = await import('../../../ledger/budgets/view.ts');
     await ledger.read(async (opened) => {
       for (const id of ids.slice(0, MOST)) {
         const budget = await budgetById(opened, BigInt(id), deadline);

@@ -1,0 +1,97 @@
+/** The flags that select decisions of a log. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { DecisionOutcome, DecisionRecord, Side } from '../../decisions/record.ts';
+import { OPERATIONS } from '../../decisions/recorded-operation.ts';
+import { isSelected, type Selection } from '../../decisions/selection.ts';
+import { parseTime, TIME_FORMS } from '../times.ts';
+
+export interface SelectionFlags {
+  readonly project?: readonly string[];
+  readonly user?: readonly string[];
+  readonly filter?: readonly string[];
+  readonly outcome?: readonly DecisionOutcome[];
+  readonly operation?: readonly DecisionRecord['operation'][];
+  readonly side?: readonly Side[];
+  readonly since?: string;
+  readonly until?: string;
+}
+
+const OUTCOMES = [
+  'allowed',
+  'changed',
+  'rejected',
+  'failed',
+  'exempt',
+  'audit',
+  'allowed-on-error',
+  'bypassed',
+] as const satisfies DecisionOutcome[];
+const SIDES = ['client', 'server'] as const satisfies Side[];
+
+export function addSelectionFlags(command: Command): Command {
+  const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
+  return command
+    .addOption(
+      new Option('--project <id>', 'Only this project, by id or name@domain; repeatable.').argParser(
+        repeatable,
+      ),
+    )
+    .addOption(
+      new Option('--user <id>', 'Only this user, by id or name@domain; repeatable.').argParser(repeatable),
+    )
+    .addOption(
+      new Option(
+        '--filter <name>',
+        'Only where this filter did more than allow: it refused, failed, changed something, or would have refused (audit_filters); repeatable.',
+      ).argParser(repeatable),
+    )
+    .addOption(
+      new Option('--outcome <outcome>', `Only this outcome; repeatable: ${OUTCOMES.join(', ')}.`).argParser(
+        oneOf(OUTCOMES),
+      ),
+    )
+    .addOption(
+      new Option(
+        '--operation <operation>',
+        `Only this operation; repeatable: ${OPERATIONS.join(', ')}.`,
+      ).argParser(oneOf(OPERATIONS)),
+    )
+    .addOption(
+      new Option('--side <side>', `Only requests of SkyPilot from this side: ${SIDES.join(', ')}.`).argParser(
+        oneOf(SIDES),
+      ),
+    )
+    .addOption(new Option('--since <time>', `Only from this time on: ${TIME_FORMS}.`))
+    .addOption(new Option('--until <time>', 'Only before this time, in the same forms.'));
+}
+
+/** Returns whether a decision is selected. @throws UsageError */
+export function selector(flags: SelectionFlags): (record: DecisionRecord) => boolean {
+  const selection = selectionOf(flags);
+  return (record) => isSelected(record, selection);
+}
+
+/** @throws UsageError */
+export function selectionOf(flags: SelectionFlags): Selection {
+  const now = Date.now();
+  return {
+    projects: flags.project,
+    users: flags.user,
+    filters: flags.filter,
+    outcomes: flags.outcome,
+    operations: flags.operation,
+    sides: flags.side,
+    since: flags.since === undefined ? undefined : parseTime('--since', flags.since, now),
+    until: flags.until === undefined ? undefined : parseTime('--until', flags.until, now),
+  };
+}
+
+function oneOf<Value extends string>(values: readonly Value[]) {
+  return (text: string, before: readonly Value[] = []): Value[] => {
+    const value = values.find((candidate) => candidate === text);
+    if (value === undefined) {
+      throw new InvalidArgumentError(`Allowed choices are ${values.join(', ')}.`);
+    }
+    return [...before, value];
+  };
+}

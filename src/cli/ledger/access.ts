@@ -1,0 +1,91 @@
+/** How commands open the ledger of the configuration. */
+import { userInfo } from 'node:os';
+import { waitFor } from '../../deadline.ts';
+import type { Configuration } from '../../enforcement/configuration.ts';
+import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
+import type { Connection } from '../../ledger/database/connection.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { LedgerOptions } from '../../ledger/options.ts';
+import { ExitCode, onOneLine, printWarnings, UsageError } from '../output.ts';
+import { type SourceFlags, sourcesOf } from '../sources.ts';
+
+export interface ConfiguredLedger {
+  readonly configuration: Configuration;
+  readonly options: LedgerOptions;
+  readonly connection: Connection;
+}
+
+export interface LedgerAccess extends ConfiguredLedger {
+  readonly ledger: Ledger;
+}
+
+/** A command has no deadline of its own: `[ledger] timeout` bounds each transaction. */
+export const NO_DEADLINE = waitFor(undefined);
+
+/** Reads `[ledger]`. Throws `ConfigurationError`; prints warnings. */
+export async function configuredLedger(flags: SourceFlags): Promise<ConfiguredLedger> {
+  const { requireConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
+  const { SECTIONS } = await import('../../server/sections.ts');
+  const { ledgerSection } = await import('../../ledger/options.ts');
+  const { connectionOf } = await import('../../ledger/open.ts');
+  const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS);
+  printWarnings(configuration.problems);
+  const options = sectionOf(configuration, ledgerSection);
+  return { configuration, options, connection: connectionOf(options) };
+}
+
+/** Opens the ledger for some work. When it cannot be read or written, prints one line and sets exit code 3. */
+export async function withLedger(
+  flags: SourceFlags,
+  work: (access: LedgerAccess) => Promise<void>,
+): Promise<void> {
+  const configured = await configuredLedger(flags);
+  const { openLedger } = await import('../../ledger/open.ts');
+  const { watchOf } = await import('../../enforcement/notices.ts');
+  const watch = await watchOf(configured.configuration);
+  const opened = openLedger(configured.options, { clock: SYSTEM_CLOCK, observer: undefined, watch });
+  try {
+    await orUnavailable(configured.connection, async () => {
+      await opened.verify();
+      await work({ ...configured, ledger: opened.ledger });
+    });
+  } finally {
+    await opened.ledger.close();
+  }
+}
+
+export async function orUnavailable(connection: Connection, work: () => Promise<void>): Promise<void> {
+  const { describeConnection } = await import('../../ledger/database/connection.ts');
+  try {
+    await work();
+  } catch (thrown) {
+    if (!(thrown instanceof LedgerUnavailableError)) {
+      throw thrown;
+    }
+    process.stderr.write(`error: ${onOneLine(`${describeConnection(connection)}: ${errorText(thrown)}`)}\n`);
+    process.exitCode = ExitCode.failed;
+  }
+}
+
+/** Who runs the command, for the entries. */
+export function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** Parses the value of a flag that takes a whole number. */
+export function wholeNumber(flag: string, least: number, most: number) {
+  return (text: string): number => {
+    const number = /^\d{1,10}$/.test(text) ? Number(text) : -1;
+    if (number < least || number > most) {
+      throw new UsageError(
+        `${flag}: expected a whole number from ${least} to ${most}, got ${JSON.stringify(text)}`,
+      );
+    }
+    return number;
+  };
+}

@@ -1,0 +1,107 @@
+/** Reads a list of leases: the output of `openstack reservation lease list -f json`, or a response of Blazar's API. */
+import { z } from 'zod';
+import { toInstant } from '../../lease/dates.ts';
+import type { ListedLease } from '../../ledger/rounds/lease-pairing.ts';
+import { readText, shownName } from '../input.ts';
+import { UsageError } from '../output.ts';
+
+/** About a hundred thousand leases in full. */
+const MAX_BYTES = 256 * 1024 * 1024;
+
+const text = z.string('a text');
+const date = z.string('a date').refine((value) => toInstant(value) !== undefined, 'an ISO 8601 date');
+const someone = text.nullish();
+
+const lease = z
+  .object(
+    {
+      id: text.min(1, 'a text that is not empty'),
+      name: text,
+      start_date: date,
+      end_date: date,
+      project_id: someone,
+      user_id: someone,
+      status: someone,
+      reservations: z
+        .array(
+          z.looseObject(
+            {
+              resource_type: text.optional(),
+              allocations: z.array(z.looseObject({}, 'an object'), 'a list').optional(),
+            },
+            'an object',
+          ),
+          'a list',
+        )
+        .nullish(),
+    },
+    'an object with id, name, start_date and end_date',
+  )
+  .refine(({ start_date, end_date }) => (toInstant(start_date) ?? 0n) <= (toInstant(end_date) ?? 0n), {
+    path: ['end_date'],
+    message: 'a date that is not before start_date',
+  });
+
+const list = z.array(lease, 'a list of leases');
+
+export interface LeaseList {
+  /** All leases of the list, in whatever state. */
+  readonly length: number;
+  /** The leases that exist: neither terminated nor past their end. */
+  readonly leases: readonly ListedLease[];
+}
+
+/** @throws UsageError */
+export async function readLeaseList(file: string, now: bigint): Promise<LeaseList> {
+  const name = shownName(file);
+  const written = parseJson(name, await readText(file, MAX_BYTES));
+  const isAnswer = typeof written === 'object' && written !== null && 'leases' in written;
+  const parsed = list.safeParse(isAnswer ? written.leases : written);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const place = [isAnswer ? 'leases' : '', ...(issue?.path ?? []).map(String)].filter(
+      (part) => part !== '',
+    );
+    const at = place.length === 0 ? '' : `${place.join('.')}: `;
+    throw new UsageError(`${name}: ${at}expected ${issue?.message ?? 'a list of leases'}`);
+  }
+  refuseDuplicates(name, parsed.data);
+  const leases = parsed.data.map(
+    ({ status, ...one }): ListedLease & { status: string | null | undefined } => ({
+      id: one.id,
+      name: one.name,
+      start: toInstant(one.start_date) ?? 0n,
+      end: toInstant(one.end_date) ?? 0n,
+      projectId: one.project_id || undefined,
+      userId: one.user_id || undefined,
+      // JSON holds no `undefined`.
+      reservations: (one.reservations ?? undefined) as ListedLease['reservations'],
+      status,
+    }),
+  );
+  return {
+    length: leases.length,
+    leases: leases
+      .filter(({ status, end }) => status?.toUpperCase() !== 'TERMINATED' && end > now)
+      .map(({ status: _, ...one }) => one),
+  };
+}
+
+function parseJson(name: string, content: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch {
+    throw new UsageError(`${name}: expected JSON, as openstack reservation lease list -f json prints it`);
+  }
+}
+
+function refuseDuplicates(name: string, leases: readonly { readonly id: string }[]): void {
+  const seen = new Map<string, number>();
+  for (const [index, { id }] of leases.entries()) {
+    const before = seen.get(id);
+    if (before !== undefined) {
+      throw new UsageError(`${name}: ${index}.id: expected each lease once, got ${id} at ${before} already`);
+    }
+    seen.set(id, index);
+  }
+}

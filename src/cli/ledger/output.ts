@@ -1,0 +1,146 @@
+/** How leases, entries and budgets are printed: exact numbers, times in UTC. */
+
+import { type Amount, formatUnitHours } from '../../filter/amount.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { charge, type RecordedClaim } from '../../ledger/recorded-claim.ts';
+import {
+  type EntryReport,
+  isBudgetAccount,
+  type LeaseReport,
+  type LedgerRecord,
+} from '../../ledger/views/reports.ts';
+import type { CommandNames } from '../command-names.ts';
+
+/** `second`: of the epoch. */
+export function secondText(second: bigint): string {
+  return formatInstant(second * MICROSECONDS_PER_SECOND);
+}
+
+/** Usage in unit-hours, for people, and exact, in millionths of a unit times seconds. */
+export function usageObject(amount: Amount): { unit_hours: string; amount: string } {
+  return { unit_hours: formatUnitHours(amount), amount: String(amount) };
+}
+
+/** `48 node-hours` of usage, or a count of what is held. */
+export function amountText(amount: Amount, isUsage: boolean, unit: string): string {
+  return isUsage ? `${formatUnitHours(amount)} ${unit}` : String(amount);
+}
+
+export const LEASE_COLUMNS = ['ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'STATE'] as const;
+
+export function leaseRow(lease: LeaseReport, names: CommandNames): string[] {
+  return [
+    `#${lease.row}`,
+    lease.leaseId ?? '',
+    names.project(lease.projectId),
+    names.user(lease.userId),
+    lease.name,
+    formatInstant(lease.start),
+    formatInstant(lease.end),
+    lease.state,
+  ];
+}
+
+export function leaseObject(lease: LeaseReport, names?: CommandNames) {
+  return {
+    row: lease.row,
+    lease_id: lease.leaseId,
+    region: lease.region,
+    project_id: lease.projectId,
+    user_id: lease.userId,
+    ...names?.fields(lease.projectId, lease.userId),
+    name: lease.name,
+    start: formatInstant(lease.start),
+    end: formatInstant(lease.end),
+    state: lease.state,
+    recorded_at: formatInstant(lease.recordedAt),
+    ended_at: instantOrNull(lease.endedAt),
+  };
+}
+
+/** What a lease takes as it was last asked for, and what it may take instead until that is confirmed. */
+export function takenObject({ claims, unconfirmed }: LeaseReport) {
+  return {
+    claims: claims.map(claimObject),
+    unconfirmed: unconfirmed.map((alternative) => alternative.map(claimObject)),
+  };
+}
+
+function claimObject(claim: RecordedClaim) {
+  const { kind, account } = claim;
+  switch (claim.kind) {
+    case 'held':
+      return { kind, account, amount: String(claim.amount) };
+    case 'spent':
+      return { kind, account, ...usageObject(claim.amount) };
+    case 'usage':
+      return {
+        kind,
+        account,
+        ...usageObject(charge(claim)),
+        per_second: String(claim.perSecond),
+        from: secondText(claim.from),
+        until: secondText(claim.until),
+      };
+  }
+}
+
+export function entryObject(entry: EntryReport) {
+  return {
+    entry: entry.id,
+    at: formatInstant(entry.at),
+    project_id: entry.project_id,
+    lease_row: entry.lease,
+    operation: entry.operation,
+    account: entry.account,
+    ...(isBudgetAccount(entry.account) ? usageObject(entry.delta) : { amount: String(entry.delta) }),
+    who: entry.who,
+    request_id: entry.request_id,
+    reason: entry.reason,
+  };
+}
+
+/** One line of the export. */
+export function recordObject(record: LedgerRecord): object {
+  switch (record.kind) {
+    case 'lease':
+      return {
+        kind: record.kind,
+        ...leaseObject(record.lease),
+        ...takenObject(record.lease),
+      };
+    case 'entry':
+      return { kind: record.kind, ...entryObject(record.entry) };
+    case 'budget': {
+      const { budget } = record;
+      const removed_at = instantOrNull(budget.removed_at);
+      return { kind: record.kind, budget: budget.id, ...budgetTerms(budget), removed_at };
+    }
+    case 'budget_change': {
+      const { change } = record;
+      const { budget, operation, who, reason } = change;
+      const at = formatInstant(change.at);
+      return { kind: record.kind, budget, at, operation, ...budgetTerms(change), who, reason };
+    }
+  }
+}
+
+function budgetTerms(budget: {
+  readonly project_id: string;
+  readonly user_id: string | null;
+  readonly valid_from: bigint;
+  readonly valid_until: bigint;
+  readonly amount: Amount;
+}) {
+  return {
+    project_id: budget.project_id,
+    user_id: budget.user_id,
+    from: secondText(budget.valid_from),
+    until: secondText(budget.valid_until),
+    ...usageObject(budget.amount),
+  };
+}
+
+function instantOrNull(instant: bigint | null): string | null {
+  return instant === null ? null : formatInstant(instant);
+}

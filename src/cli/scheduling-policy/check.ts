@@ -1,0 +1,154 @@
+/** `scheduling-policy check`: reviews pods like the webhook. */
+
+import { PodAdmission } from '../../kubernetes/pod-admission.ts';
+import { formatReason, type Reason } from '../../kubernetes/rules/reason.ts';
+import { type Path, plainCopy, valueAt } from '../../yaml/tree.ts';
+import { shownName } from '../input.ts';
+import { ExitCode, onOneLine, printJson, printTable, printWarnings, UsageError } from '../output.ts';
+import { unifiedDiff } from '../unified-diff.ts';
+import type { CheckFlags } from './flags.ts';
+import { type CheckedObject, readObjects } from './objects.ts';
+import { judgeOptions, setOptions } from './options.ts';
+import { type Judges, reviewObject } from './review.ts';
+
+/** The result for one object. */
+interface Checked {
+  readonly object: CheckedObject;
+  readonly user: string;
+  readonly policies: readonly string[];
+  readonly allowed: boolean;
+  readonly reasons: readonly Reason[];
+  readonly warnings: readonly string[];
+  readonly diff: string;
+}
+
+export async function checkPods(file: string, flags: CheckFlags): Promise<void> {
+  const read = await readObjects(file);
+  await withJudges(flags, (judges) => checkBy(judges, read, file, flags));
+}
+
+async function checkBy(
+  judges: Judges,
+  { objects, others }: Awaited<ReturnType<typeof readObjects>>,
+  file: string,
+  flags: CheckFlags,
+): Promise<void> {
+  for (const kind of new Set(others)) {
+    process.stderr.write(`warning: ${shownName(file)}: ${onOneLine(kind)} creates no pods: not checked\n`);
+  }
+  const results: Checked[] = [];
+  for (const object of objects) {
+    results.push(await check(object));
+  }
+  const allowed = results.every((one) => one.allowed);
+  if (flags.format === 'json') {
+    printJson({ file, allowed, objects: results.map(asJson) });
+  } else {
+    for (const [index, result] of results.entries()) {
+      process.stdout.write(index === 0 ? '' : '\n');
+      await print(result, results.length > 1);
+    }
+  }
+  for (const warning of results.flatMap(({ warnings }) => warnings)) {
+    process.stderr.write(`warning: ${onOneLine(warning)}\n`);
+  }
+  process.exitCode = allowed ? ExitCode.ok : ExitCode.rejected;
+
+  async function check(object: CheckedObject): Promise<Checked> {
+    const namespace = namespaceOf(object, file, flags);
+    const { decided, policies, written } = await reviewObject(judges, object, namespace, {
+      account: flags.serviceAccount,
+    });
+    return {
+      object,
+      user: decided.account.user,
+      policies,
+      allowed: decided.allowed,
+      reasons: decided.reasons,
+      warnings: decided.warnings,
+      diff: decided.allowed ? await diffOf(object, written) : '',
+    };
+  }
+
+  async function diffOf({ document, path, pod }: CheckedObject, changed: unknown): Promise<string> {
+    if (changed === pod) {
+      return '';
+    }
+    const whole = replaced(plainCopy(document.value), path, changed);
+    const names = [shownName(file), '(changed by policies)'] as const;
+    return unifiedDiff(names, document.format(), document.with(whole).format());
+  }
+}
+
+/** The policies and cluster settings: of a service configuration, or of the flags alone. */
+async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<void>): Promise<void> {
+  const { configured, asksCluster, paths } = await judgeOptions(flags);
+  const { audit, schedulers } = configured;
+  if (asksCluster) {
+    const { judgingSnapshot, withCluster } = await import('./cluster.ts');
+    await withCluster(flags, configured.kubeconfig, async (cluster) => {
+      const { source, defaultPriorityClass } = await judgingSnapshot(cluster, flags, configured);
+      await work({
+        source,
+        admission: new PodAdmission(source, { audit, schedulers }),
+        defaultPriorityClass,
+      });
+    });
+    return;
+  }
+  const { SchedulingPolicies } = await import('../../kubernetes/scheduling-policies.ts');
+  const options = await setOptions(flags, configured);
+  const { policies, warnings } = SchedulingPolicies.read(paths, options);
+  printWarnings(warnings);
+  await work({
+    source: policies,
+    admission: new PodAdmission(policies, { audit, schedulers }),
+    defaultPriorityClass: options.defaultPriorityClass,
+  });
+}
+
+function asJson({ object: { kind, name, namespace }, reasons, ...result }: Checked) {
+  return {
+    kind,
+    name: name ?? null,
+    namespace: namespace ?? null,
+    ...result,
+    reasons: reasons.map((reason) => ({ ...reason, message: formatReason(reason) })),
+  };
+}
+
+async function print(
+  { object, user, allowed, reasons, diff }: Checked,
+  isOneOfSeveral: boolean,
+): Promise<void> {
+  const named = [object.kind, ...(object.name === undefined ? [] : [onOneLine(object.name)])].join(' ');
+  const of = isOneOfSeveral || object.kind !== 'Pod' ? `${named}: ` : '';
+  process.stdout.write(`${of}${allowed ? 'allowed' : 'rejected'} for ${onOneLine(user)}\n`);
+  if (reasons.length > 0) {
+    await printTable(
+      ['FIELD', 'REASON', 'POLICIES'],
+      reasons.map(({ field, expectation, policies }) => [field, expectation, policies.join(', ')]),
+    );
+  }
+  if (diff !== '') {
+    process.stdout.write(`\n${diff.split('\n').map(onOneLine).join('\n')}`);
+  }
+}
+
+/** The tree with another value at a path; modifies the tree. */
+function replaced(tree: unknown, path: Path, value: unknown): unknown {
+  const last = path.at(-1);
+  if (last === undefined) {
+    return value;
+  }
+  const holder = valueAt(tree, path.slice(0, -1));
+  Object.assign(holder as object, { [last]: value });
+  return tree;
+}
+
+function namespaceOf({ namespace: own }: CheckedObject, file: string, { namespace }: CheckFlags): string {
+  if (namespace !== undefined && own !== undefined && namespace !== own) {
+    throw new UsageError(`${shownName(file)}: --namespace is ${namespace}, but the pod is in ${own}`);
+  }
+  return namespace ?? own ?? 'default';
+}

@@ -1,0 +1,131 @@
+/** `scheduling-policy export`: scheduling policies as ValidatingAdmissionPolicies, which need no webhook. */
+import { nearestName } from '../../config/nearest.ts';
+import { ConfigurationError } from '../../errors.ts';
+import { readPolicyDocuments } from '../../kubernetes/documents.ts';
+import {
+  admissionPolicies,
+  type ExportOptions,
+  NotExportableError,
+} from '../../kubernetes/export/admission-policies.ts';
+import { auditLeftOut, defaultsLeftOut } from '../../kubernetes/export/left-out.ts';
+import { byName } from '../../kubernetes/merge.ts';
+import type { KubernetesOptions } from '../../kubernetes/options.ts';
+import type { SchedulingPolicy } from '../../kubernetes/policy.ts';
+import { YamlDocument } from '../../yaml/document.ts';
+import { ExitCode, onOneLine, printWarnings, UsageError } from '../output.ts';
+import type { ExportFlags } from './flags.ts';
+import { judgeOptions } from './options.ts';
+
+/** Namespaces without whose pods a cluster does not work. */
+const EXEMPT = ['kube-system'];
+/** All policies are in audit mode. */
+const AUDIT_ALL = '*';
+const STANDARD_INPUT = '/dev/stdin';
+/** A label of an object's name, with room for what is appended. */
+const NAME = /^[a-z0-9]([a-z0-9.-]{0,200}[a-z0-9])?$/;
+
+export async function exportPolicies(names: readonly string[], flags: ExportFlags): Promise<void> {
+  if (!NAME.test(flags.name)) {
+    throw new UsageError(
+      `--name: expected lower-case letters, digits, "-" and ".", got ${JSON.stringify(flags.name)}`,
+    );
+  }
+  const { configured, asksCluster, paths } = await judgeOptions(flags);
+  if (!asksCluster) {
+    print(chosen(ofFiles(paths), names), configured, flags);
+    return;
+  }
+  const { policiesOf, withCluster } = await import('./cluster.ts');
+  await withCluster(flags, configured.kubeconfig, async ({ client }) => {
+    const { valid, invalid } = await policiesOf(client);
+    // Who may use one of them is refused. Exported without it, the others would let pods through.
+    const [broken] = invalid;
+    if (broken !== undefined) {
+      throw new UsageError(`scheduling policy ${broken.name}: ${broken.message}. Repair or delete it first`);
+    }
+    print(chosen(valid, names), configured, flags);
+  });
+}
+
+function ofFiles(paths: readonly string[]): readonly SchedulingPolicy[] {
+  const { policies, problems } = readPolicyDocuments(
+    paths.map((path) => (path === '-' ? STANDARD_INPUT : path)),
+  );
+  if (problems.some(({ severity }) => severity === 'error')) {
+    throw new ConfigurationError(problems);
+  }
+  printWarnings(problems);
+  return policies;
+}
+
+function chosen(policies: readonly SchedulingPolicy[], names: readonly string[]): SchedulingPolicy[] {
+  const sorted = [...policies].sort(byName);
+  const unknown = names.find((name) => !sorted.some((policy) => policy.name === name));
+  if (unknown !== undefined) {
+    const known = sorted.map(({ name }) => name);
+    throw new UsageError(
+      `there is no scheduling policy ${JSON.stringify(unknown)}${nearestName(unknown, known)}`,
+    );
+  }
+  const kept = names.length === 0 ? sorted : sorted.filter(({ name }) => names.includes(name));
+  if (kept.length === 0) {
+    throw new UsageError('expected at least one scheduling policy');
+  }
+  return kept;
+}
+
+function print(all: readonly SchedulingPolicy[], configured: KubernetesOptions, flags: ExportFlags): void {
+  const { audit } = configured;
+  const isTrial = flags.warnOnly === true || audit.includes(AUDIT_ALL);
+  const audited = isTrial ? [] : all.filter(({ name }) => audit.includes(name));
+  const policies = all.filter((policy) => !audited.includes(policy));
+  if (policies.length === 0) {
+    throw new UsageError('expected at least one scheduling policy that is not in audit mode');
+  }
+  const options: ExportOptions = {
+    name: flags.name,
+    strategy: flags.mergeStrategy ?? configured.merge_strategy,
+    systemTolerations: configured.system_tolerations,
+    daemonSetTolerations: configured.daemon_set_tolerations,
+    defaultPriorityClass: flags.defaultPriorityClass ?? configured.default_priority_class,
+    topologySpreadConstraints: configured.topology_spread_constraints,
+    schedulers: configured.schedulers,
+    exemptNamespaces: flags.exemptNamespace ?? EXEMPT,
+    isTrial,
+  };
+  const leftOut = [...auditLeftOut(audited.map(({ name }) => name)), ...defaultsLeftOut(policies)];
+  const objects = exported(policies, options);
+  const documents = objects.map((one) => YamlDocument.from(one).toString());
+  process.stdout.write(`${comments(policies, options, leftOut)}${documents.join('---\n')}`);
+  for (const one of leftOut) {
+    process.stderr.write(`warning: ${onOneLine(one)}\n`);
+  }
+  process.exitCode = flags.strict === true && leftOut.length > 0 ? ExitCode.rejected : ExitCode.ok;
+}
+
+function exported(policies: readonly SchedulingPolicy[], options: ExportOptions) {
+  try {
+    return admissionPolicies(policies, options);
+  } catch (thrown) {
+    throw thrown instanceof NotExportableError ? new UsageError(thrown.message) : thrown;
+  }
+}
+
+function comments(
+  policies: readonly SchedulingPolicy[],
+  { strategy, exemptNamespaces, isTrial }: ExportOptions,
+  leftOut: readonly string[],
+): string {
+  const exempt = exemptNamespaces.length === 0 ? 'none' : exemptNamespaces.join(', ');
+  const lines = [
+    'Scheduling policies as ValidatingAdmissionPolicies, for Kubernetes 1.30 or newer.',
+    `A copy of these policies, merged with ${strategy}: export them again when they change.`,
+    ...policies.map(({ name }, index) => `  use${index + 1}: ${name}`),
+    'Rights are asked for at each admission: the verb use on schedulingpolicies.',
+    `Exempt namespaces: ${exempt}.`,
+    ...(isTrial ? ['Warns only.'] : []),
+    leftOut.length === 0 ? 'Everything is said.' : 'Not said:',
+    ...leftOut.map((one) => `- ${one}`),
+  ];
+  return lines.map((line) => `# ${onOneLine(line)}\n`).join('');
+}

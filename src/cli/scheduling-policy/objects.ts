@@ -1,0 +1,112 @@
+/** Reads the objects for `scheduling-policy check`: pods, and controllers with a pod template. */
+
+import { InvalidRequestError } from '../../errors.ts';
+import { type Pod, parsePod } from '../../kubernetes/pod.ts';
+import { POD_KINDS, podIn } from '../../kubernetes/pod-kinds.ts';
+import { YamlDocument } from '../../yaml/document.ts';
+import { YamlError } from '../../yaml/error.ts';
+import { isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
+import { readText, shownName } from '../input.ts';
+import { UsageError } from '../output.ts';
+
+/** The limit of the API server. */
+const MAX_BYTES = 3 * 1024 * 1024;
+
+/** An object to check. */
+export interface CheckedObject {
+  readonly kind: string;
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+  /** The pod, or the pod template of the object. */
+  readonly pod: Pod;
+  readonly document: YamlDocument;
+  /** The path of the pod in the document. */
+  readonly path: Path;
+}
+
+/** Reads YAML or JSON documents, including lists. Objects that create no pods are returned as `others`. */
+export async function readObjects(file: string): Promise<{ objects: CheckedObject[]; others: string[] }> {
+  const text = await readText(file, MAX_BYTES);
+  const objects: CheckedObject[] = [];
+  const others: string[] = [];
+  try {
+    for (const document of YamlDocument.parseAll(text)) {
+      for (const { name, line } of document.repetitions()) {
+        throw new UsageError(`${shownName(file)}:${line}: ${name}: duplicate key`);
+      }
+      const found = objectsIn(document);
+      objects.push(...found.objects);
+      others.push(...found.others);
+    }
+  } catch (thrown) {
+    if (thrown instanceof YamlError || thrown instanceof InvalidRequestError) {
+      throw new UsageError(`${shownName(file)}: ${thrown.message}`);
+    }
+    throw thrown;
+  }
+  if (objects.length === 0) {
+    throw new UsageError(
+      `${shownName(file)}: expected a pod or an object that creates pods: one of ${Object.keys(POD_KINDS).join(', ')}, List`,
+    );
+  }
+  return { objects, others };
+}
+
+/** Those of one document. @throws InvalidRequestError */
+export function objectsIn(document: YamlDocument): { objects: CheckedObject[]; others: string[] } {
+  const objects: CheckedObject[] = [];
+  const others: string[] = [];
+  for (const { value, path } of itemsIn(document.value, [], undefined)) {
+    const object = checked(value, path, document);
+    if (object === undefined) {
+      others.push(String(value.kind));
+    } else {
+      objects.push(object);
+    }
+  }
+  return { objects, others };
+}
+
+interface Item {
+  readonly value: Mapping;
+  readonly path: Path;
+}
+
+/** `kubectl get -o yaml` prints a List. The API returns lists such as DeploymentList, whose items have no kind. */
+function itemsIn(value: unknown, path: Path, kind: string | undefined): Item[] {
+  if (!isMapping(value) || typeof (value.kind ?? kind) !== 'string') {
+    throw new InvalidRequestError(path.join('.'), 'expected an object with kind');
+  }
+  const own = String(value.kind ?? kind);
+  const ofItems = own === 'List' ? undefined : /^(\w+)List$/.exec(own)?.[1];
+  if (own !== 'List' && ofItems === undefined) {
+    return [{ value: { ...value, kind: own }, path }];
+  }
+  if (!Array.isArray(value.items)) {
+    throw new InvalidRequestError([...path, 'items'].join('.'), 'expected a list');
+  }
+  return value.items.flatMap((item: unknown, index) => itemsIn(item, [...path, 'items', index], ofItems));
+}
+
+function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObject | undefined {
+  const kind = String(value.kind);
+  const below = Object.hasOwn(POD_KINDS, kind) ? POD_KINDS[kind]?.path : undefined;
+  if (below === undefined) {
+    return undefined;
+  }
+  const path = [...at, ...below];
+  const pod = podIn(value, below);
+  const { metadata } = value;
+  const text = (field: string) => {
+    const written = isMapping(metadata) ? metadata[field] : undefined;
+    return typeof written === 'string' && written !== '' ? written : undefined;
+  };
+  return {
+    kind,
+    name: text('name') ?? text('generateName'),
+    namespace: text('namespace'),
+    pod: parsePod(pod, path.join('.')),
+    document,
+    path,
+  };
+}

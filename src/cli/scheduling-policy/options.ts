@@ -1,0 +1,95 @@
+/** How the `scheduling-policy` commands judge: the options of a service, or flags alone. */
+import { ConfigurationError, type Problem } from '../../errors.ts';
+import type { KubernetesOptions } from '../../kubernetes/options.ts';
+import type { PolicySetOptions } from '../../kubernetes/policy-set.ts';
+import { UsageError } from '../output.ts';
+import type { ClusterFlags, JudgeFlags } from './flags.ts';
+
+export interface JudgeOptions {
+  /** Those of `--config-file`, otherwise the defaults. */
+  readonly configured: KubernetesOptions;
+  /** Whether policies and rights come from the cluster. */
+  readonly asksCluster: boolean;
+  /** Files and folders; empty if the cluster is asked. */
+  readonly paths: readonly string[];
+}
+
+type Flags = JudgeFlags &
+  ClusterFlags & { readonly policies?: readonly string[]; readonly cluster?: boolean };
+
+/** `cluster`: only what a cluster says counts. */
+export async function judgeOptions(flags: Flags): Promise<JudgeOptions> {
+  const { configFile, policies = [], cluster, kubeconfig, context } = flags;
+  if (cluster === true && policies.length > 0) {
+    throw new UsageError('expected either --cluster or --policies, got both');
+  }
+  const configured = await read(configFile, overrides(flags));
+  const asksCluster = cluster === true || configured.source === 'cluster';
+  if (!asksCluster && (kubeconfig !== undefined || context !== undefined)) {
+    const flag = kubeconfig === undefined ? '--context' : '--kubeconfig';
+    throw new UsageError(`expected ${flag} only where the cluster is asked: with --cluster`);
+  }
+  const paths = asksCluster ? [] : policies.length === 0 ? configured.scheduling_policies : policies;
+  if (!asksCluster && paths.length === 0) {
+    throw new UsageError(
+      'expected --policies, --cluster, or --config-file with scheduling_policies or source = cluster in [kubernetes]',
+    );
+  }
+  return { configured, asksCluster, paths };
+}
+
+/** How policies merge and what of a pod is not judged. Flags count more than a configuration. */
+export async function setOptions(
+  { mergeStrategy, defaultPriorityClass }: JudgeFlags,
+  configured: KubernetesOptions,
+): Promise<PolicySetOptions> {
+  const { policyOptions } = await import('../../kubernetes/options.ts');
+  const own = policyOptions(configured);
+  return {
+    ...own,
+    strategy: mergeStrategy ?? own.strategy,
+    defaultPriorityClass: defaultPriorityClass ?? own.defaultPriorityClass,
+  };
+}
+
+/** What flags say counts more than files. */
+function overrides({ policies = [], cluster, kubeconfig }: Flags): Readonly<Record<string, unknown>> {
+  if (policies.length > 0) {
+    return { source: 'files', scheduling_policies: [...policies] };
+  }
+  return {
+    ...(cluster === true && { source: 'cluster', scheduling_policies: [] }),
+    ...(kubeconfig !== undefined && { kubeconfig }),
+  };
+}
+
+async function read(
+  configFiles: readonly string[] | undefined,
+  values: Readonly<Record<string, unknown>>,
+): Promise<KubernetesOptions> {
+  const { kubernetesOptions, kubernetesSection } = await import('../../kubernetes/options.ts');
+  if (configFiles === undefined) {
+    return kubernetesOptions.parse({});
+  }
+  const { readConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
+  const { SECTIONS } = await import('../../server/sections.ts');
+  const sources = { configFiles, environment: {}, values: { kubernetes: values } };
+  const configuration = await readConfiguration(sources, SECTIONS);
+  const problems = configuration.problems.filter((problem) => concernsPolicies(problem, values));
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+  return sectionOf(configuration, kubernetesSection);
+}
+
+/** Keys, certificates and tokens of the service need not exist where its policies are tried, nor a kubeconfig that is not used. */
+function concernsPolicies(
+  { severity, section, option }: Problem,
+  values: Readonly<Record<string, unknown>>,
+): boolean {
+  const unused = values.source === 'files' ? ['tokens_file', 'kubeconfig'] : ['tokens_file'];
+  return (
+    severity === 'error' &&
+    (section === undefined || (section === 'kubernetes' && !unused.includes(option ?? '')))
+  );
+}

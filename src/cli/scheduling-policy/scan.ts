@@ -1,0 +1,155 @@
+/** `scheduling-policy scan`: which running pods enforcing would refuse if they were created now. */
+import { nearestName } from '../../config/nearest.ts';
+import { type ApiClient, ApiError } from '../../kubernetes/api/contract.ts';
+import { listObjects } from '../../kubernetes/api/list.ts';
+import { formatReason, listed } from '../../kubernetes/rules/reason.ts';
+import type { Refusal } from '../../kubernetes/scan/findings.ts';
+import { type ScanResult, scan } from '../../kubernetes/scan/scan.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
+import { Progress } from '../progress.ts';
+import { judgingSnapshot, warn, withCluster } from './cluster.ts';
+import type { ScanFlags } from './flags.ts';
+import { judgeOptions } from './options.ts';
+
+/** Those that the webhooks of etc/kubernetes do not look at. */
+const EXEMPT = ['kube-system', 'blazar-enforcement'];
+
+export async function scanCluster(flags: ScanFlags): Promise<void> {
+  const namespaces = [...new Set(flags.namespace ?? [])];
+  if (flags.allNamespaces === true && namespaces.length > 0) {
+    throw new UsageError('expected either --namespace or --all-namespaces, got both');
+  }
+  const exempt = flags.exemptNamespace ?? EXEMPT;
+  const unseen = namespaces.find((name) => exempt.includes(name));
+  if (unseen !== undefined) {
+    throw new UsageError(
+      `--namespace ${unseen}: webhooks do not look at this namespace: --exempt-namespace says which they do not look at, by default ${listed(EXEMPT, 'and')}`,
+    );
+  }
+  const { configured } = await judgeOptions({ ...flags, cluster: true });
+  await withCluster(flags, configured.kubeconfig, async (cluster) => {
+    const { source, defaultPriorityClass } = await judgingSnapshot(cluster, flags, configured);
+    const progress = new Progress(flags.workloads === true ? 'pods and templates' : 'pods');
+    const result = await scan(cluster.client, source, {
+      namespaces,
+      exempt: new Set(exempt),
+      selector: flags.selector,
+      workloads: flags.workloads === true,
+      defaultPriorityClass,
+      now: Date.now(),
+      progress: (seen) => progress.show(seen),
+    }).finally(() => progress.end());
+    await expectNamespaces(cluster.client, namespaces, result);
+    await print(result, flags, exempt, cluster.reviews.count);
+    const { refusedPods, refusedTemplates } = result.findings.counts;
+    process.exitCode = refusedPods + refusedTemplates === 0 ? ExitCode.ok : ExitCode.rejected;
+  });
+}
+
+/** A namespace with a typing mistake has no pods either: that all of them are allowed would be no answer. */
+async function expectNamespaces(
+  client: ApiClient,
+  namespaces: readonly string[],
+  { findings }: ScanResult,
+): Promise<void> {
+  const found = new Set(findings.owners.map(({ namespace }) => namespace));
+  for (const name of namespaces.filter((one) => !found.has(one))) {
+    try {
+      await client.request({ method: 'GET', path: `/api/v1/namespaces/${encodeURIComponent(name)}` });
+    } catch (thrown) {
+      if (thrown instanceof ApiError && thrown.status === 404) {
+        const nearest = nearestName(name, await namespaceNames(client));
+        throw new UsageError(`there is no namespace ${JSON.stringify(name)} in the cluster${nearest}`);
+      }
+      if (!(thrown instanceof ApiError && thrown.status === 403)) {
+        throw thrown;
+      }
+      warn(
+        `nothing was found in the namespace ${name}, and whether it exists is not known: ${thrown.message}`,
+      );
+    }
+  }
+}
+
+async function namespaceNames(client: ApiClient): Promise<string[]> {
+  try {
+    const { objects } = await listObjects(client, '/api/v1/namespaces');
+    return objects.map(({ metadata }) => metadata.name);
+  } catch {
+    return [];
+  }
+}
+
+async function print(
+  result: ScanResult,
+  { format, workloads }: ScanFlags,
+  exempt: readonly string[],
+  reviews: number,
+): Promise<void> {
+  const { findings, skipped, accounts } = result;
+  const { pods, refusedPods, templates, refusedTemplates, namespaces } = findings.counts;
+  if (format === 'junit') {
+    const { scanJunit } = await import('./scan-junit.ts');
+    process.stdout.write(`${scanJunit(findings.owners)}\n`);
+  } else if (format === 'json') {
+    printJson({
+      allowed: refusedPods + refusedTemplates === 0,
+      scanned: { pods, templates: workloads === true ? templates : null, namespaces, accounts },
+      would_be_refused: { pods: refusedPods, templates: workloads === true ? refusedTemplates : null },
+      exempt_namespaces: exempt,
+      not_scanned: skipped,
+      reviews,
+      refusals: findings.refusals.map(asJson),
+      unlisted: findings.unlisted,
+    });
+  } else {
+    await printRefusals(findings.refusals);
+    const what = (all: number, refused: number, one: string) =>
+      `${refused} of ${all} ${one}${all === 1 ? '' : 's'} would be refused`;
+    const sentences = [
+      what(pods, refusedPods, 'pod'),
+      ...(workloads === true ? [what(templates, refusedTemplates, 'template')] : []),
+    ];
+    const exempted = exempt.length === 0 ? '' : `; not scanned: ${listed(exempt, 'and')}`;
+    const mirrors = skipped.mirror === 0 ? '' : `, ${skipped.mirror} mirror pods`;
+    process.stdout.write(`${onOneLine(`${sentences.join(', ')}${exempted}${mirrors}`)}\n`);
+  }
+  if (findings.unlisted > 0) {
+    warn(`${findings.unlisted} more would be refused that are not listed`);
+  }
+}
+
+async function printRefusals(refusals: readonly Refusal[]): Promise<void> {
+  if (refusals.length === 0) {
+    return;
+  }
+  await printTable(
+    ['NAMESPACE', 'OWNER', 'PODS', 'REASON'],
+    refusals.flatMap(({ namespace, source, owner, count, reasons }) =>
+      reasons.map((reason, index) =>
+        index > 0
+          ? ['', '', '', formatReason(reason)]
+          : [
+              namespace,
+              `${owner.kind} ${owner.name}`,
+              source === 'pod' ? String(count) : 'template',
+              formatReason(reason),
+            ],
+      ),
+    ),
+  );
+  process.stdout.write('\n');
+}
+
+function asJson({ namespace, source, owner, user, policies, count, names, reasons }: Refusal) {
+  return {
+    namespace,
+    source,
+    owner: { kind: owner.kind, name: owner.name },
+    user,
+    policies,
+    count,
+    names,
+    reasons: reasons.map((reason) => ({ ...reason, message: formatReason(reason) })),
+  };
+}

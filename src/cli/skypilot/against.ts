@@ -1,0 +1,163 @@
+/** A running service that answers reviews over HTTP, instead of the policies of a configuration. */
+import { X509Certificate } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { boundedFetch } from '../../client/bounded-fetch.ts';
+import { readTextFile, systemErrorText } from '../../config/read-file.ts';
+import { Config } from '../../skypilot/config/config.ts';
+import type { Review } from '../../skypilot/policies/policy-chain.ts';
+import { SecretValues } from '../../skypilot/secrets.ts';
+import type { Task } from '../../skypilot/user-request.ts';
+import type { ReceivedRequest } from '../../skypilot/wire.ts';
+import type { Mapping } from '../../yaml/tree.ts';
+import { type Login, netrcLogin } from '../netrc.ts';
+import { UsageError } from '../output.ts';
+import type { Reviewer } from './reviewer.ts';
+import { type Answered, answerOf, shownUrl } from './service-call.ts';
+
+/** How long SkyPilot waits, in seconds. */
+const SKYPILOT_TIMEOUT = 30;
+/** Two members of a megabyte, escaped twice. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const HIDDEN = '****';
+/** Shorter parts of an address are hardly secrets, and hiding them would hide words. */
+const MIN_SECRET = 4;
+
+/** `timeout`: for each question, in seconds; default as SkyPilot's. @throws UsageError */
+export function remoteReviewer(
+  address: string,
+  caFile: string | undefined,
+  timeout = SKYPILOT_TIMEOUT,
+): Reviewer {
+  const url = serviceUrl(address);
+  const login = netrcLogin(url.hostname) ?? loginOf(url);
+  const secrets = [
+    ...[url.password, ...url.searchParams.values()].flatMap((text) => [text, decoded(text)]),
+    login?.password ?? '',
+  ].filter(({ length }) => length >= MIN_SECRET);
+  const client = boundedFetch({
+    timeout,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+    ca: caFile === undefined ? undefined : authorities(caFile),
+  });
+  return {
+    maxBytes: MAX_BODY_BYTES,
+    // The service never sees the header of a pipeline: SkyPilot reads it.
+    validation: 'warning',
+    async review(request) {
+      const started = performance.now();
+      const result = await answerOf(client, url, login, request);
+      const hide = (text: string) =>
+        [...secrets, ...secrets.map(encodeURIComponent)].reduce(
+          (shown, secret) => shown.replaceAll(secret, HIDDEN),
+          SecretValues.of(request.task.value, request.skypilotConfig.value).hideIn(text),
+        );
+      return reviewOf(request, result, {
+        policy: shownUrl(url),
+        milliseconds: performance.now() - started,
+        hide,
+      });
+    },
+    close: () => client.close(),
+  };
+}
+
+function reviewOf(
+  request: ReceivedRequest,
+  answered: Answered,
+  { policy, milliseconds, hide }: { policy: string; milliseconds: number; hide: (text: string) => string },
+): Review {
+  const original = {
+    task: request.task.value as Mapping,
+    skypilotConfig: request.skypilotConfig.value as Mapping,
+  };
+  if ('message' in answered) {
+    const { failed } = answered;
+    const message = hide(answered.message);
+    return {
+      ...{
+        allowed: false,
+        message,
+        policy,
+        failed,
+        changed: false,
+        exempt: false,
+        warnings: [],
+        mismatches: [],
+        answer: null,
+      },
+      ...withConfig(original),
+      outcomes: [{ policy, allowed: false, message, failed, changed: false, audit: false, milliseconds }],
+    };
+  }
+  const changed = !isDeepStrictEqual(answered, original);
+  return {
+    ...{
+      allowed: true,
+      message: null,
+      policy: null,
+      failed: false,
+      changed,
+      exempt: false,
+      warnings: [],
+      mismatches: [],
+      answer: null,
+    },
+    ...withConfig(answered),
+    outcomes: [{ policy, allowed: true, message: null, failed: false, changed, audit: false, milliseconds }],
+  };
+}
+
+function withConfig({ task, skypilotConfig }: { task: Mapping; skypilotConfig: Mapping }) {
+  return { task: task as Task, skypilotConfig: Config.fromDict(skypilotConfig) };
+}
+
+function serviceUrl(address: string): URL {
+  // The address is not repeated: it may hold a token.
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.hostname === '') {
+    throw new UsageError(
+      '--against: expected the address in admin_policy, such as https://policy.example.org/skypilot/admin-policy',
+    );
+  }
+  return url;
+}
+
+function loginOf({ username, password }: URL): Login | undefined {
+  return username === '' && password === ''
+    ? undefined
+    : { name: decoded(username), password: decoded(password) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function authorities(file: string): string {
+  let pem: string;
+  try {
+    pem = readTextFile(file);
+  } catch (thrown) {
+    throw new UsageError(`--ca-file: ${file}: ${systemErrorText(thrown)}`);
+  }
+  // Without a certificate in it, Node would trust the authorities that it has by itself.
+  const certificates = pem.match(CERTIFICATE) ?? [];
+  if (certificates.length === 0 || !certificates.every(isCertificate)) {
+    throw new UsageError(`--ca-file: ${file}: expected certificates in PEM`);
+  }
+  return pem;
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?(?:-----END CERTIFICATE-----|$)/g;
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).subject !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,151 @@
+/** Compares the answer of the policies with the expectation of a case. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Review } from '../../skypilot/policies/policy-chain.ts';
+import { SecretValues } from '../../skypilot/secrets.ts';
+import { taskAsSent } from '../../skypilot/sent-task.ts';
+import { YamlDocument } from '../../yaml/document.ts';
+import { isMapping, type Mapping, valueAt } from '../../yaml/tree.ts';
+import { pathOf, plain } from '../cases/expected-paths.ts';
+import { textDifference } from '../cases/expected-text.ts';
+import { jsonText } from '../output.ts';
+import { unifiedDiff } from '../unified-diff.ts';
+import type { Expectation } from './case.ts';
+import { isIdempotent, whyNotIdempotent } from './review-output.ts';
+
+/** What differs: sentences, and diffs. Empty if the answer is as expected. */
+export interface Differences {
+  readonly reasons: readonly string[];
+  readonly diff: string;
+}
+
+/** `again`: the review of the result; `null` after a refusal. */
+export async function differencesOf(
+  expected: Expectation,
+  reviewed: Review,
+  again: Review | null,
+): Promise<Differences> {
+  const {
+    answer = 'allowed',
+    rejected,
+    rule,
+    task,
+    task_paths,
+    skypilot_config,
+    skypilot_config_paths,
+    idempotent = true,
+  } = {
+    ...NOTHING,
+    ...expected,
+  };
+  const isRejected = rejected !== undefined || rule !== undefined || answer === 'rejected';
+  if (reviewed.allowed === isRejected) {
+    const got = reviewed.allowed ? 'it was allowed' : `${reviewed.policy} rejected it: ${reviewed.message}`;
+    return { reasons: [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${got}`], diff: '' };
+  }
+  if (isRejected) {
+    const reason = rejected && textDifference('the reason', rejected, reviewed.message ?? '');
+    const refusing = reviewed.outcomes.flatMap(({ audit, rules = [] }) =>
+      rules.flatMap((one) => (audit || one.audit ? [] : [one.rule])),
+    );
+    const silent = (rule === undefined ? [] : [rule].flat()).filter((one) => !refusing.includes(one));
+    const otherwise = `expected the rule ${silent.join(', ')} to reject it, but ${reviewed.policy} did: ${reviewed.message}`;
+    return { reasons: [...(reason ? [reason] : []), ...(silent.length > 0 ? [otherwise] : [])], diff: '' };
+  }
+  const config = reviewed.skypilotConfig.toDict();
+  const found: Differences[] = [];
+  if ((answer === 'changed' && !reviewed.changed) || (answer === 'unchanged' && reviewed.changed)) {
+    const changing = reviewed.outcomes
+      .filter(({ changed, audit }) => changed && !audit)
+      .map(({ policy }) => policy);
+    found.push({
+      reasons: [
+        answer === 'changed'
+          ? 'expected a change, but nothing was changed'
+          : `expected no change, but it was changed by ${changing.join(', ')}`,
+      ],
+      diff: '',
+    });
+  }
+  if (again !== null && isIdempotent(again) !== idempotent) {
+    const reason = idempotent ? whyNotIdempotent(again) : 'expected it not to be idempotent, but it is';
+    found.push({ reasons: [reason], diff: '' });
+  }
+  const secrets = SecretValues.of(reviewed.task, config, task, skypilot_config);
+  if (task !== undefined) {
+    found.push(await whole('task', comparable(task), comparable(reviewed.task), secrets));
+  }
+  if (skypilot_config !== undefined) {
+    const own = { active_workspace: 'default', ...skypilot_config };
+    found.push(await whole('skypilot_config', own, config, secrets));
+  }
+  found.push(...paths('task', task_paths, [reviewed.task, comparable(reviewed.task)], secrets));
+  found.push(...paths('skypilot_config', skypilot_config_paths, [config], secrets));
+  return {
+    reasons: found.flatMap(({ reasons }) => reasons),
+    diff: found.map(({ diff }) => diff).join(''),
+  };
+}
+
+/** Every expectation that a short form leaves out. */
+const NOTHING: Exclude<Expectation, { answer: 'allowed' | 'changed' | 'unchanged' | 'rejected' }> = {};
+
+/** As SkyPilot reads it, without the copy of what was written: two spellings of one task are equal. */
+function comparable(task: Mapping): Mapping {
+  const { _user_specified_yaml: _, ...sent } = taskAsSent(YamlDocument.from(task)).task;
+  return sent;
+}
+
+async function whole(
+  name: string,
+  expected: Mapping,
+  got: Mapping,
+  secrets: SecretValues,
+): Promise<Differences> {
+  if (isDeepStrictEqual(plain(expected), plain(got))) {
+    return { reasons: [], diff: '' };
+  }
+  const [from = '', to = ''] = [expected, got].map((one) =>
+    YamlDocument.from(sorted(secrets.withoutSecrets(one))).toString(),
+  );
+  const diff = await unifiedDiff([`${name} (expected)`, `${name} (got)`], from, to);
+  return {
+    reasons: [`the ${name} differs`],
+    diff: from === to ? `${diff}(the values that differ are hidden)\n` : diff,
+  };
+}
+
+/** In `got`, the same value in its forms: one of them must be equal. `null` = missing, too. */
+function paths(
+  name: string,
+  expected: Mapping | undefined,
+  got: readonly Mapping[],
+  secrets: SecretValues,
+): Differences[] {
+  return Object.entries(expected ?? {}).flatMap(([path, value]) => {
+    const values = got.map((one) => valueAt(one, pathOf(path)) ?? null);
+    if (values.some((one) => isDeepStrictEqual(plain(one), plain(value)))) {
+      return [];
+    }
+    // The name of the path decides what is secret.
+    const last = String(
+      pathOf(path)
+        .filter((step) => typeof step === 'string')
+        .at(-1),
+    );
+    const shown = (one: unknown) => jsonText((secrets.withoutSecrets({ [last]: one }) as Mapping)[last]);
+    return [{ reasons: [`${name}: ${path}: expected ${shown(value)}, got ${shown(values[0])}`], diff: '' }];
+  });
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(sorted);
+  }
+  return isMapping(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, one]) => [name, sorted(one)]),
+      )
+    : value;
+}

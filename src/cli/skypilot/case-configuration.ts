@@ -1,0 +1,83 @@
+/** The configurations of cases about tasks: each is read once, whatever the number of cases that it is for. */
+import { dirname } from 'node:path';
+import type { ConfigSources } from '../../config/sources.ts';
+import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
+import { ConfigurationError, type Origin } from '../../errors.ts';
+import { skypilotSection } from '../../skypilot/section.ts';
+import type { ReadCase } from '../cases/case-files.ts';
+import { CaseMistake } from '../cases/case-mistake.ts';
+import type { SkypilotCase } from './case.ts';
+import { type PlacedPolicies, policiesBesideTheirFile, policyFrom } from './case-policies.ts';
+
+type ReadTaskCase = ReadCase<SkypilotCase>;
+
+export class TaskConfigurations {
+  readonly #placed = new Map<string, Promise<PlacedPolicies | undefined>>();
+  readonly #read = new Map<string, Promise<Configuration>>();
+
+  /** `shared`: where policies come from, if the case does not name its own. @throws CaseMistake, ConfigurationError */
+  async of(read: ReadTaskCase, shared: ConfigSources): Promise<Configuration> {
+    const { policies, options } = read.case;
+    const from = dirname(read.file);
+    const own = policies?.map((policy) => policyFrom(from, policy));
+    const placed =
+      own === undefined ? await once(this.#placed, shared, () => policiesBesideTheirFile(shared)) : undefined;
+    const named = own ?? placed?.policies;
+    const sources: ConfigSources = {
+      ...(own === undefined ? shared : { configFiles: [] }),
+      values: {
+        skypilot: { ...options, ...(named !== undefined && { admin_policies: named }), isolation: 'worker' },
+      },
+    };
+    const configuration = await once(this.#read, sources, () =>
+      requireConfiguration(sources, [skypilotSection]),
+    ).catch((thrown: unknown) => {
+      throw thrown instanceof ConfigurationError && (named !== undefined || options !== undefined)
+        ? atTheCase(thrown, read, placed?.origin)
+        : thrown;
+    });
+    if (sectionOf(configuration, skypilotSection).admin_policies.length === 0) {
+      throw CaseMistake.at(
+        read,
+        [],
+        `no policy is named: name some in policies, in blazar.conf in the folder, or with --config-file`,
+      );
+    }
+    return configuration;
+  }
+
+  /** Of all cases until now, for watching their files. */
+  all(): readonly Promise<Configuration>[] {
+    return [...this.#read.values()];
+  }
+}
+
+function once<Value>(known: Map<string, Promise<Value>>, sources: ConfigSources, read: () => Promise<Value>) {
+  const key = JSON.stringify(sources);
+  const before = known.get(key);
+  if (before !== undefined) {
+    return before;
+  }
+  const reading = read();
+  known.set(key, reading);
+  return reading;
+}
+
+/** What is wrong with `policies` and `options` has the place of the case. `placed`: where the policies are named, if not there. */
+function atTheCase(
+  { problems }: ConfigurationError,
+  { file, lineOf }: ReadTaskCase,
+  placed: Origin | undefined,
+): ConfigurationError {
+  return new ConfigurationError(
+    problems.map((problem) => {
+      const { origin, option = '' } = problem;
+      const isPolicies = option === 'admin_policies';
+      const path = isPolicies ? ['policies'] : ['options', option];
+      const own: Origin = { kind: 'file', file, line: lineOf(path) };
+      return origin === undefined || origin.kind === 'code'
+        ? { ...problem, origin: isPolicies ? (placed ?? own) : own }
+        : problem;
+    }),
+  );
+}

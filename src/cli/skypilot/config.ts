@@ -1,0 +1,120 @@
+/** `skypilot config`: merges the sources of a SkyPilot configuration and explains the result. */
+import { Command, Option } from 'commander';
+import { formatProblem, type Problem } from '../../errors.ts';
+import type { FoundSources, NamedSources } from '../../skypilot/config/config-sources.ts';
+import { ExitCode, printProblems } from '../output.ts';
+import type { GetFlags } from './config-get.ts';
+import { type Merged, type PrintFlags, printConfig } from './config-output.ts';
+
+interface ValidationFlags {
+  readonly validation: 'error' | 'warning' | 'ignore';
+}
+
+type ConfigFlags = NamedSources & PrintFlags & GetFlags & ValidationFlags;
+
+export function skypilotConfigCommand(): Command {
+  const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
+  return new Command('config')
+    .description(
+      'Merge the sources of a SkyPilot configuration as SkyPilot does, and validate them. Exit code: 0 success, 1 SkyPilot would refuse the configuration or the task, 2 an error in a file or the command.',
+    )
+    .option('--server <file>', 'The configuration of the server.')
+    .option(
+      '--user <file>',
+      'The configuration of the user. Default: $SKYPILOT_GLOBAL_CONFIG, otherwise ~/.sky/config.yaml if it exists; with IS_SKYPILOT_SERVER, these are the default of --server, and there is no user or project. SKYPILOT_CONFIG replaces all of them.',
+    )
+    .option(
+      '--project <file>',
+      'The configuration of the project. Default: $SKYPILOT_PROJECT_CONFIG, otherwise .sky.yaml if it exists.',
+    )
+    .option(
+      '--task <file>',
+      'A task file; its config is merged. For a pipeline, the result is shown for each task.',
+    )
+    .addOption(
+      new Option(
+        '--config <key=value>',
+        'Set one key to a YAML value; repeatable. Or the name of one file.',
+      ).argParser(repeatable),
+    )
+    .option(
+      '--get <key>',
+      'Print the value that SkyPilot takes for a key, such as kubernetes.pod_config, instead of the configuration.',
+    )
+    .option('--context <name>', 'With --get: the Kubernetes context or SSH node pool.')
+    .option('--region <name>', 'With --get: the region, or the cluster of Slurm.')
+    .option('--zone <name>', 'With --get: the partition of Slurm.')
+    .option('--workspace <name>', 'With --get: the workspace. Default: active_workspace, otherwise default.')
+    .option('--explain', 'Show which source each value comes from, and which sources it overrides.')
+    .option('--show-secrets', 'Print tokens and other secrets instead of hiding them.')
+    .addOption(
+      new Option(
+        '--validation <severity>',
+        "Whether what does not match SkyPilot's schema is an error, a warning, or ignored. This command does not read [skypilot] config_validation: name here what the service should do.",
+      )
+        .choices(['error', 'warning', 'ignore'])
+        .default('error'),
+    )
+    .addOption(new Option('--format <format>', 'Output format.').choices(['yaml', 'json']).default('yaml'))
+    .action(config);
+}
+
+async function config(flags: ConfigFlags): Promise<void> {
+  const { mergeSources, workspaceProblem } = await import('../../skypilot/config/layers.ts');
+  const { findSources } = await import('../../skypilot/config/config-sources.ts');
+  const { droppedProblems } = await import('../../skypilot/config/dropped-problems.ts');
+  const { configurationProblems } = await import('../../skypilot/config/source-problems.ts');
+  const read = findSources(flags);
+  if (flags.get !== undefined) {
+    await getValue(flags, read);
+    return;
+  }
+  const { requireGet } = await import('./config-get.ts');
+  requireGet(flags);
+  const { sources, problems, tasks, unread } = read;
+  const results = (tasks.length === 0 ? [null] : tasks).map((task) => ({
+    task,
+    merged: mergeSources(task === null ? sources : [...sources, task.source]),
+  }));
+  const all = results.map(
+    ({ task, merged }): Merged => ({ task: tasks.length < 2 ? null : (task?.task ?? null), merged }),
+  );
+  const found = [...problems, ...validated(flags, () => configurationProblems(sources, results))];
+  for (const { merged } of all) {
+    const workspace = workspaceProblem(merged);
+    found.push(...droppedProblems(merged.dropped), ...(workspace === undefined ? [] : [workspace]));
+  }
+  report(found);
+  await printConfig(all, unread, flags);
+}
+
+async function getValue(flags: ConfigFlags, { sources, tasks, problems }: FoundSources): Promise<void> {
+  const { workspaceProblem } = await import('../../skypilot/config/layers.ts');
+  const { droppedProblems } = await import('../../skypilot/config/dropped-problems.ts');
+  const { configurationProblems } = await import('../../skypilot/config/source-problems.ts');
+  const { printEffectiveValue, readConfig } = await import('./config-get.ts');
+  const read = await readConfig(sources, tasks);
+  const results = [
+    { task: null, merged: read.config },
+    ...read.tasks.map(({ source, config: merged }) => ({ task: source, merged })),
+  ];
+  const workspace = flags.workspace === undefined ? workspaceProblem(read.config) : undefined;
+  report([
+    ...problems,
+    ...validated(flags, () => configurationProblems(sources, results)),
+    ...results.flatMap(({ merged: { dropped } }) => droppedProblems(dropped)),
+    ...(workspace === undefined ? [] : [workspace]),
+    ...(await printEffectiveValue(read, flags)),
+  ]);
+}
+
+/** What does not match the schema, as `--validation` wants it. */
+function validated({ validation }: ConfigFlags, problems: () => Problem[]): Problem[] {
+  return validation === 'ignore' ? [] : problems().map((problem) => ({ ...problem, severity: validation }));
+}
+
+/** Prints problems and sets the exit code. Problems of a file, the same for each task, are printed once. */
+function report(found: readonly Problem[]): void {
+  printProblems([...new Map(found.map((problem) => [formatProblem(problem), problem])).values()]);
+  process.exitCode = found.some(({ severity }) => severity === 'error') ? ExitCode.rejected : ExitCode.ok;
+}

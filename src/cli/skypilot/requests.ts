@@ -1,0 +1,116 @@
+/** The requests in a file: the body of one, or a task or pipeline that SkyPilot would ask about. */
+import type { Problem } from '../../errors.ts';
+import type { Places } from '../../skypilot/config/config-validation.ts';
+import type { PipelineTask } from '../../skypilot/pipeline.ts';
+import type { OriginOf } from '../../skypilot/schema/validate.ts';
+import type { ReceivedRequest } from '../../skypilot/wire.ts';
+import type { YamlDocument } from '../../yaml/document.ts';
+import { isMapping, type Mapping } from '../../yaml/tree.ts';
+import { readText, shownName } from '../input.ts';
+import { UsageError } from '../output.ts';
+import { factsOf, REQUEST_FLAGS, type RequestFlags } from './request-flags.ts';
+
+/** A request and its task; `null` if it is not part of a pipeline. */
+export interface Requested {
+  readonly request: ReceivedRequest;
+  readonly task: PipelineTask | null;
+  /** The lines of the files; `undefined` for a request body. */
+  readonly places?: Places;
+}
+
+/** What a file asks. */
+export interface RequestFile {
+  readonly requests: readonly Requested[];
+  /** Mistakes of a pipeline's header, which is part of no request. SkyPilot refuses a file with an error. */
+  readonly problems: readonly Problem[];
+}
+
+/** @throws UsageError */
+export async function readRequests(
+  file: string,
+  flags: RequestFlags,
+  maxBytes: number,
+): Promise<RequestFile> {
+  const { skypilotConfig } = flags;
+  if (file === '-' && skypilotConfig === '-') {
+    throw new UsageError('standard input (-) can only be read once');
+  }
+  const text = await readText(file, maxBytes);
+  if (text.trim() === '') {
+    throw new UsageError(`${shownName(file)}: expected a request or a task, got nothing`);
+  }
+  const body = bodyOf(text);
+  const given = (Object.keys(REQUEST_FLAGS) as (keyof RequestFlags)[]).filter(
+    (name) => flags[name] !== undefined,
+  );
+  if (body !== undefined && given.length > 0) {
+    const names = given.map((name) => REQUEST_FLAGS[name]).join(', ');
+    throw new UsageError(`${shownName(file)}: ${names} apply to a task, but this is a request body`);
+  }
+  const config = skypilotConfig === undefined ? '{}' : await readText(skypilotConfig, maxBytes);
+  return requestsOf({ text, body, config }, flags, file);
+}
+
+async function requestsOf(
+  { text, body, config }: { text: string; body: unknown; config: string },
+  flags: RequestFlags,
+  file: string,
+): Promise<RequestFile> {
+  const { decodeRequest, InvalidBodyError } = await import('../../skypilot/wire.ts');
+  const { FactsError, requestAsSent } = await import('../../skypilot/sent-request.ts');
+  const { tasksOf } = await import('../../skypilot/pipeline.ts');
+  const { YamlError } = await import('../../yaml/error.ts');
+  try {
+    if (body !== undefined) {
+      return { requests: [{ request: decodeRequest(body), task: null }], problems: [] };
+    }
+    const { YamlDocument: Document } = await import('../../yaml/document.ts');
+    const originsIn =
+      (name: string, document: YamlDocument): OriginOf =>
+      (path) => ({ kind: 'file', file: shownName(name), line: document.lineOf(path) });
+    const requests = tasksOf(text).map((task) => ({
+      request: requestAsSent(task, config, factsOf(flags)),
+      task: task.of === 1 ? null : task,
+      places: {
+        task: originsIn(file, task.document),
+        writtenTask: task.document.typed as Mapping,
+        skypilotConfig: originsIn(flags.skypilotConfig ?? file, Document.parse(config)),
+      },
+    }));
+    return { requests, problems: await headerProblems(text, shownName(file)) };
+  } catch (thrown) {
+    if (thrown instanceof FactsError) {
+      throw new UsageError(`${shownName(file)}: ${thrown.message}`);
+    }
+    if (thrown instanceof YamlError) {
+      throw new UsageError(`${shownName(file)}: task: expected YAML, and ${thrown.message}`);
+    }
+    if (!(thrown instanceof InvalidBodyError)) {
+      throw thrown;
+    }
+    const { message } = thrown;
+    const { skypilotConfig } = flags;
+    const isConfig = skypilotConfig !== undefined && message.startsWith('skypilot_config:');
+    throw new UsageError(`${shownName(isConfig ? skypilotConfig : file)}: ${message}`);
+  }
+}
+
+async function headerProblems(text: string, file: string): Promise<Problem[]> {
+  const { pipelineProblems } = await import('../../skypilot/config/pipeline-problems.ts');
+  return pipelineProblems(text).map(({ severity, line, message }) => ({
+    ...{ severity, message },
+    origin: { kind: 'file', file, line },
+  }));
+}
+
+/** A task in JSON has no members of these names. */
+function bodyOf(text: string): unknown {
+  try {
+    const body: unknown = JSON.parse(text);
+    const isBody =
+      typeof body === 'string' || (isMapping(body) && ('task' in body || 'skypilot_config' in body));
+    return isBody ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}

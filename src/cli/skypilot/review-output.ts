@@ -1,0 +1,98 @@
+/** Prints reviews: the answer of each policy, and what was changed as a diff without secrets. */
+import type { Review } from '../../skypilot/policies/policy-chain.ts';
+import type { SecretValues } from '../../skypilot/secrets.ts';
+import type { ReceivedRequest } from '../../skypilot/wire.ts';
+import { onOneLine, printJson, printTable } from '../output.ts';
+import { unifiedDiff } from '../unified-diff.ts';
+import type { Requested } from './requests.ts';
+
+/** `again`: the review of the result, if it was asked for. */
+export async function printReview(
+  file: string,
+  { request, task: part }: Requested,
+  reviewed: Review,
+  again: Review | null,
+  format: 'diff' | 'json',
+): Promise<void> {
+  const { allowed, message, policy, failed, changed, exempt, warnings, outcomes } = reviewed;
+  const diff = await diffsOf(request, reviewed);
+  if (format === 'json') {
+    const idempotent = again && isIdempotent(again);
+    const pipeline = part && { task: part.number, of: part.of, name: part.name };
+    printJson({
+      file,
+      ...(pipeline && { pipeline }),
+      ...{ allowed, message, policy, failed, changed, exempt, warnings, idempotent, outcomes, diff },
+    });
+    return;
+  }
+  await printTable(
+    ['POLICY', 'ANSWER', 'MESSAGE'],
+    outcomes.map((outcome) => [outcome.policy, answerOf(outcome), outcome.message ?? '']),
+  );
+  for (const warning of warnings) {
+    process.stderr.write(`warning: ${onOneLine(warning)}\n`);
+  }
+  for (const one of [diff.task, diff.skypilot_config]) {
+    if (one !== '') {
+      process.stdout.write(`\n${one.split('\n').map(onOneLine).join('\n')}`);
+    }
+  }
+  if (again !== null && !isIdempotent(again)) {
+    process.stderr.write(`error: ${onOneLine(whyNotIdempotent(again))}\n`);
+  }
+}
+
+/** What was changed, as unified diffs without secrets; empty if nothing was. */
+export async function diffsOf(
+  request: ReceivedRequest,
+  reviewed: Review,
+): Promise<{ task: string; skypilot_config: string }> {
+  const { SecretValues } = await import('../../skypilot/secrets.ts');
+  const after = reviewed.skypilotConfig.toDict();
+  // A secret of one text is hidden in all of them.
+  const secrets = SecretValues.of(request.task.value, request.skypilotConfig.value, reviewed.task, after);
+  return {
+    task: await changes('task', request.task, reviewed.task, secrets),
+    skypilot_config: await changes('skypilot_config', request.skypilotConfig, after, secrets),
+  };
+}
+
+async function changes(
+  name: string,
+  before: ReceivedRequest['task'],
+  after: unknown,
+  secrets: SecretValues,
+): Promise<string> {
+  const changed = before.with(after);
+  if (changed === before) {
+    return '';
+  }
+  const [from, to] = [before, changed].map((one) => one.with(secrets.withoutSecrets(one.value)).format());
+  const names = [name, `${name} (changed by policies)`] as const;
+  const diff = await unifiedDiff(names, from ?? '', to ?? '');
+  return from === to ? `${diff}(the changed values are hidden)\n` : diff;
+}
+
+export function isIdempotent(again: Review): boolean {
+  return again.allowed && !again.changed;
+}
+
+/** SkyPilot calls the policies several times for one command, each time with the previous result. */
+export function whyNotIdempotent({ allowed, failed, policy, message, outcomes }: Review): string {
+  if (failed) {
+    return `${policy} failed when called with its own result`;
+  }
+  if (!allowed) {
+    return `not idempotent: ${policy} rejects the result: ${message}`;
+  }
+  const changing = outcomes
+    .filter(({ changed, audit }) => changed && !audit)
+    .map((outcome) => outcome.policy);
+  return `not idempotent: the result is changed again by ${changing.join(', ')}`;
+}
+
+function answerOf({ allowed, failed, changed, audit }: Review['outcomes'][number]): string {
+  const answer = failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
+  return audit ? `${answer} (tried, not enforced)` : answer;
+}

@@ -1,0 +1,148 @@
+/** One request to a policy service over HTTP, as SkyPilot sends it, and its answer. Source: SkyPilot 0.13, `RestfulAdminPolicy`. */
+import type { BoundedFetch } from '../../client/bounded-fetch.ts';
+import { EndpointError } from '../../client/endpoint-error.ts';
+import { decodeRequest, encodeRequest, InvalidBodyError, type ReceivedRequest } from '../../skypilot/wire.ts';
+import type { Mapping } from '../../yaml/tree.ts';
+import type { Login } from '../netrc.ts';
+
+/** In characters. */
+const MAX_REASON = 8000;
+const MAX_SHOWN = 200;
+const MAX_REDIRECTS = 5;
+
+/** Why the service's answer is of no use, in words for the user. */
+class NoAnswer extends Error {}
+
+/** The changed request, or why there is none. */
+export type Answered =
+  | { readonly task: Mapping; readonly skypilotConfig: Mapping }
+  | { readonly message: string; readonly failed: boolean };
+
+/** Asks once. */
+export async function answerOf(
+  client: BoundedFetch,
+  url: URL,
+  login: Login | undefined,
+  request: ReceivedRequest,
+): Promise<Answered> {
+  const body = encodeRequest({
+    ...request,
+    task: request.task.toString(),
+    skypilotConfig: request.skypilotConfig.toString(),
+  });
+  try {
+    const response = await posted(client, url, login, body);
+    const text = await response.text();
+    if (response.status === 400) {
+      return { message: text.slice(0, MAX_REASON) || 'rejected without a reason', failed: false };
+    }
+    if (!response.ok) {
+      const said = text.trim().slice(0, MAX_SHOWN);
+      throw new NoAnswer(`it answered ${response.status}${said === '' ? '' : `: ${said}`}`);
+    }
+    return decodedAnswer(text);
+  } catch (thrown) {
+    if (thrown instanceof NoAnswer) {
+      return { message: thrown.message, failed: true };
+    }
+    if (thrown instanceof EndpointError) {
+      return { message: plainWords(thrown.message.replace(`${url.origin}: `, '')), failed: true };
+    }
+    throw thrown;
+  }
+}
+
+/** SkyPilot's client repeats the request only for 307 and 308. It is not sent to another host, without TLS, or with a token. */
+async function posted(
+  client: BoundedFetch,
+  url: URL,
+  login: Login | undefined,
+  body: string,
+): Promise<Response> {
+  const target = new URL(url);
+  target.username = '';
+  target.password = '';
+  target.hash = '';
+  const headers = {
+    'content-type': 'application/json',
+    accept: '*/*',
+    ...(login !== undefined && { authorization: `Basic ${basicOf(login)}` }),
+  };
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+    const response = await client.fetch(new Request(target, { method: 'POST', headers, body }));
+    const { status } = response;
+    const location = response.headers.get('location');
+    if (status < 300 || status >= 400 || location === null) {
+      return response;
+    }
+    if (!URL.canParse(location, target)) {
+      throw new NoAnswer(`it answered ${status}, a redirect to an address that cannot be read`);
+    }
+    const next = new URL(location, target);
+    const where = `it answered ${status}, a redirect to ${shownUrl(next)}`;
+    if (status !== 307 && status !== 308) {
+      throw new NoAnswer(`${where}: SkyPilot would follow it without the request; name that address instead`);
+    }
+    if (next.hostname !== target.hostname || (target.protocol === 'https:' && next.protocol !== 'https:')) {
+      throw new NoAnswer(`${where}: the request is not sent to another host, or without TLS`);
+    }
+    if (login !== undefined || url.search !== '') {
+      throw new NoAnswer(`${where}: it is not followed with a token; name that address instead`);
+    }
+    target.href = next.href;
+    target.username = '';
+    target.password = '';
+  }
+  throw new NoAnswer(`it redirected more than ${MAX_REDIRECTS} times`);
+}
+
+/** A JSON string that contains JSON. */
+function decodedAnswer(text: string): Answered {
+  let outer: unknown;
+  try {
+    outer = JSON.parse(text);
+  } catch {
+    throw new NoAnswer('its answer is not JSON');
+  }
+  if (typeof outer !== 'string') {
+    throw new NoAnswer('its answer is not a JSON string that contains JSON: SkyPilot decodes it twice');
+  }
+  try {
+    const { task, skypilotConfig } = decodeRequest(outer);
+    return { task: task.value as Mapping, skypilotConfig: skypilotConfig.value as Mapping };
+  } catch (thrown) {
+    if (thrown instanceof InvalidBodyError) {
+      throw new NoAnswer(`its answer cannot be used: ${thrown.message}`);
+    }
+    throw thrown;
+  }
+}
+
+function basicOf({ name, password }: Login): string {
+  const text = `${name}:${password}`;
+  return Buffer.from(text, /^[\0-\xff]*$/.test(text) ? 'latin1' : 'utf8').toString('base64');
+}
+
+/** Without name, password and query. */
+export function shownUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`;
+}
+
+const WORDS: readonly (readonly [RegExp, string])[] = [
+  [
+    /self-signed certificate|unable to (?:verify|get)/,
+    'its certificate is signed by an authority that is not trusted here; name that authority with --ca-file',
+  ],
+  [/certificate has expired/, 'its certificate has expired'],
+  [/certificate is not yet valid/, 'its certificate is not valid yet'],
+  [/altnames/, 'its certificate is for another host'],
+  [/wrong version number|packet length too long/, 'it does not speak TLS: the address begins with https://'],
+  [/certificate required/, 'it wants a certificate of the client'],
+  [/ECONNREFUSED/, 'nothing listens there'],
+  [/ENOTFOUND|EAI_AGAIN/, 'there is no such host'],
+  [/ECONNRESET|other side closed|socket hang up/, 'it closed the connection without an answer'],
+];
+
+function plainWords(reason: string): string {
+  return WORDS.find(([pattern]) => pattern.test(reason))?.[1] ?? reason;
+}

@@ -1,0 +1,146 @@
+/** Budgets: setting and removing them, what is left of them, and their history. */
+import type { Wait } from '../../deadline.ts';
+import type { Amount } from '../../filter/amount.ts';
+import { type Budget, budgetAccount } from '../../filter/budget.ts';
+import { rows, Undone, type Work } from '../database/database.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Turn } from '../turn.ts';
+import { type BudgetChange, budgetOf, budgetsOfOwner, changeOf } from './rows.ts';
+import {
+  type BudgetAuthor,
+  eraseBudget,
+  otherOverlapping,
+  type WantedBudget,
+  writeBudget,
+} from './writing.ts';
+
+export type { BudgetChange } from './rows.ts';
+export type { BudgetAuthor, WantedBudget } from './writing.ts';
+
+/** The budget would overlap with another one of the same owner. */
+export class BudgetConflictError extends Error {
+  override readonly name = 'BudgetConflictError';
+  readonly other: Budget;
+
+  constructor(other: Budget) {
+    super('it would overlap with another budget');
+    this.other = other;
+  }
+}
+
+/** A budget, and how much of it is taken. */
+export interface BudgetStanding extends Budget {
+  /** What leases have used, and what they are still to use. */
+  readonly taken: Amount;
+  /** Less than 0 when the budget was made smaller than what was already taken. */
+  readonly left: Amount;
+}
+
+/** @throws BudgetConflictError, LedgerUnavailableError */
+export async function setBudget(
+  ledger: Ledger,
+  wanted: WantedBudget,
+  author: BudgetAuthor,
+  wait: Wait,
+): Promise<Budget> {
+  const result = await ledger.transact('budget', (turn) => set(ledger, turn, wanted, author), wait, {
+    project: wanted.projectId,
+    isRefused: (one) => 'other' in one,
+  });
+  if ('other' in result) {
+    throw new BudgetConflictError(result.other);
+  }
+  return result;
+}
+
+/** Resolves to `undefined` when no budget starts then. What was charged to it stays charged. @throws LedgerUnavailableError */
+export function removeBudget(
+  ledger: Ledger,
+  which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
+  author: BudgetAuthor,
+  wait: Wait,
+): Promise<Budget | undefined> {
+  return ledger.transact('budget', (turn) => remove(ledger, turn, which, author), wait, {
+    project: which.projectId,
+  });
+}
+
+/** The budgets in force, sorted by project, user and time. `undefined` = of all projects. @throws LedgerUnavailableError */
+export function listBudgets(
+  ledger: Ledger,
+  projectId: string | undefined,
+  wait: Wait,
+): Promise<BudgetStanding[]> {
+  return ledger.read('read', () => list(ledger, projectId), wait);
+}
+
+/** Every change, oldest first. `undefined` = of all projects. @throws LedgerUnavailableError */
+export function budgetHistory(
+  ledger: Ledger,
+  projectId: string | undefined,
+  wait: Wait,
+): Promise<BudgetChange[]> {
+  return ledger.read('read', () => history(ledger, projectId), wait);
+}
+
+/** A conflict is a value: an error would close the connection, and count as a failure of the ledger. */
+function* set(
+  ledger: Ledger,
+  turn: Turn,
+  wanted: WantedBudget,
+  author: BudgetAuthor,
+): Work<Budget | { readonly other: Budget } | Undone<{ readonly other: Budget }>> {
+  yield* turn.lock(wanted.projectId);
+  const other = otherOverlapping(wanted, yield* budgetsOfOwner(ledger.database.queries, wanted));
+  return other === undefined ? yield* writeBudget(ledger, wanted, author) : new Undone({ other });
+}
+
+function* remove(
+  ledger: Ledger,
+  turn: Turn,
+  which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
+  author: BudgetAuthor,
+): Work<Budget | undefined | Undone<undefined>> {
+  yield* turn.lock(which.projectId);
+  const budget = (yield* budgetsOfOwner(ledger.database.queries, which)).find(
+    ({ validFrom }) => validFrom === which.validFrom,
+  );
+  if (budget === undefined) {
+    return new Undone(undefined);
+  }
+  yield* eraseBudget(ledger, budget, author);
+  return budget;
+}
+
+function* list(ledger: Ledger, projectId: string | undefined): Work<BudgetStanding[]> {
+  const { queries } = ledger.database;
+  let query = queries.selectFrom('budgets').selectAll().where('removed_at', 'is', null);
+  let balances = queries.selectFrom('accounts').selectAll().where('name', 'like', 'usage_budget/%');
+  if (projectId !== undefined) {
+    query = query.where('project_id', '=', projectId);
+    balances = balances.where('project_id', '=', projectId);
+  }
+  const budgets = yield* rows(
+    query
+      .orderBy('project_id')
+      .orderBy('user_id', (order) => order.asc().nullsFirst())
+      .orderBy('valid_from')
+      .compile(),
+  );
+  const taken = new Map(
+    (yield* rows(balances.compile())).map((row) => [`${row.project_id}\0${row.name}`, row.balance]),
+  );
+  return budgets.map((row) => {
+    const budget = budgetOf(row);
+    const balance = taken.get(`${budget.projectId}\0${budgetAccount(budget)}`) ?? 0n;
+    return { ...budget, taken: balance, left: budget.amount - balance };
+  });
+}
+
+function* history(ledger: Ledger, projectId: string | undefined): Work<BudgetChange[]> {
+  let query = ledger.database.queries.selectFrom('budget_changes').selectAll();
+  if (projectId !== undefined) {
+    query = query.where('project_id', '=', projectId);
+  }
+  return (yield* rows(query.orderBy('id').compile())).map(changeOf);
+}

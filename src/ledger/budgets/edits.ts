@@ -1,0 +1,170 @@
+/** Changes of budgets for several people at once: a change counts only for the budget as its author has seen it. */
+import type { Wait } from '../../deadline.ts';
+import type { Amount } from '../../filter/amount.ts';
+import type { Budget } from '../../filter/budget.ts';
+import { Undone, type Work } from '../database/database.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Turn } from '../turn.ts';
+import { type BeyondProject, beyondProject } from './bounds.ts';
+import { budgetsOfOwner } from './rows.ts';
+import { type BudgetView, viewOf } from './view.ts';
+import {
+  type BudgetAuthor,
+  eraseBudget,
+  otherOverlapping,
+  type WantedBudget,
+  writeBudget,
+} from './writing.ts';
+
+export interface BudgetEditor extends BudgetAuthor {
+  /** Whether a user's budget must lie within the project's: see `beyondProject`. */
+  readonly isBounded: boolean;
+}
+
+/** The budget to change, as its author has seen it. */
+export interface SeenBudget {
+  readonly id: bigint;
+  readonly projectId: string;
+  /** `BudgetView.version` */
+  readonly version: string;
+}
+
+/** What is left out stays. */
+export interface BudgetAmendment {
+  readonly amount?: Amount | undefined;
+  /** In seconds of the epoch. */
+  readonly validUntil?: bigint | undefined;
+}
+
+/** Why nothing was changed. */
+export type BudgetRefusal =
+  /** Another budget of the owner is in force at that time; with creation, perhaps the same one. */
+  | { readonly kind: 'overlaps'; readonly other: Budget }
+  /** It was removed. */
+  | { readonly kind: 'gone' }
+  /** Somebody has changed it since. */
+  | { readonly kind: 'changed'; readonly current: BudgetView }
+  /** It would end before it begins. */
+  | { readonly kind: 'empty'; readonly validFrom: bigint }
+  | { readonly kind: 'beyond-project'; readonly beyond: BeyondProject };
+
+export type BudgetEdit =
+  | { readonly kind: 'done'; readonly budget: BudgetView }
+  | { readonly kind: 'refused'; readonly refusal: BudgetRefusal };
+
+/** Never replaces a budget in force. @throws LedgerUnavailableError */
+export function createBudget(
+  ledger: Ledger,
+  wanted: WantedBudget,
+  editor: BudgetEditor,
+  wait: Wait,
+): Promise<BudgetEdit> {
+  return edited(ledger, wanted, wait, function* (turn) {
+    yield* turn.lock(wanted.projectId);
+    const ofOwner = yield* budgetsOfOwner(ledger.database.queries, wanted);
+    const same = ofOwner.find(({ validFrom }) => validFrom === wanted.validFrom);
+    return (
+      (same && refused({ kind: 'overlaps', other: same })) ??
+      (yield* written(ledger, wanted, ofOwner, editor))
+    );
+  });
+}
+
+/** @throws LedgerUnavailableError */
+export function amendBudget(
+  ledger: Ledger,
+  seen: SeenBudget,
+  { amount, validUntil }: BudgetAmendment,
+  editor: BudgetEditor,
+  wait: Wait,
+): Promise<BudgetEdit> {
+  return edited(ledger, seen, wait, function* (turn) {
+    const current = yield* currentOf(ledger, turn, seen);
+    if ('refusal' in current) {
+      return new Undone(current);
+    }
+    const { id: _, projectId, userId, validFrom } = current;
+    const wanted = {
+      ...{ projectId, userId, validFrom },
+      validUntil: validUntil ?? current.validUntil,
+      amount: amount ?? current.amount,
+    };
+    const ofOwner = yield* budgetsOfOwner(ledger.database.queries, wanted);
+    return yield* written(ledger, wanted, ofOwner, editor);
+  });
+}
+
+/** Resolves to the budget as it was. What was charged to it stays charged. @throws LedgerUnavailableError */
+export function withdrawBudget(
+  ledger: Ledger,
+  seen: SeenBudget,
+  author: BudgetAuthor,
+  wait: Wait,
+): Promise<BudgetEdit> {
+  return edited(ledger, seen, wait, function* (turn) {
+    const current = yield* currentOf(ledger, turn, seen);
+    if ('refusal' in current) {
+      return new Undone(current);
+    }
+    yield* eraseBudget(ledger, current, author);
+    return { kind: 'done', budget: current };
+  });
+}
+
+function edited(
+  ledger: Ledger,
+  { projectId: project }: { readonly projectId: string },
+  wait: Wait,
+  work: (turn: Turn) => Work<BudgetEdit | Undone<BudgetEdit>>,
+): Promise<BudgetEdit> {
+  return ledger.transact('budget', work, wait, { project, isRefused: ({ kind }) => kind === 'refused' });
+}
+
+/** As it is once the project is locked: whoever waited for the lock sees what was changed meanwhile. */
+function* currentOf(
+  ledger: Ledger,
+  turn: Turn,
+  { id, projectId, version }: SeenBudget,
+): Work<BudgetView | (BudgetEdit & { readonly kind: 'refused' })> {
+  yield* turn.lock(projectId);
+  const current = yield* viewOf(ledger, id);
+  if (current === undefined || current.projectId !== projectId) {
+    return { kind: 'refused', refusal: { kind: 'gone' } };
+  }
+  return current.version === version ? current : { kind: 'refused', refusal: { kind: 'changed', current } };
+}
+
+function* written(
+  ledger: Ledger,
+  wanted: WantedBudget,
+  ofOwner: readonly Budget[],
+  { isBounded, ...author }: BudgetEditor,
+): Work<BudgetEdit | Undone<BudgetEdit>> {
+  if (wanted.validUntil <= wanted.validFrom) {
+    return refused({ kind: 'empty', validFrom: wanted.validFrom });
+  }
+  const other = otherOverlapping(wanted, ofOwner);
+  if (other !== undefined) {
+    return refused({ kind: 'overlaps', other });
+  }
+  if (isBounded) {
+    if (wanted.userId === null) {
+      throw new Error('expected the budget of a user: nothing bounds that of a project');
+    }
+    const project = { projectId: wanted.projectId, userId: null };
+    const beyond = beyondProject(wanted, yield* budgetsOfOwner(ledger.database.queries, project));
+    if (beyond !== undefined) {
+      return refused({ kind: 'beyond-project', beyond });
+    }
+  }
+  const { id } = yield* writeBudget(ledger, wanted, author);
+  const budget = yield* viewOf(ledger, id);
+  if (budget === undefined) {
+    throw new Error('expected the budget that was written');
+  }
+  return { kind: 'done', budget };
+}
+
+function refused(refusal: BudgetRefusal): Undone<BudgetEdit> {
+  return new Undone<BudgetEdit>({ kind: 'refused', refusal });
+}

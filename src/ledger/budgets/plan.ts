@@ -1,0 +1,110 @@
+/** What an import would change: all of it is judged as it would be at the end, whatever the order of the lines. */
+import type { Budget } from '../../filter/budget.ts';
+import type { FileMistake, WantedLine } from './file.ts';
+import { dateText, overlapText } from './texts.ts';
+import type { WantedBudget } from './writing.ts';
+
+/** A budget of the ledger, in force or removed. */
+export interface KnownBudget extends Budget {
+  readonly isRemoved: boolean;
+}
+
+export interface PlannedLine extends WantedLine {
+  /** `set`: there is none in force that starts then. `changed`: its size or its end. */
+  readonly outcome: 'set' | 'changed' | 'unchanged';
+  /** The budget that is changed, or was removed and comes back; `undefined` = it is new. */
+  readonly before: KnownBudget | undefined;
+}
+
+export interface ImportPlan {
+  readonly lines: readonly PlannedLine[];
+  readonly mistakes: readonly FileMistake[];
+}
+
+/** `known`: all budgets of the projects in the file. */
+export function planImport(wanted: readonly WantedLine[], known: readonly KnownBudget[]): ImportPlan {
+  const knownByKey = new Map(known.map((budget) => [keyOf(budget), budget]));
+  const byOwner = new Map<string, Claim[]>();
+  const claim = (budget: WantedBudget, one: Claim) => {
+    const owner = ownerOf(budget);
+    const claims = byOwner.get(owner);
+    if (claims === undefined) {
+      byOwner.set(owner, [one]);
+    } else {
+      claims.push(one);
+    }
+  };
+  const mistakes: FileMistake[] = [];
+  const lines: PlannedLine[] = [];
+  const lineOf = new Map<string, number>();
+  for (const { line, wanted: budget } of wanted) {
+    const key = keyOf(budget);
+    const first = lineOf.get(key);
+    if (first !== undefined) {
+      mistakes.push({ line, field: 'valid_from', message: `this budget is in line ${first} already` });
+      continue;
+    }
+    lineOf.set(key, line);
+    const before = knownByKey.get(key);
+    lines.push({ line, wanted: budget, before, outcome: outcomeOf(budget, before) });
+    claim(budget, { ...budget, line });
+  }
+  for (const budget of known) {
+    if (!budget.isRemoved && !lineOf.has(keyOf(budget))) {
+      claim(budget, { ...budget, line: undefined });
+    }
+  }
+  for (const claims of byOwner.values()) {
+    mistakes.push(...overlaps(claims));
+  }
+  return { lines, mistakes };
+}
+
+/** A budget as it would be: of a line, or one that the file does not name. */
+interface Claim extends WantedBudget {
+  readonly id?: bigint;
+  readonly line: number | undefined;
+}
+
+function overlaps(claims: Claim[]): FileMistake[] {
+  if (claims.length === 1) {
+    return [];
+  }
+  claims.sort((a, b) => (a.validFrom < b.validFrom ? -1 : 1));
+  const mistakes: FileMistake[] = [];
+  let longest: Claim | undefined;
+  for (const one of claims) {
+    if (longest !== undefined && one.validFrom < longest.validUntil) {
+      const [first, second] = [longest, one].sort((a, b) => (b.line ?? 0) - (a.line ?? 0));
+      if (first?.line !== undefined && second !== undefined) {
+        mistakes.push({ line: first.line, field: 'valid_from', message: textOf(second) });
+      }
+    }
+    if (longest === undefined || one.validUntil > longest.validUntil) {
+      longest = one;
+    }
+  }
+  return mistakes;
+}
+
+function textOf(other: Claim): string {
+  return other.line === undefined
+    ? overlapText({ ...other, id: other.id ?? 0n })
+    : `it would overlap with line ${other.line}, from ${dateText(other.validFrom)} until ${dateText(other.validUntil)}`;
+}
+
+function outcomeOf(wanted: WantedBudget, before: KnownBudget | undefined): PlannedLine['outcome'] {
+  if (before === undefined || before.isRemoved) {
+    return 'set';
+  }
+  return before.validUntil === wanted.validUntil && before.amount === wanted.amount ? 'unchanged' : 'changed';
+}
+
+/** No id has NUL in it. */
+function ownerOf({ projectId, userId }: WantedBudget): string {
+  return userId === null ? projectId : `${projectId}\0${userId}`;
+}
+
+function keyOf(budget: WantedBudget): string {
+  return `${ownerOf(budget)}\0\0${budget.validFrom}`;
+}

@@ -1,0 +1,95 @@
+/** Budgets as the tables hold them. */
+import type { Kysely } from 'kysely';
+import type { Amount } from '../../filter/amount.ts';
+import type { Budget } from '../../filter/budget.ts';
+import { rows, type Work } from '../database/database.ts';
+import type { BudgetChangesTable, Tables } from '../database/schema.ts';
+
+type BudgetTerms = Omit<Budget, 'id'>;
+
+export interface BudgetChange extends Omit<Budget, 'id'> {
+  /** Rises with each change. */
+  readonly id: bigint;
+  readonly budget: bigint;
+  /** Microseconds of the epoch. */
+  readonly at: bigint;
+  readonly operation: 'set' | 'removed';
+  readonly who: string;
+  readonly reason: string | null;
+}
+
+/** A budget from its row. */
+export function budgetOf(row: {
+  readonly id: bigint;
+  readonly project_id: string;
+  readonly user_id: string | null;
+  readonly valid_from: bigint;
+  readonly valid_until: bigint;
+  readonly amount: Amount;
+}): Budget {
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    userId: row.user_id,
+    validFrom: row.valid_from,
+    validUntil: row.valid_until,
+    amount: row.amount,
+  };
+}
+
+/** The columns of `budgets` and of `budget_changes` that say what a budget is. */
+export function termsOf({ projectId, userId, validFrom, validUntil, amount }: BudgetTerms) {
+  return {
+    project_id: projectId,
+    user_id: userId,
+    valid_from: validFrom,
+    valid_until: validUntil,
+    amount,
+  };
+}
+
+/** The budgets in force of a project, or of one user in it. */
+export function* budgetsOfOwner(
+  queries: Kysely<Tables>,
+  { projectId, userId }: Pick<Budget, 'projectId' | 'userId'>,
+): Work<Budget[]> {
+  const query = queries
+    .selectFrom('budgets')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('user_id', userId === null ? 'is' : '=', userId)
+    .where('removed_at', 'is', null);
+  return (yield* rows(query.compile())).map(budgetOf);
+}
+
+/** The id of a budget, also of one that was removed: when it is set again, what leases were charged before still counts. */
+export function* budgetId(
+  queries: Kysely<Tables>,
+  { projectId, userId, validFrom }: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
+): Work<bigint | undefined> {
+  const query = queries
+    .selectFrom('budgets')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('user_id', userId === null ? 'is' : '=', userId)
+    .where('valid_from', '=', validFrom);
+  const [known] = yield* rows(query.compile());
+  return known?.id;
+}
+
+/** A change from its row. */
+export function changeOf(row: Omit<BudgetChangesTable, 'id'> & { readonly id: bigint }): BudgetChange {
+  return {
+    id: row.id,
+    at: row.at,
+    budget: row.budget,
+    projectId: row.project_id,
+    userId: row.user_id,
+    operation: row.operation,
+    validFrom: row.valid_from,
+    validUntil: row.valid_until,
+    amount: row.amount,
+    who: row.who,
+    reason: row.reason,
+  };
+}

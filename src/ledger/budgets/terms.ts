@@ -1,0 +1,101 @@
+/** Budgets as people write them, with dates and unit-hours, and as the ledger keeps them. */
+import { InvalidRequestError } from '../../errors.ts';
+import {
+  type Amount,
+  formatUnitHours,
+  MAX_AMOUNT,
+  parseMillionths,
+  parseUnitHours,
+} from '../../filter/amount.ts';
+import type { Budget } from '../../filter/budget.ts';
+import { type DateValue, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import { textMistake } from '../texts.ts';
+import type { WantedBudget } from './budgets.ts';
+
+/** Microseconds of the epoch. Later dates have another form, which nothing here reads. */
+const YEAR_10000 = 253_402_300_800_000_000n;
+
+/** Whose budget, and when it starts: this names a budget. */
+export interface BudgetKey {
+  readonly projectId: string;
+  /** Default: the budget is the whole project's. */
+  readonly userId?: string | null | undefined;
+  /** Start of validity, to the second. A text is ISO 8601; without an offset it means UTC. */
+  readonly from: DateValue;
+}
+
+/** A budget to set. */
+export interface NewBudget extends BudgetKey {
+  /** End of validity, to the second: the first moment that it does not pay for. */
+  readonly until: DateValue;
+  /** In unit-hours, such as node-hours: a decimal number, 0 or more, with up to six decimals. */
+  readonly amount: string | number;
+}
+
+/** `unit` names the unit in messages. @throws InvalidRequestError with the name of the property as `field` */
+export function parseBudget(budget: NewBudget, unit: string): WantedBudget {
+  const key = parseBudgetKey(budget);
+  const validUntil = secondOf('until', budget.until);
+  if (validUntil <= key.validFrom) {
+    throw new InvalidRequestError('until', `expected a date after the start, got ${shown(budget.until)}`);
+  }
+  return { ...key, validUntil, amount: amountOf(budget.amount, unit) };
+}
+
+/** @throws InvalidRequestError with the name of the property as `field` */
+export function parseBudgetKey({
+  projectId,
+  userId,
+  from,
+}: BudgetKey): Pick<Budget, 'projectId' | 'userId' | 'validFrom'> {
+  return {
+    projectId: idOf('projectId', projectId),
+    userId: userId === undefined || userId === null ? null : idOf('userId', userId),
+    validFrom: secondOf('from', from),
+  };
+}
+
+/** An id, or whatever stands for one. @throws InvalidRequestError with `field` */
+export function idOf(field: string, id: unknown): string {
+  if (typeof id !== 'string' || id === '') {
+    throw new InvalidRequestError(field, 'expected an id');
+  }
+  const mistake = textMistake(id);
+  if (mistake !== undefined) {
+    throw new InvalidRequestError(field, mistake);
+  }
+  return id;
+}
+
+/** A date to the second. @throws InvalidRequestError with `field` */
+export function secondOf(field: string, date: DateValue): bigint {
+  const instant = toInstant(date);
+  if (instant === undefined || instant % MICROSECONDS_PER_SECOND !== 0n || instant >= YEAR_10000) {
+    throw new InvalidRequestError(
+      field,
+      `expected an ISO 8601 date, to the second, such as 2026-12-01 or 2026-12-01T09:00:00Z, got ${shown(date)}`,
+    );
+  }
+  return instant / MICROSECONDS_PER_SECOND;
+}
+
+/** @throws InvalidRequestError with the field `amount` */
+export function amountOf(value: string | number, unit: string): Amount {
+  const text = String(value);
+  const amount = parseUnitHours(text);
+  if (amount === undefined) {
+    const expected =
+      parseMillionths(text) === undefined
+        ? `a decimal number of ${unit}, 0 or more, with up to six decimals`
+        : `at most ${formatUnitHours(MAX_AMOUNT, 'down')} ${unit}`;
+    throw new InvalidRequestError('amount', `expected ${expected}, got ${shown(text)}`);
+  }
+  return amount;
+}
+
+const SHOWN = 100;
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+}

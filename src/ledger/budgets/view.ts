@@ -1,0 +1,137 @@
+/** Budgets for people: one, or all in pages, with what is left of each and its latest change. */
+import { sql } from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import type { Budget } from '../../filter/budget.ts';
+import { rows, type Work } from '../database/database.ts';
+import type { Ledger } from '../ledger.ts';
+import { textsTable } from '../views/many.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery } from '../views/pages.ts';
+import { reading } from '../views/reading.ts';
+import type { BudgetStanding } from './budgets.ts';
+import { budgetOf } from './rows.ts';
+
+/** A budget in force, with its latest change. */
+export interface BudgetView extends BudgetStanding {
+  /** Another one after each change: opaque. */
+  readonly version: string;
+  /** Microseconds of the epoch. */
+  readonly changedAt: bigint;
+  readonly changedBy: string;
+  readonly reason: string | null;
+}
+
+export interface BudgetsQuery extends PageQuery {
+  /** Only of these projects; `undefined` = of all. */
+  readonly projectIds?: readonly string[] | undefined;
+  /** Only budgets of this user; `null` = only of whole projects; `undefined` = all. */
+  readonly userId?: string | null | undefined;
+  /** Only those in force at this second of the epoch. */
+  readonly validAt?: bigint | undefined;
+  /** Only with an id of a project or user that contains this text, whatever the case. */
+  readonly search?: string | undefined;
+}
+
+interface ViewRow {
+  readonly id: bigint;
+  readonly project_id: string;
+  readonly user_id: string | null;
+  readonly valid_from: bigint;
+  readonly valid_until: bigint;
+  readonly amount: bigint;
+  readonly balance: bigint | null;
+  readonly change: bigint | null;
+  readonly at: bigint | null;
+  readonly who: string | null;
+  readonly reason: string | null;
+}
+
+/** A page of budgets in force, expired ones too, sorted by project, user and time. @throws LedgerUnavailableError, CursorError */
+export async function pageOfBudgets(
+  ledger: Ledger,
+  query: BudgetsQuery,
+  wait: Wait,
+): Promise<PageOf<BudgetView>> {
+  const after = query.after === undefined ? undefined : keyOf(query.after, ['text', 'text', 'number']);
+  if (query.projectIds?.length === 0) {
+    return { items: [], next: undefined };
+  }
+  const found = await reading(ledger, wait)(() => selected(ledger, pageOf(ledger, query, after)));
+  const items = found.slice(0, query.limit);
+  const last = found.length > query.limit ? items.at(-1) : undefined;
+  return { items, next: last && cursorOf([last.projectId, last.userId ?? '', last.validFrom]) };
+}
+
+/** `undefined` = there is none of this id, or it was removed. @throws LedgerUnavailableError */
+export function budgetById(ledger: Ledger, id: bigint, wait: Wait): Promise<BudgetView | undefined> {
+  return reading(ledger, wait)(() => viewOf(ledger, id));
+}
+
+/** The same, within a transaction. */
+export function* viewOf(ledger: Ledger, id: bigint): Work<BudgetView | undefined> {
+  const one = sql`select * from budgets where id = ${id} and removed_at is null`;
+  return (yield* selected(ledger, one))[0];
+}
+
+/** One more than a page has, to tell whether another page follows. The key is that of the order: no user comes first. */
+function pageOf(
+  { database }: Ledger,
+  { limit, projectIds, userId, validAt, search }: BudgetsQuery,
+  after: readonly (string | bigint | null)[] | undefined,
+) {
+  const conditions = [sql`removed_at is null`];
+  if (projectIds !== undefined) {
+    conditions.push(sql`project_id in (select value from ${textsTable(database.dialect, projectIds)})`);
+  }
+  if (userId !== undefined) {
+    conditions.push(userId === null ? sql`user_id is null` : sql`user_id = ${userId}`);
+  }
+  if (validAt !== undefined) {
+    conditions.push(sql`valid_from <= ${validAt} and valid_until > ${validAt}`);
+  }
+  if (search !== undefined) {
+    const like = database.dialect === 'postgresql' ? sql`ilike` : sql`like`;
+    const pattern = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
+    const contains = (column: 'project_id' | 'user_id') =>
+      sql`${sql.ref(column)} ${like} ${pattern} escape '\\'`;
+    conditions.push(sql`(${contains('project_id')} or ${contains('user_id')})`);
+  }
+  if (after !== undefined) {
+    const [project, user, from] = after;
+    // The first condition alone lets the index of projects find the place.
+    conditions.push(sql`project_id >= ${project}`);
+    conditions.push(
+      sql`(project_id > ${project} or coalesce(user_id, '') > ${user} or (coalesce(user_id, '') = ${user} and valid_from > ${from}))`,
+    );
+  }
+  return sql`select * from budgets where ${sql.join(conditions, sql` and `)}
+    order by project_id, coalesce(user_id, ''), valid_from limit ${limit + 1}`;
+}
+
+function* selected({ database }: Ledger, budgets: ReturnType<typeof sql>): Work<BudgetView[]> {
+  const query = sql<ViewRow>`
+    select budgets.id, budgets.project_id, budgets.user_id, budgets.valid_from, budgets.valid_until, budgets.amount,
+      accounts.balance, changes.id as change, changes.at, changes.who, changes.reason
+    from (${budgets}) as budgets
+    left join accounts on accounts.project_id = budgets.project_id
+      and accounts.name = 'usage_budget/' || budgets.id
+    left join budget_changes as changes on changes.id = (
+      select max(latest.id) from budget_changes as latest
+      where latest.project_id = budgets.project_id and latest.budget = budgets.id)
+    order by budgets.project_id, coalesce(budgets.user_id, ''), budgets.valid_from`;
+  return (yield* rows(query.compile(database.queries))).map(view);
+}
+
+function view(row: ViewRow): BudgetView {
+  const budget: Budget = budgetOf(row);
+  const taken = row.balance ?? 0n;
+  return {
+    ...budget,
+    taken,
+    left: budget.amount - taken,
+    // With its time: in a ledger that was restored from a backup, the number stands for another change.
+    version: `${row.change ?? 0n}-${row.at ?? 0n}`,
+    changedAt: row.at ?? 0n,
+    changedBy: row.who ?? '',
+    reason: row.reason,
+  };
+}

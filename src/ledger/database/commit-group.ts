@@ -1,0 +1,357 @@
+/**
+ * Transactions that wait at the same time are committed together: the parts of a group run one after the other in one transaction, and
+ * one commit makes all of them durable. A commit waits for the disk, which takes longer than several parts.
+ *
+ * Each part has a savepoint. What a part refuses or breaks is rolled back alone; the next part sees what the parts before it have
+ * written. No caller is answered before the commit. When the commit fails all callers fail, also those that were refused: they were
+ * judged by what is not recorded.
+ *
+ * Cost: a part waits for the others of its group, at most as long as the bounds say. Parts only query the database, so none waits for
+ * anything else. A database that answers later may keep a part for longer than its caller waits: the caller is refused at once, the
+ * transaction is given up, and the others of the group begin again.
+ */
+import type { Wait } from '../../deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { CommitInDoubtError, Undone, type Work } from './database.ts';
+import { RELEASE, ROLLBACK, SAVEPOINT } from './savepoints.ts';
+
+/** No further part begins beyond any of these. */
+export interface GroupBounds {
+  readonly members: number;
+  /** For how long the parts may run before the commit. */
+  readonly milliseconds: number;
+  /** Of all texts that the parts pass to the database. */
+  readonly characters: number;
+}
+
+/** PostgreSQL keeps no more than 64 subtransactions of a transaction in memory. */
+const BOUNDS: GroupBounds = { members: 64, milliseconds: 10, characters: 1024 * 1024 };
+
+export interface GroupParts {
+  /**
+   * Runs the work in one transaction, and resolves when it is durable. Rejects when nothing of it is recorded, or with a
+   * `CommitInDoubtError`. May call `work` again, after a rollback; when it waits in between, it calls `undone` first.
+   */
+  readonly commit: (
+    work: () => Work<undefined | Undone<undefined>>,
+    wait: Wait,
+    undone: () => void,
+  ) => Promise<unknown>;
+  /** What to tell the caller when only its part has failed; `undefined` = the whole transaction has. */
+  readonly ownError: (thrown: unknown) => { readonly error: unknown } | undefined;
+  readonly bounds?: GroupBounds | undefined;
+}
+
+/** What a part has come to, if the commit succeeds. */
+type Outcome =
+  | { readonly kind: 'written' | 'undone'; readonly result: unknown }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+interface Member {
+  readonly work: () => Work<unknown>;
+  readonly wait: Wait;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** Its part has begun: only the end of the group ends its wait. */
+  hasBegun: boolean;
+  outcome: Outcome | undefined;
+  stopListening: (() => void) | undefined;
+}
+
+class DesertedError extends LedgerUnavailableError {}
+const NOBODY = 'nobody waits for the transaction';
+
+/** Of a part that has begun and never ended, which cannot be. */
+const NO_OUTCOME: Outcome = { kind: 'failed', error: new LedgerUnavailableError('the part has not ended') };
+
+export class CommitGroups {
+  readonly #parts: GroupParts;
+  readonly #bounds: GroupBounds;
+  /** In the order of arrival, until they are answered. */
+  readonly #waiting = new Set<Member>();
+  #isBusy = false;
+  /** What the current group does: its parts may begin, run, or have run. */
+  #phase: 'begins' | 'runs' | 'commits' = 'begins';
+  /** The member whose wait is being looked at by its own part. */
+  #judged: Member | undefined;
+  /** Aborts when the transaction is given up; `undefined` = the group does not wait for the database. */
+  #givenUp: AbortController | undefined;
+
+  constructor(parts: GroupParts) {
+    this.#parts = parts;
+    this.#bounds = parts.bounds ?? BOUNDS;
+  }
+
+  /** Nobody waits. */
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  /** Runs the part in the next group with room for it. Settles when the group has ended, or when the wait ends. */
+  join<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+    return new Promise<unknown>((resolve, reject) => {
+      const member: Member = {
+        ...{ work, wait, resolve, reject },
+        ...{ hasBegun: false, outcome: undefined, stopListening: undefined },
+      };
+      this.#waiting.add(member);
+      if (this.#givenUp !== undefined) {
+        this.#listen(member);
+      }
+      if (!this.#isBusy) {
+        this.#isBusy = true;
+        // Requests that have arrived together join the same group.
+        setImmediate(() => void this.#commitAll());
+      }
+    }) as Promise<Result>;
+  }
+
+  async #commitAll(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      await this.#commitGroup();
+      // Answers go out and requests come in before the next group.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.#isBusy = false;
+  }
+
+  async #commitGroup(): Promise<void> {
+    try {
+      await this.#parts.commit(
+        () => this.#run(this.#nextMembers()),
+        this.#wait(),
+        () => this.#beginAgain(),
+      );
+      for (const member of this.#begun()) {
+        this.#settle(member, member.outcome ?? NO_OUTCOME);
+      }
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+    this.#givenUp = undefined;
+    this.#phase = 'begins';
+  }
+
+  #fail(thrown: unknown): void {
+    if (thrown instanceof DesertedError || this.#givenUp?.signal.aborted) {
+      this.#beginAgain();
+      return;
+    }
+    const begun = this.#begun();
+    for (const member of begun.length > 0 ? begun : this.#nextMembers()) {
+      this.#settle(member, { kind: 'failed', error: errorFor(member, thrown) });
+    }
+  }
+
+  /** Nothing was recorded for whoever still waits: they are the first of the next transaction, and may leave until then. */
+  #beginAgain(): void {
+    this.#phase = 'begins';
+    for (const member of this.#begun()) {
+      member.hasBegun = false;
+      member.outcome = undefined;
+    }
+  }
+
+  *#run(group: readonly Member[]): Work<undefined | Undone<undefined>> {
+    this.#phase = 'runs';
+    for (const member of group) {
+      member.hasBegun = false;
+      member.outcome = undefined;
+    }
+    const [first] = group;
+    if (first !== undefined && group.length === 1) {
+      first.hasBegun = true;
+      // What it leaves is rolled back with the transaction.
+      first.outcome = yield* this.#attempt(first, first.work);
+    } else {
+      yield* this.#runAll(group);
+    }
+    // Whoever has left was told that nothing is recorded.
+    this.#givenUp?.signal.throwIfAborted();
+    this.#phase = 'commits';
+    return group.some(({ outcome }) => outcome?.kind === 'written') ? undefined : new Undone(undefined);
+  }
+
+  *#runAll(group: readonly Member[]): Work<void> {
+    const { milliseconds, characters } = this.#bounds;
+    const started = performance.now();
+    const size = { characters: 0 };
+    for (const member of group) {
+      member.hasBegun = true;
+      yield SAVEPOINT;
+      member.outcome = yield* this.#attempt(member, () => measured(member.work(), size));
+      if (member.outcome.kind !== 'written') {
+        yield ROLLBACK;
+      }
+      yield RELEASE;
+      if (performance.now() - started >= milliseconds || size.characters >= characters) {
+        return;
+      }
+    }
+  }
+
+  *#attempt(member: Member, work: () => Work<unknown>): Work<Outcome> {
+    try {
+      this.#throwIfOver(member);
+      const result = yield* work();
+      this.#throwIfOver(member);
+      return result instanceof Undone
+        ? { kind: 'undone', result: result.result }
+        : { kind: 'written', result };
+    } catch (thrown) {
+      const own = this.#parts.ownError(thrown);
+      if (own === undefined) {
+        throw thrown;
+      }
+      return { kind: 'failed', error: own.error };
+    }
+  }
+
+  /** Without leaving: only this part is rolled back. */
+  #throwIfOver(member: Member): void {
+    this.#judged = member;
+    try {
+      member.wait.throwIfOver();
+    } finally {
+      this.#judged = undefined;
+    }
+  }
+
+  #nextMembers(): Member[] {
+    const members: Member[] = [];
+    for (const member of this.#waiting) {
+      if (members.length === this.#bounds.members) {
+        break;
+      }
+      members.push(member);
+    }
+    return members;
+  }
+
+  #begun(): Member[] {
+    return [...this.#waiting].filter(({ hasBegun }) => hasBegun);
+  }
+
+  #settle(member: Member, outcome: Outcome): void {
+    member.stopListening?.();
+    this.#waiting.delete(member);
+    if (outcome.kind === 'failed') {
+      member.reject(outcome.error);
+    } else {
+      member.resolve(outcome.result);
+    }
+  }
+
+  /** How long the database may take: until nobody waits for what it does. Whoever no longer waits is refused meanwhile. */
+  #wait(): Wait {
+    const groups = this;
+    return {
+      get signal() {
+        groups.#givenUp ??= groups.#listenToAll();
+        return groups.#givenUp.signal;
+      },
+      throwIfOver() {
+        groups.#givenUp?.signal.throwIfAborted();
+        // Parts look after their own waits.
+        if (groups.#phase !== 'runs') {
+          groups.#refuseLate();
+        }
+      },
+    };
+  }
+
+  #listenToAll(): AbortController {
+    const givenUp = new AbortController();
+    this.#givenUp = givenUp;
+    for (const member of this.#waiting) {
+      this.#listen(member);
+    }
+    return givenUp;
+  }
+
+  #listen(member: Member): void {
+    const { signal } = member.wait;
+    if (signal === undefined || member.stopListening !== undefined) {
+      return;
+    }
+    const leave = () => {
+      if (member !== this.#judged) {
+        this.#leave(member, lateness(member.wait) ?? signal.reason);
+      }
+    };
+    if (signal.aborted) {
+      leave();
+      return;
+    }
+    signal.addEventListener('abort', leave, { once: true });
+    member.stopListening = () => signal.removeEventListener('abort', leave);
+  }
+
+  #refuseLate(): void {
+    for (const member of this.#waiting) {
+      const error = member.hasBegun ? undefined : lateness(member.wait);
+      if (error !== undefined) {
+        this.#leave(member, error);
+      }
+    }
+    if (this.#waiting.size === 0) {
+      throw new DesertedError(NOBODY);
+    }
+  }
+
+  #leave(member: Member, error: unknown): void {
+    const { hasBegun, outcome } = member;
+    const isInDoubt = hasBegun && this.#phase === 'commits' && outcome?.kind === 'written';
+    this.#settle(member, {
+      kind: 'failed',
+      error: isInDoubt ? new CommitInDoubtError(errorText(error), outcome.result, { cause: error }) : error,
+    });
+    const isOfNoUse = hasBegun && (this.#phase === 'runs' || this.#begun().length === 0);
+    if (isOfNoUse || this.#waiting.size === 0) {
+      this.#givenUp?.abort(new DesertedError(NOBODY));
+    }
+  }
+}
+
+/** Why the wait is over; `undefined` = it is not. */
+function lateness(wait: Wait): unknown {
+  try {
+    wait.throwIfOver();
+    return undefined;
+  } catch (thrown) {
+    return thrown ?? new LedgerUnavailableError('the wait is over');
+  }
+}
+
+/** Counts the characters that the work passes to the database. */
+function* measured(work: Work<unknown>, size: { characters: number }): Work<unknown> {
+  let step = work.next([]);
+  while (!step.done) {
+    for (const value of step.value.parameters) {
+      size.characters += typeof value === 'string' ? value.length : 0;
+    }
+    let answer: readonly unknown[];
+    try {
+      answer = yield step.value;
+    } catch (thrown) {
+      step = work.throw(thrown);
+      continue;
+    }
+    step = work.next(answer);
+  }
+  return step.value;
+}
+
+/** The error of a caller when the whole transaction has failed. */
+function errorFor({ outcome }: Member, thrown: unknown): unknown {
+  if (outcome?.kind === 'failed') {
+    return outcome.error;
+  }
+  if (!(thrown instanceof CommitInDoubtError)) {
+    return thrown;
+  }
+  const { message, cause } = thrown;
+  return outcome?.kind === 'written'
+    ? new CommitInDoubtError(message, outcome.result, { cause })
+    : new LedgerUnavailableError(message, { cause });
+}

@@ -1,0 +1,84 @@
+/** What the ledger needs from a database. SQLite and PostgreSQL implement it. */
+import type { CompiledQuery, Kysely } from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import { LedgerUnavailableError } from '../../errors.ts';
+import type { Dialect } from './connection.ts';
+import type { Tables } from './schema.ts';
+
+/**
+ * The steps of a transaction; each yields one query and receives its rows. Written once for both databases: SQLite runs all steps
+ * within one tick, PostgreSQL one round trip after the other.
+ */
+export type Work<Result> = Generator<CompiledQuery, Result, readonly unknown[]>;
+
+/** Runs one query: `yield* rows(query)`. */
+export function* rows<Row>(query: CompiledQuery<Row>): Work<Row[]> {
+  return (yield query) as Row[];
+}
+
+const ANNOUNCED = new WeakMap<CompiledQuery, readonly CompiledQuery[]>();
+
+/**
+ * Says which queries this one will probably be followed by, whatever it answers, so that a database may send all of them at once. Yield
+ * the same objects later. They must only read.
+ */
+export function announcing<Row>(
+  query: CompiledQuery<Row>,
+  next: readonly CompiledQuery[],
+): CompiledQuery<Row> {
+  if (next.length > 0) {
+    ANNOUNCED.set(query, next);
+  }
+  return query;
+}
+
+/** What was announced with a query. */
+export function announcedWith(query: CompiledQuery): readonly CompiledQuery[] {
+  return ANNOUNCED.get(query) ?? [];
+}
+
+/** Return this from a `Work` to roll back everything that it has written. */
+export class Undone<Result> {
+  readonly result: Result;
+
+  constructor(result: Result) {
+    this.result = result;
+  }
+}
+
+export interface Database {
+  readonly dialect: Dialect;
+  /** Builds queries; never runs one. */
+  readonly queries: Kysely<Tables>;
+  /** Runs first on every new connection; when it throws, the caller who wanted the connection gets that error. */
+  set whenConnected(work: (() => Work<void>) | undefined);
+  /**
+   * All or nothing. `project` names the only project that the work locks: transactions of one project share a few connections,
+   * so that other projects never wait for them.
+   */
+  transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, project?: string): Promise<Result>;
+  /** Read-only, and concurrent with everything else. All queries see the same moment. */
+  read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result>;
+  /**
+   * Reads more than should be in memory at once, concurrent with everything else. All queries see the same moment, however long
+   * reading takes. Only the wait bounds it.
+   */
+  snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result>;
+  close(): Promise<void>;
+}
+
+export interface Snapshot {
+  /** The rows of one query. Read one stream after the other: finish or leave one before you start the next. */
+  stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row>;
+}
+
+/** The database did not confirm a commit: the transaction may or may not be recorded. */
+export class CommitInDoubtError extends LedgerUnavailableError {
+  /** What the transaction would have returned. */
+  readonly result: unknown;
+
+  constructor(message: string, result: unknown, options: ErrorOptions) {
+    super(message, options);
+    this.result = result;
+  }
+}

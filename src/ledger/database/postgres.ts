@@ -1,0 +1,159 @@
+/** A ledger in PostgreSQL, which several machines can share. */
+
+import {
+  type CompiledQuery,
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+} from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import { errorText } from '../../errors.ts';
+import { CommitGroups, type GroupBounds } from './commit-group.ts';
+import { CommitInDoubtError, type Database, type Snapshot, Undone, type Work } from './database.ts';
+import type { Pipeline } from './postgres-pipeline.ts';
+import { PostgresPool, type PostgresSettings } from './postgres-pool.ts';
+import { fetched, isOwn, isStalePlan, query } from './postgres-queries.ts';
+import type { Tables } from './schema.ts';
+
+const READ_ONLY = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
+
+/** An attempt to commit. */
+interface Attempt {
+  isCareful: boolean;
+  /** `undefined` = it has not begun. */
+  pipeline: Pipeline | undefined;
+}
+
+/** What reaches a part is its own: the pipeline keeps every other error to itself. */
+const ownError = (error: unknown) => ({ error });
+
+export class PostgresDatabase implements Database {
+  readonly dialect = 'postgresql';
+  readonly queries = new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (database) => new PostgresIntrospector(database),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  });
+  readonly #pool: PostgresPool;
+  readonly #bounds: GroupBounds | undefined;
+  /** A project that is busy has one connection; the others that want one wait in one line for theirs. */
+  readonly #projects = new Map<string, CommitGroups>();
+
+  /** `bounds`: of what is committed together. Throws an `Error` for a URL that libpq would not understand. */
+  constructor(url: string, settings: PostgresSettings, bounds?: GroupBounds) {
+    this.#bounds = bounds;
+    this.#pool = new PostgresPool(url, settings);
+  }
+
+  set whenConnected(work: (() => Work<void>) | undefined) {
+    this.#pool.whenConnected = work;
+  }
+
+  /**
+   * Transactions of one project that wait at the same time are committed together: each would wait for the row that locks the project,
+   * with a connection that others need.
+   */
+  transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, project?: string): Promise<Result> {
+    if (project === undefined) {
+      return this.#commit(work, wait);
+    }
+    let groups = this.#projects.get(project);
+    if (groups === undefined) {
+      groups = new CommitGroups({
+        commit: (group, patience) => this.#commit(group, patience),
+        ownError,
+        bounds: this.#bounds,
+      });
+      this.#projects.set(project, groups);
+    }
+    const joined = groups;
+    return joined.join(work, wait).finally(() => {
+      if (joined.isEmpty && this.#projects.get(project) === joined) {
+        this.#projects.delete(project);
+      }
+    });
+  }
+
+  async #commit<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+    const attempt: Attempt = { isCareful: false, pipeline: undefined };
+    try {
+      return await this.#again(() => this.#attempt(work, wait, attempt), attempt);
+    } catch (thrown) {
+      const { pipeline } = attempt;
+      if (!isOwn(thrown) || !pipeline?.hasSavepoints || pipeline.isInDoubt) {
+        throw thrown;
+      }
+    }
+    // One of the parts has failed alone: once more, waiting for each answer, to see which.
+    attempt.isCareful = true;
+    return this.#again(() => this.#attempt(work, wait, attempt), attempt);
+  }
+
+  #attempt<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, attempt: Attempt): Promise<Result> {
+    attempt.pipeline = undefined;
+    return this.#pool.withClient(wait, async (_, begin) => {
+      // Whatever the database's default is: once the project is locked, each query must see the latest state.
+      const { isCareful } = attempt;
+      const pipeline = await begin({ mode: 'ISOLATION LEVEL READ COMMITTED', isCareful });
+      attempt.pipeline = pipeline;
+      const result = await pipeline.run(work());
+      wait.throwIfOver();
+      if (result instanceof Undone) {
+        await pipeline.execute('ROLLBACK');
+        return result.result;
+      }
+      await pipeline.commit().catch((thrown: unknown) => {
+        throw pipeline.isInDoubt
+          ? new CommitInDoubtError(errorText(thrown), result, { cause: thrown })
+          : thrown;
+      });
+      return result;
+    });
+  }
+
+  /** Once more on a new connection, if what the connection has prepared is from before an upgrade. */
+  async #again<Result>(transact: () => Promise<Result>, attempt?: Attempt): Promise<Result> {
+    try {
+      return await transact();
+    } catch (thrown) {
+      if (!isStalePlan(thrown) || attempt?.pipeline?.isCommitSent) {
+        throw thrown;
+      }
+      return transact();
+    }
+  }
+
+  read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result> {
+    return this.#again(() =>
+      this.#pool.withClient(wait, async (_, begin) => {
+        // All queries see the same moment, whoever writes between them.
+        const pipeline = await begin({ mode: READ_ONLY });
+        const result = await pipeline.run(work());
+        await pipeline.execute('COMMIT');
+        return result;
+      }),
+    );
+  }
+
+  snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
+    return this.#pool.withClient(wait, async (client, begin) => {
+      await begin({ mode: READ_ONLY });
+      // Reading everything may take long, and so may whoever consumes it.
+      await query(client, 'SET LOCAL statement_timeout = 0');
+      await query(client, 'SET LOCAL idle_in_transaction_session_timeout = 0');
+      const stream = <Row>(compiled: CompiledQuery<Row>) => fetched(client, compiled, wait);
+      const result = await work({ stream });
+      await query(client, 'COMMIT');
+      return result;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+}

@@ -1,0 +1,126 @@
+/** The file of a SQLite ledger and its write-ahead log: whether they belong together, and whether the file is intact. */
+
+import { type Stats, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Worker } from 'node:worker_threads';
+import SqliteConnection from 'better-sqlite3';
+import { errorText, LedgerUnavailableError } from '../../errors.ts';
+
+/** Opening may have to wait for another process that recovers the file. */
+export const MILLISECONDS_TO_OPEN = 5000;
+/** SQLite's smallest page: a file consists of whole pages. */
+const SHORTEST_PAGE = 512;
+/** Up to this many bytes, verifying takes a few milliseconds; larger files are verified in a thread. */
+const SMALL = 2 * 1024 * 1024;
+
+/** Identifies the current files of a ledger: the text changes when one of them is replaced, or overwritten with something else. */
+export function filesOf(file: string, connection: SqliteConnection.Database): string {
+  if (!connection.inTransaction) {
+    // Creates the write-ahead log if there is none.
+    connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
+  }
+  const stats = statSync(file, { throwIfNoEntry: false });
+  const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  return [stats?.dev, stats?.ino, isWhole(stats), changes?.ino].join();
+}
+
+export function isWhole(stats: Stats | undefined): boolean {
+  return stats !== undefined && stats.size > 0 && stats.size % SHORTEST_PAGE === 0;
+}
+
+/**
+ * Whether this is the file that was last written to, by the mark in it. A different file beside a write-ahead log is refused: SQLite
+ * would apply the changes of another file to it. @throws LedgerUnavailableError
+ */
+export function isMarked(file: string): boolean {
+  const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  const reader = new SqliteConnection(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
+  let mark: unknown;
+  try {
+    const table = reader.prepare("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").get();
+    mark = table === undefined ? null : reader.prepare('SELECT file FROM ledger').pluck().get();
+  } finally {
+    reader.close();
+  }
+  if (mark === null || mark === undefined) {
+    return true;
+  }
+  if (mark === markOf(file)) {
+    return true;
+  }
+  if (changes !== undefined && changes.size > 0) {
+    throw new LedgerUnavailableError(
+      `${file}-wal has changes of another file: move it away together with ${file}-shm to go on without them; if both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' applies them`,
+    );
+  }
+  return false;
+}
+
+/** Marks the file as the one that is written to. A file that is read-only now is marked another time. */
+export function mark(file: string, connection: SqliteConnection.Database): void {
+  try {
+    connection.prepare('UPDATE ledger SET file = ? WHERE file IS NOT ?').run(markOf(file), markOf(file));
+  } catch (thrown) {
+    if (!(thrown instanceof SqliteConnection.SqliteError)) {
+      throw thrown;
+    }
+  }
+}
+
+/** The inode: a file that is moved or copied over another one has a different one. */
+function markOf(file: string): string {
+  return String(statSync(file).ino);
+}
+
+/** Reads the whole file. @throws LedgerUnavailableError if it is damaged */
+export async function verifyIntegrity(file: string): Promise<void> {
+  const found = statSync(file).size <= SMALL ? integrityOf(file) : await integrityBeside(file);
+  if (found !== 'ok') {
+    throw new LedgerUnavailableError(`the file is damaged: ${found}`);
+  }
+}
+
+function integrityOf(file: string): string {
+  try {
+    const reader = new SqliteConnection(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
+    try {
+      return String(reader.pragma('integrity_check(1)', { simple: true }));
+    } finally {
+      reader.close();
+    }
+  } catch (thrown) {
+    return errorText(thrown);
+  }
+}
+
+/** The same for a thread, as text: there is no TypeScript loader in it. */
+const BESIDE = `
+const { parentPort, workerData } = require('node:worker_threads');
+const SqliteConnection = require(workerData.driver);
+let found;
+try {
+  const reader = new SqliteConnection(workerData.file, { readonly: true, timeout: workerData.timeout });
+  try {
+    found = String(reader.pragma('integrity_check(1)', { simple: true }));
+  } finally {
+    reader.close();
+  }
+} catch (thrown) {
+  found = String(thrown.message);
+}
+parentPort.postMessage(found);
+`;
+
+function integrityBeside(file: string): Promise<string> {
+  const driver = createRequire(import.meta.url).resolve('better-sqlite3');
+  return new Promise((resolve) => {
+    const thread = new Worker(BESIDE, {
+      eval: true,
+      execArgv: [],
+      workerData: { driver, file, timeout: MILLISECONDS_TO_OPEN },
+    });
+    thread.once('message', (found: unknown) => resolve(String(found)));
+    thread.once('error', (thrown: unknown) => resolve(errorText(thrown)));
+    thread.once('exit', () => resolve('the check did not finish'));
+  });
+}

@@ -1,0 +1,287 @@
+/** A ledger in a file: the embedded default. Durable (WAL, synchronous = FULL), with one writer at a time. */
+import { existsSync, statSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import SqliteConnection, { type Statement } from 'better-sqlite3';
+import {
+  type CompiledQuery,
+  DummyDriver,
+  Kysely,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import { breathing } from '../../breath.ts';
+import { inTime, type Wait } from '../../deadline.ts';
+import { LedgerUnavailableError } from '../../errors.ts';
+import { CommitGroups, type GroupBounds } from './commit-group.ts';
+import { CommitInDoubtError, type Database, type Snapshot, Undone, type Work } from './database.ts';
+import type { Tables } from './schema.ts';
+import {
+  asUnavailable,
+  isBusy,
+  isInDoubt,
+  ownError,
+  suspicionOf,
+  unavailable,
+  whenFree,
+} from './sqlite-errors.ts';
+import { filesOf, isMarked, isWhole, MILLISECONDS_TO_OPEN, mark, verifyIntegrity } from './sqlite-file.ts';
+
+/**
+ * When a commit is durable. `full`: before it is answered. `normal`: a loss of power may undo the latest ones, though none in part, and
+ * a crash of the process undoes none.
+ */
+export type Durability = 'full' | 'normal';
+
+export class SqliteDatabase implements Database {
+  readonly dialect = 'sqlite';
+  readonly queries = new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (database) => new SqliteIntrospector(database),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+  });
+  readonly #file: string;
+  readonly #durability: Durability;
+  #connection: SqliteConnection.Database;
+  /** Identifies the files that the connection writes to: see `filesOf`. */
+  #files: string;
+  /** The connection has failed in a way that a new one may not. */
+  #isSuspect = false;
+  /** The file may be damaged, or may have been replaced: verify it before use. */
+  #isUnknown = false;
+  #reopening: Promise<void> | undefined;
+  whenConnected: (() => Work<void>) | undefined;
+  readonly #statements = new Map<string, Statement<unknown[]>>();
+  readonly #groups: CommitGroups;
+
+  /** The file must exist. `bounds`: of what is committed together. @throws LedgerUnavailableError */
+  constructor(file: string, durability: Durability = 'full', bounds?: GroupBounds) {
+    if (!existsSync(file)) {
+      throw new LedgerUnavailableError('the file does not exist');
+    }
+    this.#file = file;
+    this.#durability = durability;
+    this.#groups = new CommitGroups({
+      commit: (work, wait, undone) => this.#transact(work, wait, undone),
+      ownError,
+      bounds,
+    });
+    const isKnown = unavailable(() => isMarked(file));
+    this.#connection = unavailable(() => openFile(file, durability));
+    this.#files = filesOf(file, this.#connection);
+    if (isKnown) {
+      mark(file, this.#connection);
+    } else {
+      this.#isSuspect = true;
+      this.#isUnknown = true;
+    }
+  }
+
+  /** Together with all that wait at the same time: the file has one writer, whichever projects they are for. */
+  transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+    return this.#groups.join(work, wait);
+  }
+
+  #transact<Result>(
+    work: () => Work<Result | Undone<Result>>,
+    wait: Wait,
+    undone: () => void,
+  ): Promise<Result> {
+    return this.#alone('BEGIN IMMEDIATE', wait, () => {
+      this.#verifyFiles();
+      const result = this.#run(work());
+      wait.throwIfOver();
+      if (result instanceof Undone) {
+        return result.result;
+      }
+      this.#commit(result, undone);
+      return result;
+    });
+  }
+
+  #commit(result: unknown, undone: () => void): void {
+    try {
+      this.#statement('COMMIT').run();
+    } catch (thrown) {
+      if (isBusy(thrown)) {
+        // It is rolled back, and begun again when the file is free.
+        this.#statement('ROLLBACK').run();
+        undone();
+      }
+      throw isInDoubt(thrown) ? new CommitInDoubtError(thrown.message, result, { cause: thrown }) : thrown;
+    }
+  }
+
+  read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result> {
+    return this.#alone('BEGIN', wait, () => this.#run(work()));
+  }
+
+  /** On a connection of its own: others use the main one meanwhile, and get their turns. */
+  async snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
+    wait.throwIfOver();
+    await this.#usable(wait);
+    // Also between two snapshots: transactions wait for the next turn of the loop.
+    await nextTurn();
+    const reader = unavailable(() => new SqliteConnection(this.#file, { readonly: true, timeout: 0 }));
+    reader.defaultSafeIntegers(true);
+    try {
+      // The snapshot is that of the first read, not of BEGIN.
+      await whenFree(wait, () => {
+        if (!reader.inTransaction) {
+          reader.exec('BEGIN');
+        }
+        reader.exec('SELECT 1 FROM sqlite_master LIMIT 1');
+      });
+      return await work({ stream: (query) => each(reader, query, wait) });
+    } finally {
+      reader.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close();
+  }
+
+  /** An attempt runs within one tick: no other request of this process gets in between. What is not committed is rolled back. */
+  async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Result> {
+    try {
+      await this.#usable(wait);
+      return await whenFree(wait, () => {
+        this.#statement(begin).run();
+        try {
+          return work();
+        } finally {
+          if (this.#connection.inTransaction) {
+            this.#statement('ROLLBACK').run();
+          }
+        }
+      });
+    } catch (thrown) {
+      const { isSuspect, mayBeDamaged } = suspicionOf(thrown);
+      this.#isSuspect ||= isSuspect;
+      this.#isUnknown ||= mayBeDamaged;
+      throw thrown;
+    }
+  }
+
+  /** Opens the file again where that may help: it was not writable, say, or was replaced. */
+  async #usable(wait: Wait): Promise<void> {
+    while (this.#isSuspect) {
+      this.#reopening ??= this.#reopen().finally(() => {
+        this.#reopening = undefined;
+      });
+      // Verifying a large file takes a while: callers who cannot wait are refused, and it goes on.
+      this.#reopening.catch(() => {});
+      await inTime(this.#reopening, wait);
+    }
+  }
+
+  async #reopen(): Promise<void> {
+    this.#statements.clear();
+    this.#connection.close();
+    try {
+      // Do not even open something else in its place: SQLite would apply the write-ahead log to it, and delete the log.
+      if (!isWhole(statSync(this.#file, { throwIfNoEntry: false }))) {
+        throw new LedgerUnavailableError('the file does not exist, or is not a ledger');
+      }
+      const isKnown = isMarked(this.#file);
+      if (!isKnown || this.#isUnknown) {
+        await verifyIntegrity(this.#file);
+      }
+      this.#connection = openFile(this.#file, this.#durability);
+      mark(this.#file, this.#connection);
+      this.#files = filesOf(this.#file, this.#connection);
+    } catch (thrown) {
+      throw asUnavailable(thrown);
+    }
+    this.#isSuspect = false;
+    this.#isUnknown = false;
+    if (this.whenConnected !== undefined) {
+      this.#run(this.whenConnected());
+    }
+  }
+
+  /** SQLite keeps writing to a file that was deleted or replaced: what it records there is lost. */
+  #verifyFiles(): void {
+    if (filesOf(this.#file, this.#connection) !== this.#files) {
+      this.#isSuspect = true;
+      this.#isUnknown = true;
+      throw new LedgerUnavailableError('the file was deleted or replaced');
+    }
+  }
+
+  /** What a query throws is thrown into the work, which may go on. */
+  #run<Result>(work: Work<Result>): Result {
+    let step = work.next([]);
+    while (!step.done) {
+      let rows: readonly unknown[];
+      try {
+        rows = this.#query(step.value);
+      } catch (thrown) {
+        step = work.throw(thrown);
+        continue;
+      }
+      step = work.next(rows);
+    }
+    return step.value;
+  }
+
+  #query({ sql, parameters }: CompiledQuery): readonly unknown[] {
+    const statement = this.#statement(sql);
+    if (statement.reader) {
+      return statement.all(...parameters);
+    }
+    statement.run(...parameters);
+    return [];
+  }
+
+  #statement(sql: string): Statement<unknown[]> {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#connection.prepare<unknown[]>(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+async function* each<Row>(
+  reader: SqliteConnection.Database,
+  { sql, parameters }: CompiledQuery<Row>,
+  wait: Wait,
+): AsyncIterable<Row> {
+  const rows = unavailable(() => reader.prepare<unknown[]>(sql).iterate(...parameters));
+  const breathe = breathing();
+  try {
+    for (;;) {
+      wait.throwIfOver();
+      // Awaiting `undefined` for each row would take longer than the row.
+      const breath = breathe();
+      if (breath !== undefined) {
+        await breath;
+      }
+      const row = unavailable(() => rows.next());
+      if (row.done === true) {
+        return;
+      }
+      yield row.value as Row;
+    }
+  } finally {
+    rows.return?.();
+  }
+}
+
+function openFile(file: string, durability: Durability): SqliteConnection.Database {
+  const connection = new SqliteConnection(file, { timeout: MILLISECONDS_TO_OPEN });
+  connection.defaultSafeIntegers(true);
+  connection.pragma('journal_mode = WAL');
+  connection.pragma(`synchronous = ${durability}`);
+  connection.pragma('foreign_keys = ON');
+  connection.pragma('busy_timeout = 0');
+  // What savepoints keep to be rolled back: writing it to files takes longer, and fails where there is no place for them.
+  connection.pragma('temp_store = MEMORY');
+  return connection;
+}

@@ -1,0 +1,137 @@
+/** Which of several processes compares the ledger with Blazar: the row that it holds, by the database's clock. */
+import { sql } from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { rows } from '../database/database.ts';
+import type { Ledger } from '../ledger.ts';
+import { databaseTime } from '../ledger-clock.ts';
+
+/** How long a process that is gone keeps others waiting, in seconds. Whoever is there renews in time. */
+const HELD = 30n;
+
+export interface Seat {
+  /** For how many seconds the last complete round is over; infinite = there was none. */
+  readonly age: number;
+  /** The endpoint and region whose leases were last found in this ledger. */
+  readonly matched: string | null;
+  /** The rows that the last round would have released, but not without a second one that says the same. */
+  readonly doubted: ReadonlySet<bigint>;
+}
+
+export type Taken =
+  | { readonly kind: 'mine'; readonly seat: Seat }
+  /** Somebody else holds it. */
+  | { readonly kind: 'held'; readonly holder: string }
+  /** A round has ended less than `every` seconds ago. */
+  | { readonly kind: 'early'; readonly followedAt: bigint; readonly seconds: number };
+
+/** The seats: one process compares with Blazar, and one with SkyPilot. */
+export const BLAZAR_SEAT = 1n;
+export const SKYPILOT_SEAT = 2n;
+
+/** Takes the seat, if it is free and the last round is `every` seconds old. @throws LedgerUnavailableError */
+export function takeSeat(
+  ledger: Ledger,
+  holder: string,
+  every: number,
+  wait: Wait,
+  seat = BLAZAR_SEAT,
+): Promise<Taken> {
+  const { queries } = ledger.database;
+  const now = databaseTime(ledger.database.dialect);
+  const look = queries.selectFrom('follower').selectAll().select(now.as('now')).where('id', '=', seat);
+  const take = queries
+    .updateTable('follower')
+    .set({ holder, held_until: sql<bigint>`${now} + ${HELD * MICROSECONDS_PER_SECOND}` })
+    .where('id', '=', seat)
+    .where((row) =>
+      row.or([row('holder', 'is', null), row('holder', '=', holder), row('held_until', '<=', now)]),
+    )
+    .returningAll();
+  const add = queries
+    .insertInto('follower')
+    .values({ id: seat, held_until: 0n })
+    .onConflict((conflict) => conflict.column('id').doNothing());
+  return ledger.transact(
+    'reconcile',
+    function* () {
+      if (seat !== BLAZAR_SEAT) {
+        yield* rows(add.compile());
+      }
+      const [row] = yield* rows(look.compile());
+      const age = Number((row?.now ?? 0n) - (row?.followed_at ?? 0n)) / 1e6;
+      const followedAt = row?.followed_at ?? undefined;
+      // A clock that was set back must not stop it for long.
+      if (followedAt !== undefined && age >= 0 && age < every) {
+        return { kind: 'early', followedAt, seconds: every - age } as const;
+      }
+      const [mine] = yield* rows(take.compile());
+      if (mine === undefined) {
+        return { kind: 'held', holder: row?.holder ?? '' } as const;
+      }
+      const { matched, doubted } = mine;
+      const facts = { age: followedAt === undefined ? Number.POSITIVE_INFINITY : age, matched };
+      return { kind: 'mine', seat: { ...facts, doubted: rowsIn(doubted) } } as const;
+    },
+    wait,
+  );
+}
+
+/** Resolves to whether it is still held. @throws LedgerUnavailableError */
+export function keepSeat(ledger: Ledger, holder: string, wait: Wait): Promise<boolean> {
+  const renewed = ledger.database.queries
+    .updateTable('follower')
+    .set({
+      held_until: sql<bigint>`${databaseTime(ledger.database.dialect)} + ${HELD * MICROSECONDS_PER_SECOND}`,
+    })
+    .where('holder', '=', holder)
+    .returning('id');
+  return ledger.transact(
+    'reconcile',
+    function* () {
+      return (yield* rows(renewed.compile())).length > 0;
+    },
+    wait,
+  );
+}
+
+/** What a round leaves behind. */
+export interface Left {
+  /** Whether it was complete. */
+  readonly isGood: boolean;
+  readonly matched: string | null;
+  readonly doubted: ReadonlySet<bigint>;
+}
+
+/** Frees it for others. `left`: `undefined` = the round has failed. @throws LedgerUnavailableError */
+export function leaveSeat(
+  ledger: Ledger,
+  holder: string,
+  round: Left | undefined,
+  wait: Wait,
+): Promise<void> {
+  const left = ledger.database.queries
+    .updateTable('follower')
+    .set({
+      holder: null,
+      held_until: 0n,
+      ...(round && {
+        matched: round.matched,
+        doubted: round.doubted.size === 0 ? null : JSON.stringify([...round.doubted].map(Number)),
+        ...(round.isGood && { followed_at: databaseTime(ledger.database.dialect) }),
+      }),
+    })
+    .where('holder', '=', holder);
+  return ledger.transact(
+    'reconcile',
+    function* () {
+      yield* rows(left.compile());
+    },
+    wait,
+  );
+}
+
+function rowsIn(written: string | null): Set<bigint> {
+  const found: unknown = written === null ? [] : JSON.parse(written);
+  return new Set(Array.isArray(found) ? found.map((row) => BigInt(String(row))) : []);
+}

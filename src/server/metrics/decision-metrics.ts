@@ -1,0 +1,153 @@
+/** How many decisions there are, who decides, and how long it takes. */
+import { Counter, type Registry } from 'prom-client';
+import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
+import { type Durations, QuickHistogram } from './quick-histogram.ts';
+
+/** Decisions with the same labels. */
+interface Decisions {
+  count: number;
+}
+
+/** What one filter has answered: how long it took, by outcome. */
+type FilterAnswers = Map<FilterRecord['outcome'], Durations>;
+
+/** The labels of an operation are found without making a text of them: every request counts several. */
+class OperationCounts {
+  readonly durations: Durations;
+  /** By the filter that decided, and outcome. */
+  readonly decisions = new Map<string, Map<DecisionRecord['outcome'], Decisions>>();
+  readonly filters = new Map<string, FilterAnswers>();
+
+  constructor(durations: Durations) {
+    this.durations = durations;
+  }
+}
+
+export class DecisionMetrics {
+  readonly #operations = new Map<DecisionRecord['operation'], OperationCounts>();
+  readonly #decisions: Counter<'operation' | 'filter' | 'outcome'>;
+  readonly #launches: Counter<'operation' | 'filter' | 'outcome'>;
+  readonly #auditRefusals: Counter<'operation' | 'filter' | 'outcome'>;
+  readonly #ruleRefusals: Counter<'operation' | 'rule' | 'mode' | 'outcome'>;
+  readonly #decisionSeconds: QuickHistogram<'operation'>;
+  readonly #filterSeconds: QuickHistogram<'operation' | 'filter' | 'outcome'>;
+
+  /** `buckets`: in seconds. */
+  constructor(registry: Registry, prefix: string, buckets: readonly number[]) {
+    const registers = [registry];
+    const byOutcome = ['operation', 'filter', 'outcome'] as const;
+    this.#decisions = new Counter({
+      ...{ name: `${prefix}decisions_total`, registers, labelNames: byOutcome },
+      help: 'Decisions, by outcome and the filter that decided.',
+      collect: () => this.#sumUp(),
+    });
+    this.#launches = new Counter({
+      ...{ name: `${prefix}skypilot_launches_total`, registers, labelNames: byOutcome },
+      help: 'Launches of SkyPilot, each counted once, by the decision that ended it or let it go on.',
+    });
+    this.#auditRefusals = new Counter({
+      ...{ name: `${prefix}audit_refusals_total`, registers, labelNames: byOutcome },
+      help: 'Leases and pods that each filter or policy in audit mode would have refused: it rejected them, or failed.',
+    });
+    this.#ruleRefusals = new Counter({
+      ...{ name: `${prefix}rule_refusals_total`, registers },
+      labelNames: ['operation', 'rule', 'mode', 'outcome'],
+      help: 'Leases, pods and tasks that a rule of rules_path refuses, or would refuse in audit mode: it rejects them, or fails.',
+    });
+    this.#decisionSeconds = new QuickHistogram(
+      registry,
+      `${prefix}decision_duration_seconds`,
+      'Duration of decisions, including the time in the queue.',
+      buckets,
+    );
+    this.#filterSeconds = new QuickHistogram(
+      registry,
+      `${prefix}filter_duration_seconds`,
+      'Duration of each filter, by outcome; audited filters too.',
+      buckets,
+    );
+    this.#launches.inc({ operation: 'skypilot.launch', filter: '', outcome: 'allowed' }, 0);
+  }
+
+  decided(record: DecisionRecord): void {
+    const { operation, filter, outcome, filters, duration_ms, launch } = record;
+    const counts = this.#countsOf(operation);
+    decisionsOf(counts, filter ?? '', outcome).count += 1;
+    counts.durations.observe(duration_ms / 1000);
+    if (launch === true) {
+      this.#launches.inc({ operation, filter: filter ?? '', outcome });
+    }
+    for (const one of filters) {
+      this.#filterDurations(operation, counts, one).observe(one.duration_ms / 1000);
+      if (one.audit && operation !== 'end' && (one.outcome === 'rejected' || one.outcome === 'failed')) {
+        this.#auditRefusals.inc({ operation, filter: one.filter, outcome: one.outcome });
+      }
+      if (one.rules !== undefined) {
+        this.#countRules(operation, one);
+      }
+    }
+  }
+
+  #countRules(operation: DecisionRecord['operation'], { rules = [], audit: isAudited }: FilterRecord): void {
+    for (const { rule, outcome, audit } of rules) {
+      this.#ruleRefusals.inc({ operation, rule, mode: audit || isAudited ? 'audit' : 'enforce', outcome });
+    }
+  }
+
+  #countsOf(operation: DecisionRecord['operation']): OperationCounts {
+    let counts = this.#operations.get(operation);
+    if (counts === undefined) {
+      counts = new OperationCounts(this.#decisionSeconds.labelled({ operation }));
+      this.#operations.set(operation, counts);
+    }
+    return counts;
+  }
+
+  #filterDurations(
+    operation: DecisionRecord['operation'],
+    { filters }: OperationCounts,
+    { filter, outcome }: FilterRecord,
+  ): Durations {
+    let answers = filters.get(filter);
+    if (answers === undefined) {
+      answers = new Map();
+      filters.set(filter, answers);
+    }
+    let durations = answers.get(outcome);
+    if (durations === undefined) {
+      durations = this.#filterSeconds.labelled({ operation, filter, outcome });
+      answers.set(outcome, durations);
+    }
+    return durations;
+  }
+
+  /** Gives prom-client what was decided since the last time. */
+  #sumUp(): void {
+    for (const [operation, { decisions }] of this.#operations) {
+      for (const [filter, byOutcome] of decisions) {
+        for (const [outcome, counted] of byOutcome) {
+          this.#decisions.inc({ operation, filter, outcome }, counted.count);
+          counted.count = 0;
+        }
+      }
+    }
+  }
+}
+
+function decisionsOf(
+  { decisions }: OperationCounts,
+  filter: string,
+  outcome: DecisionRecord['outcome'],
+): Decisions {
+  let byOutcome = decisions.get(filter);
+  if (byOutcome === undefined) {
+    byOutcome = new Map();
+    decisions.set(filter, byOutcome);
+  }
+  let counted = byOutcome.get(outcome);
+  if (counted === undefined) {
+    counted = { count: 0 };
+    byOutcome.set(outcome, counted);
+  }
+  return counted;
+}

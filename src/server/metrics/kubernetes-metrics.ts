@@ -1,0 +1,197 @@
+/** What is counted of scheduling policies, and of the cluster that they come from. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { RESTART_REASONS } from '../../kubernetes/api/contract.ts';
+import type { WatchObserver } from '../../kubernetes/api/list-watch.ts';
+import type { ReviewObserver } from '../../kubernetes/live/access-review.ts';
+import type { LivePolicy, SourceHealth } from '../../kubernetes/live/contract.ts';
+import type { DecidedAdmission } from '../../kubernetes/pod-admission.ts';
+import type { Reason } from '../../kubernetes/rules/reason.ts';
+
+/** What is read when the metrics are. */
+export interface FollowedSource {
+  readonly health: SourceHealth;
+  /** Since it is followed, in seconds. */
+  readonly followedFor: number;
+  readonly policies: Iterable<Pick<LivePolicy, 'mistake' | 'enforcedGeneration'>>;
+}
+
+const PREFIX = 'blazar_enforcement_kubernetes_';
+/** In seconds. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** Of policies that have a label of their own, the first to refuse something. */
+const MAX_POLICIES = 200;
+/** No policy can have this name. */
+const OTHERS = '(others)';
+/** Of one review: a pod may have thousands of tolerations. */
+const MAX_REASONS = 200;
+const STATES = ['enforced', 'outdated', 'invalid'] as const;
+const ANSWERS = ['cached', 'asked', 'failed'] as const;
+const OUTCOMES = ['allowed', 'denied', 'failed'] as const;
+
+export class KubernetesMetrics implements ReviewObserver {
+  readonly #refusals: Counter;
+  readonly #restarts: Counter;
+  readonly #lists: Histogram;
+  readonly #reviews: Histogram;
+  /** Nearly every pod is one: counted when the metrics are read. */
+  readonly #uncounted = { cached: 0, asked: 0, failed: 0 };
+  readonly #named = new Set<string>();
+  /** `zero` forgets what was counted. */
+  #isFollowing = false;
+
+  /** `source`: `undefined` = policies come from files, or there are none. */
+  constructor(registry: Registry, source: () => FollowedSource | undefined) {
+    const registers = [registry];
+    this.#refusals = new Counter({
+      name: `${PREFIX}refusals_total`,
+      help: 'Pods and bindings that a scheduling policy refuses, or would refuse in audit mode, by the part of the pod that does not fit.',
+      labelNames: ['policy', 'rule', 'mode'],
+      registers,
+    });
+    this.#restarts = new Counter({
+      name: `${PREFIX}watch_restarts_total`,
+      help: 'Watches of the API server that ended and were started again, by reason.',
+      labelNames: ['resource', 'reason'],
+      registers,
+    });
+    this.#lists = new Histogram({
+      name: `${PREFIX}list_duration_seconds`,
+      help: 'Duration of reading all objects of one kind from the API server.',
+      labelNames: ['resource'],
+      buckets: BUCKETS,
+      registers,
+    });
+    this.#reviews = new Histogram({
+      name: `${PREFIX}access_review_duration_seconds`,
+      help: 'Duration of SubjectAccessReviews, by outcome; failed: no usable answer.',
+      labelNames: ['outcome'],
+      buckets: BUCKETS,
+      registers,
+    });
+    const flush = (counter: Counter) => {
+      for (const how of ANSWERS) {
+        counter.inc({ how }, this.#uncounted[how]);
+        this.#uncounted[how] = 0;
+      }
+    };
+    new Counter({
+      name: `${PREFIX}access_answers_total`,
+      help: 'Questions which policies an account may use: answered from memory, by asking the API server, or not at all.',
+      labelNames: ['how'],
+      registers,
+      collect() {
+        flush(this);
+      },
+    });
+    new Gauge({
+      name: `${PREFIX}policies`,
+      help: 'Scheduling policies of the cluster: enforced as they are, outdated (invalid, the last valid generation is enforced), or invalid (never valid). Absent with source = files.',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        this.reset();
+        const followed = source();
+        if (followed !== undefined && followed.health.state !== 'starting') {
+          const counts = countsOf(followed.policies);
+          for (const state of STATES) {
+            this.set({ state }, counts[state]);
+          }
+        }
+      },
+    });
+    new Gauge({
+      name: `${PREFIX}source_age_seconds`,
+      help: 'How old the policies of the cluster may be: 0 while they are followed; until they are read first, the time since the start. Absent with source = files.',
+      registers,
+      collect() {
+        const followed = source();
+        if (followed === undefined) {
+          this.remove();
+        } else {
+          this.set(followed.health.ageSeconds ?? followed.followedFor);
+        }
+      },
+    });
+  }
+
+  /** For the list and watch of one kind of object. */
+  watching(resource: string): WatchObserver {
+    // From zero on, so that the first one is seen as an increase.
+    for (const reason of RESTART_REASONS) {
+      this.#restarts.inc({ resource, reason }, 0);
+    }
+    if (!this.#isFollowing) {
+      this.#isFollowing = true;
+      for (const outcome of OUTCOMES) {
+        this.#reviews.zero({ outcome });
+      }
+    }
+    return {
+      listed: (_, seconds) => this.#lists.observe({ resource }, seconds),
+      restarted: (reason) => this.#restarts.inc({ resource, reason }),
+    };
+  }
+
+  reviewed(outcome: (typeof OUTCOMES)[number], seconds: number): void {
+    this.#reviews.observe({ outcome }, seconds);
+  }
+
+  answered(how: (typeof ANSWERS)[number]): void {
+    this.#uncounted[how] += 1;
+  }
+
+  /** Counts who refuses a pod, each policy and part once. */
+  judged({ reasons, tried }: Pick<DecidedAdmission, 'reasons' | 'tried'>): void {
+    this.#refused(reasons, 'enforce');
+    this.#refused(tried, 'audit');
+  }
+
+  #refused(reasons: readonly Reason[], mode: 'enforce' | 'audit'): void {
+    if (reasons.length === 0) {
+      return;
+    }
+    const seen = new Set<string>();
+    for (const { field, policies } of reasons.slice(0, MAX_REASONS)) {
+      const rule = ruleOf(field);
+      for (const name of policies.length === 0 ? [''] : policies.slice(0, MAX_REASONS)) {
+        const policy = this.#label(name);
+        const key = `${rule} ${policy}`;
+        if (!seen.has(key)) {
+          seen.add(key);
+          this.#refusals.inc({ policy, rule, mode });
+        }
+      }
+    }
+  }
+
+  #label(policy: string): string {
+    if (policy === '' || this.#named.has(policy)) {
+      return policy;
+    }
+    if (this.#named.size >= MAX_POLICIES) {
+      return OTHERS;
+    }
+    this.#named.add(policy);
+    return policy;
+  }
+}
+
+const RULES = new Set([
+  ...['schedulerName', 'priorityClassName', 'nodeName', 'nodeSelector', 'tolerations', 'affinity'],
+  ...['topologySpreadConstraints', 'metadata'],
+]);
+
+/** `tolerations[2]`, `nodeSelector disk`: what follows may be of the user. */
+function ruleOf(field: string): string {
+  const part = /^[A-Za-z]*/.exec(field)?.[0] ?? '';
+  return part === 'metadata' ? 'invalid' : RULES.has(part) ? part : 'other';
+}
+
+function countsOf(policies: FollowedSource['policies']): Record<(typeof STATES)[number], number> {
+  const counts = { enforced: 0, outdated: 0, invalid: 0 };
+  for (const { mistake, enforcedGeneration } of policies) {
+    counts[mistake === undefined ? 'enforced' : enforcedGeneration === undefined ? 'invalid' : 'outdated'] +=
+      1;
+  }
+  return counts;
+}

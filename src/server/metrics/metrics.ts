@@ -1,0 +1,354 @@
+/** What the service counts, as Prometheus reads it. docs/reference/metrics.md says what each is good for. */
+import { STATUS_CODES } from 'node:http';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { DecisionLogObserver } from '../../decisions/log.ts';
+import type { DecisionRecord } from '../../decisions/record.ts';
+import type { BreakerState, HttpObserver, SharedBreakers } from '../../http/contract.ts';
+import type { LedgerObserver, LedgerOperation } from '../../ledger/observer.ts';
+import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
+import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../../openstack/identity-records.ts';
+import type { NamesObserver } from '../../openstack/names.ts';
+import { VALIDATION } from '../../skypilot/config/config-validation.ts';
+import type { BudgetUse } from './budget-gauge.ts';
+import { BudgetMetrics } from './budget-metrics.ts';
+import { DecisionMetrics } from './decision-metrics.ts';
+import { DecisionStoreMetrics } from './decision-store-metrics.ts';
+import { FollowerMetrics } from './follower-metrics.ts';
+import { type FollowedSource, KubernetesMetrics } from './kubernetes-metrics.ts';
+import { KubernetesStatusMetrics } from './kubernetes-status-metrics.ts';
+import { OutboxMetrics } from './outbox-metrics.ts';
+import { SkypilotMetrics } from './skypilot-metrics.ts';
+import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
+
+/** In seconds, up to more than the longest deadline that can be set, 3600. */
+const BUCKETS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 600, 3600, 7200,
+];
+const PREFIX = 'blazar_enforcement_';
+const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
+
+const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
+export type UncaughtKind = (typeof UNCAUGHT_KINDS)[number];
+
+/** Values that are read when the metrics are. */
+export interface Gauges {
+  underWay(): number;
+  queued(): number;
+  generation(): number;
+  configurationIsValid(): boolean;
+  /** What is taken of budgets; `undefined` = there is no ledger, or it does not answer. */
+  budgets?(): Promise<BudgetUse | undefined>;
+  /** Of the tokens of Keystone. */
+  tokens?: TokenSizes;
+  /** Decisions that are not stored yet. */
+  decisionsWaiting?(): number;
+  /** `undefined` = no filter has messages to deliver, or the ledger does not answer. */
+  outbox?(): Promise<OutboxCounts | undefined>;
+  /** `undefined` = scheduling policies do not come from a cluster. */
+  cluster?(): FollowedSource | undefined;
+  /** Whether this replica writes the status of scheduling policies; `undefined` = none does. */
+  writesStatus?(): boolean | undefined;
+  /** The text of all processes of the service. Default: there is only this one. */
+  whole?(): Promise<string>;
+}
+
+export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver, NamesObserver {
+  readonly #registry = new Registry();
+  readonly #gauges: Gauges;
+  readonly tokens: TokenMetrics;
+  readonly decisionStore: DecisionStoreMetrics;
+  /** Those of all workers. Default: each client counts for itself. */
+  breakers: SharedBreakers | undefined;
+  /** By path and status, since the metrics were read. */
+  readonly #answers = new Map<string, Map<number, number>>();
+  #exposing: Promise<{ text: string; contentType: string }> | undefined;
+  readonly #decisions = new DecisionMetrics(this.#registry, PREFIX, BUCKETS);
+  readonly #requests = this.#counter('http_requests_total', 'Requests, by path and response status.', [
+    'path',
+    'status',
+  ]);
+  readonly #overload = this.#counter(
+    'overload_refusals_total',
+    'Requests that were refused with 503, because the queue was full or they waited too long.',
+    [],
+  );
+  readonly #calls = this.#histogram(
+    'external_call_duration_seconds',
+    'Duration of calls to other services, by response status or kind of failure.',
+    ['origin', 'outcome'],
+  );
+  readonly #breakers = this.#gauge(
+    'external_breaker_state',
+    'State of the circuit breaker of another service: 0 closed (calls pass), 1 half-open (one is tried), 2 open (no calls).',
+    ['origin'],
+  );
+  readonly #transactions = this.#counter(
+    'ledger_transactions_total',
+    'Transactions of the ledger: done, refused because of a limit, or failed.',
+    ['operation', 'outcome'],
+  );
+  readonly #transactionSeconds = this.#histogram(
+    'ledger_transaction_duration_seconds',
+    'Duration of ledger transactions, including waiting for others.',
+    ['operation'],
+  );
+  readonly #ledgerAvailable = this.#gauge(
+    'ledger_available',
+    'Whether the last transaction of the ledger was completed: 1, or 0 if it failed. Absent before the first.',
+    [],
+  );
+  readonly #inDoubt = this.#gauge(
+    'ledger_commits_in_doubt',
+    'Refused leases that may still be recorded, because the database did not answer. They stay charged until it does.',
+    [],
+  );
+  readonly #clockBehind = this.#gauge(
+    'ledger_clock_behind_seconds',
+    'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
+    [],
+  );
+  readonly #missingNames = this.#counter(
+    'names_unresolved_total',
+    'Names of projects, users and domains that Keystone did not tell for a request. Limits by name and tag did not apply.',
+    ['kind', 'reason'],
+  );
+  readonly follower = new FollowerMetrics(this.#registry);
+  readonly skypilot = new SkypilotMetrics(this.#registry);
+  readonly kubernetes: KubernetesMetrics;
+  readonly kubernetesStatus: KubernetesStatusMetrics;
+  readonly #budgets: BudgetMetrics;
+  readonly #outbox: OutboxMetrics;
+  readonly #reloads = this.#counter(
+    'reloads_total',
+    'Reloads of the configuration: applied, or refused because of mistakes.',
+    ['outcome'],
+  );
+  readonly #credentialReloads = this.#counter(
+    'credential_reloads_total',
+    'Changes of token and certificate files: applied, or refused because of mistakes.',
+    ['outcome'],
+  );
+  readonly #uncaught = this.#counter(
+    'uncaught_errors_total',
+    'Uncaught errors: unhandled promise rejections and exceptions.',
+    ['kind'],
+  );
+  readonly #mismatches = this.#counter(
+    'skypilot_mismatches_total',
+    "Requests of SkyPilot, and answers of policies, that do not match SkyPilot's schema.",
+    ['filter'],
+  );
+  readonly #dropped = this.#counter(
+    'decision_log_dropped_total',
+    'Decisions that are missing from the decision log, because it could not be written fast enough.',
+    [],
+  );
+  readonly #logErrors = this.#counter(
+    'decision_log_errors_total',
+    'Failed writes to the decision log; they are tried again.',
+    [],
+  );
+
+  constructor(gauges: Gauges) {
+    this.#gauges = gauges;
+    this.tokens = new TokenMetrics(this.#registry, PREFIX, gauges.tokens);
+    this.decisionStore = new DecisionStoreMetrics(this.#registry, PREFIX, gauges.decisionsWaiting);
+    this.kubernetes = new KubernetesMetrics(this.#registry, () => gauges.cluster?.());
+    this.kubernetesStatus = new KubernetesStatusMetrics(this.#registry, () => gauges.writesStatus?.());
+    this.#budgets = new BudgetMetrics(this.#registry, PREFIX);
+    this.#outbox = new OutboxMetrics(this.#registry, PREFIX);
+    this.#gauge('decisions_under_way', 'Decisions in progress.', [], gauges.underWay);
+    this.#gauge(
+      'decisions_queued',
+      'Decisions in the queue, because max_concurrent are in progress.',
+      [],
+      gauges.queued,
+    );
+    this.#gauge(
+      'generation',
+      'Number of the current configuration: 1 at the start, plus 1 for each reload.',
+      [],
+      gauges.generation,
+    );
+    this.#gauge(
+      'configuration_valid',
+      'Whether the configuration that was last read is in use: 1, or 0 if it had mistakes.',
+      [],
+      () => (gauges.configurationIsValid() ? 1 : 0),
+    );
+    for (const gauge of [this.#ledgerAvailable, this.#inDoubt, this.#clockBehind]) {
+      gauge.remove();
+    }
+    for (const outcome of ['applied', 'refused']) {
+      this.#reloads.inc({ outcome }, 0);
+      this.#credentialReloads.inc({ outcome }, 0);
+    }
+    for (const kind of IDENTITY_KINDS) {
+      this.#missingNames.inc({ kind, reason: 'unavailable' }, 0);
+    }
+    for (const kind of UNCAUGHT_KINDS) {
+      this.#uncaught.inc({ kind }, 0);
+    }
+    this.#mismatches.inc({ filter: VALIDATION }, 0);
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  decided(record: DecisionRecord): void {
+    this.#decisions.decided(record);
+  }
+
+  uncaught(kind: UncaughtKind): void {
+    this.#uncaught.inc({ kind });
+  }
+
+  /** `path` is one of the service's own, or `other`: a client's text must not become a label. */
+  answered(path: string, status: number): void {
+    let counts = this.#answers.get(path);
+    if (counts === undefined) {
+      counts = new Map();
+      this.#answers.set(path, counts);
+    }
+    counts.set(status, (counts.get(status) ?? 0) + 1);
+  }
+
+  #countAnswers(): void {
+    for (const [path, counts] of this.#answers) {
+      for (const [status, count] of counts) {
+        this.#requests.inc({ path, status }, count);
+      }
+    }
+    this.#answers.clear();
+  }
+
+  refusedForOverload(): void {
+    this.#overload.inc();
+  }
+
+  /** An unknown status is `other`: a text of the called service must not become a label. */
+  called(origin: string, outcome: number | string, seconds: number): void {
+    const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
+    this.#calls.observe({ origin, outcome: known }, seconds);
+  }
+
+  breakerChanged(origin: string, state: BreakerState): void {
+    this.#breakers.set({ origin }, BREAKER_STATES[state]);
+  }
+
+  transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void {
+    this.#transactions.inc({ operation, outcome });
+    this.#transactionSeconds.observe({ operation }, seconds);
+    this.#ledgerAvailable.set(outcome === 'failed' ? 0 : 1);
+  }
+
+  inDoubt(commits: number): void {
+    this.#inDoubt.set(commits);
+  }
+
+  clockBehind(seconds: number): void {
+    this.#clockBehind.set(seconds);
+  }
+
+  nameMissing(kind: IdentityKind, reason: MissingReason): void {
+    this.#missingNames.inc({ kind, reason });
+  }
+
+  attempted(outcome: 'delivered' | 'failed' | 'dead'): void {
+    this.#outbox.attempted(outcome);
+  }
+
+  noticeDropped(event: string): void {
+    this.#outbox.dropped(event);
+  }
+
+  reloaded(outcome: 'applied' | 'refused'): void {
+    this.#reloads.inc({ outcome });
+    if (outcome === 'applied') {
+      // The new filters have breakers of their own, and nothing would ever reset the old ones.
+      this.#breakers.reset();
+      // The new configuration may have no ledger.
+      this.#ledgerAvailable.remove();
+    }
+  }
+
+  credentialsReloaded(outcome: 'applied' | 'refused'): void {
+    this.#credentialReloads.inc({ outcome });
+  }
+
+  /** `filter`: a policy, or `config_validation` for a request. */
+  mismatched(filter: string): void {
+    this.#mismatches.inc({ filter });
+  }
+
+  dropped(count: number): void {
+    this.#dropped.inc(count);
+  }
+
+  failed(): void {
+    this.#logErrors.inc();
+  }
+
+  /** The text for Prometheus, and its content type. Concurrent calls share one exposition. */
+  exposition(): Promise<{ text: string; contentType: string }> {
+    this.#exposing ??= this.#expose().finally(() => {
+      this.#exposing = undefined;
+    });
+    return this.#exposing;
+  }
+
+  async #expose(): Promise<{ text: string; contentType: string }> {
+    const { whole } = this.#gauges;
+    if (whole !== undefined) {
+      return { text: await whole(), contentType: this.#registry.contentType };
+    }
+    await this.#gather();
+    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  /** Those of this process alone, as JSON of prom-client. */
+  async own(): Promise<string> {
+    await this.#gather();
+    return JSON.stringify(await this.#registry.getMetricsAsJSON());
+  }
+
+  async #gather(): Promise<void> {
+    this.#countAnswers();
+    const { budgets, outbox } = this.#gauges;
+    await Promise.all([
+      budgets?.().then((use) => this.#budgets.set(use)),
+      outbox?.().then((counts) => this.#outbox.set(counts)),
+    ]);
+  }
+
+  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+    return new Counter({ name: PREFIX + name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
+    return new Histogram({
+      name: PREFIX + name,
+      help,
+      labelNames,
+      buckets: BUCKETS,
+      registers: [this.#registry],
+    });
+  }
+
+  #gauge<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    read?: () => number,
+  ): Gauge<Label> {
+    return new Gauge({
+      name: PREFIX + name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      ...(read && {
+        collect() {
+          this.set(read());
+        },
+      }),
+    });
+  }
+}

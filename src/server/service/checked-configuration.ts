@@ -1,0 +1,61 @@
+/** A configuration that the service can start with, and the files that it was read from. */
+import type { ConfigSources } from '../../config/sources.ts';
+import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
+import { ConfigurationError } from '../../errors.ts';
+import { credentialFiles, tlsOptionsOf } from '../credential-files.ts';
+import type { TlsOptions } from '../credentials.ts';
+import { groundProblems } from '../ground-checks.ts';
+import { type ServiceOptions, serviceSection } from '../options.ts';
+import { SECTIONS } from '../sections.ts';
+import { type Started, startedWith, startProblems } from '../start-checks.ts';
+import type { WatchedFiles } from '../watched-files.ts';
+import type { ServiceSettings } from './service-settings.ts';
+
+export interface Watched {
+  readonly configuration: WatchedFiles;
+  readonly credentials: WatchedFiles;
+}
+
+/** A configuration that the service can start with. */
+export interface CheckedConfiguration {
+  readonly configuration: Configuration;
+  readonly options: ServiceOptions;
+  readonly tlsOptions: TlsOptions;
+  readonly started: Started;
+}
+
+/** Watches each file before it is read for the last time, so that no change in between is missed. @throws ConfigurationError */
+export async function checkedConfiguration(
+  sources: ConfigSources,
+  watched: Watched,
+  { watch: readAgain = false, worker }: ServiceSettings,
+): Promise<CheckedConfiguration> {
+  const { configFiles = [], configDirs = [] } = sources;
+  await watched.configuration.watch([...configFiles, ...configDirs]);
+  let configuration = await requireConfiguration(sources, SECTIONS);
+  while ((await watched.configuration.watch(filesRead(sources, configuration))) && readAgain) {
+    configuration = await requireConfiguration(sources, SECTIONS);
+  }
+  while (worker !== undefined && !(await worker.files.areRead(filesRead(sources, configuration)))) {
+    configuration = await requireConfiguration(sources, SECTIONS);
+  }
+  const options = sectionOf(configuration, serviceSection);
+  const started = startedWith(configuration);
+  const problems = [
+    ...startProblems(configuration, started),
+    ...(await groundProblems(configuration, { ask: false })),
+  ];
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+  const tlsOptions = tlsOptionsOf(configuration, options);
+  await watched.credentials.watch(credentialFiles(configuration, tlsOptions));
+  return { configuration, options, tlsOptions, started };
+}
+
+export function filesRead(
+  { configDirs = [] }: ConfigSources,
+  { files, namedFiles }: Configuration,
+): string[] {
+  return [...files, ...namedFiles, ...configDirs];
+}

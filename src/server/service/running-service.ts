@@ -1,0 +1,217 @@
+/** A policy service that answers: its reloads, its credentials and its end. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ConfigSources } from '../../config/sources.ts';
+import { sectionOf } from '../../enforcement/configuration.ts';
+import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
+import type { ConfiguredKeeper } from '../../kubernetes/certificates/configured-keeper.ts';
+import { kubernetesSection } from '../../kubernetes/options.ts';
+import type { Logger } from '../../logger.ts';
+import {
+  applyCredentials,
+  credentialFiles,
+  digestOfCredentials,
+  findCredentials,
+} from '../credential-files.ts';
+import type { WrittenLog } from '../decision-recorder.ts';
+import type { DecisionStores } from '../decision-stores.ts';
+import { type Doors, replaceTokens } from '../doors.ts';
+import type { Follower } from '../follower.ts';
+import type { Generation } from '../generation.ts';
+import type { Generations } from '../generations.ts';
+import type { KubernetesReports } from '../kubernetes-reports.ts';
+import type { Listener } from '../listener.ts';
+import type { Metrics, UncaughtKind } from '../metrics/metrics.ts';
+import { type OpenedDoor, openedDoors } from '../opened-doors.ts';
+import type { RefusedRequests } from '../refused-requests.ts';
+import type { SkypilotFollower } from '../skypilot-follower.ts';
+import type { ServicePart } from '../workers/load-part.ts';
+import type { Topic } from '../workers/messages.ts';
+import type { WorkerLink } from '../workers/worker-link.ts';
+import { type CheckedConfiguration, filesRead, type Watched } from './checked-configuration.ts';
+import type { ServiceSettings } from './service-settings.ts';
+
+/** The part of `shutdown_grace` that is kept for the filters and the decision log, when requests take longer. */
+const LAST_PART = 0.1;
+
+/** What a service consists of while it runs. */
+export interface ServiceParts extends CheckedConfiguration {
+  readonly sources: ConfigSources;
+  readonly watched: Watched;
+  readonly watchdog: ServiceSettings['watchdog'];
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly log: WrittenLog | undefined;
+  readonly stores: DecisionStores;
+  readonly refusedRequests: RefusedRequests;
+  readonly generations: Generations;
+  readonly follower: Follower;
+  readonly skypilotFollower: SkypilotFollower;
+  readonly reports: KubernetesReports;
+  readonly certificates: ConfiguredKeeper | undefined;
+  readonly doors: Doors;
+  readonly listener: Listener;
+  readonly state: ServiceState;
+  readonly part: ServicePart | undefined;
+  readonly worker: WorkerLink | undefined;
+}
+
+export interface ServiceState {
+  isDraining: boolean;
+  readonly stopping: AbortController;
+}
+
+/** A policy service that answers. */
+export class Service {
+  readonly #parts: ServiceParts;
+  #closing: Promise<void> | undefined;
+  /** `http://127.0.0.1:8642` */
+  readonly url: string;
+  /** Warnings about the configuration, for the operator. */
+  readonly warnings: readonly Problem[];
+  /** The protocols that are served, and what they ask for, as of the start. */
+  readonly doors: readonly OpenedDoor[];
+  /** Whether requests about leases need a token, as of the start. */
+  readonly tokenForLeases: boolean;
+  /** Whether the decision log is standard output, to which nothing else may be written then. */
+  readonly writesToStandardOutput: boolean;
+
+  /** Of parts that are open and answer. For `openService`. */
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+    const { configuration, options, doors, generations, listener } = parts;
+    this.url = listener.url;
+    this.warnings = configuration.problems;
+    this.doors = openedDoors(doors, generations.current, listener.url);
+    this.tokenForLeases = doors.blazar.tokens.required;
+    this.writesToStandardOutput = options.decision_log === '-';
+  }
+
+  /** What one process of the service does for all. */
+  doForAll(): void {
+    this.#followAll();
+    this.#parts.certificates?.keeper.start();
+  }
+
+  #followAll(): void {
+    this.#parts.follower.start();
+    this.#parts.skypilotFollower.start();
+  }
+
+  /** Prepares something, and uses it if all workers have prepared the same. @throws ConfigurationError */
+  async prepare(topic: Topic, worker: WorkerLink): Promise<void> {
+    const { generations, tlsOptions } = this.#parts;
+    if (topic === 'configuration') {
+      if (!(await this.reload())) {
+        throw new ConfigurationError(generations.problems);
+      }
+      return;
+    }
+    const { configuration } = generations.current;
+    const found = findCredentials(configuration, tlsOptions);
+    await worker.agree(digestOfCredentials(found));
+    if (credentialFiles(configuration, tlsOptions).length > 0) {
+      applyCredentials(found, { ...this.#parts, logger: worker.telling(this.#parts.logger) });
+    }
+  }
+
+  /** Reads the configuration and all files again. Resolves to whether the new configuration has taken over. */
+  async reload(): Promise<boolean> {
+    const { sources, watched, log, generations, tlsOptions, state } = this.#parts;
+    if (state.isDraining) {
+      return false;
+    }
+    log?.reopen();
+    const applied = await generations.reload();
+    const { current, read } = generations;
+    // The mistake may be in a file that only the new configuration names.
+    await watched.configuration.watch([
+      ...filesRead(sources, current.configuration),
+      ...filesRead(sources, read),
+    ]);
+    const files = credentialFiles(current.configuration, tlsOptions);
+    await watched.credentials.watch(files);
+    if (files.length > 0 && this.#parts.worker === undefined) {
+      this.#readCredentials();
+    }
+    return applied;
+  }
+
+  /** Reads token and certificate files again; and the configuration too, if its mistakes may have been in these files. */
+  async credentialsChanged(): Promise<void> {
+    if (this.#readCredentials() && this.#parts.generations.problems.length > 0) {
+      await this.reload();
+    }
+  }
+
+  #readCredentials(): boolean {
+    const { generations, tlsOptions } = this.#parts;
+    return applyCredentials(findCredentials(generations.current.configuration, tlsOptions), this.#parts);
+  }
+
+  /** The step in which a new configuration begins to decide. */
+  takeOver(next: Generation): void {
+    const { doors, listener, watchdog, worker } = this.#parts;
+    next.decisions?.apply();
+    replaceTokens(doors, next.tokens);
+    doors.blazar.keystone = next.keystone?.gate;
+    listener.replaceDeadline(next.options.deadline);
+    watchdog?.watch(next.options);
+    if (worker === undefined || worker.isDesk) {
+      this.#followAll();
+    }
+    this.report(next);
+  }
+
+  /** Policies and refusals are told to the cluster of a configuration. */
+  report({ configuration, kubernetes }: Generation): void {
+    const options = sectionOf(configuration, kubernetesSection);
+    this.#parts.reports.takeOver(kubernetes?.cluster?.cluster, options);
+  }
+
+  /** Logs and counts an error that nothing has caught. */
+  reportUncaught(kind: UncaughtKind, thrown: unknown): void {
+    const { metrics, logger } = this.#parts;
+    metrics.uncaught(kind);
+    const stack = thrown instanceof Error ? thrown.stack : undefined;
+    logger.error({ kind, error: errorText(thrown), stack }, 'uncaught error, most likely of a filter');
+  }
+
+  /** Stops accepting, finishes what is under way, closes the filters and the logs, all within `shutdown_grace`. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const { state, watched, watchdog, generations, follower, listener, reports } = this.#parts;
+    const { log, stores, refusedRequests, part } = this.#parts;
+    void this.#parts.certificates?.close();
+    state.isDraining = true;
+    state.stopping.abort();
+    stores.stop();
+    watched.credentials.close();
+    watched.configuration.close();
+    // A signal that comes while a filter holds the process is heard late: the time since then counts.
+    const lateMs = watchdog?.heldForMs() ?? 0;
+    const graceMs = Math.max(0, generations.current.options.shutdown_grace * 1000 - lateMs);
+    watchdog?.endIn(graceMs);
+    const forFiltersMs = (graceMs * LAST_PART) / 2;
+    const forLogMs = forFiltersMs;
+    const finished = Promise.all([
+      listener.close(graceMs - forFiltersMs - forLogMs),
+      part?.close(graceMs - forFiltersMs - forLogMs),
+      follower.close(),
+      this.#parts.skypilotFollower.close(),
+      reports.close(),
+    ]).then(() => generations.close());
+    await waitAtMost(graceMs - forLogMs, finished);
+    refusedRequests.close();
+    await Promise.all([log?.close(forLogMs), stores.close(forLogMs)]);
+  }
+}
+
+async function waitAtMost(milliseconds: number, work: Promise<void>): Promise<void> {
+  const late = new AbortController();
+  await Promise.race([work, pause(milliseconds, undefined, { signal: late.signal }).catch(() => {})]);
+  late.abort();
+}

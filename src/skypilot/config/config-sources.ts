@@ -1,0 +1,94 @@
+/** Reads the sources of a SkyPilot configuration: files, and what the command line sets. */
+import { expandHome, readDotlist } from '../../config/dotlist.ts';
+import { ConfigurationError, type Origin, type Problem } from '../../errors.ts';
+import { databaseProblems } from '../database.ts';
+import { clientKeyProblems } from './client-keys.ts';
+import { isSameFile, readConfigFile, readTaskFile, type TaskSource } from './config-file.ts';
+import type { Source } from './levels.ts';
+import { type NamedFiles, type PlannedFile, planFiles, type UnreadFile, WHOLE } from './source-files.ts';
+
+/** What the caller names. Paths may start with `~`. */
+export interface NamedSources extends NamedFiles {
+  readonly task?: string | undefined;
+  /** `key=value`, or one file. */
+  readonly config?: readonly string[] | undefined;
+}
+
+/** The sources, as `mergeSources` takes them. */
+export interface FoundSources {
+  /** Without those of tasks. */
+  readonly sources: readonly Source[];
+  /** Empty without a task file. */
+  readonly tasks: readonly TaskSource[];
+  readonly unread: readonly UnreadFile[];
+  /** Problems that do not prevent merging. */
+  readonly problems: readonly Problem[];
+}
+
+/** @throws ConfigurationError for a file or a flag that cannot be used, and for a database beside other keys */
+export function findSources(
+  named: NamedSources,
+  environment: Readonly<NodeJS.ProcessEnv> = process.env,
+): FoundSources {
+  const plan = planFiles(named, environment);
+  const { sources, again } = readFiles(plan.files);
+  const unread = [...plan.unread, ...again];
+  const problems = [
+    ...plan.files.filter(({ name }) => name === WHOLE).map(wholeProblem),
+    ...unread.map(({ file, message }): Problem => ({ severity: 'warning', message: `${file}: ${message}` })),
+    // SkyPilot does not check the file that it names itself.
+    ...sources
+      .filter(({ name }) => name !== WHOLE)
+      .flatMap((source) => [...databaseProblems(source, environment), ...clientKeyProblems(source)]),
+  ];
+  if (problems.some(({ severity }) => severity === 'error')) {
+    throw new ConfigurationError(problems);
+  }
+  const tasks = named.task === undefined ? [] : readTaskFile(expandHome(named.task));
+  problems.push(...tasks.flatMap((task) => task.problems));
+  return { sources: [...sources, ...commandLineSources(named.config ?? [])], problems, tasks, unread };
+}
+
+/** Each file once: merging it twice would duplicate list items. */
+function readFiles(files: readonly PlannedFile[]) {
+  const sources: Source[] = [];
+  const read: PlannedFile[] = [];
+  const again: UnreadFile[] = [];
+  for (const next of files) {
+    const { level, file, name } = next;
+    const same = read.find((other) => isSameFile(other.file, file));
+    if (same === undefined) {
+      sources.push(readConfigFile(level, file, name));
+      read.push(next);
+    } else {
+      const message = `already used as the ${same.level}'s configuration, not read again as the ${level}'s`;
+      again.push({ level, file, message });
+    }
+  }
+  return { sources, again };
+}
+
+function wholeProblem({ file }: PlannedFile): Problem {
+  return { severity: 'warning', message: `${WHOLE}: ${file} is the whole configuration` };
+}
+
+function commandLineSources(texts: readonly string[]): Source[] {
+  if (texts.length === 0) {
+    return [];
+  }
+  const dotlist = readDotlist(texts);
+  if ('file' in dotlist) {
+    return [readConfigFile('command line', dotlist.file)];
+  }
+  if (dotlist.problems.length > 0) {
+    throw new ConfigurationError([{ severity: 'error', message: dotlist.problems.join('; ') }]);
+  }
+  return dotlist.pairs.map(({ path, value }) => {
+    const origin: Origin = { kind: 'command line', flag: `--config ${path.join('.')}` };
+    const below = (leaf: unknown) => path.reduceRight((one, key) => ({ [key]: one }), leaf) as Source['tree'];
+    return {
+      ...{ level: 'command line', tree: below(value.value), typed: below(value.typed) },
+      originOf: () => origin,
+    };
+  });
+}

@@ -1,0 +1,64 @@
+/** Validates a SkyPilot configuration as SkyPilot does: each source by itself, each task, then what they merge to. */
+import { merge } from '../../config/merge.ts';
+import { formatOrigin, type Problem } from '../../errors.ts';
+import type { Mapping } from '../../yaml/tree.ts';
+import { validateConfig, validateTask } from '../schema/validate.ts';
+import type { TaskSource } from './config-file.ts';
+import { skypilotRules } from './config-schema.ts';
+import type { MergedConfig } from './layers.ts';
+import type { Source } from './levels.ts';
+
+/** What was merged for a task; `task: null` without one. */
+interface Result {
+  readonly task: TaskSource | null;
+  readonly merged: MergedConfig;
+}
+
+/** The problems of the sources without tasks, and of what they were merged to. The merged ones only if there are no others. */
+export function configurationProblems(sources: readonly Source[], results: readonly Result[]): Problem[] {
+  const problems = [
+    ...sourceProblems(sources),
+    ...results.flatMap(({ task, merged }) => (task === null ? [] : taskProblems(task, merged))),
+  ];
+  return problems.length > 0 ? problems : results.flatMap(({ merged }) => mergedProblems(merged));
+}
+
+function sourceProblems(sources: readonly Source[]): Problem[] {
+  const pairs = sources.filter(isPair);
+  // As SkyPilot does: one pair alone may be incomplete.
+  const together = pairs.reduce<Mapping>((tree, pair) => merge(tree, typedTree(pair), skypilotRules), {});
+  return [
+    ...sources
+      .filter((source) => !isPair(source))
+      .flatMap((source) => validateConfig(typedTree(source), source.originOf)),
+    ...validateConfig(together, (path) =>
+      pairs.findLast(({ tree }) => Object.hasOwn(tree, String(path[0])))?.originOf(path),
+    ),
+  ];
+}
+
+function typedTree({ tree, typed = tree }: Source): Mapping {
+  return typed;
+}
+
+function isPair({ level, originOf }: Source): boolean {
+  return level === 'command line' && originOf([]).kind === 'command line';
+}
+
+/** Without those of keys that it may not set, of which `droppedProblems` tells. */
+function taskProblems({ task, originOf }: TaskSource, { dropped }: MergedConfig): Problem[] {
+  const told = new Set(
+    dropped.filter(({ reason }) => reason === 'task').map(({ place }) => formatOrigin(place.origin)),
+  );
+  return validateTask(task.document.typed as Mapping, originOf).filter(
+    ({ origin }) => origin === undefined || !told.has(formatOrigin(origin)),
+  );
+}
+
+/** With the place of a value at or below each path. */
+function mergedProblems({ tree, leaves }: MergedConfig): Problem[] {
+  return validateConfig(
+    tree,
+    (path) => leaves.find((leaf) => path.every((step, index) => leaf.path[index] === step))?.source.origin,
+  );
+}

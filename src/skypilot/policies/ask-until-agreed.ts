@@ -1,0 +1,84 @@
+/** Asks policies in their order until all agree with the request as it stands. */
+
+import { FAILED, type PolicyOutcome, type Refusal, type State } from '../review.ts';
+import { Agreement, combined, disagreement, MAX_ROUNDS } from './agreement.ts';
+import { type Call, isChanged, type PolicyAsking } from './policy-asking.ts';
+import type { PolicyRunner } from './policy-runner.ts';
+
+export interface ChainedPolicy {
+  readonly runner: PolicyRunner;
+  readonly audit: boolean;
+  /** Records launches: it is asked when all others agree. */
+  readonly charges: boolean;
+  /** It judges what the user asked for, and not what later policies make of it. */
+  readonly isAskedOnce: boolean;
+}
+
+/** How far a request has come. */
+export interface Passed {
+  state: State;
+  refusal: (Refusal & { readonly policy: string }) | undefined;
+  /** By policy, in order. */
+  readonly outcomes: Map<string, PolicyOutcome | Promise<PolicyOutcome>>;
+  readonly notes: string[];
+  readonly mismatches: string[];
+}
+
+/** Asks again those that were asked before another one changed the request. */
+export async function askUntilAgreed(
+  asking: PolicyAsking,
+  policies: readonly ChainedPolicy[],
+  passed: Passed,
+  call: Call,
+): Promise<void> {
+  const agreement = new Agreement<ChainedPolicy>();
+  for (let round = 1; round <= MAX_ROUNDS; round += 1) {
+    const changed: string[] = [];
+    for (const policy of policies) {
+      const { runner, audit } = policy;
+      if (audit && round === 1) {
+        // The others do not wait for it: one that hangs must not take their time.
+        const tried = asking.tryOut(runner, passed.state, call);
+        tried.catch(() => {});
+        passed.outcomes.set(runner.name, tried);
+      } else if (!audit && passed.refusal === undefined && !agreement.agrees(policy, passed.state)) {
+        const before = passed.state;
+        await ask(asking, runner, passed, call);
+        agreement.left(policy, passed.state);
+        changed.push(...(isChanged(passed.state, before) ? [runner.name] : []));
+      }
+    }
+    if (passed.refusal !== undefined || changed.length === 0) {
+      return;
+    }
+    const isAgreed = policies.every((one) => one.audit || agreement.agrees(one, passed.state));
+    if (round === MAX_ROUNDS && !isAgreed) {
+      disagree(asking, changed, passed, call);
+    }
+  }
+}
+
+async function ask(asking: PolicyAsking, runner: PolicyRunner, passed: Passed, call: Call): Promise<void> {
+  const { name } = runner;
+  const outcome = await asking.enforce(runner, passed.state, call);
+  const earlier = passed.outcomes.get(name);
+  passed.outcomes.set(name, combined(await earlier, outcome.report));
+  if (outcome.invalid !== undefined && !passed.mismatches.includes(name)) {
+    passed.mismatches.push(name);
+    passed.notes.push(...(outcome.invalid.isEnforced ? [] : [outcome.invalid.message]));
+  }
+  passed.refusal = outcome.refusal && { ...outcome.refusal, policy: name };
+  passed.state = outcome.state;
+}
+
+/** What one makes sure of, another one takes away: nobody knows what would hold. */
+function disagree(asking: PolicyAsking, names: readonly string[], passed: Passed, call: Call): void {
+  for (const [name, outcome] of passed.outcomes) {
+    if (names.includes(name) && !(outcome instanceof Promise)) {
+      passed.outcomes.set(name, { ...outcome, ...FAILED, allowed: false, changed: false });
+    }
+  }
+  const [policy = ''] = names;
+  passed.refusal = { ...FAILED, policy };
+  asking.logFailure(policy, disagreement(names), passed.state, call);
+}

@@ -1,0 +1,101 @@
+/** What to write instead of a name in `admin_policies` that cannot be one: SkyPilot names policies in other ways. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { nearest } from '../../config/nearest.ts';
+import { classFileName } from '../../plugin/class-names.ts';
+import { importFile } from '../../plugin/importing.ts';
+import { isPolicyClass } from '../admin-policy.ts';
+
+/** Where the included policies are, and how their files end. */
+export interface IncludedFiles {
+  readonly folder: string;
+  readonly extension: string;
+}
+
+const DOTTED = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;
+const OWN = './my-policy.js#MyPolicy or my-package#MyPolicy';
+/** Longer texts are no names: comparing them would take long. */
+const MAX_NAME = 200;
+
+/** Policies in SkyPilot's package of examples → those that are included here under another name. */
+const EXAMPLES: ReadonlyMap<string, string> = new Map([
+  ['GPUStaticQuotaPolicy', 'GpuQuotaPolicy'],
+  ['SlurmPartitionRoutingPolicy', 'SlurmPartitionPolicy'],
+]);
+
+/** Completes "… cannot be used: …" for a text that has not the form of a name. */
+export async function malformedName(specifier: string, included: IncludedFiles): Promise<string> {
+  const expected = 'expected the name of an included policy, package#Policy, or ./file.js#Policy';
+  const hint = await hintFor(specifier, included);
+  return hint === undefined ? expected : `${expected}; ${hint}`;
+}
+
+async function hintFor(specifier: string, included: IncludedFiles): Promise<string | undefined> {
+  const [place = '', name] = specifier.split('#');
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(specifier)) {
+    return `a URL belongs into SkyPilot's own admin_policy; here, write the class of a policy: ${OWN}`;
+  }
+  if (/\.py$/.test(place)) {
+    return `a policy in Python cannot be called; write one in JavaScript: ${OWN}`;
+  }
+  if (/\.m?[jt]s$/.test(place)) {
+    return name === undefined || name === ''
+      ? `write the name of its class too: ${isFolder(place) ? '' : './'}${place}#MyPolicy`
+      : isFolder(place)
+        ? undefined
+        : `write a file with its folder: ./${specifier}`;
+  }
+  if (specifier.length <= MAX_NAME && DOTTED.test(specifier)) {
+    const last = specifier.slice(specifier.lastIndexOf('.') + 1);
+    const found = await includedClass(EXAMPLES.get(last) ?? last, included);
+    return found === undefined
+      ? `this is how SkyPilot names a policy in Python; write ${OWN} for your own`
+      : `this is how SkyPilot names a policy in Python; write ${found}, which is included`;
+  }
+  return nearestHint(specifier, included);
+}
+
+function isFolder(place: string): boolean {
+  return /^\.{0,2}\//.test(place);
+}
+
+/** Completes "… cannot be used: …" for a class name that no included policy has. */
+export async function unknownName(name: string, included: IncludedFiles): Promise<string> {
+  const near = await nearestHint(name, included);
+  const own = 'write package#Policy or ./file.js#Policy for your own';
+  const hint = near ?? '"blazar-enforcement skypilot policies" lists those that are included';
+  return `no included policy has this name; ${hint}; ${own}`;
+}
+
+/** The policy that is most likely meant, if a name is like one. */
+async function nearestHint(name: string, included: IncludedFiles): Promise<string | undefined> {
+  if (name.length > MAX_NAME || !/^\w+$/.test(name)) {
+    return undefined;
+  }
+  // What all names end with says nothing.
+  const bare = (stem: string) => stem.replace(/-policy$/, '');
+  const stems = includedStems(included).map(bare);
+  const stem = nearest(bare(classFileName(EXAMPLES.get(name) ?? name)), stems);
+  const found = stem === undefined ? undefined : await includedClass(`${stem}-policy`, included);
+  return found && `the nearest right name is "${found}"`;
+}
+
+/** The name of the class in a file; `undefined` = there is no such included policy. */
+async function includedClass(name: string, included: IncludedFiles): Promise<string | undefined> {
+  const stem = classFileName(name);
+  if (!includedStems(included).includes(stem)) {
+    return undefined;
+  }
+  const exported = await importFile(join(included.folder, `${stem}${included.extension}`));
+  return Object.values(exported)
+    .filter(isPolicyClass)
+    .find((one) => classFileName(one.name) === stem)?.name;
+}
+
+function includedStems({ folder, extension }: IncludedFiles): string[] {
+  const suffix = `-policy${extension}`;
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(suffix))
+    .map((file) => file.slice(0, -extension.length))
+    .sort();
+}

@@ -1,0 +1,158 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { budgetCommand } from '../../../src/cli/budget.ts';
+import { copiedLedgers } from '../../ledger/recorded-leases.ts';
+import { runInProcess } from '../../support/command-in-process.ts';
+import { temporaryFolder } from '../../support/filter-folder.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+import { commandsOn, fill } from '../ledger/setup.ts';
+
+const newLedger = copiedLedgers(fill);
+const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
+afterEach(() => vi.unstubAllEnvs());
+
+/** The command on a ledger, and the same at a service that has it. */
+async function both() {
+  const connection = await newLedger();
+  const { url } = await runServiceOn({
+    environment: {},
+    configFiles: [],
+    values: {
+      service: { port: 0, operator_tokens: ['of-an-operator'], reader_tokens: ['of-a-reader'] },
+      ledger: { connection },
+      enforcement: {
+        enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'],
+        max_leases_per_project: 1000,
+      },
+    },
+  });
+  vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', 'of-an-operator');
+  const remote = (...args: string[]) => runInProcess(budgetCommand(), [...args, '--endpoint', url]);
+  return { url, local: commandsOn(connection).budget, remote };
+}
+
+describe('budget --endpoint', () => {
+  it('prints what the command prints on the ledger itself', async () => {
+    const { local, remote } = await both();
+    for (const args of [
+      ['list'],
+      ['list', '--format', 'json'],
+      ['show', 'climate'],
+      ['show', 'climate', '--format', 'json'],
+      ['history'],
+      ['history', 'climate', '--format', 'json'],
+      ['export'],
+      ['export', '--format', 'json'],
+      ['export', 'climate'],
+    ]) {
+      expect({ args, ...(await remote(...args)) }).toEqual({ args, ...(await local(...args)) });
+    }
+  });
+
+  it('sets, changes, removes and refuses as on the ledger itself', async () => {
+    const [one, other] = [await both(), await both()];
+    const why = ['--reason', 'why'];
+    for (const args of [
+      ['set', 'climate', '--amount', '12.5', ...YEAR, ...why],
+      ['set', 'climate', '--user', 'bob', '--amount', '0.000001', ...YEAR, ...why],
+      ['set', 'climate', '--amount', '5', '--from', '2026-01-01', '--until', '2099-01-01', ...why],
+      ['set', 'climate', '--amount', '1', '--from', '2027-01-01', '--until', '2099-06-01', ...why],
+      ['set', 'climate', '--amount', '1', '--from', 'soon', '--until', '2100-01-01', ...why],
+      ['remove', 'climate', '--user', 'bob', '--from', '2100-01-01', ...why],
+      ['remove', 'climate', '--user', 'bob', '--from', '2100-01-01', ...why],
+    ]) {
+      expect({ args, ...(await one.remote(...args)) }).toEqual({ args, ...(await other.local(...args)) });
+    }
+    const history = await one.local('history', '--format', 'json');
+    expect(JSON.parse(history.stdout).at(-1)).toMatchObject({ who: 'operator token', reason: 'why' });
+  });
+
+  it('imports and exports files as on the ledger itself', async () => {
+    const [one, other] = [await both(), await both()];
+    const file = join(temporaryFolder(), 'budgets.csv');
+    const head = 'project_id,user_id,valid_from,valid_until,amount\n';
+    const why = ['--reason', 'why'];
+    for (const [text, ...args] of [
+      [`${head}ocean,,2027-01-01,2028-01-01,7\nclimate,,2026-01-01,2098-01-01,5\n`, '--dry-run'],
+      [`${head}ocean,,2027-01-01,2028-01-01,7\nclimate,,2026-01-01,2098-01-01,5\n`],
+      [`${head}ocean,,2027-01-01,2028-01-01,7\n`, '--format', 'json'],
+      [`${head}ocean,,soon,2028-01-01,7\nocean,,2027-06-01,2028-06-01,-7\n`],
+      ['project\n'],
+    ] as const) {
+      writeFileSync(file, text);
+      const told = await one.remote('import', file, ...args, ...why);
+      expect({ text, ...told }).toEqual({ text, ...(await other.local('import', file, ...args, ...why)) });
+    }
+    const exported = await one.remote('export');
+    writeFileSync(file, exported.stdout);
+    expect((await one.remote('import', file, ...why)).stdout).toBe('done: 0 set, 0 changed, 2 unchanged\n');
+  });
+
+  it('shows a token from a file that others cannot read, and needs a reason', async () => {
+    const { remote } = await both();
+    const file = join(temporaryFolder(), 'token');
+    writeFileSync(file, 'of-a-reader\n', { mode: 0o600 });
+    expect(await remote('list', '--token-file', file)).toMatchObject({ code: 0 });
+    const set = ['set', 'climate', '--amount', '1', ...YEAR];
+    expect(await remote(...set, '--reason', 'x', '--token-file', file)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('expected a person with more rights'),
+    });
+    chmodSync(file, 0o644);
+    expect(await remote('list', '--token-file', file)).toMatchObject({ code: 2 });
+    expect(await remote(...set)).toMatchObject({ code: 2, stderr: expect.stringMatching(/--reason/) });
+    expect(await remote(...set, '--reason', 'x', '--who', 'me')).toMatchObject({ code: 2 });
+    expect(await remote('import', '/nowhere.csv', '--dry-run', '--who', 'me')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--who: a service records'),
+    });
+    vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', 'wrong');
+    expect(await remote('list')).toMatchObject({
+      code: 2,
+      stderr: 'error: expected a valid token in the header X-Auth-Token\n',
+    });
+  });
+
+  it.each([
+    ['HTML', 200, { 'Content-Type': 'text/html' }, '<h1>hello</h1>', /not as blazar-enforcement does/],
+    ['nonsense', 200, { 'Content-Type': 'application/json' }, '{"items":5}', /something else than expected/],
+    ['half a list', 200, { 'Content-Type': 'application/json' }, '{"items":[', /not as blazar-enforcement/],
+    ['a redirect', 302, { Location: 'http://127.0.0.1:1/' }, '', /redirects elsewhere/],
+    ['a page of a proxy', 404, { 'Content-Type': 'text/html' }, '<h1>404</h1>', /not as blazar-enforcement/],
+    ['a pause', 503, { 'Retry-After': '7' }, 'busy', /answered 503 \(it asks to wait 7 s\)/],
+  ])(
+    'says in one line what is wrong with an endpoint that answers %s',
+    async (_, status, headers, text, message) => {
+      vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', 'a-secret-token');
+      const server = createServer((_request, response) => {
+        response.writeHead(status, headers as Record<string, string>).end(text);
+      }).listen(0, '127.0.0.1');
+      onTestFinished(() => void server.close());
+      await new Promise((resolve) => server.once('listening', resolve));
+      const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const { code, stdout, stderr } = await runInProcess(budgetCommand(), ['list', '--endpoint', endpoint]);
+      expect({ code, stdout, lines: stderr.trim().split('\n').length }).toEqual({
+        code: 3,
+        stdout: '',
+        lines: 1,
+      });
+      expect(stderr).toMatch(message);
+      expect(stderr).not.toContain('a-secret-token');
+    },
+  );
+
+  it.each(['nonsense', 'ftp://x', 'http://user:secret@x/', 'http://x/?token=secret'])(
+    'refuses %s as an endpoint',
+    async (endpoint) => {
+      const { code, stderr } = await runInProcess(budgetCommand(), ['list', '--endpoint', endpoint]);
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr:
+          'error: --endpoint: expected the address of a service, such as https://enforcement.example.org\n',
+      });
+    },
+  );
+});

@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import { copiedLedgers, recordLease } from '../../ledger/recorded-leases.ts';
+import { temporaryFile } from '../../support/files.ts';
+import { ledgerAt } from '../../support/ledgers.ts';
+import { commandsOn, fill } from './setup.ts';
+
+const newLedger = copiedLedgers(fill);
+const emptyLedger = copiedLedgers(async () => {});
+
+/** As `openstack reservation lease list -f json` prints them. */
+const FIRST = {
+  id: 'lease-1',
+  name: 'first',
+  start_date: '2096-12-01T00:00:00.000000',
+  end_date: '2096-12-02T00:00:00.000000',
+};
+const THIRD = { ...FIRST, id: 'lease-3', name: 'third' };
+/** As Blazar's API answers. */
+const WHOLE = {
+  ...FIRST,
+  id: 'lease-4',
+  name: 'fourth',
+  project_id: 'climate',
+  user_id: 'carol',
+  trust_id: 'x',
+  status: 'PENDING',
+  degraded: false,
+  before_end_date: null,
+  reservations: [
+    { id: 'r', lease_id: 'lease-4', resource_type: 'physical:host', status: 'pending', min: 1, max: 2 },
+  ],
+  events: [],
+  created_at: '2026-11-01 00:00:00',
+  updated_at: null,
+};
+const file = (list: unknown) => temporaryFile('leases.json', JSON.stringify(list));
+
+interface Done {
+  outcome: string;
+  name: string;
+  note: string | null;
+}
+
+const doneIn = (stdout: string) =>
+  (JSON.parse(stdout).leases as Done[]).map(({ outcome, name }) => [outcome, name]);
+
+describe('ledger reconcile', () => {
+  it('reads the list of OpenStack, and prints what it released, identified and left', async () => {
+    const { ledger } = commandsOn(await newLedger());
+    const list = file([THIRD, { ...FIRST, id: 'lease-9', name: 'ninth' }]);
+    const { code, stdout, stderr } = await ledger('reconcile', list, '--reason', 'monthly');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^WHAT +ROW +LEASE +PROJECT +USER +NAME +START +END +NOTE$/m);
+    expect(stdout).toMatch(/^released +#1 +lease-1 +climate +alice +first /m);
+    expect(stdout).toMatch(/^identified +#3 +lease-3 +ocean +alice +third /m);
+    expect(stdout).toMatch(/^left +lease-9 +ninth .*can't be recorded: the list does not say whose it is$/m);
+    const shown = (await ledger('show', 'lease-1')).stdout;
+    expect(shown).toMatch(/ reconcile +usage_budget\/1 +-24 node-hours .* monthly$/m);
+    expect((await ledger('verify')).code).toBe(0);
+  });
+
+  it('reads an answer of the Blazar API, and records unknown leases with the claims of the filters', async () => {
+    const { ledger, budget } = commandsOn(await newLedger());
+    const list = file({ leases: [FIRST, THIRD, WHOLE] });
+    const { stdout } = await ledger('reconcile', list, '--format', 'json');
+    expect(doneIn(stdout).toSorted()).toEqual([
+      ['identified', 'third'],
+      ['recorded', 'fourth'],
+    ]);
+    expect((await budget('show', 'climate')).stdout).toMatch(
+      /^#4 +lease-4 +carol +fourth +usage_budget\/1 +48 node-hours /m,
+    );
+    expect((await ledger('reconcile', file({ leases: [FIRST, THIRD, WHOLE] }))).stdout).toBe(
+      'The ledger and the list agree.\n',
+    );
+  });
+
+  it('writes nothing with --dry-run, and prints the same changes', async () => {
+    const connection = await newLedger();
+    const { ledger } = commandsOn(connection);
+    const before = (await ledger('export')).stdout;
+    const dry = await ledger('reconcile', file([THIRD, WHOLE]), '--dry-run', '--format', 'json');
+    const table = await ledger('reconcile', file([THIRD, WHOLE]), '--dry-run');
+    expect(table.stdout).toMatch(/\nNothing was written: --dry-run\.\n$/);
+    expect((await ledger('export')).stdout).toBe(before);
+    const wet = await ledger('reconcile', file([THIRD, WHOLE]), '--format', 'json');
+    expect(doneIn(dry.stdout)).toEqual(doneIn(wet.stdout));
+    expect(doneIn(wet.stdout)).toHaveLength(3);
+  });
+
+  it('releases leases that are terminated or over in the list', async () => {
+    const { ledger } = commandsOn(await newLedger());
+    const list = file([
+      { ...FIRST, status: 'TERMINATED' },
+      { ...THIRD, start_date: '2016-01-01', end_date: '2016-01-02' },
+    ]);
+    const { stdout } = await ledger('reconcile', list, '--format', 'json');
+    expect(doneIn(stdout)).toEqual([
+      ['released', 'first'],
+      ['released', 'third'],
+    ]);
+  });
+
+  it('leaves leases that were recorded within --older-than, an hour by default', async () => {
+    const connection = await newLedger();
+    const book = await ledgerAt(connection, { now: () => new Date().toISOString() });
+    await recordLease(book, { name: 'news', start: '2096-12-05', end: '2096-12-06' });
+    await book.close();
+    const { ledger } = commandsOn(connection);
+    const list = file([FIRST, THIRD]);
+    const careful = await ledger('reconcile', list, '--format', 'json', '--dry-run');
+    expect(doneIn(careful.stdout)).toContainEqual(['left', 'news']);
+    const bold = await ledger('reconcile', list, '--format', 'json', '--dry-run', '--older-than', '0s');
+    expect(doneIn(bold.stdout)).toContainEqual(['released', 'news']);
+  });
+
+  it('reconciles only the projects of --project', async () => {
+    const { ledger } = commandsOn(await newLedger());
+    const { stdout } = await ledger('reconcile', file([WHOLE]), '--project', 'ocean', '--format', 'json');
+    expect(doneIn(stdout)).toEqual([['released', 'third']]);
+  });
+
+  it('requires --region if the ledger does not have exactly one region', async () => {
+    const connection = await newLedger();
+    const book = await ledgerAt(connection);
+    await recordLease(book, { name: 'far', region: 'R2', start: '2096-12-05', end: '2096-12-06' });
+    await book.close();
+    const { ledger } = commandsOn(connection);
+    const { code, stdout, stderr } = await ledger('reconcile', file([FIRST]));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toBe(
+      'error: the ledger has leases of the regions "", "R2": pass --region with that of the list\n',
+    );
+    const told = await ledger('reconcile', file([FIRST]), '--region', 'R2', '--format', 'json');
+    expect(doneIn(told.stdout)[0]).toEqual(['released', 'far']);
+
+    const empty = commandsOn(await emptyLedger());
+    const unknown = await empty.ledger('reconcile', file([WHOLE]));
+    expect(unknown).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('knows no region yet'),
+    });
+    const recorded = await empty.ledger('reconcile', file([WHOLE]), '--region', 'R', '--format', 'json');
+    expect(doneIn(recorded.stdout)).toEqual([['recorded', 'fourth']]);
+  });
+
+  it('does not record leases of exempt projects', async () => {
+    const { ledger } = commandsOn(await newLedger(), 'exempt_projects = climate');
+    const { stdout } = await ledger('reconcile', file([FIRST, THIRD, WHOLE]), '--format', 'json');
+    expect(doneIn(stdout)).toEqual([['identified', 'third']]);
+  });
+
+  it('refuses an empty list without --empty', async () => {
+    const { ledger } = commandsOn(await newLedger());
+    for (const list of [[], { leases: [] }]) {
+      expect(await ledger('reconcile', file(list))).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: 'error: the list is empty: with --empty, every lease of the ledger is released\n',
+      });
+    }
+    const { stdout } = await ledger('reconcile', file([]), '--empty', '--format', 'json');
+    expect(doneIn(stdout)).toEqual([
+      ['released', 'first'],
+      ['released', 'third'],
+    ]);
+  });
+
+  it.each([
+    ['{', 'expected JSON, as openstack reservation lease list -f json prints it'],
+    ['7', 'expected a list of leases'],
+    ['{"leases": {}}', 'leases: expected a list of leases'],
+    ['[7]', '0: expected an object with id, name, start_date and end_date'],
+    [[FIRST, { ...THIRD, id: '' }], '1.id: expected a text that is not empty'],
+    [{ leases: [{ ...FIRST, name: 7 }] }, 'leases.0.name: expected a text'],
+    [[{ ...FIRST, start_date: 'soon' }], '0.start_date: expected an ISO 8601 date'],
+    [[{ ...FIRST, end_date: '2096-11-01' }], '0.end_date: expected a date that is not before start_date'],
+    [[{ ...WHOLE, reservations: [7] }], '0.reservations.0: expected an object'],
+    [[{ ...WHOLE, reservations: 'x' }], '0.reservations: expected a list'],
+    [[FIRST, THIRD, FIRST], '2.id: expected each lease once, got lease-1 at 0 already'],
+  ])('exits with 2 and names the mistake in the list: %#', async (list, message) => {
+    const { ledger } = commandsOn(await newLedger());
+    const path = temporaryFile('leases.json', typeof list === 'string' ? list : JSON.stringify(list));
+    expect(await ledger('reconcile', path)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${path}: ${message}\n`,
+    });
+  });
+
+  it('exits with 2 if there is no list', async () => {
+    const { ledger } = commandsOn(await newLedger());
+    const { code, stderr } = await ledger('reconcile', '/nowhere.json');
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^error: .*nowhere\.json: could not be read/),
+    });
+  });
+});

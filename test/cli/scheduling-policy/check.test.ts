@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+import { unifiedDiff } from '../../../src/cli/unified-diff.ts';
+import { runProgramInProcess } from '../../support/command-in-process.ts';
+import { temporaryFile } from '../../support/files.ts';
+import { basicPolicies, check, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
+
+const WEB = `# Whoever wrote this
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web   # as it is called
+  namespace: shop
+spec:
+  containers:
+    - {name: web, image: nginx}
+`;
+const TOLERANT = '{tolerations: [{key: ci, operator: Exists}]}';
+const RAW = '{nodeSelector: {disk: tape}, schedulerName: own, tolerations: [{key: ci, operator: Exists}]}';
+
+describe('scheduling-policy check', () => {
+  it('allows a pod, and shows what is added to it', async () => {
+    const file = temporaryFile('web.yaml', WEB);
+    const args = ['scheduling-policy', 'check', file, '--policies', basicPolicies()];
+    expect(await runProgramInProcess(args)).toEqual({
+      code: 0,
+      stdout: `allowed for system:serviceaccount:shop:default
+
+--- ${file}
++++ (changed by policies)
+@@ -7,3 +7,5 @@
+ spec:
+   containers:
+     - { name: web, image: nginx }
++  nodeSelector:
++    disk: ssd
+`,
+      stderr: '',
+    });
+  });
+
+  it('prints one line if nothing is added', async () => {
+    const file = podFile('{nodeSelector: {disk: hdd}, schedulerName: default-scheduler}');
+    expect(await check(file)).toEqual({
+      code: 0,
+      stdout: 'allowed for system:serviceaccount:default:default\n',
+      stderr: '',
+    });
+  });
+
+  it('rejects a pod with all reasons and their policies, and shows no diff', async () => {
+    const args = ['scheduling-policy', 'check', podFile(RAW), '--policies', basicPolicies()];
+    expect(await runProgramInProcess(args)).toEqual({
+      code: 1,
+      stdout: `rejected for system:serviceaccount:default:default
+FIELD              REASON                                                   POLICIES
+schedulerName      expected default-scheduler, got "own"                    basic
+nodeSelector disk  expected hdd or ssd, got "tape"                          basic
+tolerations[0]     expected nothing, got "ci" with any value, every effect
+`,
+      stderr: '',
+    });
+  });
+
+  it('prints JSON', async () => {
+    const file = temporaryFile('web.yaml', WEB);
+    const policies = basicPolicies();
+    const { code, stdout, stderr } = await run('check', file, '--policies', policies, '--format', 'json');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^\{.*\}\n$/);
+    const { objects, ...all } = JSON.parse(stdout);
+    expect(all).toEqual({ file, allowed: true });
+    expect(objects).toHaveLength(1);
+    expect(objects[0]).toEqual({
+      kind: 'Pod',
+      name: 'web',
+      namespace: 'shop',
+      user: 'system:serviceaccount:shop:default',
+      policies: ['basic'],
+      allowed: true,
+      reasons: [],
+      warnings: [],
+      diff: expect.stringMatching(
+        /^--- \S+web\.yaml\n\+\+\+ \(changed by policies\)\n@@ .*\n\+ {4}disk: ssd\n$/s,
+      ),
+    });
+    const refused = await run('check', podFile(RAW), '--policies', policies, '--format', 'json');
+    expect(refused.code).toBe(1);
+    expect(JSON.parse(refused.stdout).objects[0]).toMatchObject({
+      allowed: false,
+      diff: '',
+      reasons: [
+        {},
+        {
+          field: 'nodeSelector disk',
+          expectation: 'expected hdd or ssd, got "tape"',
+          policies: ['basic'],
+          message: 'nodeSelector disk: expected hdd or ssd, got "tape" (scheduling policy basic)',
+        },
+        {
+          policies: [],
+          message: expect.stringContaining('no scheduling policy of the account mentions it'),
+        },
+      ],
+    });
+  });
+
+  it('reads standard input, and JSON', async () => {
+    const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: {}, spec: {} }, null, 2);
+    const args = ['scheduling-policy', 'check', '-', '--policies', basicPolicies()];
+    const { code, stdout, stderr } = await runProgramInProcess(args, { stdin });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('\n--- standard input\n+++ (changed by policies)\n');
+    expect((await runProgramInProcess(args, { stdin: WEB.replace('Pod', 'Service') })).stderr).toMatch(
+      /^error: standard input: expected a pod or an object that creates pods: one of Pod, .*, List\n$/,
+    );
+  });
+});
+
+describe('the diff', () => {
+  it('has the header of diff -u, whatever the names', async () => {
+    for (const name of ['a', 'b']) {
+      expect(await unifiedDiff(['a', name], 'x\n', 'y\n')).toBe(
+        `--- a\n+++ ${name}\n@@ -1,1 +1,1 @@\n-x\n+y\n`,
+      );
+    }
+  });
+});
+
+describe('scheduling-policy check uses the account of the pod:', () => {
+  const verdict = async (file: string, ...flags: string[]) => {
+    const { code, stdout, stderr } = await check(file, ...flags);
+    expect(stderr).toBe('');
+    return [code, stdout.split('\n')[0]];
+  };
+  const tolerant = (metadata: string, account = '') => podFile(`{${account}${TOLERANT.slice(1)}`, metadata);
+  const allowed = [0, 'allowed for system:serviceaccount:ci:builder'];
+
+  it('its service account, in its namespace', async () => {
+    expect(await verdict(tolerant('{namespace: ci}', 'serviceAccountName: builder, '))).toEqual(allowed);
+    expect(await verdict(tolerant('{namespace: ci}', 'serviceAccount: builder, '))).toEqual(allowed);
+  });
+
+  it('not a RoleBinding of another namespace or for another account', async () => {
+    expect(await verdict(tolerant('{namespace: shop}', 'serviceAccountName: builder, '))).toEqual([
+      1,
+      'rejected for system:serviceaccount:shop:builder',
+    ]);
+    expect(await verdict(tolerant('{namespace: ci}'))).toEqual([
+      1,
+      'rejected for system:serviceaccount:ci:default',
+    ]);
+  });
+
+  it('or the one of the flags, if the pod names none', async () => {
+    const flags = ['--namespace', 'ci', '--service-account', 'builder'];
+    expect(await verdict(tolerant('{name: x}'), ...flags)).toEqual(allowed);
+    expect(await verdict(tolerant('{namespace: ci}'), ...flags)).toEqual(allowed);
+    expect(await verdict(tolerant("{namespace: ''}"), ...flags)).toEqual(allowed);
+    expect(await verdict(tolerant('{namespace: ci}', 'serviceAccountName: other, '), ...flags)).toEqual(
+      allowed,
+    );
+    expect(await verdict(tolerant('{name: x}'))).toEqual([
+      1,
+      'rejected for system:serviceaccount:default:default',
+    ]);
+  });
+
+  it('and rejects a pod in another namespace than the flag', async () => {
+    const file = tolerant('{namespace: shop}');
+    expect(await check(file, '--namespace', 'ci')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${file}: --namespace is ci, but the pod is in shop\n`,
+    });
+  });
+
+  it.for(['--namespace', '--service-account'])('and refuses %s without a name', async (flag) => {
+    const { code, stdout, stderr } = await check(podFile('{}'), `${flag}=`);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(flag);
+  });
+});
+
+describe('scheduling-policy check decides like the webhook', () => {
+  it('with the given merge strategy, by default deep', async () => {
+    const policies = policyFile(
+      policy('a', '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {schedulerNames: []}}'),
+      grant('a', EVERYBODY),
+      policy('b', '{required: {nodeSelectors: {disk: [hdd], zone: []}}, allowed: {schedulerNames: []}}'),
+      grant('b', EVERYBODY),
+    );
+    const judge = async (spec: string, ...flags: string[]) =>
+      (await run('check', podFile(spec), '--policies', policies, ...flags)).code;
+    const ssd = '{nodeSelector: {disk: ssd}}';
+    const both = '{nodeSelector: {disk: ssd, zone: x}}';
+    expect([await judge(ssd), await judge(both)]).toEqual([1, 0]);
+    expect([await judge(ssd, '--merge-strategy', 'deep'), await judge(both)]).toEqual([1, 0]);
+    const first = ['--merge-strategy', 'first'];
+    expect([await judge(ssd, ...first), await judge(both, ...first)]).toEqual([0, 1]);
+    const simple = ['--merge-strategy', 'simple'];
+    expect([await judge(ssd, ...simple), await judge(both, ...simple)]).toEqual([0, 1]);
+    const intersection = await run(
+      'check',
+      podFile(both),
+      '--policies',
+      policies,
+      '--merge-strategy',
+      'intersection',
+    );
+    expect(intersection.code).toBe(1);
+    expect(intersection.stdout).toContain('a requires ssd and b requires hdd');
+  });
+
+  it('with all given policies', async () => {
+    const basic = basicPolicies();
+    const tape = policyFile(
+      policy('tape', '{allowed: {nodeSelectors: {disk: [tape]}}}'),
+      grant('tape', EVERYBODY),
+    );
+    const file = podFile('{schedulerName: default-scheduler, nodeSelector: {disk: tape}}');
+    expect((await run('check', file, '--policies', basic)).code).toBe(1);
+    expect((await run('check', file, '--policies', tape)).code).toBe(1);
+    expect((await run('check', file, '--policies', basic, '--policies', tape)).code).toBe(0);
+  });
+
+  it('also if the default scheduler is not allowed', async () => {
+    const policies = policyFile(
+      policy('own', '{allowed: {schedulerNames: [own], nodeSelectors: {}}}'),
+      grant('own', EVERYBODY),
+    );
+    const code = async (spec: string) => (await run('check', podFile(spec), '--policies', policies)).code;
+    expect([await code('{}'), await code("{schedulerName: ''}"), await code('{schedulerName: x}')]).toEqual([
+      1, 1, 1,
+    ]);
+    expect(await code('{schedulerName: own}')).toBe(0);
+    const added = policyFile(policy('d', '{default: {schedulerName: own}}'), grant('d', EVERYBODY));
+    expect(await run('check', podFile('{}'), '--policies', added)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('warns about missing names and continues', async () => {
+    const policies = policyFile(grant('gone', EVERYBODY));
+    expect(await run('check', podFile('{}'), '--policies', policies)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        new RegExp(`^warning: ${policies}:4: .*there is no SchedulingPolicy "gone"\n$`),
+      ),
+    });
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { projectFile, temporaryFile } from '../../support/files.ts';
+import { policy, policyFile, run } from './files.ts';
+
+const EXAMPLES = projectFile('examples/scheduling-policies/pods/policies.yaml');
+const NOTHING_ADDED =
+  'policy everybody: default.nodeSelector.kubernetes.io/arch = "amd64" is not added: pods without this label are refused';
+
+interface Exported {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly failurePolicy?: string; readonly validationActions?: string[] };
+}
+
+const read = (text: string) => parseAllDocuments(text).map((one) => one.toJS() as Exported);
+
+describe('scheduling-policy export', () => {
+  it('writes policies and bindings for pods, DaemonSets and bindings, and says what it leaves out', async () => {
+    const { code, stdout, stderr } = await run('export', '--policies', EXAMPLES);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: `warning: ${NOTHING_ADDED}\n` });
+    expect(stdout).toContain(`# Not said:\n# - ${NOTHING_ADDED}\n`);
+    expect(read(stdout).map(({ kind, metadata: { name } }) => `${kind} ${name}`)).toEqual(
+      ['pods', 'daemonsets', 'bindings'].flatMap((one) => [
+        `ValidatingAdmissionPolicy scheduling-policies-${one}`,
+        `ValidatingAdmissionPolicyBinding scheduling-policies-${one}`,
+      ]),
+    );
+  });
+
+  it('exits with 1 with --strict if something is left out, and with 0 if all is said', async () => {
+    expect(await run('export', '--policies', EXAMPLES, '--strict')).toMatchObject({ code: 1 });
+    const result = await run('export', 'gpu', '--policies', EXAMPLES, '--strict');
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(result.stdout).toContain('# Everything is said.\n');
+    expect(result.stdout).not.toContain('everybody');
+  });
+
+  it('leaves out policies in audit mode, and only warns if all are', async () => {
+    const conf = (audit: string) =>
+      temporaryFile(
+        `${audit.length}.conf`,
+        `[kubernetes]\nscheduling_policies = ${EXAMPLES}\naudit = ${audit}\n`,
+      );
+    const one = await run('export', '--config-file', conf('everybody'));
+    expect(one.stderr).toBe(
+      'warning: policy everybody is in audit mode and is left out: accounts that may use no other policy are refused\n',
+    );
+    expect(one.stdout).not.toContain("name('everybody')");
+    const all = await run('export', '--config-file', conf('*'));
+    expect(actions(all.stdout)).toEqual([
+      ['Warn', 'Audit'],
+      ['Warn', 'Audit'],
+      ['Warn', 'Audit'],
+    ]);
+    expect(actions((await run('export', '--policies', EXAMPLES)).stdout)).toEqual([
+      ['Deny'],
+      ['Deny'],
+      ['Deny'],
+    ]);
+  });
+
+  it('takes settings of the cluster from --config-file', async () => {
+    const text = `[kubernetes]\nscheduling_policies = ${EXAMPLES}\nsystem_tolerations = own:NoSchedule\nschedulers = mine\n`;
+    const { stdout } = await run('export', '--config-file', temporaryFile('own.conf', text));
+    expect(stdout).toContain("t.key == 'own'");
+    expect(stdout).toContain("request.userInfo.username in ['mine']");
+    expect(stdout).not.toContain('t.tolerationSeconds == 300');
+  });
+
+  it('writes hostile names as comments of one line', async () => {
+    const name = '"x\\nspec: {failurePolicy: Ignore}\\u202e"';
+    const file = policyFile(policy(name, '{default: {schedulerName: "a\\nb"}}'));
+    const { code, stdout, stderr } = await run('export', '--policies', file);
+    expect({ code, warnings: stderr.split('\n').length }).toEqual({ code: 0, warnings: 2 });
+    expect(stdout).toContain('#   use1: x spec: {failurePolicy: Ignore}\\u202e\n');
+    const objects = read(stdout);
+    expect(objects).toHaveLength(6);
+    expect(objects[0]?.spec.failurePolicy).toBe('Fail');
+  });
+
+  it.each([
+    [
+      ['evrybody', '--policies', EXAMPLES],
+      'there is no scheduling policy "evrybody"; the nearest right name is "everybody"',
+    ],
+    [['--policies', '/nowhere'], '/nowhere: could not be read'],
+    [[], 'expected --policies, --cluster, or --config-file'],
+    [['--policies', EXAMPLES, '--name', 'No Name'], '--name: expected lower-case letters'],
+    [['--policies', EXAMPLES, '--format', 'yaml'], 'Allowed choices are vap'],
+    [
+      ['--policies', EXAMPLES, '--merge-strategy', 'all'],
+      'Allowed choices are deep, first, simple, intersection',
+    ],
+    [['--policies', EXAMPLES, '--cluster'], 'expected either --cluster or --policies, got both'],
+  ])('refuses %j', async (args, message) => {
+    const result = await run('export', ...args).catch((thrown: unknown) => ({
+      code: 2,
+      stdout: '',
+      stderr: String(thrown),
+    }));
+    expect(result).toMatchObject({ stdout: '', stderr: expect.stringContaining(message) });
+    expect(result.code).not.toBe(0);
+  });
+});
+
+function actions(text: string): unknown[] {
+  return read(text).flatMap(({ spec: { validationActions } }) =>
+    validationActions ? [validationActions] : [],
+  );
+}

@@ -1,0 +1,616 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { skypilotConfigCommand } from '../../../src/cli/skypilot/config.ts';
+import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
+import { formatKeys } from '../../../src/skypilot/config/permitted-keys.ts';
+import { YamlDocument } from '../../../src/yaml/document.ts';
+import { valueAt } from '../../../src/yaml/tree.ts';
+import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
+import { temporaryFolder } from '../../support/filter-folder.ts';
+import { type CommandResult, runCommand } from '../../support/run-command.ts';
+
+/** The working directory with these files; the home folder is `home` in it. */
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const folder = temporaryFolder();
+  for (const [name, text] of Object.entries({ 'home/nothing': '', ...files })) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+function configIn(folder: string, args: readonly string[], env: Record<string, string> = {}) {
+  // Node.js asks the operating system for the home folder, and not `process.env` as it is replaced for a command.
+  vi.stubEnv('HOME', join(folder, 'home'));
+  return runProgramInProcess(['skypilot', 'config', ...args], {
+    cwd: folder,
+    env: { SKYPILOT_GLOBAL_CONFIG: '', SKYPILOT_PROJECT_CONFIG: '', ...env },
+  });
+}
+
+/**
+ * The command without the program, in a folder of its own, whose path is left out of what is printed. Files are named by flags: the
+ * home folder and the working directory are not of the test.
+ */
+async function config(files: Readonly<Record<string, string>>, ...args: string[]): Promise<CommandResult> {
+  const folder = folderOf(files);
+  for (const variable of ['SKYPILOT_GLOBAL_CONFIG', 'SKYPILOT_PROJECT_CONFIG']) {
+    vi.stubEnv(variable, '/dev/null');
+  }
+  const named = args.map((arg) => (/^[a-z-]+\.yaml$|^home$/.test(arg) ? join(folder, arg) : arg));
+  const { code, stdout, stderr } = await runInProcess(skypilotConfigCommand(), named);
+  const [out, err] = [stdout, stderr].map((text) => text.replaceAll(`${folder}/`, ''));
+  return { code, stdout: out ?? '', stderr: err ?? '' };
+}
+
+const valueIn = ({ stdout }: CommandResult) => YamlDocument.parse(stdout).value;
+
+/** A configuration whose pod may have any keys. */
+const pod = (members: string) => `kubernetes: {pod_config: {${members}}}\n`;
+const podOf = (result: CommandResult) => valueAt(valueIn(result), ['kubernetes', 'pod_config']);
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+/** A site, a user, a folder, a task: each wants something else of the same cluster. */
+const SITE = {
+  'server.yaml': `admin_policy: https://policy.example.net/review?token=door-key
+allowed_clouds: [kubernetes, gcp]
+workspaces:
+  lab: {}
+kubernetes:
+  provision_timeout: 300
+  allowed_contexts:
+    - north
+    - south
+  pod_config:
+    spec:
+      priorityClassName: low
+      tolerations:
+        - key: shared
+`,
+  'user.yaml': `allowed_clouds: [aws]
+kubernetes:
+  pod_config:
+    spec:
+      priorityClassName: middle
+      tolerations:
+        - key: mine
+`,
+  'project.yaml': `admin_policy: none.Of
+kubernetes:
+  allowed_contexts:
+    - north
+active_workspace: lab
+`,
+  'task.yaml': `name: train
+run: python train.py
+config:
+  kubernetes:
+    provision_timeout: 900
+    pod_config:
+      spec:
+        tolerations:
+          - key: big
+`,
+};
+/** As every warning about dropped keys ends. */
+const SERVER_ONLY = `; only the server may set ${formatKeys(SERVER_KEYS)}`;
+const KUBERNETES_KEYS = formatKeys(TASK_KEYS.filter(([name]) => name === 'kubernetes'));
+
+const FILES = ['server', 'user', 'project', 'task'].flatMap((level) => [`--${level}`, `${level}.yaml`]);
+
+describe('skypilot config', () => {
+  it('merges server, user, project, task and command line, and explains the result', async () => {
+    const pair = 'kubernetes.provision_timeout=1200';
+    const { code, stdout, stderr } = await configIn(folderOf(SITE), [
+      ...FILES,
+      '--config',
+      pair,
+      '--explain',
+    ]);
+    expect(stderr).toBe(
+      `warning: 2 keys that only the server may set are ignored: allowed_clouds (user user.yaml:1), admin_policy (project project.yaml:1)${SERVER_ONLY}\n`,
+    );
+    expect(stdout.split('\n').map((row) => row.split(/ {2,}/))).toEqual([
+      ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
+      ['admin_policy', '"https://policy.example.net/review?token=****"', 'server server.yaml:1'],
+      ['allowed_clouds', '["kubernetes","gcp"]', 'server server.yaml:2'],
+      ['workspaces.lab', '{}', 'server server.yaml:4'],
+      [
+        'kubernetes.provision_timeout',
+        '1200',
+        '--config kubernetes.provision_timeout',
+        'task task.yaml:5, server server.yaml:6',
+      ],
+      ['kubernetes.allowed_contexts', '["north"]', 'project project.yaml:3', 'server server.yaml:7'],
+      [
+        'kubernetes.pod_config.spec.priorityClassName',
+        '"middle"',
+        'user user.yaml:5',
+        'server server.yaml:12',
+      ],
+      ['kubernetes.pod_config.spec.tolerations[0].key', '"shared"', 'server server.yaml:14'],
+      ['kubernetes.pod_config.spec.tolerations[1].key', '"mine"', 'user user.yaml:7'],
+      ['kubernetes.pod_config.spec.tolerations[2].key', '"big"', 'task task.yaml:9'],
+      ['active_workspace', '"lab"', 'project project.yaml:5'],
+      [''],
+      ['DROPPED', 'SOURCE', 'WHY'],
+      [
+        'allowed_clouds',
+        'user user.yaml:1',
+        'only the server may set this key, and it has another value or none',
+      ],
+      [
+        'admin_policy',
+        'project project.yaml:1',
+        'only the server may set this key, and it has another value or none',
+      ],
+      [''],
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it('prints the same as YAML, as JSON, and as JSON with the sources', async () => {
+    const yaml = await config(SITE, ...FILES);
+    const json = await config(SITE, ...FILES, '--format', 'json');
+    const explained = await config(SITE, ...FILES, '--format', 'json', '--explain');
+    const value = JSON.parse(json.stdout) as unknown;
+    expect(value).toMatchObject({
+      kubernetes: {
+        provision_timeout: 900,
+        pod_config: { spec: { tolerations: [{ key: 'shared' }, {}, {}] } },
+      },
+    });
+    expect(valueIn(yaml)).toEqual(value);
+    expect(JSON.parse(explained.stdout)).toContainEqual({
+      key: 'kubernetes.allowed_contexts',
+      value: ['north'],
+      source: 'project project.yaml:3',
+      beats: ['server server.yaml:7'],
+    });
+    expect([yaml.code, json.code, explained.code]).toEqual([0, 0, 0]);
+  });
+
+  it('applies pairs in order, and keeps commas in a value', async () => {
+    const pairs = ['a.b=1,c.d=2', 'n=1', 'n=null', 'l=[x, y]', 'm={k: yes}', 'q="1"', 'e=a=b'];
+    const result = await config(
+      {},
+      ...pairs.flatMap((pair) => ['--config', `kubernetes.pod_config.${pair}`]),
+    );
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(podOf(result)).toEqual({
+      a: { b: '1,c.d=2' },
+      n: null,
+      l: ['x', 'y'],
+      m: { k: true },
+      q: '1',
+      e: 'a=b',
+    });
+  });
+
+  it('accepts a file for --config, which overrides all others', async () => {
+    const args = ['--server', 'server.yaml', '--config', 'mine.yaml', '--explain'];
+    const { code, stdout } = await config(
+      { 'server.yaml': pod('a: 1'), 'mine.yaml': `\n${pod('a: 2')}` },
+      ...args,
+    );
+    expect(stdout).toMatch(
+      /^kubernetes\.pod_config\.a +2 +command line mine\.yaml:2 +server server\.yaml:1$/m,
+    );
+    expect(code).toBe(0);
+  });
+
+  it('is empty if every source is', async () => {
+    const empty = {
+      'server.yaml': '',
+      'user.yaml': '# nothing\n',
+      'project.yaml': '{}',
+      'task.yaml': 'null\n',
+    };
+    expect(await config(empty, ...FILES)).toEqual({ code: 0, stdout: '{}\n', stderr: '' });
+  });
+});
+
+describe('the default files', () => {
+  const places = {
+    'home/.sky/config.yaml': pod('a: 1, b: 1'),
+    '.sky.yaml': pod('b: 2'),
+    'home/other.yaml': pod('a: 3, b: 3'),
+  };
+
+  it('are ~/.sky/config.yaml and .sky.yaml, if they exist', async () => {
+    const result = await configIn(folderOf(places), []);
+    expect(podOf(result)).toEqual({ a: 1, b: 2 });
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('can be set by variables, and by flags first of all', async () => {
+    const folder = folderOf(places);
+    const user = await configIn(folder, [], { SKYPILOT_GLOBAL_CONFIG: '~/other.yaml' });
+    const project = await configIn(folder, [], { SKYPILOT_PROJECT_CONFIG: 'home/other.yaml' });
+    const flag = await configIn(folder, ['--user', 'home/other.yaml', '--project', '/dev/null'], {
+      SKYPILOT_GLOBAL_CONFIG: '/nowhere',
+      SKYPILOT_PROJECT_CONFIG: '/nowhere',
+    });
+    expect([user, project, flag].map(podOf)).toEqual([
+      { a: 3, b: 2 },
+      { a: 3, b: 3 },
+      { a: 3, b: 3 },
+    ]);
+  });
+
+  it.for(['SKYPILOT_GLOBAL_CONFIG', 'SKYPILOT_PROJECT_CONFIG'])(
+    'must be there when %s names it',
+    async (variable) => {
+      expect(await configIn(folderOf(places), [], { [variable]: '~/nowhere.yaml' })).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: `error: ${variable}: there is no such file: ~/nowhere.yaml; name another, or unset ${variable}\n`,
+      });
+    },
+  );
+
+  it('are read once if two sources are the same file, so that lists do not double', async () => {
+    const pod = 'kubernetes: {pod_config: {spec: {tolerations: [{key: a}]}}}\n';
+    const folder = folderOf({ 'home/.sky/config.yaml': pod });
+    const result = await configIn(folder, ['--server', '~/.sky/config.yaml', '--project', '/dev/null']);
+    expect(valueIn(result)).toEqual(YamlDocument.parse(pod).value);
+    expect(result).toMatchObject({
+      code: 0,
+      stderr: `warning: ${folder}/home/.sky/config.yaml: already used as the server's configuration, not read again as the user's\n`,
+    });
+  });
+});
+
+describe('an error in a file or a flag', () => {
+  const files = {
+    'bad.yaml': 'a: 1\nb: "s3cret \\q"\n',
+    'list.yaml': '# a list\n- s3cret\n',
+    'list-over-none.yaml': 'kubernetes:\n  pod_config:\n    tolerations: [a]\n',
+    'none.yaml': 'kubernetes:\n  pod_config:\n    tolerations: {a: 1}\n',
+    'good.yaml': 'a: 1\n',
+  };
+
+  it.for<[string, string | RegExp]>([
+    ['--server bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
+    ['--task bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
+    ['--config bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
+    ['--user list.yaml', 'list.yaml:2: expected a mapping, such as "kubernetes:" with options below it'],
+    ['--project nowhere.yaml', 'nowhere.yaml: could not be read: there is no such file'],
+    ['--server home', 'home: could not be read: it is a folder'],
+    [
+      '--server none.yaml --user list-over-none.yaml',
+      'list-over-none.yaml:3: kubernetes.pod_config.tolerations: expected no list, because the value that it overrides is a mapping',
+    ],
+    [
+      '--config good.yaml --config a=1',
+      '--config: good.yaml is a file, and a file must be the only --config',
+    ],
+    ['--config a=1 --config =s3cret', '--config: expected key=value, got nothing before "="'],
+    ['--config a=[s3cret', /^--config: the value of a is not YAML .+/],
+  ])('ends with 2 and one sentence: %s', async ([line, message]) => {
+    const { code, stdout, stderr } = await config(files, ...line.split(' '));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(stderr.slice('error: '.length, -1)).toEqual(
+      typeof message === 'string' ? message : expect.stringMatching(message),
+    );
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  it('ends the process with its exit code', async () => {
+    const args = [
+      'skypilot',
+      'config',
+      '--server',
+      'bad.yaml',
+      '--user',
+      '/dev/null',
+      '--project',
+      '/dev/null',
+    ];
+    expect(await runCommand(args, { cwd: folderOf(files) })).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: bad\.yaml:2: expected YAML: [^\n]+\n$/),
+    });
+  });
+});
+
+describe('what is refused', () => {
+  it('ends with 1 for keys that a task may not set, with their lines, and for an unknown workspace', async () => {
+    const task = `config:
+  kubernetes:
+    context_configs: {a: 1}
+  admin_policy: none.Of
+  active_workspace: nowhere
+experimental:
+  other: 1
+`;
+    const { code, stdout, stderr } = await configIn(folderOf({ 'task.yaml': task }), ['--task', 'task.yaml']);
+    expect(stderr.split('\n')).toEqual([
+      'error: task.yaml:7: experimental.other: expected only config_overrides here',
+      'error: task.yaml:6: experimental: unknown key; use config instead of experimental.config_overrides',
+      `error: task.yaml:3: kubernetes.context_configs: a task may not set this key; it may set ${KUBERNETES_KEYS}`,
+      `error: task.yaml:4: admin_policy: a task may not set this key; it may set ${formatKeys(TASK_KEYS)}`,
+      'error: task.yaml:5: active_workspace: expected default or a workspace of the server, got "nowhere"',
+      '',
+    ]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'active_workspace: nowhere\n' });
+  });
+
+  it('ignores server keys of a client with one warning', async () => {
+    const files = { 'server.yaml': 'slurm: {cluster_configs: {a: {}}}\nrbac: {default_role: user}\n' };
+    const pairs = [
+      'admin_policy=http://h/?token=s3cret',
+      'slurm.cluster_configs={}',
+      'rbac={default_role: user}',
+      'db=s3cret',
+    ];
+    const result = await config(
+      files,
+      ...['--server', 'server.yaml'],
+      ...pairs.flatMap((pair) => ['--config', pair]),
+    );
+    expect(result).toMatchObject({
+      code: 0,
+      stderr: `warning: 2 keys that only the server may set are ignored: admin_policy (--config admin_policy), slurm.cluster_configs (--config slurm.cluster_configs)${SERVER_ONLY}\n`,
+    });
+    expect(valueIn(result)).toEqual({
+      slurm: { cluster_configs: { a: {} } },
+      rbac: { default_role: 'user' },
+    });
+  });
+
+  it('warns about the old name of config', async () => {
+    const task = 'experimental:\n  config_overrides: {gcp: {vpc_name: v}}\n';
+    const result = await config({ 'task.yaml': task }, '--task', 'task.yaml');
+    expect(result).toEqual({
+      code: 1,
+      stdout: 'gcp:\n  vpc_name: v\n',
+      stderr: `warning: task.yaml:2: experimental.config_overrides: deprecated: use config
+error: task.yaml:1: experimental: unknown key; use config instead of experimental.config_overrides
+`,
+    });
+  });
+});
+
+describe('secrets', () => {
+  const files = {
+    'server.yaml': `admin_policy: https://policy.example/p?token=s3cret
+api_server: {endpoint: "https://lee:s3cret@api.example", service_account_token: s3cret}
+kubernetes: {pod_config: {spec: {containers: [{name: a, env: [{name: HF_TOKEN, value: s3cret}]}]}}}
+`,
+  };
+
+  it.for(['', '--explain', '--format json', '--format json --explain'])('are hidden: %s', async (flags) => {
+    const args = ['--server', 'server.yaml', ...flags.split(' ').filter((flag) => flag !== '')];
+    const hidden = await config(files, ...args);
+    const shown = await config(files, ...args, '--show-secrets');
+    expect(hidden.stdout + hidden.stderr).not.toContain('s3cret');
+    expect(hidden.stdout.split('****')).toHaveLength(5);
+    expect(shown.stdout.split('s3cret')).toHaveLength(5);
+  });
+});
+
+describe('what SkyPilot would refuse', () => {
+  it('ends with 1, with the place of each mistake in each source, and shows the result', async () => {
+    const files = {
+      'server.yaml': 'aws:\n  vpc_name: v\n  not_a_field: 1\n',
+      'user.yaml': 'kubernetes:\n  provison_timeout: 10\n',
+      'project.yaml': 'gcp:\n  vpc_name: UPPER\n',
+      'task.yaml': 'run: x\nconfig:\n  gcp:\n    vpc_name: [a]\n',
+    };
+    const { code, stdout, stderr } = await config(files, ...FILES, '--config', 'kubernetes.ports=nowhere');
+    expect(
+      stderr
+        .trimEnd()
+        .split('\n')
+        .map((row) => row.split(': ').slice(0, 3).join(': ')),
+    ).toEqual([
+      'error: server.yaml:3: aws.not_a_field',
+      'error: user.yaml:2: kubernetes.provison_timeout',
+      'error: project.yaml:2: gcp.vpc_name',
+      'error: --config kubernetes.ports: kubernetes.ports',
+      'error: task.yaml:4: config.gcp.vpc_name',
+    ]);
+    expect(stderr).toContain('provision_timeout');
+    expect(code).toBe(1);
+    expect(stdout).toContain('not_a_field: 1');
+  });
+
+  it('is not a pair of the command line that is complete with the others', async () => {
+    const pairs = [
+      'gcp.managed_instance_group.provision_timeout=1',
+      'gcp.managed_instance_group.run_duration=2',
+    ];
+    expect(await config({}, ...pairs.flatMap((pair) => ['--config', pair]))).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    const alone = await config({}, '--config', pairs[0] ?? '');
+    expect(alone.stderr).toMatch(
+      /^error: --config gcp\.managed_instance_group\.provision_timeout: gcp\.managed_instance_group: .*run_duration/,
+    );
+  });
+});
+
+describe('what is dropped', () => {
+  const files = {
+    'server.yaml': 'rbac: {default_role: user}\nslurm: {cluster_configs: {a: {}}}\n',
+    'user.yaml': `rbac: {default_role: user}
+metrics: null
+slurm: s3cret
+admin_policy: https://h/?token=s3cret
+db: postgresql://s3cret
+`,
+    'task.yaml': 'config: {db: s3cret}\n',
+  };
+  const args = ['--server', 'server.yaml', '--user', 'user.yaml', '--task', 'task.yaml', '--explain'];
+  const expected = [
+    ['admin_policy', 'user user.yaml:4', 'server'],
+    ['rbac', 'user user.yaml:1', 'same'],
+    ['db', 'user user.yaml:5', 'database'],
+    ['metrics', 'user user.yaml:2', 'null'],
+    ['slurm', 'user user.yaml:3', 'around'],
+    ['(the file)', 'project server.yaml', 'file'],
+    ['db', 'task task.yaml:1', 'task'],
+  ];
+
+  it('is named with its reason and without its value, in the table and in JSON', async () => {
+    const table = await config(files, ...args, '--project', 'server.yaml');
+    const json = await config(files, ...args, '--project', 'server.yaml', '--format', 'json');
+    const entries = JSON.parse(json.stdout) as Record<string, string>[];
+    const listed = entries
+      .filter(({ dropped }) => dropped !== undefined)
+      .map(({ key, source, dropped, why }) => [key, source, dropped, why]);
+    expect(listed.map((one) => one.slice(0, 3)).toSorted()).toEqual(expected.toSorted());
+    const rows = table.stdout
+      .split(/^DROPPED .*\n/m)[1]
+      ?.trimEnd()
+      .split('\n');
+    expect(rows?.map((row) => row.split(/ {2,}/))).toEqual(
+      listed.map(([key, source, , why]) => [key, source, why]),
+    );
+    expect(entries).toContainEqual({
+      key: 'slurm',
+      source: 'user user.yaml:3',
+      dropped: 'around',
+      why: 'its value would take slurm.cluster_configs away from the server',
+    });
+    for (const { code, stdout, stderr } of [table, json]) {
+      expect(stdout + stderr).not.toContain('s3cret');
+      expect(code).toBe(1);
+    }
+  });
+
+  it('is no second table if nothing is', async () => {
+    const { stdout } = await config({ 'server.yaml': 'a: 1\n' }, '--server', 'server.yaml', '--explain');
+    expect(stdout).not.toContain('DROPPED');
+  });
+});
+
+describe('the variables of SkyPilot', () => {
+  const places = {
+    'home/.sky/config.yaml': `allowed_clouds: [aws]\n${pod('b: 1')}`,
+    '.sky.yaml': pod('b: 2'),
+    'whole.yaml': `admin_policy: a.B\n${pod('b: 3')}`,
+  };
+
+  it('make the default file that of a server, which has no project', async () => {
+    const result = await configIn(folderOf(places), ['--explain'], { IS_SKYPILOT_SERVER: '' });
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(result.stdout).toMatch(/^allowed_clouds +\["aws"\] +server .*home\/\.sky\/config\.yaml:1$/m);
+    expect(result.stdout).toMatch(/^kubernetes\.pod_config\.b +1 +server /m);
+  });
+
+  it('replace all files by one', async () => {
+    const folder = folderOf(places);
+    const result = await configIn(folder, ['--explain'], { SKYPILOT_CONFIG: 'whole.yaml' });
+    expect(result.stdout).toMatch(
+      /^admin_policy +"a\.B" +SKYPILOT_CONFIG whole\.yaml:1\nkubernetes\.pod_config\.b +3 +SKYPILOT_CONFIG whole\.yaml:2\n/m,
+    );
+    expect(result).toMatchObject({
+      code: 0,
+      stderr: `warning: SKYPILOT_CONFIG: whole.yaml is the whole configuration
+warning: ~/.sky/config.yaml: not read, because SKYPILOT_CONFIG is set
+warning: .sky.yaml: not read, because SKYPILOT_CONFIG is set
+`,
+    });
+  });
+});
+
+describe('hostile text', () => {
+  it('cannot control the terminal or change prototypes', async () => {
+    // In YAML: the screen is erased, in two ways, and lines end where they should not.
+    const hostile = '"x\\e[2J\\x9b31m\\x7f\\L\\ny"';
+    const files = {
+      'server.yaml': `__proto__: {polluted: ${hostile}}\n? ${hostile}\n: 1\ntext: ${hostile}\n`,
+      'task.yaml': `config:\n  ? ${hostile}\n  : 1\nexperimental:\n  ? ${hostile}\n  : 1\n`,
+    };
+    const args = ['--server', 'server.yaml', '--task', 'task.yaml'];
+    const yaml = await config(files, ...args);
+    const table = await config(files, ...args, '--explain');
+    const json = await config(files, ...args, '--format', 'json');
+    for (const { code, stdout, stderr } of [yaml, table, json]) {
+      expect(code).toBe(1);
+      expect(stdout + stderr).not.toMatch(/(?!\n)[\p{Cc}\u2028\u2029]/u);
+      for (const row of stderr.trimEnd().split('\n')) {
+        expect(row).toMatch(/^error: /);
+      }
+      expect(stdout).toContain('__proto__');
+    }
+    expect(JSON.stringify(valueIn(yaml))).toBe(JSON.stringify(JSON.parse(json.stdout)));
+  });
+});
+
+describe('a pipeline', () => {
+  const FILES = {
+    'server.yaml': 'kubernetes: {provision_timeout: 300}\n',
+    'pipeline.yaml': `name: chain
+---
+name: first
+config: {kubernetes: {provision_timeout: 1}}
+---
+---
+run: x
+config: {kubernetes: {dws: {enabled: true}, namespace: x}}
+`,
+  };
+  const ARGS = ['--server', 'server.yaml', '--task', 'pipeline.yaml'];
+
+  it('has a configuration for each task, and reports the errors of each', async () => {
+    const { code, stdout, stderr } = await config(FILES, ...ARGS);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `error: pipeline.yaml:8: kubernetes.namespace: a task may not set this key; it may set ${KUBERNETES_KEYS}\n`,
+    });
+    expect(stdout).toContain('--- # task 1 of 2: first\n');
+    expect(stdout).toContain('--- # task 2 of 2\n');
+    expect(YamlDocument.parseStream(stdout).map(({ value }) => value)).toEqual([
+      { kubernetes: { provision_timeout: 1 } },
+      { kubernetes: { provision_timeout: 300, dws: { enabled: true } } },
+    ]);
+    const json = await config(FILES, ...ARGS, '--format', 'json');
+    expect(JSON.parse(json.stdout)).toEqual([
+      { task: 1, of: 2, name: 'first', config: { kubernetes: { provision_timeout: 1 } } },
+      {
+        task: 2,
+        of: 2,
+        name: null,
+        config: { kubernetes: { provision_timeout: 300, dws: { enabled: true } } },
+      },
+    ]);
+    const explained = await config(FILES, ...ARGS, '--explain');
+    expect(explained.stdout).toMatch(
+      /task 1 of 2: first\nKEY.*\nkubernetes\.provision_timeout +1 +task pipeline\.yaml:4/,
+    );
+    expect(explained.stdout).toMatch(/\n\ntask 2 of 2\nKEY.*\nkubernetes\.provision_timeout +300 +server/);
+  });
+
+  it('is a job group, too, whose header is checked once', async () => {
+    const files = {
+      'group.yaml': 'name: g g\nexecution: parallel\nextra: 1\n---\nname: a\nrun: x\n---\nname: b\nrun: y\n',
+    };
+    const { code, stdout, stderr } = await config(files, '--task', 'group.yaml');
+    expect(
+      stderr,
+    ).toBe(`error: group.yaml:1: name: expected a job group to have a name of letters, digits, - and _
+warning: group.yaml:3: extra: ignored in a header; expected one of name, execution, primary_tasks, termination_delay, inter_connection
+`);
+    expect(stdout).toContain('--- # task 2 of 2: b\n');
+    expect(code).toBe(1);
+  });
+
+  it('is rejected as a configuration, because its second document would be lost', async () => {
+    const two = { 'server.yaml': 'aws: {}\n---\nadmin_policy: https://x\n' };
+    const { code, stderr } = await config(two, '--server', 'server.yaml');
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'error: server.yaml:2: expected YAML: another document begins here\n',
+    });
+  });
+});

@@ -1,0 +1,493 @@
+import { describe, expect, it } from 'vitest';
+import { skypilotReviewCommand } from '../../../src/cli/skypilot/review.ts';
+import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
+import { confFile, temporaryFile } from '../../support/files.ts';
+import { body, envelope, FAILED, policyFiles } from '../../support/skypilot.ts';
+
+/** Policies by name: the bodies of their `validateAndMutate`. */
+const POLICIES = {
+  TeamPolicy: `task.resources = { ...task.resources, labels: { team: 'physics' } };
+    config.assign(['kubernetes', 'provision_timeout'], 600);`,
+  NothingPolicy: '',
+  GrowPolicy: 'task.num_nodes = (task.num_nodes ?? 1) + 1;',
+  ShyPolicy: "if (task.name === 'seen') { throw new PolicyRejected('seen it'); } task.name = 'seen';",
+  FragilePolicy: "if (task.name === 'seen') { throw new Error('s3cret cause'); } task.name = 'seen';",
+  RejectPolicy: "throw new PolicyRejected('at most \\u001b[31m8 GPUs\\nper task');",
+  BrokenPolicy: "throw new Error('s3cret cause');",
+  RotatePolicy: "task.secrets = { HF_TOKEN: 's3cret-new' };",
+  LastPolicy: "config.assign(['gcp', 'vpc_name'], 'v'); task.zone = 'z';",
+  OwnPolicy: "config.assign(['gcp', 'vpc_name'], task.name ?? 'none');",
+  ClientPolicy: `const { requestName, requestOptions, atClientSide, user } = request;
+    task.seen = { requestName, clusterName: requestOptions?.clusterName ?? null, atClientSide, user: user?.name ?? null };`,
+  SeenPolicy: `const { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion } = request;
+    task.seen = { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion,
+      workspace: config.getNested(['active_workspace']), autostop: task.resources.autostop };`,
+} as const;
+
+/** A configuration with these policies, and the flags that name it. */
+function policies(...names: (keyof typeof POLICIES)[]): string[] {
+  const { specifiers } = policyFiles(Object.fromEntries(names.map((name) => [name, POLICIES[name]])));
+  return [
+    '--config-file',
+    confFile(`[skypilot]\nadmin_policies = ${specifiers.join(', ')}\ndeadline = 20\nisolation = none\n`),
+  ];
+}
+
+const bodyFile = (members?: object) => temporaryFile('launch.body', body(members));
+const taskFile = (text: string) => temporaryFile('task.yaml', text);
+
+const review = (...args: string[]) =>
+  runInProcess(skypilotReviewCommand(), [...args, '--log-level', 'silent']);
+
+async function reviewJson(...args: string[]) {
+  const { code, stdout, stderr } = await review(...args, '--format', 'json');
+  return { code, stderr, answer: JSON.parse(stdout) as Record<string, never> };
+}
+
+const TASK = `name: train
+resources:
+  infra: kubernetes
+  accelerators: {A100: 1}
+run: |
+  python train.py
+`;
+
+const TASK_DIFF = `--- task
++++ task (changed by policies)
+@@ -2,5 +2,7 @@
+ resources:
+   infra: kubernetes
+   accelerators: { A100: 1 }
++  labels:
++    team: physics
+ run: |
+   python train.py
+`;
+
+const CONFIG_DIFF = `--- skypilot_config
++++ skypilot_config (changed by policies)
+@@ -1,2 +1,3 @@
+ kubernetes:
+   namespace: lab
++  provision_timeout: 600
+`;
+
+describe('skypilot review', () => {
+  it('shows the result of each policy, and their changes as a diff', async () => {
+    const file = bodyFile({ task: TASK, skypilot_config: 'kubernetes:\n  namespace: lab\n' });
+    const { code, stdout, stderr } = await runProgramInProcess([
+      ...['skypilot', 'review', file],
+      ...policies('NothingPolicy', 'TeamPolicy'),
+    ]);
+    expect(stdout).toBe(
+      `POLICY         ANSWER   MESSAGE\nNothingPolicy  allowed\nTeamPolicy     changed\n\n${TASK_DIFF}\n${CONFIG_DIFF}`,
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it('prints no diff if nothing changes, however the task is formatted', async () => {
+    const task = 'run:   "x"   # a comment\nenvs: {A: yes, B: 012, C: 1:30, D: 2026-11-21, E: ~}\n';
+    expect(await review(bodyFile({ task }), ...policies('NothingPolicy'))).toEqual({
+      code: 0,
+      stdout: 'POLICY         ANSWER   MESSAGE\nNothingPolicy  allowed\n',
+      stderr: '',
+    });
+  });
+
+  it('reads a body from standard input, and prints JSON lines', async () => {
+    const args = [
+      'skypilot',
+      'review',
+      '-',
+      '--format',
+      'json',
+      '--check-idempotence',
+      ...policies('TeamPolicy'),
+    ];
+    const { code, stdout, stderr } = await runProgramInProcess(args, {
+      stdin: body({ task: TASK, skypilot_config: 'kubernetes:\n  namespace: lab\n' }),
+    });
+    expect(JSON.parse(stdout)).toEqual({
+      file: '-',
+      allowed: true,
+      message: null,
+      policy: null,
+      failed: false,
+      changed: true,
+      exempt: false,
+      idempotent: true,
+      outcomes: [
+        {
+          policy: 'TeamPolicy',
+          audit: false,
+          allowed: true,
+          message: null,
+          failed: false,
+          changed: true,
+          changes: expect.objectContaining({ leftOut: 0 }),
+          milliseconds: expect.any(Number),
+        },
+      ],
+      warnings: [],
+      diff: { task: TASK_DIFF, skypilot_config: CONFIG_DIFF },
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it('accepts a body that is an object, and those of the client and of jobs', async () => {
+    for (const members of [
+      {},
+      { at_client_side: true, user: '' },
+      { request_options: null, request_name: 'x.y' },
+    ]) {
+      const file = temporaryFile('object.json', JSON.stringify(envelope(members)));
+      expect(await reviewJson(file, ...policies('NothingPolicy'))).toMatchObject({ code: 0, stderr: '' });
+    }
+  });
+
+  it('needs no file of the server if the command line names policies', async () => {
+    const { specifiers } = policyFiles({ NothingPolicy: '' });
+    const { code } = await review(
+      ...[taskFile('run: x\n'), '--config', `skypilot.admin_policies=${specifiers.join(',')}`],
+    );
+    expect(code).toBe(0);
+  });
+});
+
+describe('a task', () => {
+  const seen = (diff: string) => diff.split('\n').filter((line) => line.startsWith('+ '));
+
+  it('is a launch without a cluster name and configuration by default', async () => {
+    const { answer } = await reviewJson(taskFile(TASK), ...policies('ClientPolicy', 'TeamPolicy'));
+    const { task, skypilot_config } = answer.diff as unknown as Record<string, string>;
+    expect(seen(task ?? '')).toEqual(
+      expect.arrayContaining([
+        '+  requestName: launch',
+        '+  clusterName: null',
+        '+  atClientSide: false',
+        '+  user: user',
+      ]),
+    );
+    expect(skypilot_config).toContain(
+      '@@ -1,1 +1,3 @@\n active_workspace: default\n+kubernetes:\n+  provision_timeout: 600\n',
+    );
+  });
+
+  it('can have a configuration, a request name and a cluster name', async () => {
+    const config = temporaryFile('config.yaml', 'kubernetes:\n  namespace: lab\n');
+    const { code, answer } = await reviewJson(
+      ...[taskFile(TASK), '--skypilot-config', config, '--request-name', 'exec', '--cluster-name', 'c1'],
+      ...policies('ClientPolicy', 'TeamPolicy'),
+    );
+    const { task, skypilot_config } = answer.diff as unknown as Record<string, string>;
+    expect(seen(task ?? '')).toEqual(expect.arrayContaining(['+  requestName: exec', '+  clusterName: c1']));
+    expect(skypilot_config).toContain('+  provision_timeout: 600\n active_workspace: default\n');
+    expect(code).toBe(0);
+  });
+
+  it('is sent with everything that the flags say', async () => {
+    const flags = ['--cluster-name', 'c1', '--idle-minutes', '30', '--down', '--dry-run', '--user', '0a:lin'];
+    const more = ['--workspace', 'ml', '--client-version', '0.13.0', '--client-api-version', '56'];
+    const { answer } = await reviewJson(taskFile(TASK), ...flags, ...more, ...policies('SeenPolicy'));
+    const { task } = answer.diff as unknown as Record<string, string>;
+    expect(seen(task ?? '')).toEqual([
+      '+  requestName: launch',
+      '+  requestOptions:',
+      '+    clusterName: c1',
+      '+    idleMinutesToAutostop: 30',
+      '+    down: true',
+      '+    dryrun: true',
+      '+  atClientSide: false',
+      '+  user:',
+      '+    id: "0a"',
+      '+    name: lin',
+      '+    userType: null',
+      '+    preferredWorkspace: null',
+      '+  clientApiVersion: 56',
+      '+  clientVersion: "0.13.0"',
+      '+  workspace: ml',
+      '+  autostop:',
+      '+    idle_minutes: 30',
+      '+    down: true',
+    ]);
+  });
+
+  it('has neither user nor versions at the client', async () => {
+    const { answer } = await reviewJson(taskFile(TASK), '--client-side', ...policies('SeenPolicy'));
+    const { task } = answer.diff as unknown as Record<string, string>;
+    expect(seen(task ?? '')).toEqual(
+      expect.arrayContaining([
+        '+  atClientSide: true',
+        '+  user: null',
+        '+  clientApiVersion: null',
+        '+  clientVersion: null',
+      ]),
+    );
+  });
+
+  it('may be written as JSON', async () => {
+    const file = taskFile(JSON.stringify({ name: 'a', run: 'x' }));
+    expect(await reviewJson(file, ...policies('NothingPolicy'))).toMatchObject({ code: 0 });
+  });
+});
+
+describe('what is refused', () => {
+  it('ends with 1 when a policy rejects it, and changes nothing', async () => {
+    const args = [bodyFile(), ...policies('TeamPolicy', 'RejectPolicy', 'NothingPolicy')];
+    expect(await runProgramInProcess(['skypilot', 'review', ...args])).toEqual({
+      code: 1,
+      stdout:
+        'POLICY        ANSWER    MESSAGE\nTeamPolicy    changed\nRejectPolicy  rejected  at most \\u001b[31m8 GPUs per task\n',
+      stderr: '',
+    });
+    expect(await reviewJson(...args)).toMatchObject({
+      code: 1,
+      answer: {
+        allowed: false,
+        failed: false,
+        changed: false,
+        policy: 'RejectPolicy',
+        message: 'at most \\u001b[31m8 GPUs\nper task',
+        idempotent: null,
+        diff: { task: '', skypilot_config: '' },
+      },
+    });
+  });
+
+  it('ends with 3 when a policy fails, without the cause', async () => {
+    const args = [bodyFile(), ...policies('BrokenPolicy'), '--check-idempotence'];
+    const { code, stdout, stderr } = await review(...args);
+    expect(stdout).toBe(`POLICY        ANSWER  MESSAGE\nBrokenPolicy  failed  ${FAILED}\n`);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
+  });
+});
+
+describe('a pipeline', () => {
+  const PIPELINE = 'name: chain\n---\nname: first\nrun: x\n---\nrun: y\n';
+
+  it('is reviewed task by task, as a managed job', async () => {
+    const args = [taskFile(PIPELINE), ...policies('ClientPolicy', 'LastPolicy')];
+    const { code, stdout } = await review(...args);
+    expect(code).toBe(0);
+    const headings = stdout.split('\n').filter((line) => /^task \d/.test(line));
+    expect(headings).toEqual(['task 1 of 2: first', 'task 2 of 2']);
+    expect(stdout.match(/requestName: jobs\.launch/g)).toHaveLength(2);
+    expect(stdout.match(/^ {3}(?:run: [xy])$/gm)).toEqual(['   run: x', '   run: y']);
+
+    const json = await review(...args, '--format', 'json');
+    const lines = json.stdout.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { pipeline: { task: 1, of: 2, name: 'first' }, allowed: true, changed: true },
+      { pipeline: { task: 2, of: 2, name: null }, allowed: true, changed: true },
+    ]);
+  });
+
+  it('is rejected with any of its tasks, and the others are reviewed too', async () => {
+    const tasks = 'name: seen\n---\nname: ok\nrun: x\n---\nname: seen\nrun: y\n---\nname: later\nrun: z\n';
+    const { code, stdout } = await review(taskFile(tasks), ...policies('ShyPolicy'));
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/task 1 of 3: ok\n.*\nShyPolicy +changed/);
+    expect(stdout).toMatch(/task 2 of 3: seen\n.*\nShyPolicy +rejected +seen it/);
+    expect(stdout).toMatch(/task 3 of 3: later\n.*\nShyPolicy +changed/);
+  });
+
+  it('fails if its tasks end up with different configurations', async () => {
+    const { code, stderr } = await review(taskFile(PIPELINE), ...policies('OwnPolicy'));
+    expect(code).toBe(3);
+    expect(stderr).toContain('return different configurations for the tasks');
+    expect((await review(taskFile(PIPELINE), ...policies('LastPolicy'))).code).toBe(0);
+  });
+
+  it('is an error if a document is not a task', async () => {
+    const { code, stderr } = await review(taskFile('run: x\n---\n- y\n'), ...policies('NothingPolicy'));
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/task\.yaml: task: expected YAML, and line 3: document 2: expected a mapping/);
+  });
+});
+
+describe('--check-idempotence', () => {
+  const check = (...names: (keyof typeof POLICIES)[]) => [
+    bodyFile(),
+    ...policies(...names),
+    '--check-idempotence',
+  ];
+
+  it('allows policies that do not change their own result', async () => {
+    expect(await reviewJson(...check('TeamPolicy', 'NothingPolicy'))).toMatchObject({
+      code: 0,
+      stderr: '',
+      answer: { idempotent: true },
+    });
+  });
+
+  it.for<[keyof typeof POLICIES, string]>([
+    ['GrowPolicy', 'not idempotent: the result is changed again by GrowPolicy'],
+    ['ShyPolicy', 'not idempotent: ShyPolicy rejects the result: seen it'],
+    ['FragilePolicy', 'FragilePolicy failed when called with its own result'],
+  ])('ends with 3 when the answer is not left alone: %s', async ([name, message]) => {
+    const args = check('TeamPolicy', name);
+    const { code, stdout, stderr } = await review(...args);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: `error: ${message}\n` });
+    // The answer itself is shown all the same.
+    expect(stdout).toContain('+    team: physics');
+    expect(await reviewJson(...args)).toMatchObject({
+      code: 3,
+      answer: { allowed: true, failed: false, idempotent: false },
+    });
+  });
+
+  it('is not checked without the flag, or after a rejection', async () => {
+    const { code, answer } = await reviewJson(bodyFile(), ...policies('GrowPolicy'));
+    expect({ code, idempotent: answer.idempotent }).toEqual({ code: 0, idempotent: null });
+    expect(await reviewJson(...check('RejectPolicy'))).toMatchObject({
+      code: 1,
+      answer: { idempotent: null },
+    });
+  });
+});
+
+describe('secrets', () => {
+  // Each stands next to something that is changed, where a diff shows what is around it.
+  const task = `name: t
+secrets:
+  HF_TOKEN: s3cret-old
+envs: {WANDB_API_KEY: s3cret, DB_PASSWORD: 12345678}
+run: |
+  export HF_TOKEN=s3cret
+_user_specified_yaml: |
+  secrets: {HF_TOKEN: s3cret}
+`;
+  const skypilot_config = `admin_policy: https://policy.example/p?token=s3cret
+db: postgresql://sky:s3cret@db.example/sky
+kubernetes: {pod_config: {spec: {containers: [{env: [{name: HF_TOKEN, value: s3cret}]}]}}}
+`;
+
+  it.for(['diff', 'json'])('are never in what is printed: --format %s', async (format) => {
+    const file = bodyFile({ task, skypilot_config });
+    const { code, stdout, stderr } = await review(
+      ...[file, ...policies('RotatePolicy', 'LastPolicy'), '--format', format],
+    );
+    expect(stdout).toContain('+zone: z');
+    expect(stdout).toContain('****');
+    expect(stdout + stderr).not.toMatch(/s3cret|12345678/);
+    expect(code).toBe(0);
+  });
+
+  it('are reported as changed if nothing else is', async () => {
+    const { stdout } = await review(
+      taskFile('secrets: {HF_TOKEN: s3cret-old}\n'),
+      ...policies('RotatePolicy'),
+    );
+    expect(stdout).toMatch(
+      /\n--- task\n\+\+\+ task \(changed by policies\)\n\(the changed values are hidden\)\n$/,
+    );
+  });
+});
+
+describe('a mistake', () => {
+  it.for<[string, string | Uint8Array, string]>([
+    ['no YAML', 'run: [s3cret\n', 'task: expected YAML, and line'],
+    ['a list', '- s3cret\n', 'task: expected YAML, and line 1: document 1: expected a mapping'],
+    ['nothing', ' \n', 'expected a request or a task, got nothing'],
+    ['bytes that are no text', new Uint8Array([0xff, 0xfe]), 'could not be read: it is not UTF-8 text'],
+    ['a JSON text that holds no JSON', '"s3cret"', 'the body: expected JSON in the JSON string'],
+    ['a body without a configuration', '{"task": "run: s3cret"}', 'skypilot_config: expected a string'],
+    [
+      'a body with a configuration that is no YAML',
+      body({ skypilot_config: 'a: [' }),
+      'skypilot_config: expected YAML',
+    ],
+    [
+      'a task that is nested too deeply',
+      '['.repeat(5000),
+      'task: expected YAML, and it is nested deeper than',
+    ],
+  ])('in the request ends with 2 and one sentence: %s', async ([, content, message]) => {
+    const file = temporaryFile('request', content);
+    const { code, stdout, stderr } = await review(file, ...policies('NothingPolicy'));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(stderr).toContain(`error: ${file}: ${message}`);
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  it('in the configuration file names that file', async () => {
+    const task = taskFile('run: x\n');
+    const config = temporaryFile('config.yaml', 'a: [s3cret');
+    const { stderr } = await review(task, '--skypilot-config', config, ...policies('NothingPolicy'));
+    expect(stderr).toMatch(`error: ${config}: skypilot_config: expected YAML`);
+    expect(await review(task, '--skypilot-config', '/nowhere.yaml', ...policies('NothingPolicy'))).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: /nowhere.yaml: could not be read: there is no such file\n',
+    });
+  });
+
+  it('is a file longer than body_limit', async () => {
+    const file = taskFile(`run: ${'x'.repeat(2000)}\n`);
+    const limit = ['--config', 'service.body_limit=1024'];
+    expect(await review(file, ...limit, ...policies('NothingPolicy'))).toMatchObject({
+      code: 2,
+      stderr: `error: ${file}: could not be read: it is longer than 1024 bytes\n`,
+    });
+  });
+
+  it('is a missing file, or - given twice', async () => {
+    expect(await review('/nowhere.yaml', ...policies('NothingPolicy'))).toMatchObject({
+      code: 2,
+      stderr: 'error: /nowhere.yaml: could not be read: there is no such file\n',
+    });
+    expect(await review('-', '--skypilot-config', '-', ...policies('NothingPolicy'))).toMatchObject({
+      code: 2,
+      stderr: 'error: standard input (-) can only be read once\n',
+    });
+  });
+
+  it.for(['--skypilot-config=x', '--request-name=x', '--cluster-name=x', '--down', '--dry-run', '--user=a'])(
+    'is %s beside a body',
+    async (flag) => {
+      const { code, stderr } = await review(bodyFile(), flag, ...policies('NothingPolicy'));
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining(
+          `${flag.replace(/=.*/, '')} apply to a task, but this is a request body\n`,
+        ),
+      });
+    },
+  );
+
+  it.for<[string[], string]>([
+    [['--client-side', '--user', 'a:b'], 'a client sends neither its user nor its versions; the server does'],
+    [['--client-side', '--client-version', '0.13.0'], 'a client sends neither its user'],
+    [['--request-name', 'jobs.launch', '--idle-minutes', '3'], 'jobs.launch has no options, such as idle'],
+    [['--request-name', 'serve.up', '--down'], 'serve.up has no options, such as down'],
+    [['--idle-minutes', '1.5'], 'expected a whole number of at least -1'],
+    [['--client-api-version', '-1'], 'expected a whole number of at least 0'],
+    [['--user', ':lin'], 'expected an id, or id:name'],
+  ])('is a flag that SkyPilot could not send: %s', async ([flags, message]) => {
+    const { code, stdout, stderr } = await review(
+      ...[taskFile('run: x\n'), ...flags, ...policies('NothingPolicy')],
+    );
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(stderr).toContain(message);
+  });
+
+  it('is a configuration without policies, or with an invalid one', async () => {
+    expect(
+      await runProgramInProcess(['skypilot', 'review', bodyFile(), '--config-file', confFile('')]),
+    ).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: [skypilot] admin_policies names no policy; name a configuration with --config-file\n',
+    });
+    const conf = confFile('[skypilot]\nadmin_policies = ./nowhere.js#NoPolicy\n');
+    const { code, stderr } = await review(bodyFile(), '--config-file', conf);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(
+        `${conf}:2: [skypilot] admin_policies: the policy "./nowhere.js#NoPolicy" cannot`,
+      ),
+    });
+  });
+});

@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folderOf, limitPolicy, runCases } from '../../support/skypilot-cases.ts';
+
+describe('skypilot test', () => {
+  it('tells which cases fail, and shows what differs', async () => {
+    const folder = folderOf({
+      'allowed.yaml': 'task: {run: x}\nexpect: changed\n',
+      'blazar.conf': `[skypilot]\nadmin_policies = ${limitPolicy()}\n`,
+      'nodes.yaml': 'task: {num_nodes: 3}\nexpect: unchanged\n',
+    });
+    expect(await runCases(folder)).toEqual({
+      code: 1,
+      stdout: `CASE     RESULT  WHY
+allowed  passed
+nodes    failed  expected it to be allowed, but LimitPolicy rejected it: 3 nodes are too many
+
+1 passed, 1 failed
+`,
+      stderr: '',
+    });
+  });
+
+  it('finds a policy beside the file that names it, and tells the place of a name that leads nowhere', async () => {
+    const policy = readFileSync(limitPolicy().split('#')[0] ?? '', 'utf8');
+    const folder = folderOf({
+      'blazar.conf': '[skypilot]\nadmin_policies = ./own.js#LimitPolicy\n',
+      'own.js': policy,
+      'cases/a.yaml': 'task: {num_nodes: 3}\nexpect: {rejected: too many}\n',
+      'lost/blazar.conf': '[skypilot]\nadmin_policies = ./own.js#LimitPolicy, ../own.js#NonePolicy\n',
+      'lost/a.yaml': 'task: {}\nexpect: allowed\n',
+    });
+    const passing = await runCases(join(folder, 'cases'));
+    expect(passing).toMatchObject({ code: 0, stderr: '' });
+    expect(passing.stdout).toMatch(/\n1 passed\n$/);
+    const { code, stderr } = await runCases(join(folder, 'lost'));
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      'lost/blazar.conf:2: [skypilot] admin_policies: the policy "./own.js#LimitPolicy"',
+    );
+    expect(stderr).toContain('NonePolicy" cannot be used: the file exports no class');
+  });
+
+  it('runs the cases that --filter names', async () => {
+    const folder = folderOf({
+      'blazar.conf': `[skypilot]\nadmin_policies = ${limitPolicy()}\n`,
+      'a.yaml': 'name: The first\ntask: {}\nexpect: allowed\n',
+      'b.yaml': 'no case',
+    });
+    expect((await runCases(folder, '--filter', 'first')).stdout).toMatch(
+      /^CASE[^\n]+\na +passed\n\n1 passed\n$/,
+    );
+    expect(await runCases(folder, '--filter', 'c')).toMatchObject({ code: 2, stdout: '' });
+  });
+});
+
+describe('a mistake in a case', () => {
+  it.for<[string, string | Uint8Array, string]>([
+    [
+      'an unknown key',
+      'task: {}\nexpect: allowed\npolices: [a]\n',
+      ':3: the key "polices" is unknown; the nearest right name is "policies"',
+    ],
+    [
+      'one of the request',
+      'task: {}\nexpect: allowed\nrequest:\n  usr: a\n',
+      ':4: request: the key "usr" is unknown; the nearest right name is "user"',
+    ],
+    [
+      'one of the expectation',
+      'task: {}\nexpect:\n  rejectd: a\n',
+      ':3: expect: the key "rejectd" is unknown; the nearest right name is "rejected"',
+    ],
+    ['one of the task', 'task: {run: x,\n  resorces: {}}\nexpect: allowed\n', ':2: resorces: '],
+    [
+      'one of the configuration',
+      'task: {}\nskypilot_config:\n  kubernets: {}\nexpect: allowed\n',
+      ':3: kubernets: ',
+    ],
+    [
+      'a wrong answer',
+      'task: {}\nexpect: alowed\n',
+      ':2: expect: expected allowed, changed, unchanged, rejected, or a mapping',
+    ],
+    ['no expectation', 'task: {}\n', ':1: expect: expected allowed, changed'],
+    ['no task', 'expect: allowed\n', ':1: expected task or task_file'],
+    ['a task twice', 'task: {}\ntask: {}\nexpect: allowed\n', ':2: task: this key is there twice'],
+    [
+      'a rejection with a result',
+      'task: {}\nexpect: {rejected: a,\n task: {}}\n',
+      ':3: expect.task: a rejected request has no result',
+    ],
+    [
+      'a broken expression',
+      'task: {}\nexpect: {rejected: "/(/"}\n',
+      ':2: expect.rejected: expected a regular expression',
+    ],
+    ['a time that is none', 'task: {}\nnow: tomorrow\nexpect: allowed\n', ':2: now: expected a time such as'],
+    [
+      'too many expectations',
+      'task: {}\nexpect: [allowed, allowed]\n',
+      ':2: expected one expectation for each of 1 tasks',
+    ],
+    [
+      'what a client does not send',
+      'task: {}\nrequest: {client_side: true, user: a}\nexpect: allowed\n',
+      ':2: a client sends neither',
+    ],
+    ['a missing task file', 'task_file: nowhere.yaml\nexpect: allowed\n', ':1: task_file: '],
+    ['no policies', 'task: {}\nexpect: allowed\n', ':1: no policy is named: name some in policies'],
+    [
+      'a policy that is not there',
+      'task: {}\nexpect: allowed\npolicies: [./no.js#NoPolicy]\n',
+      ':3: [skypilot] admin_policies: ',
+    ],
+    ['hostile names', '__proto__: {a: 1}\ntask: {}\nexpect: allowed\n', ':1: the key "__proto__" is unknown'],
+    ['YAML that is cut off', 'task: {run: "x', ':1: expected YAML: '],
+    ['bytes that are no text', new Uint8Array([0xff, 0xfe]), ':1: could not be read: it is not UTF-8 text'],
+    ['a list', '- task\n', ':1: expected a mapping with task and expect'],
+    ['nothing', '', ':1: expected a mapping with task and expect'],
+    [
+      'more than a megabyte',
+      `task: {run: ${'x'.repeat(1_100_000)}}\n`,
+      ':1: could not be read: it is longer',
+    ],
+  ])('ends with 2, with its file and line: %s', async ([, text, message]) => {
+    const { code, stdout, stderr } = await runCases(folderOf({ 'one.yaml': text }));
+    expect(stderr).toContain(`one.yaml${message}`);
+    expect(stderr).toMatch(/^error: [^\n]+\n(?:error: [^\n]+\n)*$/);
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/^one +mistake /m);
+  });
+
+  it('is an empty folder, or none', async () => {
+    const empty = await runCases(folderOf({ 'a.txt': '' }));
+    expect(empty).toMatchObject({ code: 2, stdout: '' });
+    expect(empty.stderr).toContain('there is no case in it: no file that ends in .yaml or .yml');
+    expect((await runCases('/nowhere')).stderr).toContain('error: /nowhere: there is no such file');
+  });
+});

@@ -1,0 +1,49 @@
+/** What the metrics show of single budgets. */
+import { expect, it } from 'vitest';
+import { recordLease } from '../../ledger/recorded-leases.ts';
+import { confFile } from '../../support/files.ts';
+import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+import { readSamples, samplesOf } from '../../support/samples.ts';
+
+const HOSTILE = 'a"b\\c\nd} 1';
+
+async function shown(most: number) {
+  const connection = await newLedger();
+  const now = () => new Date().toISOString();
+  const ledger = await ledgerAt(connection, { now });
+  await giveBudget(ledger, { amount: '30' });
+  await recordLease(ledger, { name: 'a', start: '2027-02-01', end: '2027-02-02' });
+  await giveBudget(ledger, { amount: '12.5', userId: HOSTILE });
+  await giveBudget(ledger, { amount: '0', projectId: 'nothing' });
+  await giveBudget(ledger, { amount: '5', projectId: 'over', until: '2026-02-01' });
+  await ledger.close();
+  const file = confFile(
+    `[enforcement]\nenabled_filters = UsageBudgetFilter\n[service]\nport = 0\nmetrics_budgets = ${most}\n[ledger]\nconnection = ${connection}\n`,
+  );
+  const { url } = await runServiceOn({ environment: {}, configFiles: [file] });
+  const samples = await readSamples(url);
+  return (name: string) => samplesOf(samples, name);
+}
+
+it('shows amount, taken and left of each budget in force', async () => {
+  const of = await shown(10);
+  const hostile = '{project_id="climate",user_id="a\\"b\\\\c\\nd} 1"}';
+  expect(of('budget_amount_hours')).toEqual({
+    '{project_id="nothing",user_id=""}': 0,
+    '{project_id="climate",user_id=""}': 30,
+    [hostile]: 12.5,
+  });
+  expect(of('budget_taken_hours')).toMatchObject({ '{project_id="climate",user_id=""}': 24, [hostile]: 0 });
+  expect(of('budget_left_hours')).toMatchObject({ '{project_id="climate",user_id=""}': 6, [hostile]: 12.5 });
+  expect(of('budgets_omitted')).toEqual({ '': 0 });
+});
+
+it('shows the fullest of them, up to metrics_budgets, and counts the others', async () => {
+  const of = await shown(2);
+  expect(Object.keys(of('budget_amount_hours'))).toEqual([
+    '{project_id="nothing",user_id=""}',
+    '{project_id="climate",user_id=""}',
+  ]);
+  expect(of('budgets_omitted')).toEqual({ '': 1 });
+});

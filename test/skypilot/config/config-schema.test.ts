@@ -1,0 +1,230 @@
+/** How SkyPilot merges, rule by rule. Source: SkyPilot docs, "Configuration Sources and Overrides", and SkyPilot 0.13. */
+import { describe, expect, it } from 'vitest';
+import { MergeError, merge } from '../../../src/config/merge.ts';
+import { SERVER_KEYS, skypilotRules, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
+import type { Mapping } from '../../../src/yaml/tree.ts';
+
+const merged = (base: Mapping, over: Mapping) => merge(base, over, skypilotRules);
+const pod = (spec: Mapping) => ({ kubernetes: { pod_config: { spec } } });
+/** What becomes of one list in a pod. */
+const inPod = (name: string, base: unknown, over: unknown) =>
+  (merged(pod({ [name]: base }), pod({ [name]: over })) as ReturnType<typeof pod>).kubernetes.pod_config.spec[
+    name
+  ];
+
+describe('outside of a pod', () => {
+  it('mappings merge, and lists are replaced', () => {
+    expect(
+      merged(
+        { allowed_clouds: ['aws', 'gcp'], gcp: { vpc_name: 'a', labels: { x: 1 } } },
+        { allowed_clouds: ['k8s'], gcp: { vpc_name: null, labels: { y: 2 } } },
+      ),
+    ).toEqual({ allowed_clouds: ['k8s'], gcp: { vpc_name: null, labels: { x: 1, y: 2 } } });
+  });
+
+  it.for([
+    ['in kubernetes itself', (list: unknown) => ({ kubernetes: { allowed_contexts: list } })],
+    [
+      'of a context',
+      (list: unknown) => ({
+        kubernetes: { context_configs: { west: { pod_config: { spec: { tolerations: list } } } } },
+      }),
+    ],
+    ['of ssh', (list: unknown) => ({ ssh: { pod_config: { spec: { tolerations: list } } } })],
+    ['of a pod that belongs to nobody', (list: unknown) => ({ pod_config: { spec: { tolerations: list } } })],
+  ] as const)('lists are replaced %s', ([, around]) => {
+    expect(merged(around([{ key: 'a' }]), around([{ key: 'b' }]))).toEqual(around([{ key: 'b' }]));
+  });
+
+  it('a list replaces another value', () => {
+    expect(merged({ gcp: { subnet_names: 'a' } }, { gcp: { subnet_names: ['b'] } })).toEqual({
+      gcp: { subnet_names: ['b'] },
+    });
+  });
+});
+
+describe('in a pod', () => {
+  it('lists are concatenated, with duplicates', () => {
+    expect(inPod('tolerations', [{ key: 'a' }], [{ key: 'b' }, { key: 'a' }])).toEqual([
+      { key: 'a' },
+      { key: 'b' },
+      { key: 'a' },
+    ]);
+  });
+
+  it('lists are concatenated in custom_metadata, and in kubernetes of a workspace', () => {
+    const around = (list: unknown) => ({
+      workspaces: { ml: { kubernetes: { custom_metadata: { finalizers: list } } } },
+    });
+    expect(merged(around(['a']), around(['b']))).toEqual(around(['a', 'b']));
+  });
+
+  it.for(['args', 'command'])('%s are replaced', (name) => {
+    expect(inPod(name, ['a', 'b'], ['c'])).toEqual(['c']);
+  });
+
+  it('containers of the same name merge, and others are added', () => {
+    const base = [
+      { name: 'main', image: 'a', args: ['x'] },
+      { name: 'proxy', image: 'p' },
+    ];
+    const over = [{ name: 'proxy', image: 'q' }, { name: 'logs' }];
+    expect(inPod('containers', base, over)).toEqual([
+      base[0],
+      { name: 'proxy', image: 'q' },
+      { name: 'logs' },
+    ]);
+  });
+
+  it('a container without a name is the first one', () => {
+    const over = [{ image: 'b', args: ['y'], env: [{ name: 'B', value: '2' }] }];
+    const base = [
+      { name: 'main', image: 'a', args: ['x'], env: [{ name: 'A', value: '1' }] },
+      { name: 'proxy' },
+    ];
+    expect(inPod('containers', base, over)).toEqual([
+      {
+        name: 'main',
+        image: 'b',
+        args: ['y'],
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'B', value: '2' },
+        ],
+      },
+      { name: 'proxy' },
+    ]);
+  });
+
+  it.for([
+    ['initContainers', 'name'],
+    ['ephemeralContainers', 'name'],
+    ['volumes', 'name'],
+    ['volumeMounts', 'mountPath'],
+    ['resourceClaims', 'name'],
+    ['claims', 'name'],
+    ['env', 'name'],
+    ['hostAliases', 'ip'],
+    ['topologySpreadConstraints', 'topologyKey'],
+    ['ports', 'containerPort'],
+    ['volumeDevices', 'devicePath'],
+  ] as const)('items of %s with the same %s merge', ([name, key]) => {
+    const base = [
+      { [key]: 'one', kept: 1, changed: 1 },
+      { [key]: 'two', kept: 2 },
+    ];
+    const over = [{ [key]: 'two', changed: 2 }, { [key]: 'three' }, { nameless: true }];
+    expect(inPod(name, base, over)).toEqual([
+      base[0],
+      { [key]: 'two', kept: 2, changed: 2 },
+      { [key]: 'three' },
+      { nameless: true },
+    ]);
+  });
+
+  it('mounts at different paths do not merge, even of one volume', () => {
+    const base = [{ name: 'data', mountPath: '/a' }];
+    const over = [{ name: 'data', mountPath: '/b' }];
+    expect(inPod('volumeMounts', base, over)).toEqual([...base, ...over]);
+  });
+
+  it.for([[[]], [[{ name: 'c' }]], [[{ name: 'c' }, { name: 'd' }]]])(
+    'image pull secrets are replaced, and an empty list drops them: %j',
+    ([over]) => {
+      expect(inPod('imagePullSecrets', [{ name: 'a', x: 1 }, { name: 'b' }], over)).toEqual(over);
+    },
+  );
+
+  it.for([{ a: 1 }, 'a', 0, false, null])('a list over %j is a mistake, except where it replaces', (base) => {
+    expect(() => inPod('tolerations', base, [{ key: 'b' }])).toThrow(MergeError);
+    expect(inPod('args', base, ['b'])).toEqual(['b']);
+  });
+
+  it.for([
+    [[1], { a: 1 }],
+    ['a', { a: 1 }],
+    [null, {}],
+    [[1], 'a'],
+    [{ a: 1 }, 0],
+  ])('a value of another kind than the one below is a mistake: %j', ([base, over]) => {
+    expect(() => inPod('nodeSelector', base, over)).toThrow(MergeError);
+    expect(inPod('nodeSelector', base, null)).toBeNull();
+  });
+
+  it('a list over nothing is that list', () => {
+    expect(merged(pod({}), pod({ tolerations: [1] }))).toEqual(pod({ tolerations: [1] }));
+  });
+
+  it.for([
+    [{ kubernetes: null }, pod({ tolerations: [1] }), pod({ tolerations: [1] })],
+    [pod({ tolerations: [1] }), { kubernetes: null }, { kubernetes: null }],
+    [{ kubernetes: { pod_config: null } }, pod({ tolerations: [1] }), pod({ tolerations: [1] })],
+    [pod({ tolerations: [1] }), { kubernetes: { pod_config: null } }, { kubernetes: { pod_config: null } }],
+  ] as const)('null replaces everything, and is replaced: %j under %j', ([base, over, result]) => {
+    expect(merged(base, over)).toEqual(result);
+  });
+
+  it('neither side is modified', () => {
+    const [base, over] = [pod({ tolerations: [{ key: 'a' }] }), pod({ tolerations: [{ key: 'b' }] })];
+    const before = structuredClone([base, over]);
+    merged(base, over);
+    expect([base, over]).toEqual(before);
+  });
+});
+
+describe('the keys', () => {
+  const names = (keys: typeof SERVER_KEYS) => keys.map((key) => key.join('.'));
+
+  it('of the server are those of SkyPilot and admin_policy', () => {
+    expect(names(SERVER_KEYS).sort()).toEqual([
+      'admin_policy',
+      'allowed_clouds',
+      'api_server',
+      'daemons',
+      'db',
+      'jobs.controller.consolidation_mode',
+      'jobs.controller.controller_logs_gc_retention_hours',
+      'jobs.controller.task_logs_gc_retention_hours',
+      'metrics',
+      'rbac',
+      'serve.controller.consolidation_mode',
+      'slurm.cluster_configs',
+      'slurm.submit_as_user',
+      'slurm.username_map',
+      'workspaces',
+    ]);
+  });
+
+  it('of a task are those of SkyPilot', () => {
+    expect(names(TASK_KEYS).sort()).toEqual([
+      'active_workspace',
+      'azure.remote_identity',
+      'azure.vpc_name',
+      'docker.run_options',
+      'gcp.enable_gpu_direct',
+      'gcp.enable_gvnic',
+      'gcp.managed_instance_group',
+      'gcp.placement_policy',
+      'gcp.subnet_names',
+      'gcp.vpc_name',
+      'kubernetes.custom_metadata',
+      'kubernetes.dws',
+      'kubernetes.enable_docker',
+      'kubernetes.kueue',
+      'kubernetes.pod_config',
+      'kubernetes.provision_timeout',
+      'kubernetes.quota',
+      'kubernetes.remote_identity',
+      'kubernetes.set_pod_resource_limits',
+      'nvidia_gpus.disable_ecc',
+      'slurm.cpu_partition',
+      'slurm.quota',
+      'slurm.sbatch_options',
+      'ssh.custom_metadata',
+      'ssh.pod_config',
+      'ssh.provision_timeout',
+      'vast.create_instance_kwargs',
+      'vast.datacenter_only',
+    ]);
+  });
+});
