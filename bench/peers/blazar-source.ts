@@ -53,7 +53,9 @@ export function blazarVersion(): string | undefined {
 }
 
 function foundArchive(): string | undefined {
-  const folder = dirname(process.env.BLAZAR_PEER ?? join(ROOT, '..', 'shared', 'peers', 'blazar', 'serve.py'));
+  const folder = dirname(
+    process.env.BLAZAR_PEER ?? join(ROOT, '..', 'shared', 'peers', 'blazar', 'serve.py'),
+  );
   const name = existsSync(folder) ? readdirSync(folder).find((one) => ARCHIVE.test(one)) : undefined;
   return name && join(folder, name);
 }
