@@ -10,7 +10,7 @@ import { recordLease } from '../recorded-leases.ts';
 
 const newLedger = newLedgers();
 const TIMEOUT = 600_000;
-const NAME = '0008-open-leases';
+const NAME = '0010-growth';
 const UPGRADES = 6;
 /** Those that are left must do it. */
 const MOST_KILLED = UPGRADES - 2;
@@ -66,12 +66,13 @@ class Ground {
 
   /** To the version before. `isHalf`: with what an interrupted upgrade leaves. */
   async goBack(isHalf: boolean): Promise<void> {
-    await this.#rows('DROP INDEX leases_open_by_region');
+    await this.#rows('DROP INDEX leases_by_owner');
+    await this.#rows('DROP TABLE folds, folded_balances');
     await this.#rows(`DELETE FROM kysely_migration WHERE name = '${NAME}'`);
     if (isHalf) {
-      await this.#rows("CREATE INDEX leases_open_by_region ON leases (region) WHERE state = 'open'");
+      await this.#rows("CREATE INDEX leases_by_owner ON leases (region, user_id, id)");
       await this.#rows(
-        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'leases_open_by_region'::regclass",
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'leases_by_owner'::regclass",
       );
     }
   }
@@ -105,7 +106,7 @@ class Ground {
   /** Which indexes of that name there are, and whether each can be used. */
   async indexes(): Promise<boolean[]> {
     const found = await this.#rows<{ indisvalid: boolean }>(
-      "SELECT indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE relname LIKE 'leases_open_by_region%'",
+      "SELECT indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE relname LIKE 'leases_by_owner%'",
     );
     return found.map(({ indisvalid }) => indisvalid);
   }
