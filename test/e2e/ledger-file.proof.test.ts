@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
+import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { createLease, newClients, startClients } from '../support/lease-clients.ts';
@@ -127,7 +127,12 @@ describe('a disk that is full', PATIENT, () => {
       expect(since.filter(({ status }) => status === 204)).not.toEqual([]);
     }, SOON);
     await load.stop();
-    expect(refused().filter(({ message }) => message !== UNAVAILABLE_MESSAGE)).toEqual([]);
+    // On a busy machine some get no answer within the deadline.
+    const messages = new Set(refused().map(({ message }) => message));
+    expect(messages).toContain(UNAVAILABLE_MESSAGE);
+    messages.delete(UNAVAILABLE_MESSAGE);
+    messages.delete(FAILED_MESSAGE);
+    expect([...messages]).toEqual([]);
     const ledger = await ledgerAt(connection);
     expect(await inspect(ledger, clients)).toEqual([]);
     await ledger.close();
