@@ -72,14 +72,12 @@ export async function readOpenRows(
   await ledger.setClock(wait);
   const readAt = ledger.now();
   const query = openLeasesOf(ledger.database.queries, region, readAt).selectAll().orderBy('id');
-  const breathe = breathing();
   const found = new Map<bigint, LeaseRow>();
   const newest = ledger.database.queries.selectFrom('leases').select('id').orderBy('id', 'desc').limit(1);
   let last = 0n;
   await ledger.database.snapshot(async (snapshot) => {
     for await (const row of snapshot.stream(query.compile())) {
       found.set(row.id, row);
-      await breathe();
     }
     for await (const { id } of snapshot.stream(newest.compile())) {
       last = id;
