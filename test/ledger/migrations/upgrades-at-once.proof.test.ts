@@ -70,7 +70,7 @@ class Ground {
     await this.#rows('DROP TABLE folds, folded_balances');
     await this.#rows(`DELETE FROM kysely_migration WHERE name = '${NAME}'`);
     if (isHalf) {
-      await this.#rows("CREATE INDEX leases_by_owner ON leases (region, user_id, id)");
+      await this.#rows('CREATE INDEX leases_by_owner ON leases (region, user_id, id)');
       await this.#rows(
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'leases_by_owner'::regclass",
       );
