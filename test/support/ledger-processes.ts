@@ -164,7 +164,7 @@ export async function untilAllowed(ask: () => Promise<unknown>): Promise<void> {
 }
 
 /** How long it is waited for what must come, of a machine that is busy elsewhere. */
-export const SOON = { timeout: 30_000, interval: 50 };
+export const SOON = { timeout: 120_000, interval: 50 };
 
 /** How many times as much as in `npm test` is to be proven. */
 export const SCALE = Number(process.env.LEDGER_PROOFS ?? 1);
