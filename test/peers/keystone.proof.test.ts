@@ -165,8 +165,8 @@ describe.skipIf(real === undefined)('a real Keystone', () => {
 
   it('is stopped and started: our token goes on until it expires, and then there is none', async () => {
     const keystone = connect({ timeout: 2 });
-    const first = await keystone.token();
     const alice = await peer.token('alice');
+    const first = await keystone.token();
     await peer.stop();
     expect(await keystone.token()).toBe(first);
     await expect(keystone.validate(alice)).rejects.toThrow(/ECONNREFUSED/);

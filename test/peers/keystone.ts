@@ -109,14 +109,6 @@ export class RealKeystone {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<KeystoneAnswer> {
     const shown = token === undefined ? await this.adminToken() : token;
-    if (token === undefined) {
-      // It may have expired.
-      const { status } = await this.ask('GET', '/auth/projects', undefined, shown);
-      if (status === 401) {
-        this.#adminToken = undefined;
-        return this.ask(method, path, body, await this.adminToken(), headers);
-      }
-    }
     const answer = await fetch(`${this.url}${path}`, {
       method,
       headers: {
@@ -128,18 +120,23 @@ export class RealKeystone {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await answer.text();
+    if (token === undefined && answer.status === 401 && this.#adminToken === shown) {
+      // It has expired: nothing was done.
+      this.#adminToken = undefined;
+      return this.ask(method, path, body, await this.adminToken(), headers);
+    }
     const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
     const parsed: unknown = isJson && text !== '' ? JSON.parse(text) : text;
     return { status: answer.status, headers: answer.headers, body: parsed };
   }
 
   async revoke(token: string): Promise<void> {
-    await this.ask('DELETE', '/auth/tokens', undefined, undefined, { 'X-Subject-Token': token });
+    done(await this.ask('DELETE', '/auth/tokens', undefined, undefined, { 'X-Subject-Token': token }));
   }
 
   /** Revokes all tokens of the user, too. */
   async setPassword(user: keyof KeystoneIds['users'], password: string): Promise<void> {
-    await this.ask('PATCH', `/users/${this.ids.users[user]}`, { user: { password } });
+    done(await this.ask('PATCH', `/users/${this.ids.users[user]}`, { user: { password } }));
   }
 
   /** Ends the process; everything that it knows stays in its folder. */
@@ -208,6 +205,12 @@ export class RealKeystone {
     } catch {
       return undefined;
     }
+  }
+}
+
+function done({ status, body }: KeystoneAnswer): void {
+  if (status >= 300) {
+    throw new Error(`Keystone has not done it: ${status} ${JSON.stringify(body)}`);
   }
 }
 

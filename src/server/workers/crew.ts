@@ -68,6 +68,7 @@ export class Crew {
   #failedStarts = 0;
   #isStarted = false;
   #isClosing = false;
+  #allGone = (): void => {};
 
   constructor(parts: CrewOptions) {
     this.#parts = parts;
@@ -118,12 +119,22 @@ export class Crew {
     this.#isStarted = true;
   }
 
-  /** Replaces nobody from now on, and tells all to finish what is under way. */
-  stop(): void {
+  /** Replaces nobody from now on, and tells all to finish what is under way. Resolves when all processes have ended. */
+  stop(): Promise<void> {
     this.#isClosing = true;
     this.#heartbeats.close();
     for (const worker of this.#workers) {
       worker.tell({ kind: 'stop' });
+    }
+    return new Promise((resolve) => {
+      this.#allGone = resolve;
+      this.#tellIfAllGone();
+    });
+  }
+
+  #tellIfAllGone(): void {
+    if (this.#workers.size === 0) {
+      this.#allGone();
     }
   }
 
@@ -226,6 +237,7 @@ export class Crew {
     const awaited = this.#awaited.get(worker);
     this.#awaited.delete(worker);
     if (this.#isClosing) {
+      this.#tellIfAllGone();
       return;
     }
     if (awaited !== undefined) {

@@ -219,9 +219,8 @@ export class Primary {
     this.#reloads.close();
     this.#server.close();
     this.#connections.close();
-    this.#crew.stop();
     const late = new AbortController();
-    const ended = Promise.all([...this.#reading]);
+    const ended = Promise.all([this.#crew.stop(), ...this.#reading]);
     await Promise.race([
       ended,
       pause(graceMs + SLACK_MS, undefined, { signal: late.signal }).catch(() => {}),
