@@ -172,7 +172,8 @@ export async function atRate(
     while (due < end || underWay > 0) {
       for (; due < end && due <= performance.now(); due += randomPause() / perSecond) {
         const next = { due, bytes: REQUESTS[sent % REQUESTS.length] as Buffer };
-        const caller = free.pop();
+        // The one that has rested longest: the service closes a connection that never asks.
+        const caller = free.shift();
         if (caller === undefined) {
           waiting.push(next);
         } else {

@@ -1,7 +1,7 @@
 """Times MaxLeaseDurationFilter of openstack/blazar: `upstream_filter.py SOURCE LIMIT`.
 
 SOURCE has the package `blazar`. The first line of standard input is a JSON list of requests; each line after it,
-`[FORMAT, ROUNDS]`, is a turn over all of them, answered by a line of JSON: seconds, and seconds of the processor.
+`[WORK, ROUNDS]`, is a turn over all of them, answered by a line of JSON: seconds, and seconds of the processor.
 """
 import datetime
 import json
@@ -10,8 +10,10 @@ import time
 
 sys.path.insert(0, sys.argv[1])
 
+from blazar import context as blazar_context  # noqa: E402
 from blazar.enforcement import enforcement  # noqa: E402
 from blazar.enforcement import exceptions  # noqa: E402
+from blazar.utils.openstack import keystone  # noqa: E402,F401 its options
 from oslo_config import cfg  # noqa: E402
 
 CONF = cfg.CONF
@@ -32,14 +34,27 @@ def arguments(request):
     return request['context'], values, reservations, allocations
 
 
-def formatted(request):
-    context, values, reservations, allocations = arguments(request)
-    return context, usage.format_lease(values, reservations, allocations)
+def caller(context):
+    """The context of a call of Blazar's API, with a catalog of three services."""
+    catalog = [
+        {
+            'type': service,
+            'name': service,
+            'endpoints': [
+                {'interface': interface, 'region': context['region_name'], 'url': context['auth_url']}
+                for interface in ('admin', 'internal', 'public')
+            ],
+        }
+        for service in ('compute', 'identity', 'reservation')
+    ]
+    user, project = context['user_id'], context['project_id']
+    return blazar_context.BlazarContext(user_id=user, project_id=project, service_catalog=catalog)
 
 
 requests = json.loads(sys.stdin.readline())
-unformatted = [arguments(request) for request in requests]
-ready = [formatted(request) for request in requests]
+unformatted = [(caller(context), *rest) for context, *rest in map(arguments, requests)]
+contexts = [usage.format_context(context, values) for context, values, *_ in unformatted]
+ready = [(context, usage.format_lease(*rest)) for context, (_, *rest) in zip(contexts, unformatted)]
 
 context, lease = ready[0]
 try:
@@ -50,7 +65,7 @@ else:
     sys.exit('expected a lease to be refused that is a second longer')
 
 
-def check_formatted(rounds):
+def check(rounds):
     check = duration_filter.check_create
     for _ in range(rounds):
         for context, lease in ready:
@@ -60,14 +75,23 @@ def check_formatted(rounds):
 def format_and_check(rounds):
     check, format_lease = duration_filter.check_create, usage.format_lease
     for _ in range(rounds):
-        for context, values, reservations, allocations in unformatted:
-            check(context, format_lease(values, reservations, allocations))
+        for context, (_, *values) in zip(contexts, unformatted):
+            check(context, format_lease(*values))
 
+
+def whole(rounds):
+    check = usage.check_create
+    for _ in range(rounds):
+        for context, values, reservations, allocations in unformatted:
+            check(context, values, reservations, allocations)
+
+
+TURNS = {'check': check, 'format': format_and_check, 'whole': whole}
 
 print('{}', flush=True)
 for line in sys.stdin:
-    with_format, rounds = json.loads(line)
-    turn = format_and_check if with_format else check_formatted
+    work, rounds = json.loads(line)
+    turn = TURNS[work]
     elapsed, processor = time.perf_counter(), time.process_time()
     turn(rounds)
     print(json.dumps({'seconds': time.perf_counter() - elapsed, 'processor': time.process_time() - processor}), flush=True)
