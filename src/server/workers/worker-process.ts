@@ -1,7 +1,7 @@
 /** A worker, as its primary sees it. */
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
+import { getDefaultHighWaterMark, type Readable, setDefaultHighWaterMark } from 'node:stream';
 import type { Problem } from '../../errors.ts';
 import type { Party, Prepared } from './agreement.ts';
 import type { Taker } from './connection-line.ts';
@@ -72,10 +72,12 @@ export class WorkerProcess implements Party, Taker {
   /** Starts it: the same command with the same flags. */
   constructor({ place, writesToStandardError }: WorkerProcessOptions, observer: WorkerObserver) {
     const [, command = '', ...flags] = process.argv;
-    this.#child = fork(command, flags, {
-      env: { ...process.env, [PLACE_VARIABLE]: JSON.stringify(place) },
-      stdio: ['ignore', writesToStandardError ? 2 : 1, 2, 'ipc', 'pipe'],
-    });
+    this.#child = withoutReadingAhead(() =>
+      fork(command, flags, {
+        env: { ...process.env, [PLACE_VARIABLE]: JSON.stringify(place) },
+        stdio: ['ignore', writesToStandardError ? 2 : 1, 2, 'ipc', 'pipe'],
+      }),
+    );
     this.number = place.number;
     this.pid = this.#child.pid ?? 0;
     this.path = deskPath(place.folder, this.pid);
@@ -220,5 +222,19 @@ export class WorkerProcess implements Party, Taker {
       case 'answer':
         this.#asked.get(message.id)?.(message.value);
     }
+  }
+}
+
+/**
+ * Pipes that are made meanwhile read nothing while they are paused. By default they would read some, and each line that a worker sends would
+ * wake the primary, which costs both of them more than the line.
+ */
+function withoutReadingAhead<Result>(work: () => Result): Result {
+  const usual = getDefaultHighWaterMark(false);
+  setDefaultHighWaterMark(false, 1);
+  try {
+    return work();
+  } finally {
+    setDefaultHighWaterMark(false, usual);
   }
 }
