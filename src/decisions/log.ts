@@ -1,6 +1,6 @@
 /** The decision log: a JSON line for each decision, written in batches after the answers, from a bounded buffer. */
 import { write } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemErrorText } from '../config/read-file.ts';
 import { type Wait, waitFor } from '../deadline.ts';
@@ -184,10 +184,13 @@ export class DecisionLog {
 
   async #writeAll(): Promise<void> {
     while (this.#waiting > 0 && !this.#givenUp.signal.aborted) {
-      if (this.#pieces.length < PIECES) {
+      if (this.#records.length === 0) {
+        // Lines of other processes have gathered already; those of this turn are written together.
+        await nextTurn();
+      } else if (this.#pieces.length < PIECES) {
         await this.#pause(GATHER_MS);
-        this.#endPiece();
       }
+      this.#endPiece();
       // In a statement of its own: `#waiting` may change during the await.
       const pieces = this.#pieces.splice(0, PIECES);
       const written = await this.#writePieces(pieces);
