@@ -69,7 +69,7 @@ export function ledgerCommand(): Command {
     .addCommand(
       addSourceFlags(
         new Command('export').description(
-          'Print all leases, entries, budgets and budget changes as JSON lines, as of one moment.',
+          'Print all leases, entries, budgets and budget changes, and the totals of folded leases, as JSON lines, as of one moment.',
         ),
       )
         .option('--project <id>', 'Only what belongs to this project.')
@@ -97,11 +97,7 @@ async function list(flags: ListFlags): Promise<void> {
     const userId = user && (await typedId(configuration, 'user', user));
     const leases = await listLeases(ledger, { projectId, userId, state, limit }, NO_DEADLINE);
     if (leases.length < limit && state !== 'open') {
-      const { foldedTotals } = await import('../ledger/folding/totals.ts');
-      const { until } = await foldedTotals(ledger, projectId, NO_DEADLINE);
-      if (until !== undefined) {
-        process.stderr.write(`warning: ${await foldedText(until)}\n`);
-      }
+      await warnOfFolded(ledger, projectId);
     }
     const names = await commandNames(configuration, leases);
     if (flags.format === 'json') {
@@ -121,9 +117,8 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
     const row = /^#(\d{1,18})$/.exec(key)?.[1];
     const found = await leaseDetails(ledger, row === undefined ? key : BigInt(row), NO_DEADLINE);
     if (found.length === 0) {
-      const { foldedTotals } = await import('../ledger/folding/totals.ts');
-      const { until } = await foldedTotals(ledger, undefined, NO_DEADLINE);
-      const hint = until === undefined ? '' : `; ${await foldedText(until)}`;
+      const folded = await foldedText(ledger, undefined);
+      const hint = folded === undefined ? '' : `; ${folded}`;
       throw new UsageError(`the ledger has no lease ${key}; ledger list prints its leases${hint}`);
     }
     const names = await commandNames(
@@ -146,11 +141,28 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
   });
 }
 
-async function foldedText(until: bigint): Promise<string> {
+/** What lists of the project, or of the ledger, do not have. `undefined` = nothing is folded. */
+async function foldedText(ledger: Ledger, projectId: string | undefined): Promise<string | undefined> {
+  const { foldedOfLedger, foldedOfProject } = await import('../ledger/folding/totals.ts');
   const { formatInstant } = await import('../lease/dates.ts');
-  return `leases that ended before ${formatInstant(until)} are folded, see ledger compact`;
+  const folded =
+    projectId === undefined
+      ? await foldedOfLedger(ledger, NO_DEADLINE)
+      : await foldedOfProject(ledger, projectId, NO_DEADLINE);
+  return (
+    folded &&
+    `${folded.leases} leases that ended before ${formatInstant(folded.until)} are folded into totals and not here; see ledger compact`
+  );
 }
 
+async function warnOfFolded(ledger: Ledger, projectId: string | undefined): Promise<void> {
+  const folded = await foldedText(ledger, projectId);
+  if (folded !== undefined) {
+    process.stderr.write(`warning: ${folded}\n`);
+  }
+}
+
+type Ledger = import('../ledger/ledger.ts').Ledger;
 type LeaseDetails = import('../ledger/views/reports.ts').LeaseDetails;
 type RecordedClaim = import('../ledger/recorded-claim.ts').RecordedClaim;
 
@@ -207,11 +219,7 @@ async function exportAll(flags: ExportFlags): Promise<void> {
       }
     };
     await exportLedger(ledger, projectId, hand, NO_DEADLINE);
-    const { foldedTotals } = await import('../ledger/folding/totals.ts');
-    const { until } = await foldedTotals(ledger, projectId || undefined, NO_DEADLINE);
-    if (until !== undefined) {
-      process.stderr.write(`warning: ${await foldedText(until)}\n`);
-    }
+    await warnOfFolded(ledger, projectId || undefined);
   });
 }
 

@@ -1042,6 +1042,18 @@ export interface components {
          */
         LeaseDate: string;
         Leases: {
+            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none. */
+            folded: ({
+                /**
+                 * @description All of them had ended before.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                before: string;
+                /** @description How many. */
+                leases: number;
+            } & {
+                [key: string]: unknown;
+            }) | null;
             items: ({
                 /**
                  * @description Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.
@@ -1095,6 +1107,18 @@ export interface components {
             [key: string]: unknown;
         };
         LedgerEntries: {
+            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none. */
+            folded: ({
+                /**
+                 * @description All of them had ended before.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                before: string;
+                /** @description How many. */
+                leases: number;
+            } & {
+                [key: string]: unknown;
+            }) | null;
             items: ({
                 account: string;
                 /**
@@ -1489,6 +1513,18 @@ export interface components {
             };
         };
         Usage: {
+            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none. */
+            folded: ({
+                /**
+                 * @description All of them had ended before.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                before: string;
+                /** @description How many. */
+                leases: number;
+            } & {
+                [key: string]: unknown;
+            }) | null;
             /**
              * @description Everything from then on is counted.
              * @example 2026-12-01T09:00:00Z
@@ -1526,7 +1562,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Whether there are too many leases: then `from` is later than asked, and the figures are exact from there on. */
+            /** @description Whether there are too many leases, or older ones are folded into totals: then `from` is later than asked, and the figures are exact from there on. */
             is_partial: boolean;
             /** @description Leases in that time that were recorded by a version that did not note resources: they are not in `resource_hours`. */
             leases_of_unknown_resources: number;

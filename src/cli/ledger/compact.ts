@@ -97,9 +97,15 @@ async function compact(flags: CompactFlags): Promise<void> {
 const PIECE = 100;
 
 async function restore(flags: RestoreFlags): Promise<void> {
+  const { formatInstant } = await import('../../lease/dates.ts');
   const { readFoldedFile } = await import('./folded-file.ts');
   const { restoreLeases } = await import('../../ledger/folding/restore.ts');
-  const read = readFoldedFile(flags.from);
+  const { foldedAt } = await import('../../ledger/folding/totals.ts');
+  const read = readFoldedFile(flags.from, () =>
+    process.stderr.write(
+      `warning: ${flags.from}: the end of the file is missing: its last line is cut off\n`,
+    ),
+  );
   const { value: header } = await read.next();
   if (header === undefined || !('until' in header)) {
     throw new UsageError(`${flags.from}: expected a file that ledger compact has written; it has no line`);
@@ -125,11 +131,12 @@ async function restore(flags: RestoreFlags): Promise<void> {
     } finally {
       progress.end();
     }
+    const still = await foldedAt(ledger, header.until, NO_DEADLINE);
     if (left.length > 0 || unknown > 0) {
       process.exitCode = ExitCode.rejected;
     }
     if (flags.format === 'json') {
-      printJson({ ...sum, left: left.map(({ lease }) => lease.lease_id), unknown });
+      printJson({ ...sum, left: left.map(({ lease }) => lease.lease_id), unknown, still_folded: still });
       return;
     }
     process.stdout.write(`Restored leases ${sum.restored}, there already ${sum.there}\n`);
@@ -138,6 +145,10 @@ async function restore(flags: RestoreFlags): Promise<void> {
     }
     if (unknown > 0) {
       process.stdout.write(`Not restored: the ledger has not folded ${unknown} leases of the file\n`);
+    }
+    if (still > 0n) {
+      const before = formatInstant(header.until);
+      process.stdout.write(`Still folded before ${before}, in another file: leases ${still}\n`);
     }
   });
 }

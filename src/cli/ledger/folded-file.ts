@@ -71,11 +71,14 @@ const LONGEST = 64 * 1024 * 1024;
 
 /**
  * Hands the header, then the leases, one after the other. The end of a file may be missing when it was written during a crash: then that lease was
- * never folded. @throws UsageError
+ * never folded. `cutOff` is called if the last line has no end. @throws UsageError
  */
-export async function* readFoldedFile(path: string): AsyncGenerator<FoldHeader | FoldedLease> {
+export async function* readFoldedFile(
+  path: string,
+  cutOff: () => void = () => undefined,
+): AsyncGenerator<FoldHeader | FoldedLease> {
   let number = 0;
-  for await (const line of linesOf(path)) {
+  for await (const line of linesOf(path, cutOff)) {
     number += 1;
     const read = number === 1 ? readHeader(line) : readFolded(line);
     if (read === undefined) {
@@ -87,7 +90,7 @@ export async function* readFoldedFile(path: string): AsyncGenerator<FoldHeader |
   }
 }
 
-async function* linesOf(path: string): AsyncGenerator<string> {
+async function* linesOf(path: string, cutOff: () => void): AsyncGenerator<string> {
   const bytes = createReadStream(path);
   const isCompressed = path.endsWith('.gz');
   const stream = isCompressed
@@ -104,7 +107,14 @@ async function* linesOf(path: string): AsyncGenerator<string> {
       }
       yield* lines;
     }
+    if (rest !== '') {
+      cutOff();
+    }
   } catch (thrown) {
-    throw thrown instanceof UsageError ? thrown : new UsageError(`${path}: ${systemErrorText(thrown)}`);
+    if (thrown instanceof UsageError) {
+      throw thrown;
+    }
+    const isNoText = thrown instanceof TypeError;
+    throw new UsageError(`${path}: ${isNoText ? 'expected text in UTF-8' : systemErrorText(thrown)}`);
   }
 }

@@ -85,6 +85,11 @@ function claimObject(claim: RecordedClaim) {
   }
 }
 
+/** What was posted to an account. */
+function postedObject(account: string, amount: Amount) {
+  return isBudgetAccount(account) ? usageObject(amount) : { amount: String(amount) };
+}
+
 export function entryObject(entry: EntryReport) {
   return {
     entry: entry.id,
@@ -93,7 +98,7 @@ export function entryObject(entry: EntryReport) {
     lease_row: entry.lease,
     operation: entry.operation,
     account: entry.account,
-    ...(isBudgetAccount(entry.account) ? usageObject(entry.delta) : { amount: String(entry.delta) }),
+    ...postedObject(entry.account, entry.delta),
     who: entry.who,
     request_id: entry.request_id,
     reason: entry.reason,
@@ -121,6 +126,14 @@ export function recordObject(record: LedgerRecord): object {
       const { budget, operation, who, reason } = change;
       const at = formatInstant(change.at);
       return { kind: record.kind, budget, at, operation, ...budgetTerms(change), who, reason };
+    }
+    case 'folded': {
+      const { project_id, region, until, leases, entries } = record.fold;
+      return { kind: record.kind, project_id, region, before: formatInstant(until), leases, entries };
+    }
+    case 'folded_balance': {
+      const { project_id, account, amount } = record.sum;
+      return { kind: record.kind, project_id, account, ...postedObject(account, amount) };
     }
   }
 }

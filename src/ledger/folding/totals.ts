@@ -1,11 +1,11 @@
 /** The totals of folded leases: how they are added to and taken from, and what they say. */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { type Database, rows, type Work } from '../database/database.ts';
-import type { Tables } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
 import { recordsTable } from '../views/many.ts';
+import { reading } from '../views/reading.ts';
 import { type FoldedLease, sumsOf } from './folded-lease.ts';
 
 type Queries = Pick<Database, 'queries' | 'dialect'>;
@@ -85,41 +85,74 @@ function* addBalances(
   yield* rows(empty.compile());
 }
 
-/** How much of a ledger is folded. */
+/** How much of a ledger or a project is folded: what lists of its leases and entries do not have. */
 export interface FoldedTotals {
   readonly leases: bigint;
-  /** All of them had ended before: microseconds of the epoch; `undefined` = none is folded. */
-  readonly until: bigint | undefined;
+  /** All of them had ended before: microseconds of the epoch. */
+  readonly until: bigint;
 }
 
-/** Of all projects, or of one. @throws LedgerUnavailableError */
-export function foldedTotals(
-  { database }: Ledger,
-  projectId: string | undefined,
+/** Earlier than any date. */
+const BEFORE_ALL = -(2n ** 63n);
+/** Projects whose totals are added up in one piece. */
+const PROJECTS = 500;
+
+/** `undefined` = nothing is folded. @throws LedgerUnavailableError */
+export function foldedOfProject(
+  ledger: Ledger,
+  projectId: string,
   wait: Wait,
-): Promise<FoldedTotals> {
-  return database.read(function* () {
-    let query = database.queries
-      .selectFrom('folds')
-      .select(({ fn }) => [
-        sql<bigint | null>`cast(sum(leases) as bigint)`.as('leases'),
-        fn.max('until').as('until'),
-      ]);
-    if (projectId !== undefined) {
-      query = query.where('project_id', '=', projectId);
-    }
-    const [total] = yield* rows(query.compile());
-    return { leases: total?.leases ?? 0n, until: (total?.until as bigint | null | undefined) ?? undefined };
-  }, wait);
+): Promise<FoldedTotals | undefined> {
+  return reading(ledger, wait)(() => foldedOf(ledger.database, projectId));
 }
 
-/** Until when leases of a project may be folded, in microseconds of the epoch; 0 = none is. */
-export function* foldedUntil(queries: Kysely<Tables>, projectId: string): Work<bigint> {
+/** Of all projects. `undefined` = nothing is folded. @throws LedgerUnavailableError */
+export async function foldedOfLedger(ledger: Ledger, wait: Wait): Promise<FoldedTotals | undefined> {
+  const { queries } = ledger.database;
+  const read = reading(ledger, wait);
+  const sum = { leases: 0n, until: BEFORE_ALL };
+  let last: string | undefined;
+  do {
+    let piece = queries
+      .selectFrom('folds')
+      .select(({ fn }) => ['project_id', sumOfLeases.as('leases'), fn.max<bigint>('until').as('until')])
+      .groupBy('project_id')
+      .orderBy('project_id')
+      .limit(PROJECTS);
+    if (last !== undefined) {
+      piece = piece.where('project_id', '>', last);
+    }
+    const found = await read(() => rows(piece.compile()));
+    for (const { leases, until } of found) {
+      sum.leases += leases;
+      sum.until = until > sum.until ? until : sum.until;
+    }
+    last = found.length < PROJECTS ? undefined : found.at(-1)?.project_id;
+  } while (last !== undefined);
+  return sum.leases === 0n ? undefined : sum;
+}
+
+/** PostgreSQL sums to another type. */
+const sumOfLeases = sql<bigint>`cast(sum(leases) as bigint)`;
+
+/** How many leases were folded at a date and are not restored. @throws LedgerUnavailableError */
+export async function foldedAt(ledger: Ledger, until: bigint, wait: Wait): Promise<bigint> {
+  const query = ledger.database.queries
+    .selectFrom('folds')
+    .select(sql<bigint>`cast(coalesce(sum(leases), 0) as bigint)`.as('leases'))
+    .where('until', '=', until);
+  return (await ledger.read('read', () => rows(query.compile()), wait))[0]?.leases ?? 0n;
+}
+
+/** Within a transaction. */
+export function* foldedOf(
+  { queries }: Pick<Database, 'queries'>,
+  projectId: string,
+): Work<FoldedTotals | undefined> {
   const query = queries
     .selectFrom('folds')
-    .select('until')
+    .select(({ fn }) => [sumOfLeases.as('leases'), fn.max<bigint>('until').as('until')])
     .where('project_id', '=', projectId)
-    .orderBy('until', 'desc')
-    .limit(1);
-  return (yield* rows(query.compile()))[0]?.until ?? 0n;
+    .groupBy('project_id');
+  return (yield* rows(query.compile()))[0];
 }

@@ -24,7 +24,7 @@ export interface BudgetCourse {
    * of the validity it is what is taken.
    */
   readonly points: readonly { readonly at: bigint; readonly used: Amount }[];
-  /** Whether there are too many leases for the whole time: then the points begin later. Those that are there are exact. */
+  /** Whether there are too many leases for the whole time, or some are folded: then the points begin later. Those that are there are exact. */
   readonly isPartial: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { Wait } from '../../deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { rows, type Work } from '../database/database.ts';
 import type { LeaseRow, LeaseState } from '../database/schema.ts';
-import { foldedUntil } from '../folding/totals.ts';
+import { type FoldedTotals, foldedOf } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { resourcePeriods } from '../resources.ts';
 import { type ChargedRow, endedBefore, type Share, sharesOf } from './charges.ts';
@@ -28,6 +28,8 @@ export interface LeaseSpan {
   readonly leases: readonly SpanLease[];
   /** Everything from this second on is there. It is later than the start of the span if there were too many leases, or some are folded. */
   readonly completeFrom: bigint;
+  /** Leases of the project that are folded. `undefined` = none. */
+  readonly folded: FoldedTotals | undefined;
 }
 
 /** Maximum number of leases that are read. */
@@ -49,9 +51,7 @@ export async function leaseSpan(
   const read = reading(ledger, wait);
   const budgets = await read(() => budgetAccounts(ledger, projectId));
   const leases: SpanLease[] = [];
-  // Of those that are folded nobody knows when they used what.
-  const folded = await read(() => foldedUntil(ledger.database.queries, projectId));
-  let completeFrom = larger(from, second(folded));
+  let completeFrom = from;
   for (const state of ['open', 'ended'] as const) {
     const of = { ledger, read, projectId, state, budgets, until: until * MICROSECONDS_PER_SECOND };
     const hasAllLater = await endingLater(of, leases);
@@ -60,7 +60,10 @@ export async function leaseSpan(
       completeFrom = larger(completeFrom, second(lowest));
     }
   }
-  return { leases, completeFrom: smaller(completeFrom, until) };
+  // Of those that are folded nobody knows when they used what. Asked at the end: it counts what was folded meanwhile.
+  const folded = await read(() => foldedOf(ledger.database, projectId));
+  completeFrom = larger(completeFrom, second(folded?.until ?? 0n));
+  return { leases, completeFrom: smaller(completeFrom, until), folded };
 }
 
 /** Rounded up. */

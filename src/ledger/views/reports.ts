@@ -7,6 +7,8 @@ import type {
   BudgetChangesTable,
   BudgetsTable,
   EntriesTable,
+  FoldedBalancesTable,
+  FoldsTable,
   LeaseRow,
   LeaseState,
 } from '../database/schema.ts';
@@ -56,7 +58,9 @@ export type LedgerRecord =
   | { readonly kind: 'lease'; readonly lease: LeaseReport }
   | { readonly kind: 'entry'; readonly entry: EntryReport }
   | { readonly kind: 'budget'; readonly budget: WithId<BudgetsTable> }
-  | { readonly kind: 'budget_change'; readonly change: WithId<BudgetChangesTable> };
+  | { readonly kind: 'budget_change'; readonly change: WithId<BudgetChangesTable> }
+  | { readonly kind: 'folded'; readonly fold: FoldsTable }
+  | { readonly kind: 'folded_balance'; readonly sum: FoldedBalancesTable };
 
 type WithId<Table> = Omit<Table, 'id'> & { readonly id: bigint };
 
@@ -94,7 +98,7 @@ export async function chargedLeases(ledger: Ledger, projectId: string, wait: Wai
 }
 
 /**
- * All leases, entries, budgets and budget changes, as of one moment. Passes them on one by one, never all in memory.
+ * All leases, entries, budgets and budget changes, and the totals of what is folded, as of one moment. Passes them on one by one, never all in memory.
  * @throws LedgerUnavailableError
  */
 export async function exportLedger(
@@ -110,6 +114,8 @@ export async function exportLedger(
     entries: queries.selectFrom('entries').selectAll().orderBy('id'),
     budgets: queries.selectFrom('budgets').selectAll().orderBy('id'),
     changes: queries.selectFrom('budget_changes').selectAll().orderBy('id'),
+    folds: queries.selectFrom('folds').selectAll().orderBy('project_id').orderBy('until').orderBy('region'),
+    sums: queries.selectFrom('folded_balances').selectAll().orderBy('project_id').orderBy('account'),
   };
   const mine = { ...tables };
   if (projectId !== undefined) {
@@ -117,6 +123,8 @@ export async function exportLedger(
     mine.entries = tables.entries.where('project_id', '=', projectId);
     mine.budgets = tables.budgets.where('project_id', '=', projectId);
     mine.changes = tables.changes.where('project_id', '=', projectId);
+    mine.folds = tables.folds.where('project_id', '=', projectId);
+    mine.sums = tables.sums.where('project_id', '=', projectId);
   }
   await ledger.database.snapshot(async (snapshot) => {
     for await (const row of snapshot.stream(mine.leases.compile())) {
@@ -130,6 +138,12 @@ export async function exportLedger(
     }
     for await (const change of snapshot.stream(mine.changes.compile())) {
       await hand({ kind: 'budget_change', change });
+    }
+    for await (const fold of snapshot.stream(mine.folds.compile())) {
+      await hand({ kind: 'folded', fold });
+    }
+    for await (const sum of snapshot.stream(mine.sums.compile())) {
+      await hand({ kind: 'folded_balance', sum });
     }
   }, wait);
 }

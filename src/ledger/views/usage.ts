@@ -2,6 +2,7 @@
 import { breathing } from '../../breath.ts';
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
+import type { FoldedTotals } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Share, usedBefore } from './charges.ts';
 import { Cumulative, firstAtLeast } from './cumulative.ts';
@@ -33,12 +34,14 @@ export interface UsageGroup {
 
 export interface UsageReport {
   readonly groups: readonly UsageGroup[];
-  /** Whether there are too many leases for the whole time: then only what was used from `from` on is counted, and that is exact. */
+  /** Whether there are too many leases for the whole time, or some are folded: then only what was used from `from` on is counted, and that is exact. */
   readonly isPartial: boolean;
   /** Seconds of the epoch: from then on everything is counted. That of the query unless `isPartial`. */
   readonly from: bigint;
   /** Leases in that time of which nobody knows what they reserve: older versions did not note it. */
   readonly leasesOfUnknownResources: number;
+  /** Leases of the project that are folded, whatever the time: what they used is not counted. `undefined` = none. */
+  readonly folded: FoldedTotals | undefined;
 }
 
 const DAY = 86_400n;
@@ -69,7 +72,10 @@ export async function usagesOf<const Keys extends readonly UsageQuery['groupBy']
   return reports as { readonly [Key in Keys[number]]: UsageReport };
 }
 
-async function grouped({ leases, completeFrom: from }: LeaseSpan, query: UsageQuery): Promise<UsageReport> {
+async function grouped(
+  { leases, completeFrom: from, folded }: LeaseSpan,
+  query: UsageQuery,
+): Promise<UsageReport> {
   const { until, groupBy } = query;
   const sums = groupBy === 'day' ? new DaySums(from, until) : new KeySums(from, until, groupBy === 'user');
   const breath = breathing();
@@ -84,7 +90,7 @@ async function grouped({ leases, completeFrom: from }: LeaseSpan, query: UsageQu
     }
   }
   const isPartial = from > query.from;
-  return { groups: sums.groups(), isPartial, from, leasesOfUnknownResources: unknown };
+  return { groups: sums.groups(), isPartial, from, leasesOfUnknownResources: unknown, folded };
 }
 
 interface Sums {

@@ -1,7 +1,9 @@
 /** `GET /v1/ledger/entries`. */
 import { z } from 'zod';
+import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts';
 import { type EntryView, listEntries } from '../../ledger/views/entries.ts';
 import { isBudgetAccount } from '../../ledger/views/reports.ts';
+import { foldedJson, foldedSchema } from './folded.ts';
 import { ledgerOf } from './ledger-of.ts';
 import { requireOrder } from './project-leases.ts';
 import { WITHOUT_LEDGER } from './projects.ts';
@@ -63,7 +65,12 @@ export const ledgerEntriesRoute = route({
     'Every change of a balance, the newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` tells whether there are more.',
   query,
   answers: [
-    { status: 200, description: 'A page of entries.', schema: pageSchema(entry), name: 'LedgerEntries' },
+    {
+      status: 200,
+      description: 'A page of entries.',
+      schema: pageSchema(entry).extend({ folded: foldedSchema }),
+      name: 'LedgerEntries',
+    },
     WITHOUT_LEDGER,
   ],
   async answer({ generation, query: asked, deadline }) {
@@ -76,12 +83,16 @@ export const ledgerEntriesRoute = route({
       ...{ projectId, leaseId, account, operation, requestId, since, until },
     };
     const page = await listEntries(ledger, wanted, deadline);
+    const folded =
+      projectId === undefined
+        ? await foldedOfLedger(ledger, deadline)
+        : await foldedOfProject(ledger, projectId, deadline);
     const ids = {
       projects: page.items.map(({ project_id }) => project_id),
       users: page.items.map(({ userId }) => userId),
     };
     const accounts = await accountsOf(generation, ids, deadline);
-    return { json: pageJson(page, (one) => entryJson(one, accounts)) };
+    return { json: { ...pageJson(page, (one) => entryJson(one, accounts)), folded: foldedJson(folded) } };
   },
 });
 

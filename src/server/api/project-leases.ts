@@ -1,6 +1,8 @@
 /** `GET /v1/projects/{project_id}/leases`. */
 import { z } from 'zod';
+import { foldedOfProject } from '../../ledger/folding/totals.ts';
 import { type LeaseRowView, listProjectLeases } from '../../ledger/views/leases.ts';
+import { foldedJson, foldedSchema } from './folded.ts';
 import { ledgerOf } from './ledger-of.ts';
 import { WITHOUT_LEDGER } from './projects.ts';
 import { ApiError, route } from './route.ts';
@@ -63,7 +65,12 @@ export const projectLeasesRoute = route({
     'The newest first, as they were recorded. A page may have fewer items than `limit`, even none, where few of many leases match: only `next` tells whether there are more.',
   query,
   answers: [
-    { status: 200, description: 'A page of leases.', schema: pageSchema(leaseSchema), name: 'Leases' },
+    {
+      status: 200,
+      description: 'A page of leases.',
+      schema: pageSchema(leaseSchema).extend({ folded: foldedSchema }),
+      name: 'Leases',
+    },
     WITHOUT_LEDGER,
   ],
   async answer({ generation, params, query: asked, deadline }) {
@@ -73,12 +80,13 @@ export const projectLeasesRoute = route({
     const ledger = await ledgerOf(generation, deadline);
     const wanted = { ...pageQueryOf(asked), projectId, state, userId, from, until };
     const page = await listProjectLeases(ledger, wanted, deadline);
+    const folded = foldedJson(await foldedOfProject(ledger, projectId, deadline));
     const accounts = await accountsOf(
       generation,
       { users: page.items.map((lease) => lease.userId) },
       deadline,
     );
-    return { json: pageJson(page, (lease) => leaseJson(lease, accounts)) };
+    return { json: { ...pageJson(page, (lease) => leaseJson(lease, accounts)), folded } };
   },
 });
 

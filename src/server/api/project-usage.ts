@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/views/usage.ts';
+import { foldedJson, foldedSchema } from './folded.ts';
 import { ledgerOf } from './ledger-of.ts';
 import { requireOrder } from './project-leases.ts';
 import { WITHOUT_LEDGER } from './projects.ts';
@@ -58,8 +59,9 @@ export const usageSchema = z.strictObject({
   until: timeSchema,
   is_partial: z.boolean().meta({
     description:
-      'Whether there are too many leases: then `from` is later than asked, and the figures are exact from there on.',
+      'Whether there are too many leases, or older ones are folded into totals: then `from` is later than asked, and the figures are exact from there on.',
   }),
+  folded: foldedSchema,
   group_by: z.enum(['user', 'resource_type', 'day']),
   groups: z.array(group).meta({ description: 'Days by date, others the most first.' }),
   others: z
@@ -122,6 +124,7 @@ export function usageJson(report: UsageReport, { groupBy, until, accounts, most 
     from: secondText(report.from),
     until: secondText(until),
     is_partial: report.isPartial,
+    folded: foldedJson(report.folded),
     group_by: groupBy,
     groups: report.groups.slice(0, most).map((one) => ({ ...named(one), ...usedJson(one) })),
     others: others.length === 0 ? null : usedJson(others.reduce(added)),

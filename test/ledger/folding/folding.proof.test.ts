@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import { foldedTotals } from '../../../src/ledger/folding/totals.ts';
+import { foldedOfLedger } from '../../../src/ledger/folding/totals.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
@@ -85,7 +85,7 @@ it.each(DIALECTS)(
       `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 86400\n[ledger]\nconnection = ${connection}\n`,
     );
     const run = (...args: string[]) => [MAIN, 'ledger', ...args, '--config-file', conf];
-    const left = async () => (await foldedTotals(ledger, undefined, NO_WAIT)).leases;
+    const left = async () => (await foldedOfLedger(ledger, NO_WAIT))?.leases ?? 0n;
     /** Killed when so many leases are folded. Resolves to whether it was. */
     const killed = async (args: string[], isReached: (folded: bigint) => boolean) => {
       const child = spawn(process.execPath, args, { stdio: 'ignore' });

@@ -120,6 +120,7 @@ for (const dialect of DIALECTS) {
           },
         ],
         next: null,
+        folded: null,
       });
       const page = (await get(ground(), '/v1/projects/climate/leases?limit=2', 'meg')).json;
       await lease(ground(), { name: 'later' });
@@ -145,6 +146,7 @@ for (const dialect of DIALECTS) {
         from: '2090-01-01T00:00:00Z',
         until: '2090-02-01T00:00:00Z',
         is_partial: false,
+        folded: null,
         group_by: 'user',
         groups: [
           {

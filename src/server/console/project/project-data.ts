@@ -2,6 +2,7 @@
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
+import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { BudgetCourse } from '../../../ledger/views/courses.ts';
 import type { LeaseRowView } from '../../../ledger/views/leases.ts';
 import type { PageOf } from '../../../ledger/views/pages.ts';
@@ -32,6 +33,8 @@ export interface ProjectData {
   readonly courses: readonly BudgetCourse[];
   /** Of the window, a page. */
   readonly leases: PageOf<LeaseRowView>;
+  /** Leases that no list has any more. `undefined` = none. */
+  readonly folded: FoldedTotals | undefined;
   /** Of the page. */
   readonly query: URLSearchParams;
   readonly usage: UsageData;

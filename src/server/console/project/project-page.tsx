@@ -1,6 +1,7 @@
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { pageOfBudgets } from '../../../ledger/budgets/view.ts';
+import { foldedOfProject } from '../../../ledger/folding/totals.ts';
 import { budgetCourses } from '../../../ledger/views/courses.ts';
 import { listProjectLeases } from '../../../ledger/views/leases.ts';
 import { usageOf } from '../../../ledger/views/usage.ts';
@@ -37,6 +38,7 @@ export const projectPage: ConsolePage = {
     const wanted = { projectId, limit: LEASES, after, from: window.from, until: window.until };
     const leases = await listProjectLeases(ledger, wanted, deadline);
     const inForce = { projectIds: [projectId], validAt: now / MICROSECONDS_PER_SECOND };
+    const folded = await foldedOfProject(ledger, projectId, deadline);
     const budgets = await pageOfBudgets(ledger, { ...inForce, limit: BUDGETS, after: undefined }, deadline);
     const seconds = {
       projectId,
@@ -63,7 +65,7 @@ export const projectPage: ConsolePage = {
       title: titleOf(projectId, nameOf('project', projectId)?.name),
       main: (
         <ProjectView
-          {...{ projectId, nameOf, now, window, budgets, courses, leases, query, usage, refusals }}
+          {...{ projectId, nameOf, now, window, budgets, courses, leases, folded, query, usage, refusals }}
           unit={budgetUnit(generation.configuration)}
           allRefusalsPath={pathWith('/decisions', { project: projectId })}
           {...limitsOf(request, projectId)}

@@ -12,6 +12,7 @@ import { Patterns } from '../patterns.tsx';
 import { Table } from '../table.tsx';
 import { shownDate } from '../time-scale.ts';
 import { CourseChart } from './course-chart.tsx';
+import { FoldedLeases } from './folded-leases.tsx';
 import { type Lane, Lanes } from './lanes.tsx';
 import { LeasesTable } from './leases-table.tsx';
 import { LimitsTable } from './limits-table.tsx';
@@ -41,7 +42,7 @@ export function ProjectView(data: ProjectData) {
       <LivePart name="course">
         <section aria-labelledby="course">
           <h2 id="course">Budgets over time</h2>
-          <CourseChart courses={data.courses} unit={data.unit} />
+          <CourseChart courses={data.courses} folded={data.folded} unit={data.unit} />
         </section>
       </LivePart>
       <LivePart name="leases">
@@ -113,7 +114,7 @@ function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
 }
 
 function LeasesSection(data: ProjectData) {
-  const { projectId, window, now, leases, refusals, unit } = data;
+  const { projectId, window, now, leases, folded, refusals, unit } = data;
   const here = projectPath(projectId);
   return (
     <section aria-labelledby="leases" data-part="leases">
@@ -124,6 +125,7 @@ function LeasesSection(data: ProjectData) {
         lanes={[...leases.items.map(laneOf), ...refusedLanes(refusals, window)]}
         href={(parameters) => pathWith(here, parameters, 'leases')}
       />
+      {folded !== undefined && window.from < folded.until && <FoldedLeases {...folded} />}
       {leases.items.length > 0 && <LeasesTable leases={leases.items} unit={unit} />}
       <Pager label="leases" path={here} query={data.query} next={leases.next} />
     </section>

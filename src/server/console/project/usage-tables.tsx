@@ -3,9 +3,9 @@ import type { VNode } from 'preact';
 import { formatUnitHours } from '../../../filter/amount.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/views/usage.ts';
 import { Account } from '../account.tsx';
-import { Message } from '../message.tsx';
 import { Table } from '../table.tsx';
 import { Text } from '../text.tsx';
+import { PartOnly } from './folded-leases.tsx';
 
 export interface UsageData {
   readonly byUser: UsageReport;
@@ -19,9 +19,7 @@ export function UsageTables({ byUser, byType, unit }: UsageData & { readonly uni
   return (
     <>
       {(byUser.isPartial || byType.isPartial) && (
-        <Message kind="notice">
-          There are too many leases in this time to add all of them up: this is a part.
-        </Message>
+        <PartOnly from={byUser.isPartial ? byUser.from : byType.from} folded={byUser.folded} />
       )}
       <h3>By user</h3>
       <Groups
