@@ -235,7 +235,9 @@ describe.skipIf(started === undefined)('two replicas of the service, beside a re
     ]);
     const kubeconfig = await kubeconfigOfService(started);
     for (const name of ['a', 'b']) {
-      const replica = await startReplica(started, name, { kubeconfig, cluster_stale_after: '10' });
+      // One of them is a service of two workers, of which one follows the cluster.
+      const options = { kubeconfig, cluster_stale_after: '10' };
+      const replica = await startReplica(started, name, options, { workers: name === 'b' ? '2' : '1' });
       replicas.push(replica);
       await started.apply(webhooksFor(started, replica));
     }

@@ -73,7 +73,8 @@ export function launchWorkers(sections: string, ...flags: string[]): WorkerServi
   return { process: child, conf, listening, ended, workers: () => childrenOf(child.pid), log: () => stderr };
 }
 
-function childrenOf(pid = 0): number[] {
+/** The processes that a process has started. */
+export function childrenOf(pid = 0): number[] {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
     return children.split(' ').filter(Boolean).map(Number);

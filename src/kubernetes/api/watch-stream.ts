@@ -2,11 +2,11 @@
 import { isMapping, member } from '../../yaml/tree.ts';
 import { statusError } from './answers.ts';
 import { ApiUnreachableError, type WatchEvent } from './contract.ts';
+import { linesOf } from './lines.ts';
 import { isApiObject } from './objects.ts';
 
 /** etcd takes no object beyond 1.5 MB; some are stored as smaller binary. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
-const LINE_FEED = 0x0a;
 
 const TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -16,34 +16,9 @@ export async function* watchEvents(
   chunks: AsyncIterable<Uint8Array>,
   maxLineBytes = MAX_LINE_BYTES,
 ): AsyncGenerator<WatchEvent> {
-  let parts: Uint8Array[] = [];
-  let length = 0;
-  const add = (part: Uint8Array) => {
-    length += part.length;
-    if (length > maxLineBytes) {
-      throw new ApiUnreachableError(`an event of the watch is longer than ${maxLineBytes} bytes`);
-    }
-    parts.push(part);
-  };
-  const line = () => {
-    const whole = Buffer.concat(parts);
-    parts = [];
-    length = 0;
-    return whole;
-  };
-  for await (const chunk of chunks) {
-    let start = 0;
-    // A line feed is no part of another character in UTF-8.
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      add(chunk.subarray(start, end));
-      start = end + 1;
-      yield* eventOf(line());
-    }
-    if (start < chunk.length) {
-      add(chunk.subarray(start));
-    }
+  for await (const line of linesOf(chunks, maxLineBytes)) {
+    yield* eventOf(line);
   }
-  yield* eventOf(line());
 }
 
 function* eventOf(line: Uint8Array): Generator<WatchEvent> {

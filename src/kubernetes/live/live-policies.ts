@@ -3,21 +3,10 @@ import { errorText } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { ApiObject } from '../api/contract.ts';
 import type { SchedulingPolicy } from '../policy.ts';
-import type { Following, KnownPolicies, LivePolicies, LivePolicy, ObjectListener } from './contract.ts';
+import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';
 import { CLUSTER_GROUP, contentDigest, readPolicy } from './read-policy.ts';
 
 export const POLICIES_PATH = `/apis/${CLUSTER_GROUP}/v1alpha1/schedulingpolicies`;
-
-/** A list and a watch of one kind of object. */
-export interface Followed {
-  /** `currentAt` and `hasList` change only after the listener has heard what they rest on. */
-  readonly following: Following;
-  start(): void;
-  close(): Promise<void>;
-}
-
-/** Begins nothing yet: `start` does. */
-export type Follow = (path: string, listener: ObjectListener) => Followed;
 
 /** How long changes are collected, so that many of them make one set. */
 const COLLECT_MS = 5;

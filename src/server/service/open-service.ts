@@ -87,7 +87,11 @@ async function open(
   const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
   const stores = new DecisionStores(logger, metrics.decisionStore);
   const reports = new KubernetesReports({ logger, observer: metrics.kubernetesStatus });
-  const clusters = new KubernetesSources({ logger, metrics: metrics.kubernetes });
+  const clusters = new KubernetesSources({
+    logger: worker?.telling(logger) ?? logger,
+    metrics: metrics.kubernetes,
+    share: worker?.followed.share,
+  });
   const requestMember = await requestMemberOf(options);
   const log =
     worker === undefined

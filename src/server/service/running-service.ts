@@ -90,6 +90,7 @@ export class Service {
   doForAll(): void {
     this.#followAll();
     this.#parts.certificates?.keeper.start();
+    this.#parts.reports.write();
   }
 
   #followAll(): void {

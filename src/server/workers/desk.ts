@@ -13,6 +13,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { dirname } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 
 /** What is known of the client where it has connected. */
@@ -40,6 +41,8 @@ export interface DeskParts {
   /** Whether every worker answers requests to this path. */
   readonly isForEach: (path: string) => boolean;
   readonly answer: RequestListener;
+  /** Another worker wants to hear what `url` names, as long as the connection lasts. */
+  readonly tell: (url: string, stream: Duplex) => void;
   /** Called before this worker answers people. Must not reject. */
   readonly prepare: () => Promise<void>;
 }
@@ -47,6 +50,8 @@ export interface DeskParts {
 export class Desk {
   readonly #parts: DeskParts;
   readonly #server: Server;
+  /** Connections to workers that are told something. */
+  readonly #told = new Set<Duplex>();
 
   private constructor(parts: DeskParts) {
     this.#parts = parts;
@@ -54,6 +59,11 @@ export class Desk {
     this.#server = createServer({ requestTimeout: 0, headersTimeout: 0 }, (incoming, response) => {
       setClient(incoming);
       void this.#answer(incoming, response);
+    });
+    this.#server.on('upgrade', ({ url = '' }, stream) => {
+      this.#told.add(stream);
+      stream.once('close', () => this.#told.delete(stream));
+      parts.tell(url, stream);
     });
   }
 
@@ -81,6 +91,9 @@ export class Desk {
 
   /** Finishes what is under way, for `graceMs` at most. */
   async close(graceMs: number): Promise<void> {
+    for (const stream of this.#told) {
+      stream.destroy();
+    }
     const late = setTimeout(() => this.#server.closeAllConnections(), graceMs);
     await new Promise<void>((closed) => this.#server.close(() => closed()));
     clearTimeout(late);

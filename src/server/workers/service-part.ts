@@ -47,6 +47,7 @@ export async function startPart(
       kubernetesPathOf(path) !== undefined ||
       servesSkypilot(current().skypilot, path),
     answer,
+    tell: link.followed.tell.bind(link.followed),
     prepare: () => readOthers(recent, link),
   });
   const endFollowing = followOthers(recent, link);

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import { WorkerBreakers } from './breakers.ts';
+import { FollowedByOne } from './followed-by-one.ts';
 import {
   deskPath,
   type FromWorker,
@@ -40,6 +41,8 @@ export class WorkerLink {
   /** Those of the configuration. */
   readonly files = new ReadFiles();
   readonly breakers = new WorkerBreakers((key, event) => this.#send({ kind: 'call', key, event }));
+  /** What one worker follows for all. */
+  readonly followed = new FollowedByOne(this);
   readonly #process: NodeJS.Process;
   readonly #asked = new Map<number, (value: string) => void>();
   #stop = () => {};
@@ -189,6 +192,7 @@ export class WorkerLink {
         const was = this.isDesk;
         this.#desk = message;
         if (this.isDesk && !was) {
+          this.followed.lead();
           this.#parts?.becomeDesk();
         }
         return;
