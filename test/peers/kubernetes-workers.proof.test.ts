@@ -5,7 +5,12 @@ import { creating } from '../support/kubernetes-service.ts';
 import { childrenOf } from '../support/service-of-workers.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 import { granted, schedulingPolicy } from './policed-cluster.ts';
-import { applyWithoutWebhooks, kubeconfigOfService, type ReplicaProcess, startReplica } from './served-cluster.ts';
+import {
+  applyWithoutWebhooks,
+  kubeconfigOfService,
+  type ReplicaProcess,
+  startReplica,
+} from './served-cluster.ts';
 
 const { cluster: started, here, closing } = clusterOfFile();
 
@@ -49,7 +54,8 @@ const isReady = () =>
 
 /** How many connections to the API server each worker has. */
 function connections(): number[] {
-  const [, port = '0'] = /server: https:\/\/127\.0\.0\.1:(\d+)/.exec(readFileSync(`${here().folder}/admin.conf`, 'utf8')) ?? [];
+  const [, port = '0'] =
+    /https:\/\/127\.0\.0\.1:(\d+)/.exec(readFileSync(`${here().folder}/admin.conf`, 'utf8')) ?? [];
   const remote = `:${Number(port).toString(16).toUpperCase().padStart(4, '0')}`;
   const inodes = new Set(
     readFileSync('/proc/net/tcp', 'utf8')
@@ -113,10 +119,7 @@ describe.skipIf(started === undefined)('a service of two workers, beside a real 
     await here().apply([schedulingPolicy('disks', onDisk('ssd'))]);
     await everybodySays('ssd', true);
     await everybodySays('tape', false);
-    await vi.waitFor(
-      () => expect(connections().filter((open) => open >= KINDS)).toHaveLength(1),
-      SETTLED,
-    );
+    await vi.waitFor(() => expect(connections().filter((open) => open >= KINDS)).toHaveLength(1), SETTLED);
   });
 
   it('takes a right away in both workers, also from an account that has just used it', async () => {

@@ -296,6 +296,10 @@ export class Crew {
 
   /** The first that runs stays it as long as it runs. */
   #chooseDesk(): void {
+    // While all finish what is under way, nobody begins anything.
+    if (this.#isClosing) {
+      return;
+    }
     const running = this.running.toSorted((one, other) => one.number - other.number);
     if (this.#desk !== undefined && running.includes(this.#desk)) {
       return;
