@@ -48,6 +48,8 @@ export interface Gauges {
   cluster?(): FollowedSource | undefined;
   /** Whether this replica writes the status of scheduling policies; `undefined` = none does. */
   writesStatus?(): boolean | undefined;
+  /** Of several processes that reload together: whether this one counts it, for all. Default: it does. */
+  countsForAll?(): boolean;
   /** The text of all processes of the service. Default: there is only this one. */
   whole?(): Promise<string>;
 }
@@ -261,7 +263,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   reloaded(outcome: 'applied' | 'refused'): void {
-    this.#reloads.inc({ outcome });
+    this.#reloads.inc({ outcome }, this.#forAll);
     if (outcome === 'applied') {
       // The new filters have breakers of their own, and nothing would ever reset the old ones.
       this.#breakers.reset();
@@ -271,7 +273,12 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   credentialsReloaded(outcome: 'applied' | 'refused'): void {
-    this.#credentialReloads.inc({ outcome });
+    this.#credentialReloads.inc({ outcome }, this.#forAll);
+  }
+
+  /** What happens in all processes together is one. */
+  get #forAll(): number {
+    return (this.#gauges.countsForAll?.() ?? true) ? 1 : 0;
   }
 
   /** `filter`: a policy, or `config_validation` for a request. */

@@ -81,7 +81,7 @@ async function open(
       isSingle() ? outboxGauge.read(generations.current.enforcement.outbox) : Promise.resolve(undefined),
     cluster: () => generations.current.kubernetes?.cluster?.followed,
     writesStatus: () => reports.isLeader,
-    ...(worker !== undefined && { whole: () => worker.ask('metrics') }),
+    ...(worker !== undefined && { whole: () => worker.ask('metrics'), countsForAll: () => worker.isDesk }),
   });
   metrics.breakers = worker?.breakers;
   const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);

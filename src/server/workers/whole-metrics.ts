@@ -21,7 +21,7 @@ const PREFIX = 'blazar_enforcement_';
 /** What is the same for all workers, or known by one of them, must not be added up. Everything else is summed, as prom-client does. */
 const TOGETHER: Readonly<Record<string, 'max' | 'min' | 'average'>> = {
   ...inEach('max', [
-    ...['generation', 'reloads_total', 'credential_reloads_total', 'external_breaker_state'],
+    ...['generation', 'external_breaker_state'],
     ...['ledger_clock_behind_seconds', 'ledger_budgets', 'budget_amount_hours', 'budget_taken_hours'],
     ...['budget_left_hours', 'budgets_omitted', 'outbox_waiting', 'outbox_oldest_seconds', 'outbox_dead'],
     ...['kubernetes_policies', 'kubernetes_source_age_seconds', 'kubernetes_status_writer'],
@@ -30,6 +30,8 @@ const TOGETHER: Readonly<Record<string, 'max' | 'min' | 'average'>> = {
   ...inEach('min', ['configuration_valid', 'ledger_available']),
   ...inEach('max', ['blazar_last_round_age_seconds', 'skypilot_last_round_age_seconds']),
   process_start_time_seconds: 'min',
+  // Beside the limit of one process.
+  process_open_fds: 'max',
   process_max_fds: 'min',
 };
 

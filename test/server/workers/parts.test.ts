@@ -1,4 +1,5 @@
 /** The parts of a service of several workers that need no process. */
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -16,6 +17,7 @@ import { Pauses } from '../../../src/server/workers/pauses.ts';
 import { shareOf, workerCount } from '../../../src/server/workers/share.ts';
 import { WholeMetrics } from '../../../src/server/workers/whole-metrics.ts';
 import { readOthersReadiness, wholeReadiness } from '../../../src/server/workers/whole-readiness.ts';
+import { projectFile } from '../../support/files.ts';
 import { samplesIn } from '../../support/samples.ts';
 
 const PROBLEM: Problem = { severity: 'error', message: 'no' };
@@ -287,6 +289,13 @@ describe('circuit breakers of several workers', () => {
   });
 });
 
+/** Gauges of which each worker has a part. Whoever adds one to the documentation says here what it is of the whole. */
+const SUMMED = [
+  ...['ledger_commits_in_doubt', 'keystone_tokens_known', 'keystone_validations_under_way'],
+  ...['decision_store_waiting', 'decisions_under_way', 'decisions_queued'],
+];
+const WORST_IS_LEAST = ['ledger_available', 'configuration_valid'];
+
 describe('metrics of several workers', () => {
   const gauges = (generation: number) => ({
     ...{ underWay: () => 2, queued: () => 1, generation: () => generation, configurationIsValid: () => true },
@@ -294,7 +303,7 @@ describe('metrics of several workers', () => {
 
   it('are summed, unless all workers have the same, and keep what was counted by those that are gone', async () => {
     const whole = new WholeMetrics(2, () => 2);
-    const [one, other] = [new Metrics(gauges(3)), new Metrics(gauges(3))];
+    const [one, other] = [new Metrics(gauges(3)), new Metrics({ ...gauges(3), countsForAll: () => false })];
     one.answered('/check-create', 204);
     other.answered('/check-create', 204);
     for (const metrics of [one, other]) {
@@ -316,5 +325,40 @@ describe('metrics of several workers', () => {
       decisions_under_way: 2,
       'worker_ends_total{reason="hung"}': 1,
     });
+  });
+
+  it('count a reload once, whichever worker counts, and however many have been replaced', async () => {
+    const whole = new WholeMetrics(2, () => 2);
+    for (let worker = 1; worker <= 3; worker += 1) {
+      const metrics = new Metrics(gauges(worker));
+      metrics.reloaded('applied');
+      whole.heard(metrics, await metrics.own());
+      await whole.gone(metrics);
+    }
+    expect(samplesIn(await whole.text([]))).toMatchObject({ 'reloads_total{outcome="applied"}': 3 });
+  });
+
+  it('say of every gauge what it is of the whole', async () => {
+    const listed = readFileSync(projectFile('docs/reference/metrics.md'), 'utf8');
+    const names = [...listed.matchAll(/^\| `(blazar_enforcement_\w+)` +\| gauge /gm)].map(
+      ([, name = '']) => name,
+    );
+    const all = names.filter((name) => !/_workers(_running)?$/.test(name));
+    const part = (value: number) =>
+      JSON.stringify(
+        all.map((name) => {
+          return { name, help: '', type: 'gauge', aggregator: 'sum', values: [{ value, labels: {} }] };
+        }),
+      );
+    const whole = new WholeMetrics(2, () => 2);
+    const workers = [{}, {}];
+    whole.heard(workers[0] ?? {}, part(1));
+    whole.heard(workers[1] ?? {}, part(2));
+    const samples = samplesIn(await whole.text(workers));
+    const how = (value: number) =>
+      all.filter((name) => samples[name.replace('blazar_enforcement_', '')] === value);
+    expect(how(3)).toEqual(SUMMED.map((name) => `blazar_enforcement_${name}`));
+    expect(how(1)).toEqual(WORST_IS_LEAST.map((name) => `blazar_enforcement_${name}`));
+    expect(how(2)).toHaveLength(all.length - SUMMED.length - WORST_IS_LEAST.length);
   });
 });
