@@ -50,7 +50,7 @@ async function loadedBy(filters: readonly string[], connection: string) {
   );
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', register, main]);
   const modules = readFileSync(log, 'utf8').split('\n');
-  expect(modules.some((url) => url.endsWith('/dist/src/enforcement/enforcement.js'))).toBe(true);
+  expect(modules.some((url) => url.endsWith('/dist/src/merged/library.js'))).toBe(true);
   return {
     answers: JSON.parse(stdout) as boolean[],
     databases: DATABASES.filter((name) => modules.some((url) => url.includes(`/node_modules/${name}/`))),
