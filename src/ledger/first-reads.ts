@@ -19,7 +19,7 @@ export interface FirstReads {
   readonly accounts: readonly string[];
   readonly balances: ReturnType<Statements['balances']> | undefined;
   /** For a new lease. */
-  readonly nextId: ReturnType<NonNullable<Statements['nextLeaseId']>> | undefined;
+  readonly nextId: ReturnType<NonNullable<Statements['nextLeaseIds']>> | undefined;
 }
 
 /** `isAhead`: whether it is asked before the project is locked, which may take a while. */
@@ -43,7 +43,7 @@ export function firstReads(
     balances:
       accounts.length === 0 ? undefined : statements.balances(accounts.map((name) => ({ project_id, name }))),
     // A check needs none.
-    nextId: isAhead && current === undefined ? statements.nextLeaseId?.({}) : undefined,
+    nextId: isAhead && current === undefined ? statements.nextLeaseIds?.({ count: 1 }) : undefined,
   };
 }
 

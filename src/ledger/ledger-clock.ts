@@ -29,9 +29,11 @@ export class LedgerClock {
     return at + BigInt(Math.round((performance.now() - when) * 1000));
   }
 
-  /** The database has just said what time it is. */
+  /** The database has just said what time it is. What it has said before is no news: the parts of a group share an answer. */
   learn(at: Instant): void {
-    this.#told = { at, when: performance.now() };
+    if (at !== this.#told?.at) {
+      this.#told = { at, when: performance.now() };
+    }
   }
 }
 

@@ -5,9 +5,11 @@ import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Logger } from '../logger.ts';
 import { isTraced } from '../tracing.ts';
+import { recognisable } from './asks.ts';
 import type { CheckMemory } from './check-memory.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database/database.ts';
 import { Doubts } from './doubts.ts';
+import { GroupMemory } from './group-memory.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import type { LedgerRequest } from './ledger-request.ts';
 import { Crossings, type CrossingWatch } from './notices/crossings.ts';
@@ -66,12 +68,15 @@ export class Ledger {
     this.database = database;
     const { watch } = parts;
     this.#clock = new LedgerClock(parts.clock, database.dialect);
-    this.statements = createStatements(
-      database.queries,
-      database.dialect,
-      watch && new Crossings(database.queries, watch, () => this.now()),
-      this.#clock.sql,
+    this.statements = recognisable(
+      createStatements(
+        database.queries,
+        database.dialect,
+        watch && new Crossings(database.queries, watch, () => this.now()),
+        this.#clock.sql,
+      ),
     );
+    database.memory = () => new GroupMemory(this.statements);
     this.#parts = parts;
     this.#suspension = new Suspension(database, parts.timeout, parts.logger);
     this.#doubts = new Doubts({

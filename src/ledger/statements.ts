@@ -48,8 +48,9 @@ export function createStatements(
   return {
     crossings,
     expected: new ExpectedAccounts(),
-    /** An id for a lease that is added later. `undefined` = adding it tells the id without a round trip. */
-    nextLeaseId: dialect === 'postgresql' ? prepared(() => nextLeaseId(queries)) : undefined,
+    /** Ids for leases that are added later. `undefined` = adding one tells its id without a round trip. */
+    nextLeaseIds:
+      dialect === 'postgresql' ? prepared((of: { count: number }) => nextLeaseIds(queries, of)) : undefined,
 
     /** Locks the project until the transaction ends. `at`: the current time, unless the database says it. */
     lockProject: prepared((of: { project_id: string; at: bigint }) =>
@@ -169,6 +170,26 @@ export function createStatements(
         .where('project_id', '=', of.project_id)
         .where('removed_at', 'is', null)
         .where((budget) => budget.or([budget('user_id', 'is', null), budget('user_id', '=', of.user_id)]))
+        .orderBy('valid_from'),
+    ),
+
+    /** The same for several users of one project. */
+    budgetsOfUsers: preparedRows((of: { project_id: string; user_id: string }[]) =>
+      queries
+        .selectFrom('budgets')
+        .selectAll()
+        .where('project_id', '=', of[0]?.project_id ?? '')
+        .where('removed_at', 'is', null)
+        .where((budget) =>
+          budget.or([
+            budget('user_id', 'is', null),
+            budget(
+              'user_id',
+              'in',
+              of.map(({ user_id }) => user_id),
+            ),
+          ]),
+        )
         .orderBy('valid_from'),
     ),
 
@@ -303,10 +324,10 @@ const LEASE_COLUMNS = [
 ] as const satisfies readonly (keyof NewLease)[];
 
 /** `null` for a role that may insert, but not use the sequence. */
-function nextLeaseId(queries: Kysely<Tables>) {
+function nextLeaseIds(queries: Kysely<Tables>, { count }: { readonly count: number }) {
   const query = sql<{
     id: bigint | null;
   }>`select case when has_sequence_privilege(ids, 'usage') then nextval(ids::regclass) end as id
-    from (select pg_get_serial_sequence('leases', 'id') as ids) as it`;
+    from (select pg_get_serial_sequence('leases', 'id') as ids) as it, generate_series(1, cast(${count} as integer))`;
   return { compile: () => query.compile(queries), toOperationNode: () => query.toOperationNode() };
 }

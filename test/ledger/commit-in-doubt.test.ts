@@ -26,6 +26,7 @@ function faulty(database: Database, fault: Fault): Database {
     dialect: database.dialect,
     queries: database.queries,
     whenConnected: undefined,
+    memory: undefined,
     async transact(work, wait) {
       if (fault.isAway) {
         fault.attempts += 1;

@@ -12,49 +12,45 @@
  */
 import type { Wait } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
-import { CommitInDoubtError, Undone, type Work } from './database.ts';
-import { RELEASE, ROLLBACK, SAVEPOINT } from './savepoints.ts';
-
-/** No further part begins beyond any of these. */
-export interface GroupBounds {
-  readonly members: number;
-  /** For how long the parts may run before the commit. */
-  readonly milliseconds: number;
-  /** Of all texts that the parts pass to the database. */
-  readonly characters: number;
-}
+import { CommitInDoubtError, type Memory, Undone, type Work } from './database.ts';
+import {
+  type GroupBounds,
+  type Outcome,
+  type Part,
+  type PartRules,
+  runAlone,
+  runApart,
+  runTogether,
+} from './group-parts.ts';
 
 /** PostgreSQL keeps no more than 64 subtransactions of a transaction in memory. */
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 10, characters: 1024 * 1024 };
 
+/** What a transaction consists of. */
+export interface GroupWork {
+  /** `isCareful`: what the database throws reaches the part that has caused it. */
+  begin(isCareful: boolean): Work<undefined | Undone<undefined>>;
+  /** Whether what was begun last has several parts, of which one may have failed alone. */
+  readonly hasSeveral: boolean;
+}
+
 export interface GroupParts {
   /**
    * Runs the work in one transaction, and resolves when it is durable. Rejects when nothing of it is recorded, or with a
-   * `CommitInDoubtError`. May call `work` again, after a rollback; when it waits in between, it calls `undone` first.
+   * `CommitInDoubtError`. May begin the work again, after a rollback; when it waits in between, it calls `undone` first.
    */
-  readonly commit: (
-    work: () => Work<undefined | Undone<undefined>>,
-    wait: Wait,
-    undone: () => void,
-  ) => Promise<unknown>;
-  /** What to tell the caller when only its part has failed; `undefined` = the whole transaction has. */
-  readonly ownError: (thrown: unknown) => { readonly error: unknown } | undefined;
+  readonly commit: (work: GroupWork, wait: Wait, undone: () => void) => Promise<unknown>;
+  readonly ownError: PartRules<Part>['ownError'];
+  /** Of a transaction that is not careful; `undefined` = each part asks for itself. */
+  readonly memory?: (() => Memory | undefined) | undefined;
   readonly bounds?: GroupBounds | undefined;
 }
 
-/** What a part has come to, if the commit succeeds. */
-type Outcome =
-  | { readonly kind: 'written' | 'undone'; readonly result: unknown }
-  | { readonly kind: 'failed'; readonly error: unknown };
-
-interface Member {
-  readonly work: () => Work<unknown>;
+/** `hasBegun`: only the end of the group ends its wait. */
+interface Member extends Part {
   readonly wait: Wait;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** Its part has begun: only the end of the group ends its wait. */
-  hasBegun: boolean;
-  outcome: Outcome | undefined;
   stopListening: (() => void) | undefined;
 }
 
@@ -67,6 +63,7 @@ const NO_OUTCOME: Outcome = { kind: 'failed', error: new LedgerUnavailableError(
 export class CommitGroups {
   readonly #parts: GroupParts;
   readonly #bounds: GroupBounds;
+  readonly #rules: PartRules<Member>;
   /** In the order of arrival, until they are answered. */
   readonly #waiting = new Set<Member>();
   #isBusy = false;
@@ -80,6 +77,8 @@ export class CommitGroups {
   constructor(parts: GroupParts) {
     this.#parts = parts;
     this.#bounds = parts.bounds ?? BOUNDS;
+    const { ownError } = parts;
+    this.#rules = { bounds: this.#bounds, ownError, throwIfOver: (member) => this.#throwIfOver(member) };
   }
 
   /** Nobody waits. */
@@ -117,11 +116,7 @@ export class CommitGroups {
 
   async #commitGroup(): Promise<void> {
     try {
-      await this.#parts.commit(
-        () => this.#run(this.#nextMembers()),
-        this.#wait(),
-        () => this.#beginAgain(),
-      );
+      await this.#parts.commit(this.#nextWork(), this.#wait(), () => this.#beginAgain());
       for (const member of this.#begun()) {
         this.#settle(member, member.outcome ?? NO_OUTCOME);
       }
@@ -152,59 +147,38 @@ export class CommitGroups {
     }
   }
 
-  *#run(group: readonly Member[]): Work<undefined | Undone<undefined>> {
+  #nextWork(): GroupWork {
+    let members: readonly Member[] = [];
+    return {
+      begin: (isCareful) => {
+        members = this.#nextMembers();
+        return this.#run(members, isCareful);
+      },
+      get hasSeveral() {
+        return members.length > 1;
+      },
+    };
+  }
+
+  *#run(group: readonly Member[], isCareful: boolean): Work<undefined | Undone<undefined>> {
     this.#phase = 'runs';
     for (const member of group) {
       member.hasBegun = false;
       member.outcome = undefined;
     }
+    const memory = isCareful ? undefined : this.#parts.memory?.();
     const [first] = group;
     if (first !== undefined && group.length === 1) {
-      first.hasBegun = true;
-      // What it leaves is rolled back with the transaction.
-      first.outcome = yield* this.#attempt(first, first.work);
+      yield* runAlone(first, this.#rules);
+    } else if (memory === undefined) {
+      yield* runApart(group, this.#rules);
     } else {
-      yield* this.#runAll(group);
+      yield* runTogether(group, this.#rules, memory);
     }
     // Whoever has left was told that nothing is recorded.
     this.#givenUp?.signal.throwIfAborted();
     this.#phase = 'commits';
     return group.some(({ outcome }) => outcome?.kind === 'written') ? undefined : new Undone(undefined);
-  }
-
-  *#runAll(group: readonly Member[]): Work<void> {
-    const { milliseconds, characters } = this.#bounds;
-    const started = performance.now();
-    const size = { characters: 0 };
-    for (const member of group) {
-      member.hasBegun = true;
-      yield SAVEPOINT;
-      member.outcome = yield* this.#attempt(member, () => measured(member.work(), size));
-      if (member.outcome.kind !== 'written') {
-        yield ROLLBACK;
-      }
-      yield RELEASE;
-      if (performance.now() - started >= milliseconds || size.characters >= characters) {
-        return;
-      }
-    }
-  }
-
-  *#attempt(member: Member, work: () => Work<unknown>): Work<Outcome> {
-    try {
-      this.#throwIfOver(member);
-      const result = yield* work();
-      this.#throwIfOver(member);
-      return result instanceof Undone
-        ? { kind: 'undone', result: result.result }
-        : { kind: 'written', result };
-    } catch (thrown) {
-      const own = this.#parts.ownError(thrown);
-      if (own === undefined) {
-        throw thrown;
-      }
-      return { kind: 'failed', error: own.error };
-    }
   }
 
   /** Without leaving: only this part is rolled back. */
@@ -321,25 +295,6 @@ function lateness(wait: Wait): unknown {
   } catch (thrown) {
     return thrown ?? new LedgerUnavailableError('the wait is over');
   }
-}
-
-/** Counts the characters that the work passes to the database. */
-function* measured(work: Work<unknown>, size: { characters: number }): Work<unknown> {
-  let step = work.next([]);
-  while (!step.done) {
-    for (const value of step.value.parameters) {
-      size.characters += typeof value === 'string' ? value.length : 0;
-    }
-    let answer: readonly unknown[];
-    try {
-      answer = yield step.value;
-    } catch (thrown) {
-      step = work.throw(thrown);
-      continue;
-    }
-    step = work.next(answer);
-  }
-  return step.value;
 }
 
 /** The error of a caller when the whole transaction has failed. */

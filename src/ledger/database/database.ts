@@ -52,6 +52,8 @@ export interface Database {
   readonly queries: Kysely<Tables>;
   /** Runs first on every new connection; when it throws, the caller who wanted the connection gets that error. */
   set whenConnected(work: (() => Work<void>) | undefined);
+  /** Makes the memory of a transaction with several parts. Not used where asking again costs no more than remembering. */
+  set memory(make: (() => Memory) | undefined);
   /**
    * All or nothing. `project` names the only project that the work locks: transactions of one project share a few connections,
    * so that other projects never wait for them.
@@ -70,6 +72,21 @@ export interface Database {
 export interface Snapshot {
   /** The rows of one query. Read one stream after the other: finish or leave one before you start the next. */
   stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row>;
+}
+
+/**
+ * What the parts of a transaction know together. It holds only as long as the transaction: nobody else may be able to change what is
+ * remembered before that ends.
+ */
+export interface Memory {
+  /** `queries`: what the parts will probably ask for. Returns what to ask for at once, so that each is remembered; may be empty. */
+  gather(queries: readonly CompiledQuery[]): readonly CompiledQuery[];
+  /** What the database would answer; `undefined` = it must be asked. */
+  recall(query: CompiledQuery): readonly unknown[] | undefined;
+  /** The database was asked, or was told to write, and does so before whatever comes later. */
+  note(query: CompiledQuery, answer: readonly unknown[]): void;
+  /** What was written since a savepoint is rolled back. */
+  forget(): void;
 }
 
 /** The database did not confirm a commit: the transaction may or may not be recorded. */

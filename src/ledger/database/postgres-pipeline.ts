@@ -1,7 +1,7 @@
 /**
  * The queries of one transaction on one connection to PostgreSQL. What does not need an answer to go on is sent without waiting for
- * one: queries that were announced, writes that return nothing, savepoints, and the commit after them. A lease takes two round trips;
- * each further one of a group takes one.
+ * one: queries that were announced, writes that return nothing, savepoints, and the commit after them. A lease takes two round trips,
+ * and so does a group of leases.
  *
  * What fails without being waited for cannot be told to the part that has sent it. A careful pipeline waits for every answer, and lets
  * the work go on after an error that is only about its values.
@@ -41,7 +41,6 @@ export class Pipeline {
   #failure: Error | undefined;
   #isCommitSent = false;
   #isRolledBack = false;
-  #hasSavepoints = false;
 
   constructor(client: pg.PoolClient, { begin, wait, mayPrepare, isCareful = false }: PipelineParts) {
     this.#client = client;
@@ -60,11 +59,6 @@ export class Pipeline {
     return this.#isCommitSent;
   }
 
-  /** Whether the work has parts, of which one may have failed alone. */
-  get hasSavepoints(): boolean {
-    return this.#hasSavepoints;
-  }
-
   /** Runs the queries of a unit of work. Writes may be unanswered when it resolves: `commit` waits for them. */
   async run<Result>(work: Work<Result>): Promise<Result> {
     let step = work.next([]);
@@ -76,7 +70,6 @@ export class Pipeline {
         continue;
       }
       if (isSavepointStep(query)) {
-        this.#hasSavepoints = true;
         this.#query(query);
         step = work.next([]);
         continue;
@@ -87,6 +80,8 @@ export class Pipeline {
         continue;
       }
       const answer = this.#ahead.get(query) ?? this.#query(query);
+      // Asked again, it may have another answer.
+      this.#ahead.delete(query);
       for (const next of announcedWith(query)) {
         this.#ahead.set(next, this.#query(next));
       }
@@ -103,7 +98,6 @@ export class Pipeline {
     work: Work<Result>,
   ): Promise<IteratorResult<CompiledQuery, Result>> {
     await this.#begun;
-    this.#hasSavepoints ||= isSavepointStep(query);
     let answer: pg.QueryResult;
     try {
       answer = await this.#query(query);

@@ -73,6 +73,11 @@ export function isStalePlan(thrown: unknown): boolean {
   );
 }
 
+/** The server has rolled the transaction back, so that others could go on: once more, it may succeed. */
+export function isVictim(thrown: unknown): boolean {
+  return codeOf(thrown) === '40P01' || codeOf(thrown) === '40001';
+}
+
 /** The server insists on TLS, or has none. Source: PostgreSQL docs, "Error Codes"; from the driver there is only a message. */
 export function isTlsRefusal(thrown: unknown): boolean {
   const { cause } = thrown instanceof LedgerUnavailableError ? thrown : { cause: undefined };

@@ -10,14 +10,25 @@ import {
 } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import { errorText } from '../../errors.ts';
-import { CommitGroups, type GroupBounds } from './commit-group.ts';
-import { CommitInDoubtError, type Database, type Snapshot, Undone, type Work } from './database.ts';
+import { CommitGroups, type GroupWork } from './commit-group.ts';
+import {
+  CommitInDoubtError,
+  type Database,
+  type Memory,
+  type Snapshot,
+  Undone,
+  type Work,
+} from './database.ts';
+import type { GroupBounds } from './group-parts.ts';
 import type { Pipeline } from './postgres-pipeline.ts';
 import { PostgresPool, type PostgresSettings } from './postgres-pool.ts';
-import { fetched, isOwn, isStalePlan, query } from './postgres-queries.ts';
+import { fetched, isOwn, isStalePlan, isVictim, query } from './postgres-queries.ts';
 import type { Tables } from './schema.ts';
 
 const READ_ONLY = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
+
+/** The first of a group waits for its last: with so many parts, for no longer than a commit takes on a slow disk. */
+const BOUNDS: GroupBounds = { members: 64, milliseconds: 50, characters: 1024 * 1024 };
 
 /** An attempt to commit. */
 interface Attempt {
@@ -40,12 +51,13 @@ export class PostgresDatabase implements Database {
     },
   });
   readonly #pool: PostgresPool;
-  readonly #bounds: GroupBounds | undefined;
+  readonly #bounds: GroupBounds;
+  memory: (() => Memory) | undefined;
   /** A project that is busy has one connection; the others that want one wait in one line for theirs. */
   readonly #projects = new Map<string, CommitGroups>();
 
   /** `bounds`: of what is committed together. Throws an `Error` for a URL that libpq would not understand. */
-  constructor(url: string, settings: PostgresSettings, bounds?: GroupBounds) {
+  constructor(url: string, settings: PostgresSettings, bounds = BOUNDS) {
     this.#bounds = bounds;
     this.#pool = new PostgresPool(url, settings);
   }
@@ -60,13 +72,15 @@ export class PostgresDatabase implements Database {
    */
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, project?: string): Promise<Result> {
     if (project === undefined) {
-      return this.#commit(work, wait);
+      const alone: Attempt = { isCareful: false, pipeline: undefined };
+      return this.#again(() => this.#attempt(work, wait, alone), alone);
     }
     let groups = this.#projects.get(project);
     if (groups === undefined) {
       groups = new CommitGroups({
         commit: (group, patience) => this.#commit(group, patience),
         ownError,
+        memory: () => this.memory?.(),
         bounds: this.#bounds,
       });
       this.#projects.set(project, groups);
@@ -79,19 +93,19 @@ export class PostgresDatabase implements Database {
     });
   }
 
-  async #commit<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+  async #commit(work: GroupWork, wait: Wait): Promise<unknown> {
     const attempt: Attempt = { isCareful: false, pipeline: undefined };
+    const transact = () => this.#attempt(() => work.begin(attempt.isCareful), wait, attempt);
     try {
-      return await this.#again(() => this.#attempt(work, wait, attempt), attempt);
+      return await this.#again(transact, attempt);
     } catch (thrown) {
-      const { pipeline } = attempt;
-      if (!isOwn(thrown) || !pipeline?.hasSavepoints || pipeline.isInDoubt) {
+      if (!isOwn(thrown) || !work.hasSeveral || attempt.pipeline?.isInDoubt) {
         throw thrown;
       }
     }
     // One of the parts has failed alone: once more, waiting for each answer, to see which.
     attempt.isCareful = true;
-    return this.#again(() => this.#attempt(work, wait, attempt), attempt);
+    return this.#again(transact, attempt);
   }
 
   #attempt<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, attempt: Attempt): Promise<Result> {
@@ -116,12 +130,16 @@ export class PostgresDatabase implements Database {
     });
   }
 
-  /** Once more on a new connection, if what the connection has prepared is from before an upgrade. */
+  /** Once more, if nothing was committed, and only this time was wrong. */
   async #again<Result>(transact: () => Promise<Result>, attempt?: Attempt): Promise<Result> {
     try {
       return await transact();
     } catch (thrown) {
-      if (!isStalePlan(thrown) || attempt?.pipeline?.isCommitSent) {
+      // Of a statement from before an upgrade, a new connection knows nothing.
+      const isWorthIt = isStalePlan(thrown)
+        ? !attempt?.pipeline?.isCommitSent
+        : isVictim(thrown) && !attempt?.pipeline?.isInDoubt;
+      if (!isWorthIt) {
         throw thrown;
       }
       return transact();

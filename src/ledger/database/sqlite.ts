@@ -13,8 +13,16 @@ import {
 import { breathing } from '../../breath.ts';
 import { inTime, type Wait } from '../../deadline.ts';
 import { LedgerUnavailableError } from '../../errors.ts';
-import { CommitGroups, type GroupBounds } from './commit-group.ts';
-import { CommitInDoubtError, type Database, type Snapshot, Undone, type Work } from './database.ts';
+import { CommitGroups, type GroupWork } from './commit-group.ts';
+import {
+  CommitInDoubtError,
+  type Database,
+  type Memory,
+  type Snapshot,
+  Undone,
+  type Work,
+} from './database.ts';
+import type { GroupBounds } from './group-parts.ts';
 import type { Tables } from './schema.ts';
 import {
   asUnavailable,
@@ -54,6 +62,8 @@ export class SqliteDatabase implements Database {
   #isUnknown = false;
   #reopening: Promise<void> | undefined;
   whenConnected: (() => Work<void>) | undefined;
+  /** Not used: a query waits for nothing. */
+  memory: (() => Memory) | undefined;
   readonly #statements = new Map<string, Statement<unknown[]>>();
   readonly #groups: CommitGroups;
 
@@ -85,14 +95,10 @@ export class SqliteDatabase implements Database {
     return this.#groups.join(work, wait);
   }
 
-  #transact<Result>(
-    work: () => Work<Result | Undone<Result>>,
-    wait: Wait,
-    undone: () => void,
-  ): Promise<Result> {
+  #transact(work: GroupWork, wait: Wait, undone: () => void): Promise<unknown> {
     return this.#alone('BEGIN IMMEDIATE', wait, () => {
       this.#verifyFiles();
-      const result = this.#run(work());
+      const result = this.#run(work.begin(true));
       wait.throwIfOver();
       if (result instanceof Undone) {
         return result.result;

@@ -4,8 +4,9 @@ import SqliteConnection from 'better-sqlite3';
 import { CompiledQuery } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Wait, waitFor } from '../../../src/deadline.ts';
-import { CommitGroups, type GroupBounds } from '../../../src/ledger/database/commit-group.ts';
+import { CommitGroups } from '../../../src/ledger/database/commit-group.ts';
 import { CommitInDoubtError, rows, Undone, type Work } from '../../../src/ledger/database/database.ts';
+import type { GroupBounds } from '../../../src/ledger/database/group-parts.ts';
 import { SqliteDatabase } from '../../../src/ledger/database/sqlite.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
@@ -344,7 +345,7 @@ describe('transactions that wait at the same time', () => {
 it('tells each caller what may be recorded for it when the commit is in doubt', async () => {
   const groups = new CommitGroups({
     async commit(work) {
-      const all = work();
+      const all = work.begin(true);
       for (let step = all.next([]); !step.done; step = all.next([])) {}
       throw new CommitInDoubtError('no answer', undefined, { cause: new Error('gone') });
     },

@@ -13,6 +13,8 @@ const newLedger = newLedgers();
 const UNIT_HOURS = 24;
 /** In leases: more than there are messages in a commit. */
 const BUDGET = 40;
+/** Not a multiple of a group: the last one is granted in part. */
+const GROUPS_BUDGET = 31;
 
 const lease = (name: string) => ({
   name,
@@ -42,10 +44,10 @@ async function newGround(most: number) {
   onTestFinished(() => enforcement.close());
   const acknowledged = new Set<string>();
   let asked = 0;
-  const ask = async () => {
+  const ask = async (user_id = 'alice') => {
     const name = `run ${asked}`;
     asked += 1;
-    const context = { user_id: 'alice', project_id: 'climate' };
+    const context = { user_id, project_id: 'climate' };
     const decision = await enforcement.checkCreate({ context, lease: lease(name) });
     if (decision.allowed) {
       acknowledged.add(name);
@@ -93,6 +95,34 @@ it.each(['to the server', 'to the client'] as const)(
     cutter.cutAfter(Number.POSITIVE_INFINITY, direction);
     while (await ask()) {}
     expect(acknowledged.size).toBe(BUDGET);
+    await settled();
+    expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
+  },
+);
+
+it.each(['to the server', 'to the client'] as const)(
+  'loses no acknowledged lease of a group, and keeps no other, when it breaks on the way %s',
+  async (direction) => {
+    const { ledger, cutter, ask, acknowledged, settled } = await newGround(GROUPS_BUDGET);
+    const users = ['alice', 'bob', 'carol'];
+    const askAll = () => Promise.all(users.map((user) => ask(user)));
+    await ask();
+    await ask();
+    const alone = cutter.passed(direction);
+    expect(await askAll()).toEqual([true, true, true]);
+    let cuts = 0;
+    // A new connection has more messages: its statements are not prepared yet.
+    for (let messages = 0, passed = 0; passed < 3; messages += 1) {
+      cutter.cutAfter(messages, direction);
+      await askAll();
+      cuts += cutter.hasCut() ? 1 : 0;
+      passed = cutter.hasCut() ? 0 : passed + 1;
+      await settled();
+    }
+    expect(cuts).toBeGreaterThan(alone);
+    cutter.cutAfter(Number.POSITIVE_INFINITY, direction);
+    while ((await askAll()).includes(true)) {}
+    expect(acknowledged.size).toBe(GROUPS_BUDGET);
     await settled();
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   },

@@ -175,3 +175,40 @@ it('runs again what has met a statement from before an upgrade, and refuses noth
   expect((await Promise.all([read(), read(), read()])).map(({ length }) => length)).toEqual([6, 6, 6]);
   expect(await names()).toHaveLength(6);
 });
+
+it('tells one whose time is over during the commit that it is in doubt, and the others what they have come to', async () => {
+  const { connection, database, part, names } = await place();
+  await runSql(
+    connection,
+    `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$;
+     CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON parts DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION wait()`,
+  );
+  const holder = new pg.Client(connection);
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('SELECT pg_advisory_lock(1)');
+  const refused = function* () {
+    yield* part('refused');
+    return new Undone('refused');
+  };
+  const impatient = [new AbortController(), new AbortController()];
+  const [written, undone] = [() => part('written'), refused].map((work, index) =>
+    database.transact<unknown>(work, waitFor(impatient[index]?.signal), 'hot').catch((thrown) => thrown),
+  );
+  const patient = ['a', 'b'].map((name) => database.transact(() => part(name), NO_WAIT, 'hot'));
+  const commits = () =>
+    runSql(connection, `SELECT 1 FROM pg_stat_activity WHERE query = 'COMMIT' AND wait_event = 'advisory'`);
+  await vi.waitFor(async () => expect(await commits()).toHaveLength(1), SOON);
+  for (const one of impatient) {
+    one.abort(new Error('it took too long'));
+  }
+  expect(await written).toBeInstanceOf(CommitInDoubtError);
+  expect(await written).toMatchObject({ result: 0n });
+  expect(await undone).toMatchObject({ message: 'it took too long' });
+  expect(await undone).not.toBeInstanceOf(CommitInDoubtError);
+  await holder.query('SELECT pg_advisory_unlock(1)');
+  expect(await Promise.all(patient)).toEqual([1n, 2n]);
+  expect(await names()).toEqual(['written', 'a', 'b']);
+});
