@@ -1,66 +1,13 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { promisify } from 'node:util';
+import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { aRecord } from '../support/decision-logs.ts';
 import { confWith, RULES } from '../support/lease-cases.ts';
+import { onTerminal, type Screen } from '../support/on-terminal.ts';
 import { policyServer } from '../support/policy-server.ts';
+import { COMMAND } from '../support/run-command.ts';
 import { folderOf } from '../support/skypilot-cases.ts';
 
-const MAIN = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 const TIMEOUT = 120_000;
-
-/**
- * Runs a command with standard error on a pseudo-terminal of so many columns; `interrupt`: types Ctrl-C when the first line is there. Prints
- * JSON.
- */
-const ON_TERMINAL = `
-import json, os, pty, subprocess, sys
-master, slave = pty.openpty()
-import fcntl, struct, termios
-interrupt, columns, command = sys.argv[1] == 'interrupt', int(sys.argv[2]), sys.argv[3:]
-fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-def control():
-    os.setsid()
-    fcntl.ioctl(2, termios.TIOCSCTTY, 0)
-run = subprocess.Popen(command, stdin=slave, stdout=subprocess.PIPE, stderr=slave, preexec_fn=control, env=dict(os.environ, TERM=os.environ.get('TERM_OF_TEST', 'xterm')))
-os.close(slave)
-seen = b''
-while True:
-    try:
-        part = os.read(master, 65536)
-    except OSError:
-        break
-    if not part:
-        break
-    seen += part
-    if interrupt and b'\\x1b[K' in seen:
-        os.write(master, b'\\x03')
-        interrupt = False
-out = run.stdout.read().decode()
-print(json.dumps({'code': run.wait(), 'out': out, 'terminal': seen.decode()}))
-`;
-
-interface Screen {
-  readonly columns?: number;
-  readonly term?: string;
-}
-
-async function onTerminal(
-  folder: string,
-  how: 'wait' | 'interrupt',
-  args: readonly string[],
-  { columns = 80, term = 'xterm' }: Screen = {},
-) {
-  const command = ['-c', ON_TERMINAL, how, String(columns), process.execPath, MAIN, ...args];
-  const { stdout, stderr } = await promisify(execFile)('python3', command, {
-    cwd: folder,
-    maxBuffer: 1 << 26,
-    timeout: TIMEOUT,
-    env: { ...process.env, TERM_OF_TEST: term },
-  });
-  expect(stderr).toBe('');
-  return JSON.parse(stdout) as { code: number; out: string; terminal: string };
-}
 
 const folderWithLog = (lines: number) => {
   const request = {
@@ -82,11 +29,11 @@ it(
   'shows how far a replay is on a terminal, and removes it, and shows nothing in a pipe',
   async () => {
     const folder = folderWithLog(60_000);
-    const { code, out, terminal } = await onTerminal(folder, 'wait', REPLAY);
+    const { code, out, terminal } = await onTerminal('wait', REPLAY, { cwd: folder });
     expect([code, JSON.parse(out)]).toMatchObject([0, { same: 60_000 }]);
     expect(terminal).toMatch(LINE);
     expect(terminal.endsWith('\r\x1b[K')).toBe(true);
-    const piped = spawnSync(process.execPath, [MAIN, ...REPLAY], { cwd: folder, encoding: 'utf8' });
+    const piped = spawnSync(process.execPath, [COMMAND, ...REPLAY], { cwd: folder, encoding: 'utf8' });
     expect([piped.status, piped.stderr, piped.stdout]).toEqual([0, '', out]);
   },
   TIMEOUT,
@@ -95,7 +42,7 @@ it(
 it(
   'ends at a Ctrl-C, with a clean line',
   async () => {
-    const { code, out, terminal } = await onTerminal(folderWithLog(300_000), 'interrupt', REPLAY);
+    const { code, out, terminal } = await onTerminal('interrupt', REPLAY, { cwd: folderWithLog(300_000) });
     expect([code, out]).toEqual([-2, '']);
     expect(terminal).toMatch(LINE);
     expect(terminal.endsWith('\r\x1b[K')).toBe(true);
@@ -113,7 +60,7 @@ async function slowService(): Promise<string> {
 
 describe('conformance of a slow service', () => {
   const runs = async (how: 'wait' | 'interrupt', screen?: Screen) =>
-    onTerminal(folderOf({}), how, ['conformance', await slowService()], screen);
+    onTerminal(how, ['conformance', await slowService()], { cwd: folderOf({}), ...screen });
 
   it(
     'shows how many checks are done, within the width of the terminal',

@@ -92,6 +92,7 @@ export async function* reconcile(
     }
   }
   for (const lease of unclear) {
+    await next();
     yield unrecorded(
       lease,
       'it may be several leases that begin with it; the list does not say enough to tell which',
