@@ -55,7 +55,7 @@ export async function fillLedger(connection: string, leases: number): Promise<vo
     'leases',
     {
       lease_id: "'lease-' || i",
-      project_id: `CASE WHEN i % 2 = 0 THEN pattern.project_id ELSE 'project-' || (i / 2) % ${OTHER_PROJECTS} END`,
+      project_id: `CASE WHEN i % 2 = 0 THEN pattern.project_id ELSE 'project-' || ((i / 2) % ${OTHER_PROJECTS}) END`,
       user_id: "'user-' || i % 50",
       name: "'lease ' || i",
       starts_at: `pattern.recorded_at - ${past}`,
