@@ -10,6 +10,7 @@ import { ADMISSION, creating } from '../support/kubernetes-service.ts';
 import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
 import { type RunningCommand, startCommand } from '../support/run-command.ts';
+import { askOn } from '../support/service-of-workers.ts';
 import { policyFiles, body as skypilotBody } from '../support/skypilot.ts';
 import { PATH as SKYPILOT } from '../support/skypilot-service.ts';
 import { type CollectedSpan, spanCollector } from '../support/span-collector.ts';
@@ -133,6 +134,32 @@ describe('with the SDK of OpenTelemetry', () => {
     const records = readFileSync(log, 'utf8').trim().split('\n');
     expect(records.map((line) => JSON.parse(line).trace_id)).toEqual([TRACE, TRACE]);
     expect(textOf(spans)).not.toMatch(/s3cret|alice|climate/);
+  });
+
+  it('a request that one of two workers answers, or passes on, is one trace', async () => {
+    const collector = await spanCollector();
+    const service = await serve(limit('[service]\nworkers = 2\n'), collector.url, {
+      OTEL_SERVICE_NAME: 'it',
+    });
+    const headers = { traceparent: SAMPLED, Connection: 'close' };
+    const asked = (path: string, body?: string) =>
+      askOn(service.url + path, {
+        ...(body !== undefined && { method: 'POST', body }),
+        headers: { ...headers, 'Content-Type': 'application/json' },
+      });
+    // On connections of their own, which are given in turns.
+    const leases = Array.from({ length: 4 }, () => asked('/check-create', JSON.stringify(createLasting(60))));
+    expect((await Promise.all(leases)).map((answer) => answer?.status)).toEqual(Array(4).fill(204));
+    const pages = Array.from({ length: 4 }, () => asked('/openapi.json'));
+    expect((await Promise.all(pages)).map((answer) => answer?.status)).toEqual(Array(4).fill(200));
+    await untilServed(collector, 8);
+    expect(await service.stop()).toMatchObject({ code: 0 });
+    const lease = ['it: POST /check-create', ['it: filter MaxLeaseDurationFilter']];
+    const trees = tree(collector.spans(), PARENT).map((one) => JSON.stringify(one));
+    expect(trees.filter((one) => one === JSON.stringify(lease))).toHaveLength(4);
+    expect(trees.filter((one) => one === JSON.stringify(['it: GET /openapi.json']))).toHaveLength(4);
+    expect(collector.spans().filter(({ kind }) => kind === 'server')).toHaveLength(8);
+    expect(new Set(collector.spans().map(({ traceId }) => traceId))).toEqual(new Set([TRACE]));
   });
 
   it('commits, pods and policies in threads have spans', async () => {

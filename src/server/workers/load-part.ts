@@ -3,7 +3,6 @@ import type { DecisionLogObserver } from '../../decisions/log.ts';
 import type { Logger } from '../../logger.ts';
 import type { Readiness } from '../openapi/bodies.ts';
 import type { ServiceOptions } from '../options.ts';
-import { LOG_DESCRIPTOR } from './messages.ts';
 import type { SentLog } from './sent-log.ts';
 import type { PartOf, ServicePart } from './service-part.ts';
 import type { WorkerLink } from './worker-link.ts';
@@ -27,6 +26,7 @@ export async function openSentLog(
   observer: DecisionLogObserver,
 ): Promise<SentLog | undefined> {
   const { SentLog: Log } = await import('./sent-log.ts');
+  const { LOG_DESCRIPTOR } = await import('./messages.ts');
   return decision_log === undefined
     ? undefined
     : new Log(LOG_DESCRIPTOR, decision_log_when_full, logger, observer);
