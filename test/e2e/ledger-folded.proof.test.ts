@@ -1,9 +1,10 @@
 /** Old leases are folded, and restored, while services decide about new ones of the same project: nobody is charged wrong, and nobody is shut out. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { rows } from '../../src/ledger/database/database.ts';
@@ -223,8 +224,13 @@ describe.runIf(canMount)('a disk that becomes full while leases are folded', { t
     const before = await oldIn(ledger);
     const args = commandLine(connection);
     const ballast = join(disk, 'ballast');
-    // All that is left, but for what some of the transactions need.
+    // Otherwise the transactions go where others were.
+    const direct = new SqliteConnection(join(disk, 'ledger.db'));
+    direct.pragma('wal_checkpoint(TRUNCATE)');
+    direct.close();
     expect(() => writeFileSync(ballast, Buffer.alloc(32 * 1024 * 1024))).toThrow('no space left');
+    // What some of the transactions need.
+    truncateSync(ballast, statSync(ballast).size - 256 * 1024);
     const first = join(temporaryFolder(), 'first.jsonl');
     const { status, stdout } = run(args('compact', ...BEFORE, '--export', first));
     expect({ status, stdout }).toEqual({ status: 3, stdout: '' });
