@@ -3,7 +3,7 @@
  * of zod alone. This merges the modules that every start needs into a few files of `dist/src/merged`. Each merged module keeps its own file,
  * which exports its part: it stays one module, by whatever path it is imported.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -34,7 +34,9 @@ const MODULES = {
 const isMergedPackage = (name) => Object.values(PACKAGES).flat().includes(name);
 const isMergedModule = (file) => Object.values(MODULES).some((files) => files.has(file));
 
-const modules = ['src', 'filters', 'policies'].flatMap((folder) => modulesIn(join(DIST, folder)));
+// Not all of them are in an image.
+const folders = ['src', 'filters', 'policies'].map((folder) => join(DIST, folder)).filter(existsSync);
+const modules = folders.flatMap(modulesIn);
 const bundle = await rolldown({
   input: Object.fromEntries(modules.map((file) => [relative(DIST, file).replace(/\.js$/, ''), file])),
   platform: 'node',
