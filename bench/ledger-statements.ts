@@ -14,7 +14,11 @@ export interface SaidStatement {
 
 /** The statements of each lease, the reads of the checks and the transaction that records it included. */
 export async function statementsOfLeases(dialect: Dialect, leases: number): Promise<SaidStatement[][]> {
-  const enforcement = await enforcementAt(await newLedger(dialect));
+  const connection = await newLedger(dialect);
+  if (dialect === 'postgresql') {
+    await beginIdsAt(connection, FIRST_ID);
+  }
+  const enforcement = await enforcementAt(connection);
   const said: SaidStatement[][] = [];
   const note = (sql: string, parameters: readonly unknown[] = []) => {
     const name = parameters.findIndex((value) => typeof value === 'string' && value.startsWith(NAME));
@@ -34,9 +38,31 @@ export async function statementsOfLeases(dialect: Dialect, leases: number): Prom
   return said;
 }
 
-/** The statement, with another name for the lease than it was said with. */
-export function renamed({ parameters, name }: SaidStatement, suffix: string): readonly unknown[] {
-  return name < 0 ? parameters : parameters.with(name, `${String(parameters[name])} ${suffix}`);
+/** On PostgreSQL, the id of a lease is known before it is added: in what is said, no other number is as large. */
+const FIRST_ID = 7n * 10n ** 18n;
+/** More than there are leases. */
+const IDS_OF_ROUND = 1_000_000n;
+
+async function beginIdsAt(connection: string, first: bigint): Promise<void> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  await client.query(`ALTER SEQUENCE leases_id_seq RESTART WITH ${first}`);
+  await client.end();
+}
+
+/** The statement, with another name and another id for the lease than it was said with. */
+export function renamed({ parameters, name }: SaidStatement, round: number): readonly unknown[] {
+  return parameters.map((value, index) =>
+    index === name
+      ? `${String(value)} ${round}`
+      : isLeaseId(value)
+        ? value + IDS_OF_ROUND * BigInt(round)
+        : value,
+  );
+}
+
+function isLeaseId(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= FIRST_ID;
 }
 
 type Note = (sql: string, parameters?: readonly unknown[]) => void;

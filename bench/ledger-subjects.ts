@@ -88,9 +88,9 @@ export async function bareSqlite(): Promise<Subject> {
   );
   let count = 0;
   const next = () => {
-    const suffix = String(Math.floor(count / known.length));
+    const round = Math.floor(count / known.length);
     for (const { said, statement } of known[count % known.length] ?? []) {
-      const parameters = renamed(said, suffix);
+      const parameters = renamed(said, round);
       if (statement.reader) {
         statement.all(...parameters);
       } else {
@@ -118,10 +118,10 @@ export async function barePostgres(): Promise<Subject> {
   const pool = new pg.Pool({ connectionString: await newLedger('postgresql') });
   let count = 0;
   const next = async () => {
-    const suffix = String(Math.floor(count / leases.length));
+    const round = Math.floor(count / leases.length);
     const client = await pool.connect();
     for (const said of leases[count % leases.length] ?? []) {
-      await client.query(said.sql, [...renamed(said, suffix)]);
+      await client.query(said.sql, [...renamed(said, round)]);
     }
     client.release();
     count += 1;
