@@ -130,8 +130,16 @@ export class RealKeystone {
     return { status: answer.status, headers: answer.headers, body: parsed };
   }
 
-  async revoke(token: string): Promise<void> {
-    done(await this.ask('DELETE', '/auth/tokens', undefined, undefined, { 'X-Subject-Token': token }));
+  /** Resolves to whether it was valid until now: its time may have come first. */
+  async revoke(token: string): Promise<boolean> {
+    const answer = await this.ask('DELETE', '/auth/tokens', undefined, undefined, {
+      'X-Subject-Token': token,
+    });
+    if (answer.status === 404) {
+      return false;
+    }
+    done(answer);
+    return true;
   }
 
   /** Revokes all tokens of the user, too. */
