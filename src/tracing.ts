@@ -130,6 +130,12 @@ export function within<Result>({ api }: Tracing, context: Context, work: () => R
   return ended();
 }
 
+/** For work that a request begins, and that goes on without it: it is not part of the request's trace. */
+export function outsideTraces<Result>(work: () => Result): Result {
+  const listening = tracing();
+  return listening === undefined ? work() : within(listening, listening.api.ROOT_CONTEXT, work);
+}
+
 /** Does the work; what is returned says again how it ended. */
 function endOf<Result>(work: () => Result): () => Result {
   try {

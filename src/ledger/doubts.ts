@@ -26,6 +26,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { errorText } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import { outsideTraces } from '../tracing.ts';
 import type { Author } from './posting.ts';
 import type { Undo } from './transactions.ts';
 
@@ -118,7 +119,7 @@ export class Doubts {
     clearTimeout(this.#timer);
     if (!this.#isClosed) {
       this.#timer = setTimeout(() => {
-        this.#settling ??= this.#settle().finally(() => {
+        this.#settling ??= outsideTraces(() => this.#settle()).finally(() => {
           this.#settling = undefined;
         });
       }, milliseconds);

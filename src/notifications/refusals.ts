@@ -2,6 +2,7 @@
  * Refusals of leases, merged: a client that is refused a thousand times a second is one event a minute. The first refusal is told at
  * once, those that follow within a minute when it is over.
  */
+import { outsideTraces } from '../tracing.ts';
 import type { LastRefusal, Named, Refusals } from './events.ts';
 
 /** One refusal. Texts are of bounded length. */
@@ -73,7 +74,7 @@ export class MergedRefusals {
   }
 
   #begin(): void {
-    this.#timer ??= setTimeout(() => this.#over(), WINDOW).unref();
+    this.#timer ??= setTimeout(() => outsideTraces(() => this.#over()), WINDOW).unref();
   }
 
   /** Who was refused in this window is not told of before the end of the next one. */

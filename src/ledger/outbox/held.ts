@@ -1,4 +1,5 @@
 /** Keeps the claims of messages that are held back, while this process lives. */
+import { outsideTraces } from '../../tracing.ts';
 
 export class Held {
   readonly #every: number;
@@ -27,6 +28,6 @@ export class Held {
 
   #renew(): void {
     this.#timer = setTimeout(() => this.#renew(), this.#every);
-    this.#keep([...this.#ids]).catch(() => {});
+    outsideTraces(() => this.#keep([...this.#ids])).catch(() => {});
   }
 }

@@ -1,0 +1,33 @@
+import { trace } from '@opentelemetry/api';
+import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Doubt, Doubts } from '../../src/ledger/doubts.ts';
+
+const DOUBT: Doubt = {
+  undo: { lease: 1n, projectId: 'climate', before: undefined, revision: 1n, deltas: new Map() },
+  author: { operation: 'undo', who: 'blazar', requestId: null, reason: null },
+};
+
+it('is settled outside of the trace of the request that has left it', async () => {
+  const provider = new NodeTracerProvider();
+  provider.register();
+  onTestFinished(() => provider.shutdown());
+  const traced: boolean[] = [];
+  const doubts = new Doubts({
+    folder: undefined,
+    logger: undefined,
+    ledgerId: async () => 'ledger',
+    takeBack: async () => {
+      traced.push(trace.getActiveSpan() !== undefined);
+      return true;
+    },
+    count: () => {},
+  });
+  onTestFinished(() => doubts.close());
+  trace.getTracer('test').startActiveSpan('request', (span) => {
+    doubts.add(DOUBT, undefined);
+    expect(trace.getActiveSpan()).toBe(span);
+    span.end();
+  });
+  await expect.poll(() => traced).toEqual([false]);
+});
