@@ -63,6 +63,14 @@ export interface HttpObserver {
 /** What a circuit breaker counts. */
 export type CallEvent = 'failed' | 'succeeded';
 
+/** Calls that have failed in a row. */
+export interface FailedCalls {
+  /** At least 1. */
+  readonly count: number;
+  /** When the last of them did, in milliseconds of the epoch. */
+  readonly lastAt: number;
+}
+
 /** Tells circuit breakers of what others have seen, in this process and in others. */
 export interface SharedBreakers {
   /** `heard`: called with what others with the same key see. It must not throw. */
@@ -70,6 +78,8 @@ export interface SharedBreakers {
 }
 
 export interface JoinedBreaker {
+  /** What others have seen before it joined. `undefined` = nothing has failed since the last success. */
+  readonly before?: FailedCalls | undefined;
   /** Tells all others. */
   tell(event: CallEvent): void;
   leave(): void;

@@ -59,13 +59,14 @@ export function createGuard(
     handleWhen((error) => !isAborted(error)).orWhenResult((answer) => (answer as HttpAnswer).status >= 500),
     {
       breaker: counted,
+      initialState: counted instanceof CountedTogether ? counted.opened : undefined,
       // A trial that was aborted says nothing about the service: the next call is a trial again.
       halfOpenAfter: new DelegateBackoff(({ result }) =>
         'error' in result && result.error instanceof AbortedTrial ? 0 : options.breakerCooldown * 1000,
       ),
     },
   );
-  breakerChanged('closed');
+  breakerChanged(STATES[breaker.state]);
   breaker.onStateChange((state) => breakerChanged(STATES[state]));
   return async (called, attempt) => {
     // cockatiel would make these wait for the trial, and nobody should wait for a dead service.
@@ -101,6 +102,18 @@ class CountedTogether implements IBreaker {
         reached();
       }
     });
+    this.state = this.#joined.before?.count ?? 0;
+  }
+
+  /** A circuit that others have opened, for cockatiel. `undefined` = it is closed. */
+  get opened(): object | undefined {
+    const { before } = this.#joined;
+    return before === undefined || before.count < this.#limit
+      ? undefined
+      : {
+          ownState: { value: CircuitState.Open, openedAt: before.lastAt, attemptNo: 1 },
+          breakerState: before.count,
+        };
   }
 
   success(): void {

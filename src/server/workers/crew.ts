@@ -4,7 +4,7 @@ import type { Logger } from '../../logger.ts';
 import type { ServiceOptions } from '../options.ts';
 import type { Party } from './agreement.ts';
 import { Heartbeats } from './heartbeats.ts';
-import type { Ready } from './messages.ts';
+import type { Place, Ready } from './messages.ts';
 import { Pauses } from './pauses.ts';
 import type { Reloads } from './reloads.ts';
 import type { EndKind } from './whole-metrics.ts';
@@ -54,6 +54,8 @@ export interface CrewOptions {
   readonly hears: Omit<WorkerObserver, 'leaving' | 'ended'>;
   /** A worker's process is there. */
   readonly started: (worker: WorkerProcess) => void;
+  /** Calls that workers have seen fail. */
+  readonly failed: () => Place['failed'];
 }
 
 export class Crew {
@@ -156,8 +158,8 @@ export class Crew {
   }
 
   #fork(number: number): WorkerProcess {
-    const { url, folder, count, reloads, writesToStandardError, hears, started } = this.#parts;
-    const place = { ...{ number, of: count, generation: reloads.generation, url, folder } };
+    const { url, folder, count, reloads, writesToStandardError, hears, started, failed } = this.#parts;
+    const place = { number, of: count, generation: reloads.generation, url, folder, failed: failed() };
     const worker = new WorkerProcess(
       { place, writesToStandardError },
       {

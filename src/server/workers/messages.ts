@@ -1,6 +1,6 @@
 /** What the primary and its workers tell each other, over the channel of `node:child_process`. Both are the same version of this program. */
 import type { Problem } from '../../errors.ts';
-import type { CallEvent } from '../../http/contract.ts';
+import type { CallEvent, FailedCalls } from '../../http/contract.ts';
 import type { OpenedDoor } from '../opened-doors.ts';
 
 /** What all workers must agree on before one of them uses it. */
@@ -68,6 +68,8 @@ export interface Place {
   readonly url: string;
   /** A folder that only this user can read, for the sockets between workers. */
   readonly folder: string;
+  /** Calls that the others have seen fail. */
+  readonly failed: readonly (readonly [string, FailedCalls])[];
 }
 
 /** The variable with the place, as JSON. Only a process with a channel to its parent reads it. */

@@ -11,6 +11,7 @@ import { systemErrorText } from '../../config/read-file.ts';
 import type { DecisionLog } from '../../decisions/log.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
+import { FailuresInARow } from '../../http/failures-in-a-row.ts';
 import { createLogger, type Logger } from '../../logger.ts';
 import { openDecisionLog } from '../decision-recorder.ts';
 import { listen, urlOf } from '../listener.ts';
@@ -57,6 +58,8 @@ export class Primary {
   readonly #log: DecisionLog | undefined;
   readonly #reloads: Reloads;
   readonly #reading = new Set<Promise<void>>();
+  /** For workers that are started later. */
+  readonly #failures = new FailuresInARow();
   /** As the first worker has told it. */
   #first: Pick<Ready, 'doors' | 'tokenForLeases'> | undefined;
   #closing: Promise<void> | undefined;
@@ -105,6 +108,7 @@ export class Primary {
         broken,
       },
       started: (worker) => this.#read(worker),
+      failed: () => this.#failures.all,
       hears: {
         ready: (_, { doors, tokenForLeases }) => {
           this.#first ??= { doors, tokenForLeases };
@@ -166,6 +170,7 @@ export class Primary {
   }
 
   #tellOthers(by: WorkerProcess, message: CallSeen): void {
+    this.#failures.seen(message.key, message.event);
     for (const worker of this.#crew.all) {
       if (worker !== by) {
         worker.tell(message);

@@ -40,7 +40,7 @@ export class WorkerLink {
   readonly place: Place;
   /** Those of the configuration. */
   readonly files = new ReadFiles();
-  readonly breakers = new WorkerBreakers((key, event) => this.#send({ kind: 'call', key, event }));
+  readonly breakers: WorkerBreakers;
   /** What one worker follows for all. */
   readonly followed = new FollowedByOne(this);
   readonly #process: NodeJS.Process;
@@ -68,6 +68,10 @@ export class WorkerLink {
   private constructor(place: Place, process: NodeJS.Process) {
     this.place = place;
     this.#process = process;
+    this.breakers = new WorkerBreakers(
+      (key, event) => this.#send({ kind: 'call', key, event }),
+      place.failed,
+    );
     setInterval(() => this.#send({ kind: 'beat' }), BEAT_MS).unref();
     process.on('message', (message, socket) =>
       this.#heard(message as ToWorker, socket as Socket | undefined),

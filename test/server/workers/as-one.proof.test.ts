@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { decisionsInFile } from '../../support/decision-logs.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource, temporaryFolder } from '../../support/filter-folder.ts';
+import { policyServer } from '../../support/policy-server.ts';
 import { capturedText } from '../../support/requests.ts';
 import { readSamples } from '../../support/samples.ts';
 import { askOn, isThere, launchWorkers, logged, SOON } from '../../support/service-of-workers.ts';
@@ -151,6 +152,32 @@ decision_log = ${log}
     expect(await service.ended).toEqual({ code: 0, signal: null });
     expect(workers.filter(isThere)).toEqual([]);
     expect(decisionsInFile(log)).toHaveLength(ENOUGH);
+  });
+
+  it('spare a service that fails, also after one of them was replaced', async () => {
+    const failing = await policyServer({ status: 500 });
+    const service = launchWorkers(`[enforcement]
+enabled_filters = ExternalServiceFilter
+external_service_base_endpoint = ${failing.url}
+external_service_breaker_failures = 3
+external_service_breaker_cooldown = 600
+[service]
+workers = 2
+`);
+    const url = await service.listening;
+    // What one worker has seen may reach the other after its next call.
+    const answers = [...(await statuses(url)), ...(await statuses(url))];
+    expect(new Set(answers)).toEqual(new Set([403]));
+    const called = failing.requests.length;
+    const [first = 0] = service.workers();
+    process.kill(first, 'SIGKILL');
+    await vi.waitFor(() => {
+      expect(service.workers()).toHaveLength(2);
+      expect(service.workers()).not.toContain(first);
+    }, SOON);
+    await vi.waitFor(async () => expect((await askOn(`${url}/readyz`))?.status).toBe(200), SOON);
+    expect(await statuses(url)).toEqual(all(403));
+    expect(failing.requests).toHaveLength(called);
   });
 
   it('divide the limits, and refuse a limit that is too small for them', async () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Problem } from '../../../src/errors.ts';
 import type { HttpCallError } from '../../../src/http/call-error.ts';
-import type { BreakerState } from '../../../src/http/contract.ts';
+import type { BreakerState, CallEvent } from '../../../src/http/contract.ts';
 import { createGuard } from '../../../src/http/guard.ts';
 import { Metrics } from '../../../src/server/metrics/metrics.ts';
 import type { Readiness } from '../../../src/server/openapi/bodies.ts';
@@ -255,7 +255,6 @@ describe('circuit breakers of several workers', () => {
         (heard) => worker.join('http://it', heard),
       ),
     );
-    const called = { url: new URL('http://it/'), method: 'POST' } as const;
     const call = async (worker: number, status: number) => {
       const answered = await made[worker]?.(called, async () => ({ status, body: '' })).catch(
         (error: HttpCallError) => error.code,
@@ -277,6 +276,46 @@ describe('circuit breakers of several workers', () => {
     expect(await call(1, 500)).toBe(500);
     expect([await call(0, 200), await call(1, 200)]).toEqual(['breaker-open', 'breaker-open']);
     expect(states).toEqual(Array(2).fill(['closed', 'open']));
+  });
+
+  const GUARDED = { timeout: 1, connectRetries: 0, breakerFailures: 2, breakerCooldown: 60 };
+  const called = { url: new URL('http://it/'), method: 'POST' } as const;
+  /** What a first call comes to, which would be answered. */
+  const firstCall = (worker: WorkerBreakers) =>
+    createGuard(GUARDED, undefined, (heard) => worker.join('it', heard))(called, async () => ({
+      status: 204,
+      body: '',
+    })).then(
+      ({ status }) => status,
+      (error: HttpCallError) => error.code,
+    );
+
+  it('are open in a worker that makes its first call after the others have failed', async () => {
+    const worker = new WorkerBreakers(() => {});
+    worker.heard('it', 'failed');
+    worker.heard('it', 'failed');
+    expect(await firstCall(worker)).toBe('breaker-open');
+  });
+
+  it('are as closed as those of the others after a success, or too few failures', async () => {
+    for (const events of [['failed'], ['failed', 'failed', 'succeeded'], ['failed', 'succeeded', 'failed']]) {
+      const worker = new WorkerBreakers(() => {});
+      for (const event of events) {
+        worker.heard('it', event as CallEvent);
+      }
+      expect(await firstCall(worker)).toBe(204);
+    }
+  });
+
+  it('are open in a worker that replaces another for as long as in the others', async () => {
+    const failedFor = (seconds: number) =>
+      firstCall(new WorkerBreakers(() => {}, [['it', { count: 2, lastAt: Date.now() - seconds * 1000 }]]));
+    expect([await failedFor(50), await failedFor(61)]).toEqual(['breaker-open', 204]);
+  });
+
+  it('begin anew with new filters, as in one process', async () => {
+    const worker = new WorkerBreakers(() => {}, [['it', { count: 2, lastAt: Date.now() }]]);
+    expect([await firstCall(worker), await firstCall(worker)]).toEqual(['breaker-open', 204]);
   });
 
   it('count from the beginning when a call of any worker succeeds', async () => {
