@@ -4,6 +4,7 @@ import { packageVersion } from '../version.ts';
 import { toItsEnd } from './early-exit.ts';
 import { onOneLine } from './output.ts';
 import { reportFailure } from './report-failure.ts';
+import { requireOptionsLast } from './required-options.ts';
 
 /** In the order of the help. Only the called one is loaded: the others would delay the start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -47,6 +48,7 @@ async function createProgram(named = ''): Promise<Command> {
     program.addCommand(await command());
   }
   for (const command of allCommands(program)) {
+    requireOptionsLast(command);
     command
       .exitOverride()
       .version(packageVersion(), '-V, --version', 'Print the version.')

@@ -108,6 +108,24 @@ describe('wrong usage', () => {
     expect(stderr).toBe("error: unknown command 'chekc' (Did you mean check?)\n");
   });
 
+  it.for([
+    ['ledger compact --befor 2017-01-01', '--befor', '--before'],
+    ['ledger restore --form folded.jsonl', '--form', '--from'],
+    ['budget set climate --amuont 5', '--amuont', '--amount'],
+    ['budget remove climate --fromm 2026-01-01', '--fromm', '--from'],
+    ['outbox discard 1 --raeson gone', '--raeson', '--reason'],
+    ['scheduling-policy certificates --config-fiel x', '--config-fiel', '--config-file'],
+  ] as const)(
+    'names the nearest flag where a required one is misspelt: "%s"',
+    async ([line, flag, nearest]) => {
+      const { code, stderr } = await runProgramInProcess(words(line));
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: `error: unknown option '${flag}' (Did you mean ${nearest}?)\n`,
+      });
+    },
+  );
+
   it('is reported for each flag of serve that has a wrong value', async () => {
     const conf = ['--config-file', 'etc/policy-service.conf'];
     const { code, stdout, stderr } = await runCommand(['serve', ...conf, '--port', 'http', '--host=']);
