@@ -55,6 +55,9 @@ function parseOnce(text: string): Instant | undefined {
 }
 
 function parseText(text: string): Instant | undefined {
+  if (hasUsualForm(text)) {
+    return calendarInstant(text);
+  }
   const match = CALENDAR_DATE.exec(text);
   if (match !== null) {
     return calendarInstant(text, match[1], match[2]);
@@ -62,9 +65,22 @@ function parseText(text: string): Instant | undefined {
   return OTHER_DATE.test(text) ? parseOtherDate(text) : undefined;
 }
 
+/** Whether all but the digits is as in `2026-12-01T09:00:00` or `2026-12-01 09:00`, the forms that Blazar sends. */
+function hasUsualForm(text: string): boolean {
+  const { length } = text;
+  return (
+    (length === 19 || length === 16) &&
+    text[4] === '-' &&
+    text[7] === '-' &&
+    (text[10] === 'T' || text[10] === ' ') &&
+    text[13] === ':' &&
+    (length === 16 || text[16] === ':')
+  );
+}
+
 /**
- * The forms that Blazar sends. luxon needs about three microseconds for each, this a tenth of that, and dates are most of
- * the cost of a check. Years before 100 are refused: `Date.UTC` would read them as 19xx.
+ * luxon needs about three microseconds for each, this a thirtieth of that, and dates are most of the cost of a check. Years before 100 are
+ * refused, because JavaScript takes them for 19xx in many places.
  */
 function calendarInstant(text: string, fraction = '', offset = ''): Instant | undefined {
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
@@ -76,23 +92,49 @@ function calendarInstant(text: string, fraction = '', offset = ''): Instant | un
   const second = hasTime && text[16] === ':' ? twoDigits(text, 17) : 0;
   const micros = fraction === '' ? 0 : microseconds(fraction);
   const endOfDay = hour === 24 && minute + second + micros === 0;
-  if (year < 100 || month < 1 || month > 12 || (hour > 23 && !endOfDay) || minute > 59 || second > 59) {
-    return undefined;
-  }
-  const midnight = Date.UTC(year, month - 1, day);
-  if (day < 1 || (day > 28 && new Date(midnight).getUTCDate() !== day)) {
+  if (
+    year < 100 ||
+    year > 9999 ||
+    month < 1 ||
+    month > 12 ||
+    day < 1 ||
+    (day > 28 && day > daysBefore(year, month + 1, 1) - daysBefore(year, month, 1)) ||
+    (hour > 23 && !endOfDay) ||
+    minute > 59 ||
+    second > 59
+  ) {
     return undefined;
   }
   const shift = offset === '' ? 0 : offsetSeconds(offset);
   if (shift === undefined) {
     return undefined;
   }
-  return instant(midnight / 1000 + hour * 3600 + minute * 60 + second - shift, micros);
+  const days = daysBefore(year, month, day) - DAYS_BEFORE_1970;
+  return instant(days * 86_400 + hour * 3600 + minute * 60 + second - shift, micros);
 }
 
+/** More than any part of a date may be: for two characters that are no digits. */
+const NO_DIGITS = 10_000;
+
 function twoDigits(text: string, at: number): number {
-  return (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48;
+  const tens = text.charCodeAt(at) - 48;
+  const ones = text.charCodeAt(at + 1) - 48;
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_DIGITS;
 }
+
+/**
+ * Days from a fixed one, in the Gregorian calendar; the month 13 is the next January. `Date.UTC` takes three times as long.
+ * Source: Howard Hinnant, `days_from_civil`.
+ */
+function daysBefore(year: number, month: number, day: number): number {
+  // Of a year that begins in March, so that a leap day is its last one.
+  const years = month > 2 ? year : year - 1;
+  const months = month > 2 ? month - 3 : month + 9;
+  const leapDays = Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400);
+  return years * 365 + leapDays + Math.floor((months * 153 + 2) / 5) + day;
+}
+
+const DAYS_BEFORE_1970 = 719_469;
 
 /** `Z`, `+01`, `+0100` or `+01:00` in seconds; `undefined` if it is out of range. */
 function offsetSeconds(offset: string): number | undefined {

@@ -63,6 +63,10 @@ describe('toInstant', () => {
     '2025-12-01T12:00:00 Europe/Berlin',
     '2025-12-01T12:00:00Z; drop',
     '2025-12-01T12:00:00\n',
+    '2025-12-01T12:0x',
+    '2025-1a-01T12:00:00',
+    '2:25-12-01T12:00:00',
+    '20/5-12-01T12:00:00',
     '２０２５-12-01T12:00:00',
     `2025-12-01T12:00:00.${'1'.repeat(100)}`,
     'x'.repeat(1_000_000),
@@ -106,6 +110,17 @@ describe('toInstant', () => {
         expect(toInstant(text.replace('T', ' '))).toBe(BigInt(date.getTime()) * 1000n);
       }),
     );
+  });
+
+  it.each([1600, 1900, 1970, 2000, 2023, 2024, 2100, 9999])('knows which days the year %d has', (year) => {
+    for (let month = 0; month <= 13; month += 1) {
+      for (let day = 0; day <= 32; day += 1) {
+        const text = `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}T09:30:15`;
+        const date = new Date(Date.UTC(year, month - 1, day, 9, 30, 15));
+        const exists = date.toISOString().startsWith(text);
+        expect([text, toInstant(text)]).toEqual([text, exists ? BigInt(date.getTime()) * 1000n : undefined]);
+      }
+    }
   });
 
   it('keeps microseconds, and the order of dates', () => {
