@@ -3,6 +3,7 @@ import { InvalidRequestError } from '../errors.ts';
 import type { Allocation, Context, Lease, Reservation } from './lease.ts';
 import { kindOf, validated } from './parse-request.ts';
 import { contextSchema } from './request-schemas.ts';
+import { isContext } from './well-formed.ts';
 
 /** The part of every context that comes from the configuration of the lease service. */
 export interface ContextDetails {
@@ -12,12 +13,13 @@ export interface ContextDetails {
 
 /** The context of a request, from the values of its lease. Source: Blazar, `format_context`. */
 export function formatContext(leaseValues: Lease, details: ContextDetails): Context {
-  return validated(contextSchema, {
+  const context = {
     user_id: leaseValues.user_id,
     project_id: leaseValues.project_id,
     auth_url: details.authUrl,
     region_name: details.regionName,
-  }) as Context;
+  };
+  return isContext(context) ? context : (validated(contextSchema, context) as Context);
 }
 
 /**
@@ -45,7 +47,10 @@ export function formatLease(
   });
 }
 
-/** `{ ...values, ...members }` in a sixth of the time. `Object.assign` would give a copy of `__proto__` another prototype. */
+/**
+ * `{ ...values, ...members }` in a sixth of the time: V8 makes a new hidden class for each object that gets a member after it was spread, which
+ * also slows down all who read it. `Object.assign` would give a copy of `__proto__` another prototype.
+ */
 function withMembers<Values extends object, Members extends object>(
   values: Values,
   members: Members,

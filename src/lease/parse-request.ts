@@ -1,9 +1,8 @@
 /** Validates requests. Context and leases are returned as they came, not copied; other parts of a request are dropped. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
 import { firstMistake } from './first-mistake.ts';
 import {
-  type Context,
   type CreateRequest,
   type EndRequest,
   type Lease,
@@ -14,29 +13,11 @@ import {
 import { refuseDear } from './request-bounds.ts';
 import { createSchema, endSchema, updateSchema } from './request-schemas.ts';
 import { refuseTypeless } from './reservation-types.ts';
-
-// Compiled, or a check would cost more than parsing the JSON of its request; and on the second use, since most commands judge one
-// request, and compiling takes longer than judging it.
-const forCreate = compiledLater(createSchema);
-const forUpdate = compiledLater(updateSchema);
-const forEnd = compiledLater(endSchema);
-
-function compiledLater(schema: z.ZodType): () => z.ZodType {
-  let compiled: z.ZodType | undefined;
-  let isUsed = false;
-  return () => {
-    if (!isUsed) {
-      isUsed = true;
-      return schema;
-    }
-    compiled ??= z.compile(schema);
-    return compiled;
-  };
-}
+import { isCreate, isUpdate, type WireUpdate } from './well-formed.ts';
 
 /** Throws `InvalidRequestError` naming the first wrong field. */
 export function parseCreateRequest(input: unknown): CreateRequest {
-  const { context, lease } = validated(forCreate(), input) as CreateRequest;
+  const { context, lease } = isCreate(input) ? input : (validated(createSchema, input) as CreateRequest);
   refuseUndated(lease);
   refuseTypeless(lease);
   refuseDear('lease', lease);
@@ -51,11 +32,9 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
   const inCode = isObject(input) && 'currentLease' in input && !('current_lease' in input);
   const wire = inCode ? { ...input, current_lease: input.currentLease } : input;
   const current = inCode ? 'currentLease' : 'current_lease';
-  const { context, current_lease, lease } = validated(forUpdate(), wire, current) as {
-    context: Context;
-    current_lease: Lease;
-    lease: Lease;
-  };
+  const { context, current_lease, lease } = isUpdate(wire)
+    ? wire
+    : (validated(updateSchema, wire, current) as WireUpdate);
   refuseUndated(lease, current_lease);
   refuseTypeless(lease, current_lease, current);
   refuseDear(current, current_lease);
@@ -65,7 +44,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
 
 /** As `parseCreateRequest`, except that dates may be missing. */
 export function parseEndRequest(input: unknown): EndRequest {
-  const { context, lease } = validated(forEnd(), input) as EndRequest;
+  const { context, lease } = isCreate(input) ? input : (validated(endSchema, input) as EndRequest);
   refuseDear('lease', lease);
   return { context, lease };
 }

@@ -25,11 +25,13 @@ export function refuseTypeless(
 ): void {
   const current = currentLease.reservations ?? [];
   const reservations = lease.reservations ?? [];
-  const ids = reservations.every(({ resource_type }) => resource_type !== undefined)
-    ? undefined
-    : new Set(current.flatMap(({ id }) => (typeof id === 'string' ? [id] : [])));
+  // Most requests end here, before anything is made for the others.
+  if (!reservations.some(isTypeless) && !current.some(isTypeless)) {
+    return;
+  }
+  const ids = new Set(current.flatMap(({ id }) => (typeof id === 'string' ? [id] : [])));
   const isKnown = ({ id, resource_type }: Typed) =>
-    resource_type === undefined && typeof id === 'string' && ids?.has(id) === true;
+    resource_type === undefined && typeof id === 'string' && ids.has(id);
   refuse(
     'lease',
     reservations.findIndex((one) => isTypeless(one) && !isKnown(one)),
