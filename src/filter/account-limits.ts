@@ -3,6 +3,7 @@
  * names over tags. One mechanism for all filters.
  */
 import type { Context } from '../lease/lease.ts';
+import { shownBy } from '../lease/read-only.ts';
 import { onOneLine } from '../visible-text.ts';
 import type { Named, RequestNames } from './request-names.ts';
 
@@ -27,14 +28,14 @@ export interface AccountLimit {
 const NO_TAGS: readonly string[] = [];
 
 /** The project of a request. `names`: of the `Call`, or of the `Proposal`. */
-export function projectOf({ project_id }: Pick<Context, 'project_id'>, names?: RequestNames): Account {
+export function projectOf(context: Pick<Context, 'project_id'>, names?: RequestNames): Account {
   const named = names?.project;
-  return { kind: 'project', id: project_id, named, tags: named?.tags ?? NO_TAGS };
+  return { kind: 'project', id: shownBy(context).project_id, named, tags: named?.tags ?? NO_TAGS };
 }
 
 /** The user of a request. */
-export function userOf({ user_id }: Pick<Context, 'user_id'>, names?: RequestNames): Account {
-  return { kind: 'user', id: user_id, named: names?.user, tags: NO_TAGS };
+export function userOf(context: Pick<Context, 'user_id'>, names?: RequestNames): Account {
+  return { kind: 'user', id: shownBy(context).user_id, named: names?.user, tags: NO_TAGS };
 }
 
 /** `climate@Default`. Names are unique only in their domain. */

@@ -1,5 +1,6 @@
 /** Leases, and the requests about them. The names are Blazar's; attributes that this package does not know pass through. */
 import { type DateValue, type Instant, toInstant } from './dates.ts';
+import { shownBy } from './read-only.ts';
 
 /** The user who sent the request, as Blazar describes them. */
 export interface Context {
@@ -49,10 +50,11 @@ export interface EndRequest {
 
 /** The start of the lease; `undefined` if it has none. */
 export function leaseStart(lease: Lease): Instant | undefined {
-  return toInstant(lease.start_date);
+  return toInstant(shownBy(lease).start_date);
 }
 
 /** The end of the lease. Blazar sends `end_date`; `end_time`, from Blazar's documentation, counts if there is no `end_date`. */
 export function leaseEnd(lease: Lease): Instant | undefined {
-  return toInstant(lease.end_date ?? lease.end_time);
+  const { end_date, end_time } = shownBy(lease);
+  return toInstant(end_date ?? end_time);
 }

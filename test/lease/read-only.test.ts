@@ -1,7 +1,7 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readOnly, withoutViews } from '../../src/lease/read-only.ts';
+import { readOnly, shownBy, withoutViews } from '../../src/lease/read-only.ts';
 import { createPhysicalHost, deepFreeze } from '../support/requests.ts';
 
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
@@ -76,6 +76,22 @@ describe('a read-only view', () => {
     expect(Object.keys(view)).toEqual(['__proto__']);
     expect(JSON.stringify(withoutViews({ ...view }))).toBe('{"__proto__":{"polluted":true}}');
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
+
+describe('shownBy', () => {
+  it('returns the value behind a view, whichever views were made since', () => {
+    const values = Array.from({ length: 4 }, (_, index) => ({ index, part: { index } }));
+    const views = values.map((value) => readOnly(value));
+    for (const [index, view] of views.entries()) {
+      expect(shownBy(view)).toBe(values[index]);
+      expect(shownBy(view.part)).toBe(values[index]?.part);
+    }
+  });
+
+  it('returns anything else unchanged', () => {
+    const value = { part: readOnly({}) };
+    expect(shownBy(value)).toBe(value);
   });
 });
 
