@@ -13,87 +13,170 @@ import { FAILED_MESSAGE } from './failure.ts';
 import type { HookRequest } from './hook-request.ts';
 import { describeChanges } from './lease-changes.ts';
 import { logAudit } from './log-lines.ts';
-import { afterRound, outcomeOf } from './outcomes.ts';
+import { afterRound, type HookResult, outcomeOf } from './outcomes.ts';
 
 /** If filters still change the lease in this round, they contradict each other. */
 const MAX_ROUNDS = 5;
 
+type How = Pick<CheckOptions, 'explain' | 'acceptsChanges'>;
+
 /**
  * Asks the filters in order. If one changed the lease, asks all of them again about the result, until a round changes
- * nothing: every filter has then accepted exactly the lease that is returned.
+ * nothing: every filter has then accepted exactly the lease that is returned. A promise only if a filter returned one.
  *
  * `left`: from this position on, filters are not asked about a lease that is allowed so far, because the caller has them judge it in
  * the transaction that records it. Only `LedgerFilter`s can be left, which change no lease and ask nobody else.
  */
-export async function decide(
+export function decide(
   chain: readonly ChainedFilter[],
   original: Lease,
   request: HookRequest,
-  { explain = false, acceptsChanges = true }: Pick<CheckOptions, 'explain' | 'acceptsChanges'>,
+  how: How,
   logger: Logger,
   left = chain.length,
-): Promise<Decision> {
-  const { operation } = request;
-  const outcomes: Outcome[] = [];
-  let lease = original;
-  let view = readOnly(lease);
-  let rejection: Outcome | undefined;
-  let lastChange: Outcome | undefined;
-  for (let round = 1; rejection === undefined; round += 1) {
-    let changed = false;
-    for (let position = 0; position < chain.length; position += 1) {
-      const member = chain[position] as ChainedFilter;
-      // After a rejection only audited filters are asked, while there is time: the operator wants to see what they would refuse.
-      if (rejection !== undefined && !explain && (!member.audit || isOver(request.wait))) {
-        continue;
+): Decision | Promise<Decision> {
+  const inquiry = new Inquiry(chain, original, request, how, logger, left);
+  const waiting = inquiry.ask();
+  // Most filters answer at once, and `await` costs more than such a filter.
+  return waiting === undefined ? inquiry.decision() : decideLater(inquiry, waiting);
+}
+
+async function decideLater(inquiry: Inquiry, first: Waiting): Promise<Decision> {
+  for (let waiting: Waiting | undefined = first; waiting !== undefined; waiting = inquiry.ask()) {
+    inquiry.hear(waiting.position, await waiting.result, waiting.started);
+  }
+  return inquiry.decision();
+}
+
+/** A filter that has not answered yet. */
+interface Waiting {
+  readonly position: number;
+  readonly result: Promise<HookResult>;
+  readonly started: number;
+}
+
+/** One lease on its way through the chain. */
+class Inquiry {
+  readonly #chain: readonly ChainedFilter[];
+  readonly #original: Lease;
+  readonly #request: HookRequest;
+  readonly #explain: boolean;
+  readonly #acceptsChanges: boolean;
+  readonly #logger: Logger;
+  readonly #left: number;
+  readonly #outcomes: Outcome[] = [];
+  #lease: Lease;
+  #view: Lease;
+  #round = 1;
+  /** Of the filter that is asked next. */
+  #position = 0;
+  /** Whether a filter has changed the lease in this round. */
+  #changed = false;
+  #rejection: Outcome | undefined;
+  #lastChange: Outcome | undefined;
+
+  constructor(
+    chain: readonly ChainedFilter[],
+    original: Lease,
+    request: HookRequest,
+    { explain = false, acceptsChanges = true }: How,
+    logger: Logger,
+    left: number,
+  ) {
+    this.#chain = chain;
+    this.#original = original;
+    this.#request = request;
+    this.#explain = explain;
+    this.#acceptsChanges = acceptsChanges;
+    this.#logger = logger;
+    this.#left = left;
+    this.#lease = original;
+    this.#view = readOnly(original);
+  }
+
+  /** Asks the next filters, until one does not answer at once. `undefined` = all have answered. */
+  ask(): Waiting | undefined {
+    do {
+      while (this.#position < this.#chain.length) {
+        const position = this.#position;
+        this.#position += 1;
+        const member = this.#chain[position] as ChainedFilter;
+        if (this.#isLeftOut(member, position)) {
+          continue;
+        }
+        const started = performance.now();
+        const result = callHook(member, this.#view, this.#request, this.#logger);
+        if (result instanceof Promise) {
+          return { position, result, started };
+        }
+        this.hear(position, result, started);
       }
-      // A change that the caller cannot accept ends here: the answer must still say whether that lease would be allowed.
-      if (position >= left && rejection === undefined && (acceptsChanges || lastChange === undefined)) {
-        continue;
-      }
-      const started = performance.now();
-      const called = callHook(member, view, request, logger);
-      // Most filters answer at once, and `await` costs more than such a filter.
-      const result = called instanceof Promise ? await called : called;
-      const { verdict } = result;
-      const proposal = verdict.allowed && !isSame(verdict.lease, lease) ? verdict.lease : undefined;
-      const latest = outcomeOf(member, result, performance.now() - started, proposal !== undefined);
-      const outcome = afterRound(outcomes[position], latest);
-      outcomes[position] = outcome;
-      if (member.audit || outcome.rules !== undefined) {
-        logAudit(logger, request, outcome);
-      }
-      if (member.audit) {
-        continue;
-      }
-      if (!outcome.allowed) {
-        rejection ??= outcome;
-      } else if (proposal !== undefined) {
-        lease = proposal;
-        view = readOnly(lease);
-        lastChange = outcome;
-        changed = true;
-      }
+    } while (this.#hasAnotherRound());
+    return undefined;
+  }
+
+  /** Takes the answer of a filter. */
+  hear(position: number, result: HookResult, started: number): void {
+    const member = this.#chain[position] as ChainedFilter;
+    const { verdict } = result;
+    const proposal = verdict.allowed && !isSame(verdict.lease, this.#lease) ? verdict.lease : undefined;
+    const latest = outcomeOf(member, result, performance.now() - started, proposal !== undefined);
+    const outcome = afterRound(this.#outcomes[position], latest);
+    this.#outcomes[position] = outcome;
+    if (member.audit || outcome.rules !== undefined) {
+      logAudit(this.#logger, this.#request, outcome);
     }
-    if (!changed) {
-      break;
+    if (member.audit) {
+      return;
     }
-    if (round === MAX_ROUNDS && rejection === undefined && lastChange !== undefined) {
-      const { filter } = lastChange;
-      logger.error({ operation, filter }, `filters kept changing the lease for ${MAX_ROUNDS} rounds`);
-      rejection = { ...lastChange, allowed: false, failed: true, message: FAILED_MESSAGE };
+    if (!outcome.allowed) {
+      this.#rejection ??= outcome;
+    } else if (proposal !== undefined) {
+      this.#lease = proposal;
+      this.#view = readOnly(proposal);
+      this.#lastChange = outcome;
+      this.#changed = true;
     }
   }
 
-  if (rejection !== undefined) {
-    // The array has holes for filters that were not asked: `Object.values` skips them.
-    return refused(operation, original, rejection, Object.values(outcomes));
+  decision(): Decision {
+    const { operation } = this.#request;
+    if (this.#rejection !== undefined) {
+      // The array has holes for filters that were not asked: `Object.values` skips them.
+      return refused(operation, this.#original, this.#rejection, Object.values(this.#outcomes));
+    }
+    if (this.#lastChange !== undefined && !this.#acceptsChanges) {
+      const message = `The lease would be allowed with other values: ${describeChanges(this.#original, this.#lease)}.`;
+      return refused(operation, this.#original, { ...this.#lastChange, message }, this.#outcomes);
+    }
+    return accepted(operation, this.#lease, this.#lastChange !== undefined, this.#outcomes);
   }
-  if (lastChange !== undefined && !acceptsChanges) {
-    const message = `The lease would be allowed with other values: ${describeChanges(original, lease)}.`;
-    return refused(operation, original, { ...lastChange, message }, outcomes);
+
+  #isLeftOut({ audit }: ChainedFilter, position: number): boolean {
+    if (this.#rejection !== undefined) {
+      // After a rejection only audited filters are asked, while there is time: the operator wants to see what they would refuse.
+      return !this.#explain && (!audit || isOver(this.#request.wait));
+    }
+    // A change that the caller cannot accept ends here: the answer must still say whether that lease would be allowed.
+    return position >= this.#left && (this.#acceptsChanges || this.#lastChange === undefined);
   }
-  return accepted(operation, lease, lastChange !== undefined, outcomes);
+
+  #hasAnotherRound(): boolean {
+    if (!this.#changed || this.#rejection !== undefined) {
+      return false;
+    }
+    if (this.#round === MAX_ROUNDS && this.#lastChange !== undefined) {
+      const { operation } = this.#request;
+      const { filter } = this.#lastChange;
+      this.#logger.error({ operation, filter }, `filters kept changing the lease for ${MAX_ROUNDS} rounds`);
+      this.#rejection = { ...this.#lastChange, allowed: false, failed: true, message: FAILED_MESSAGE };
+      return false;
+    }
+    this.#round += 1;
+    this.#position = 0;
+    this.#changed = false;
+    return true;
+  }
 }
 
 function isOver(wait: Wait): boolean {

@@ -304,13 +304,15 @@ export class UsageEnforcement {
     await this.keystone?.close();
   }
 
-  async #run<Result>(call: () => Promise<Result>): Promise<Result> {
+  async #run<Result>(call: () => Result | Promise<Result>): Promise<Result> {
     if (this.#closing !== undefined) {
       throw new EnforcementClosedError();
     }
     this.#callsUnderWay += 1;
     try {
-      return await call();
+      const result = call();
+      // `await` costs as much as a filter that answers at once.
+      return result instanceof Promise ? await result : result;
     } finally {
       this.#callsUnderWay -= 1;
       if (this.#callsUnderWay === 0) {
@@ -323,7 +325,7 @@ export class UsageEnforcement {
     lease: CreateRequest | UpdateRequest,
     request: HookRequest,
     options: CheckOptions,
-  ): Promise<Decision> {
+  ): Decision | Promise<Decision> {
     const records = this.#commitsChecks && options.dryRun !== true;
     // What is recorded is judged once, with the project locked.
     const left = records && options.explain !== true ? this.#judgedByCommit : this.#chain.length;
@@ -331,7 +333,12 @@ export class UsageEnforcement {
       this.#ledger.remember(request.call);
     }
     const decision = this.#decide(lease.lease, request, options, left);
-    return records ? decision.then((decided) => this.#commit(decided, lease, request)) : decision;
+    if (!records) {
+      return decision;
+    }
+    return decision instanceof Promise
+      ? decision.then((decided) => this.#commit(decided, lease, request))
+      : this.#commit(decision, lease, request);
   }
 
   #commitUnchecked(lease: CreateRequest | UpdateRequest, request: HookRequest): Promise<Decision> {
@@ -353,11 +360,15 @@ export class UsageEnforcement {
     return committed.allowed ? committed : { ...committed, lease: lease.lease, changed: false };
   }
 
-  #decide(lease: Lease, request: HookRequest, options: CheckOptions, left: number): Promise<Decision> {
-    const exemption = this.#exemptions.of(lease, request);
-    return exemption === undefined
-      ? decide(this.#chain, lease, request, options, this.#logger, left)
-      : Promise.resolve(exemption);
+  #decide(
+    lease: Lease,
+    request: HookRequest,
+    options: CheckOptions,
+    left: number,
+  ): Decision | Promise<Decision> {
+    return (
+      this.#exemptions.of(lease, request) ?? decide(this.#chain, lease, request, options, this.#logger, left)
+    );
   }
 }
 

@@ -82,7 +82,7 @@ export class Trial {
   }
 
   /** What a check would answer, with the answer of every filter. */
-  explain(lease: Lease): Promise<Decision> {
+  explain(lease: Lease): Decision | Promise<Decision> {
     const { acceptsChanges = true } = this.#options;
     return this.#decide(this.#parts.chain, lease, { explain: true, acceptsChanges });
   }
@@ -187,7 +187,7 @@ export class Trial {
     lease: Lease,
     how: Pick<CheckOptions, 'explain' | 'acceptsChanges'>,
     request = this.#request,
-  ): Promise<Decision> {
+  ): Decision | Promise<Decision> {
     return decide(chain, lease, request, how, this.#parts.logger);
   }
 
