@@ -1,5 +1,6 @@
 /** What a new or changed lease needs to know in any case: asked for before anything else is known, together with the lock. */
 import type { CompiledQuery } from 'kysely';
+import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { LedgerRequest } from './ledger-request.ts';
 import type { Statements } from './statements.ts';
 
@@ -30,7 +31,8 @@ export function firstReads(
   isAhead = false,
 ): FirstReads {
   const { projectId: project_id, userId: user_id, region, leaseId: lease_id } = identity;
-  const until = isAhead ? now + LOOKS_AHEAD : now;
+  // A whole number of seconds: the parts of a group ask the same.
+  const until = isAhead ? now - (now % MICROSECONDS_PER_SECOND) + LOOKS_AHEAD : now;
   // Only a commit asks for them: checks share what they have read, in another form.
   const accounts = isAhead ? statements.expected.of(identity) : [];
   return {

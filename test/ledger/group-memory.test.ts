@@ -1,14 +1,15 @@
-/** What the parts of a group in PostgreSQL ask the database, and what they know of each other. */
+/** What the parts of a group ask the database, and what they know of each other. */
+import SqliteConnection from 'better-sqlite3';
 import pg from 'pg';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import { newLedgers } from '../support/ledgers.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { DIALECTS, newLedgers } from '../support/ledgers.ts';
 import { groundAt, type Operation, perform } from './grouped-operations.ts';
 
 const newLedger = newLedgers();
 
 /** Those of one project that are asked for at once come to what is resolved. */
-async function newProject() {
-  const ground = groundAt(await newLedger('postgresql'));
+async function newProject(dialect: (typeof DIALECTS)[number]) {
+  const ground = groundAt(await newLedger(dialect));
   onTestFinished(() => ground.ledger.close());
   const at = { before: [], undos: [] };
   return (...operations: Operation[]) =>
@@ -27,57 +28,63 @@ const create = (user: string, lease: Partial<Create> = {}): Create => ({
 });
 const budget = (hours: '1' | '3' | '25'): Operation => ({ kind: 'budget', user: null, hours });
 
-it('is recorded once when it is asked for twice with the same key', async () => {
-  const ask = await newProject();
-  const twice = [create('alice', { key: 'k' }), create('alice', { key: 'k' })];
-  expect(await ask(...twice)).toEqual(['recorded', 'known']);
+describe.each(DIALECTS)('what is asked for at once: %s', (dialect) => {
+  it('is recorded once when it is asked for twice with the same key', async () => {
+    const ask = await newProject(dialect);
+    const twice = [create('alice', { key: 'k' }), create('alice', { key: 'k' })];
+    expect(await ask(...twice)).toEqual(['recorded', 'known']);
+  });
+
+  it('is recorded once when it is asked for twice with the same id', async () => {
+    const ask = await newProject(dialect);
+    const twice = [create('bob', { id: 'A' }), create('bob', { id: 'A' })];
+    expect(await ask(...twice)).toEqual(['recorded', 'known']);
+  });
+
+  it('is judged by the budget that a part before it has set, and by what those before it have taken', async () => {
+    const ask = await newProject(dialect);
+    const users = ['alice', 'bob', 'carol', 'dave'];
+    expect(await ask(budget('25'), ...users.map((user) => create(user)))).toEqual([
+      expect.any(BigInt),
+      ...users.map(() => 'recorded'),
+    ]);
+    const more = users.map((user) => create(user));
+    expect((await ask(budget('3'), ...more)).slice(1)).toEqual(users.map(() => 'too much'));
+    expect((await ask(...more.slice(2), budget('25'), ...more.slice(2))).toSpliced(2, 1)).toEqual([
+      ...['too much', 'too much', 'recorded', 'recorded'],
+    ]);
+  });
+
+  it('takes nothing from what is known when it breaks after it has written', async () => {
+    const ask = await newProject(dialect);
+    // What his leases touch is known from the first one.
+    expect((await ask(budget('3'), create('bob')))[1]).toBe('recorded');
+    const broken = create('alice', { fate: 'breaks', hours: 2n });
+    expect(await ask(broken, create('bob', { hours: 2n }), broken, create('carol'))).toEqual([
+      ...['failed: broken', 'recorded', 'failed: broken', 'too much'],
+    ]);
+  });
+
+  it('is refused alone when it holds what cannot be stored', async () => {
+    const ask = await newProject(dialect);
+    const hostile = create('alice', { fate: 'holds what cannot be stored' });
+    expect(await ask(create('bob'), hostile, create('carol'), hostile, create('dave'))).toEqual([
+      ...['recorded', expect.stringContaining('failed: ')],
+      ...['recorded', expect.stringContaining('failed: '), 'recorded'],
+    ]);
+  });
 });
 
-it('is recorded once when it is asked for twice with the same id', async () => {
-  const ask = await newProject();
-  const twice = [create('bob', { id: 'A' }), create('bob', { id: 'A' })];
-  expect(await ask(...twice)).toEqual(['recorded', 'known']);
-});
-
-it('is judged by the budget that a part before it has set, and by what those before it have taken', async () => {
-  const ask = await newProject();
-  const users = ['alice', 'bob', 'carol', 'dave'];
-  expect(await ask(budget('25'), ...users.map((user) => create(user)))).toEqual([
-    expect.any(BigInt),
-    ...users.map(() => 'recorded'),
-  ]);
-  const more = users.map((user) => create(user));
-  expect((await ask(budget('3'), ...more)).slice(1)).toEqual(users.map(() => 'too much'));
-  expect((await ask(...more.slice(2), budget('25'), ...more.slice(2))).toSpliced(2, 1)).toEqual([
-    ...['too much', 'too much', 'recorded', 'recorded'],
-  ]);
-});
-
-it('takes nothing from what is known when it breaks after it has written', async () => {
-  const ask = await newProject();
-  // What his leases touch is known from the first one.
-  expect((await ask(budget('3'), create('bob')))[1]).toBe('recorded');
-  const broken = create('alice', { fate: 'breaks', hours: 2n });
-  expect(await ask(broken, create('bob', { hours: 2n }), broken, create('carol'))).toEqual([
-    ...['failed: broken', 'recorded', 'failed: broken', 'too much'],
-  ]);
-});
-
-it('is refused alone when it holds what cannot be stored', async () => {
-  const ask = await newProject();
-  const hostile = create('alice', { fate: 'holds what cannot be stored' });
+it('is refused alone when its key cannot be asked for: postgresql', async () => {
+  const ask = await newProject('postgresql');
   const unreadable = create('alice', { key: 'a\0b' });
-  expect(await ask(create('bob'), hostile, create('carol'), unreadable, create('dave'))).toEqual([
-    'recorded',
-    expect.stringContaining('0x00'),
-    'recorded',
-    expect.stringContaining('0x00'),
-    'recorded',
+  expect(await ask(create('bob'), unreadable, create('dave'))).toEqual([
+    ...['recorded', expect.stringContaining('0x00'), 'recorded'],
   ]);
 });
 
-it('asks the database once for all of them, and writes without waiting', async () => {
-  const ask = await newProject();
+it('asks the database once for all of them, and writes without waiting: postgresql', async () => {
+  const ask = await newProject('postgresql');
   const leases = Array.from({ length: 10 }, (_, index) => create(`user ${index}`));
   await ask(budget('25'));
   // What their leases touch is known from the first ones.
@@ -98,4 +105,48 @@ it('asks the database once for all of them, and writes without waiting', async (
   ]);
   expect(statements).toHaveLength(6 + 10 * 5 + 1);
   expect(statements.at(-1)).toBe('COMMIT');
+});
+
+/** All that is said to SQLite from now on: the first words of each statement. */
+function saidToSqlite(): string[] {
+  const said: string[] = [];
+  const any = new SqliteConnection(':memory:');
+  const statements: SqliteConnection.Statement = Object.getPrototypeOf(any.prepare('SELECT 1'));
+  any.close();
+  const { run, all } = statements;
+  const note = ({ source }: SqliteConnection.Statement) => said.push(source.split(' ', 3).join(' '));
+  vi.spyOn(statements, 'run').mockImplementation(function (this: SqliteConnection.Statement, ...values) {
+    note(this);
+    return run.apply(this, values);
+  });
+  vi.spyOn(statements, 'all').mockImplementation(function (this: SqliteConnection.Statement, ...values) {
+    note(this);
+    return all.apply(this, values);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  return said;
+}
+
+it('asks for what the parts before it have not read: sqlite', async () => {
+  const ask = await newProject('sqlite');
+  const users = ['alice', 'bob', 'carol'];
+  const leases = users.map((user) => create(user));
+  await ask(budget('25'));
+  // What their leases touch is known from the first ones.
+  await ask(...leases);
+  const said = saidToSqlite();
+  const refused = users.map((user) => create(user));
+  expect(await ask(...leases, ...refused)).toEqual([
+    ...users.map(() => 'recorded'),
+    ...users.map(() => 'too many'),
+  ]);
+  const writes = ['insert into "leases"', 'insert into "accounts"', 'insert into "entries"'];
+  const reads = ['select * from', 'select "name", "balance"'];
+  expect(said.filter((text) => text !== 'SELECT 1 FROM')).toEqual([
+    'BEGIN IMMEDIATE',
+    ...['SAVEPOINT part', 'insert into "projects"', 'select "id", "starts_at",', ...reads, ...writes],
+    'RELEASE SAVEPOINT part',
+    ...['bob', 'carol'].flatMap(() => [...reads, 'SAVEPOINT part', ...writes, 'RELEASE SAVEPOINT part']),
+    'COMMIT',
+  ]);
 });

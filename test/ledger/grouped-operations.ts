@@ -1,4 +1,5 @@
-/** Operations on a ledger in PostgreSQL whose transactions are in one group when they are asked for at once, however long that takes. */
+/** Operations on a ledger whose transactions are in one group when they are asked for at once, however long that takes. */
+import SqliteConnection from 'better-sqlite3';
 import fc from 'fast-check';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { budgetAccount } from '../../src/filter/budget.ts';
@@ -6,13 +7,17 @@ import { toInstant } from '../../src/lease/dates.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import type { Claimant } from '../../src/ledger/claimant.ts';
 import { PostgresDatabase } from '../../src/ledger/database/postgres.ts';
+import { SqliteDatabase } from '../../src/ledger/database/sqlite.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { LedgerRequest } from '../../src/ledger/ledger-request.ts';
 import { type Recording, record, type Undo } from '../../src/ledger/transactions.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
-import { runSql } from '../support/postgres-activity.ts';
+import { runSql as runInPostgres } from '../support/postgres-activity.ts';
 
 export const HOUR = 3_600_000_000n;
+const SQLITE = 'sqlite://';
+/** No date of 64 bits, and so close to another that its lease takes no more than others do. */
+const BEYOND_64_BITS = 2n ** 64n;
 const NOW = toInstant('2026-12-01') ?? 0n;
 const USERS = ['alice', 'bob', 'carol'];
 const MOST_LEASES = 2n;
@@ -41,10 +46,13 @@ const takeBack = fc.record({ kind: fc.constant('take back' as const), which: fc.
 const operation = fc.oneof({ weight: 6, arbitrary: create }, end, budget, takeBack);
 export type Operation = typeof operation extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** What is asked for at once, and how much later. */
+/** What is asked for at once, in which of two projects, and how much later. */
 export const round = fc.record({
   minutes: fc.constantFrom(0n, 1n, 90n),
-  operations: fc.array(operation, { minLength: 1, maxLength: 12 }),
+  operations: fc.array(fc.record({ asked: operation, project: fc.constantFrom(0, 0, 0, 1) }), {
+    minLength: 1,
+    maxLength: 12,
+  }),
 });
 
 const claimant: Claimant = {
@@ -73,7 +81,9 @@ const claimant: Claimant = {
 /** A ledger, and the time there. `connection`: of an empty ledger. */
 export function groundAt(connection: string) {
   const time = { now: NOW };
-  const database = new PostgresDatabase(connection, { poolSize: 4, timeout: 600 }, UNHURRIED);
+  const database = connection.startsWith(SQLITE)
+    ? new SqliteDatabase(connection.slice(SQLITE.length), 'normal', UNHURRIED)
+    : new PostgresDatabase(connection, { poolSize: 4, timeout: 600 }, UNHURRIED);
   const clock = { now: () => new Date(Number(time.now / 1000n)) };
   const ledger = new Ledger(database, { clock, timeout: 600, observer: undefined });
   return { connection, ledger, time };
@@ -81,11 +91,12 @@ export function groundAt(connection: string) {
 export type Ground = ReturnType<typeof groundAt>;
 
 function requestOf(project: string, now: bigint, asked: Operation & { kind: 'create' }): LedgerRequest {
-  const start = now + asked.start * HOUR;
+  const isStorable = asked.fate !== 'holds what cannot be stored';
+  const start = isStorable ? now + asked.start * HOUR : BEYOND_64_BITS;
   const context = { project_id: project, user_id: asked.user };
   return {
     identity: { leaseId: asked.id, region: '', projectId: project, userId: asked.user },
-    name: asked.fate === 'holds what cannot be stored' ? 'a\0b' : 'run',
+    name: isStorable ? 'run' : 'a\0b',
     proposal: {
       context,
       start,
@@ -144,6 +155,22 @@ export async function perform(
       const undo = before[asked.which];
       return undo && ledger.takeBack(undo, { ...author, operation: 'undo' }, NO_WAIT);
     }
+  }
+}
+
+function runSql(connection: string, sql: string): Promise<unknown[]> | unknown[] {
+  if (!connection.startsWith(SQLITE)) {
+    return runInPostgres(connection, sql);
+  }
+  const database = new SqliteConnection(connection.slice(SQLITE.length));
+  try {
+    database.defaultSafeIntegers(true);
+    const replace = (text: unknown, pattern: unknown, by: unknown, flags: unknown = '') =>
+      String(text).replace(new RegExp(String(pattern), String(flags)), String(by));
+    database.function('regexp_replace', { varargs: true, deterministic: true }, replace);
+    return database.prepare(sql).all();
+  } finally {
+    database.close();
   }
 }
 

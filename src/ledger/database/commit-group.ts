@@ -20,6 +20,7 @@ import {
   type PartRules,
   runAlone,
   runApart,
+  runInTurn,
   runTogether,
 } from './group-parts.ts';
 
@@ -41,8 +42,8 @@ export interface GroupParts {
    */
   readonly commit: (work: GroupWork, wait: Wait, undone: () => void) => Promise<unknown>;
   readonly ownError: PartRules<Part>['ownError'];
-  /** Of a transaction that is not careful; `undefined` = each part asks for itself. */
-  readonly memory?: (() => Memory | undefined) | undefined;
+  /** Of a transaction with several parts; `undefined` = each part asks for itself. `isCareful`: as in `GroupWork`. */
+  readonly memory?: ((isCareful: boolean) => Memory | undefined) | undefined;
   readonly bounds?: GroupBounds | undefined;
 }
 
@@ -166,19 +167,24 @@ export class CommitGroups {
       member.hasBegun = false;
       member.outcome = undefined;
     }
-    const memory = isCareful ? undefined : this.#parts.memory?.();
-    const [first] = group;
-    if (first !== undefined && group.length === 1) {
-      yield* runAlone(first, this.#rules);
-    } else if (memory === undefined) {
-      yield* runApart(group, this.#rules);
-    } else {
-      yield* runTogether(group, this.#rules, memory);
-    }
+    yield* this.#parted(group, isCareful);
     // Whoever has left was told that nothing is recorded.
     this.#givenUp?.signal.throwIfAborted();
     this.#phase = 'commits';
     return group.some(({ outcome }) => outcome?.kind === 'written') ? undefined : new Undone(undefined);
+  }
+
+  *#parted(group: readonly Member[], isCareful: boolean): Work<void> {
+    const [first] = group;
+    if (first !== undefined && group.length === 1) {
+      return yield* runAlone(first, this.#rules);
+    }
+    const memory = this.#parts.memory?.(isCareful);
+    if (memory === undefined) {
+      return yield* runApart(group, this.#rules);
+    }
+    const run = isCareful ? runInTurn : runTogether;
+    return yield* run(group, this.#rules, memory);
   }
 
   /** Without leaving: only this part is rolled back. */

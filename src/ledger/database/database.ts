@@ -52,7 +52,7 @@ export interface Database {
   readonly queries: Kysely<Tables>;
   /** Runs first on every new connection; when it throws, the caller who wanted the connection gets that error. */
   set whenConnected(work: (() => Work<void>) | undefined);
-  /** Makes the memory of a transaction with several parts. Not used where asking again costs no more than remembering. */
+  /** Makes the memory of a transaction with several parts. */
   set memory(make: (() => Memory) | undefined);
   /**
    * All or nothing. `project` names the only project that the work locks: transactions of one project share a few connections,

@@ -83,19 +83,47 @@ export function* runTogether<Member extends Part>(
   // Not for how long they wait for their project.
   const isFull = fullness(rules.bounds, size);
   for (const { part, work } of begun) {
-    part.hasBegun = true;
-    const saved = { isSaved: false };
-    part.outcome = yield* outcomeOf(part, () => remembering(work.run(), memory, saved), rules);
-    if (saved.isSaved) {
-      if (part.outcome.kind !== 'written') {
-        yield ROLLBACK;
-        memory.forget();
-      }
-      yield RELEASE;
-    }
+    yield* runRemembering(part, work.run, rules, memory);
     if (isFull()) {
       return;
     }
+  }
+}
+
+/**
+ * For a database that answers at once: each part asks only for what the parts before it have not read or written, and has a savepoint from
+ * its first write on. What the database throws reaches the part, and must be about that statement alone.
+ */
+export function* runInTurn<Member extends Part>(
+  parts: readonly Member[],
+  rules: PartRules<Member>,
+  memory: Memory,
+): Work<void> {
+  const size = { characters: 0 };
+  const isFull = fullness(rules.bounds, size);
+  for (const part of parts) {
+    yield* runRemembering(part, () => measured(part.work(), size), rules, memory);
+    if (isFull()) {
+      return;
+    }
+  }
+}
+
+function* runRemembering<Member extends Part>(
+  part: Member,
+  work: () => Work<unknown>,
+  rules: PartRules<Member>,
+  memory: Memory,
+): Work<void> {
+  part.hasBegun = true;
+  const saved = { isSaved: false };
+  part.outcome = yield* outcomeOf(part, () => remembering(work(), memory, saved), rules);
+  if (saved.isSaved) {
+    if (part.outcome.kind !== 'written') {
+      yield ROLLBACK;
+      memory.forget();
+    }
+    yield RELEASE;
   }
 }
 
@@ -155,7 +183,12 @@ function* remembering(work: Work<unknown>, memory: Memory, saved: { isSaved: boo
         saved.isSaved = true;
         yield SAVEPOINT;
       }
-      answer = yield query;
+      try {
+        answer = yield query;
+      } catch (thrown) {
+        step = work.throw(thrown);
+        continue;
+      }
       memory.note(query, answer);
     }
     step = work.next(answer);

@@ -80,7 +80,7 @@ export class PostgresDatabase implements Database {
       groups = new CommitGroups({
         commit: (group, patience) => this.#commit(group, patience),
         ownError,
-        memory: () => this.memory?.(),
+        memory: (isCareful) => (isCareful ? undefined : this.memory?.()),
         bounds: this.#bounds,
       });
       this.#projects.set(project, groups);

@@ -62,7 +62,6 @@ export class SqliteDatabase implements Database {
   #isUnknown = false;
   #reopening: Promise<void> | undefined;
   whenConnected: (() => Work<void>) | undefined;
-  /** Not used: a query waits for nothing. */
   memory: (() => Memory) | undefined;
   readonly #statements = new Map<string, Statement<unknown[]>>();
   readonly #groups: CommitGroups;
@@ -77,6 +76,7 @@ export class SqliteDatabase implements Database {
     this.#groups = new CommitGroups({
       commit: (work, wait, undone) => this.#transact(work, wait, undone),
       ownError,
+      memory: () => this.memory?.(),
       bounds,
     });
     const isKnown = unavailable(() => isMarked(file));

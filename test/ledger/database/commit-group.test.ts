@@ -5,7 +5,13 @@ import { CompiledQuery } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Wait, waitFor } from '../../../src/deadline.ts';
 import { CommitGroups } from '../../../src/ledger/database/commit-group.ts';
-import { CommitInDoubtError, rows, Undone, type Work } from '../../../src/ledger/database/database.ts';
+import {
+  CommitInDoubtError,
+  type Memory,
+  rows,
+  Undone,
+  type Work,
+} from '../../../src/ledger/database/database.ts';
 import type { GroupBounds } from '../../../src/ledger/database/group-parts.ts';
 import { SqliteDatabase } from '../../../src/ledger/database/sqlite.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
@@ -15,7 +21,10 @@ const PATIENT = { timeout: 30_000, interval: 10 };
 /** Parts of a group may take as long as a busy machine needs. */
 const UNHURRIED: GroupBounds = { members: 64, milliseconds: 60_000, characters: 1024 * 1024 };
 
-function place(bounds = UNHURRIED) {
+/** Knows nothing: parts have savepoints from their first write on, and ask the database for all the same. */
+const KNOWS_NOTHING: Memory = { gather: () => [], recall: () => undefined, note() {}, forget() {} };
+
+function placed(memory: Memory | undefined, bounds = UNHURRIED) {
   const file = join(temporaryFolder(), 'group.db');
   const beside = new SqliteConnection(file);
   beside.pragma('journal_mode = WAL');
@@ -23,6 +32,7 @@ function place(bounds = UNHURRIED) {
   beside.exec(`CREATE TABLE parts (name TEXT PRIMARY KEY, seen INTEGER,
     parent TEXT REFERENCES parts (name) DEFERRABLE INITIALLY DEFERRED)`);
   const database = new SqliteDatabase(file, 'full', bounds);
+  database.memory = memory && (() => memory);
   onTestFinished(async () => {
     await database.close();
     beside.close();
@@ -92,7 +102,12 @@ function openFiles(): string[] {
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `part ${index}`);
 
-describe('transactions that wait at the same time', () => {
+describe.each([
+  ['each asking for itself', undefined],
+  ['with a memory', KNOWS_NOTHING],
+])('transactions that wait at the same time, %s', (_how, memory) => {
+  const place = (bounds?: GroupBounds) => placed(memory, bounds);
+
   it('are committed once, in the order of arrival, and each sees those before it', async () => {
     const { file, database, names } = place();
     const before = commitsIn(file);
