@@ -4,6 +4,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import { type AddressInfo, type Socket, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { ConfigurationError } from '../errors.ts';
+import { CollectedRequest } from './collected-request.ts';
 import { Connections } from './connections.ts';
 import { isAmbiguous } from './framing.ts';
 import { Pipelines } from './pipelines.ts';
@@ -72,7 +73,8 @@ export class Listener {
   /** @throws ConfigurationError if the address cannot be used */
   static async open(answer: RequestListener, options: ListenerOptions): Promise<Listener> {
     const { host, port, tls, deadline, everybodyShows, refused } = options;
-    const bounds = {
+    const settings = {
+      IncomingMessage: CollectedRequest,
       maxHeaderSize: MAX_HEADER_BYTES,
       keepAliveTimeout: KEEP_ALIVE_MS,
       handshakeTimeout: HEADERS_MS,
@@ -106,8 +108,8 @@ export class Listener {
       pipelines.enter(request.socket, response, () => answerInTurn(request, response));
     const server: Server | TlsServer =
       tls === undefined
-        ? createServer(bounds, listener)
-        : createTlsServer({ ...bounds, ...tls, ...clientCertificates(tls, everybodyShows) }, listener);
+        ? createServer(settings, listener)
+        : createTlsServer({ ...settings, ...tls, ...clientCertificates(tls, everybodyShows) }, listener);
     Object.assign(server, timesOf(deadline));
     server.on('connection', (socket) => connections.add(socket));
     if (options.handed !== undefined) {

@@ -5,6 +5,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { byPath, decide, refuses } from './blazar.ts';
 import { parsedJson } from './body.ts';
+import { CollectedRequest } from './collected-request.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
 import type { Generation } from './generation.ts';
@@ -55,7 +56,7 @@ async function answer(
 ): Promise<void> {
   const { generation, headers } = state;
   try {
-    state.body = wholeBody(request, PIECE_BYTES);
+    state.body = bodyOf(request);
     const body = parsedJson(await state.body);
     state.judged = decide(request, state, name, body, recorder);
     if (refuses(await state.judged)) {
@@ -77,4 +78,9 @@ async function answer(
   if (response.socket?.writable !== false) {
     response.writeHead(204, headers).end();
   }
+}
+
+function bodyOf(request: IncomingMessage): Promise<Uint8Array> {
+  const collected = request instanceof CollectedRequest ? request.collect() : undefined;
+  return collected ?? wholeBody(request, PIECE_BYTES);
 }
