@@ -71,7 +71,7 @@ export class Commits {
       }
       await this.#callCommitHooks(lease, request, outcomes, committed);
     }
-    if (outcomes.rejection === undefined) {
+    if (outcomes.rejection === undefined && this.#outbox.isUsed) {
       await this.#confirm(request, outcomes);
     }
     const { rejection } = outcomes;
@@ -150,13 +150,14 @@ export class Commits {
     committed: ChainedFilter[],
   ): Promise<void> {
     const { currentLease, lease } = leaseRequest;
+    const members = this.#chain.filter(
+      ({ filter }) => (currentLease === undefined ? filter.commitCreate : filter.commitUpdate) !== undefined,
+    );
+    if (members.length === 0) {
+      return;
+    }
     const commit = commitRequest(request, leaseRequest);
-    for (const member of this.#chain) {
-      const { filter } = member;
-      const hook = currentLease === undefined ? filter.commitCreate : filter.commitUpdate;
-      if (hook === undefined) {
-        continue;
-      }
+    for (const member of members) {
       const started = performance.now();
       const result = await callHook(member, readOnly(lease), commit, this.#logger);
       outcomes.add(member, result, performance.now() - started);

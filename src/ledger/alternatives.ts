@@ -54,6 +54,9 @@ export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]
 
 /** Without duplicates, in the same order. */
 export function distinct<Some extends Alternative>(alternatives: readonly Some[]): Some[] {
+  if (alternatives.length < 2) {
+    return [...alternatives];
+  }
   const seen = new Map<string, Some>();
   for (const alternative of alternatives) {
     const text = JSON.stringify(formatted(alternative));
@@ -66,12 +69,12 @@ export function distinct<Some extends Alternative>(alternatives: readonly Some[]
 
 /** Account → the most that any alternative takes. */
 export function chargedBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
-  return most(alternatives.map(({ claims }) => sums(claims, charge)));
+  return mostOf(alternatives.map(({ claims }) => sums(claims, charge)));
 }
 
 /** Account → the most that any alternative holds. */
 export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
-  return most(
+  return mostOf(
     alternatives.map(({ claims }) =>
       sums(
         claims.filter(({ kind }) => kind === 'held'),
@@ -107,7 +110,7 @@ export function usedBy(
   second: bigint,
   start?: Instant,
 ): Map<string, Amount> {
-  return most(
+  return mostOf(
     beginningAt(alternatives, start).map(({ claims }) =>
       sums(claims, (claim) => charge(claim) - refund(claim, second)),
     ),
@@ -116,7 +119,7 @@ export function usedBy(
 
 /** Account → what earlier leases with the same id have used, for a lease that begins at `start`. */
 export function spentBefore(alternatives: readonly Alternative[], start: Instant): Map<string, Amount> {
-  return most(
+  return mostOf(
     beginningAt(alternatives, start).map(({ claims }) =>
       sums(
         claims.filter(({ kind }) => kind === 'spent'),
@@ -148,8 +151,19 @@ export function sums<Some extends RecordedClaim>(
 }
 
 /** Account → the largest of its amounts. */
-export function most(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {
-  const largest = new Map<string, Amount>();
+export function most([first, ...others]: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {
+  return raised(new Map(first), others);
+}
+
+/** The same of maps that nobody else has: of a lease with one alternative, the only one. */
+function mostOf([first = new Map(), ...others]: readonly Map<string, Amount>[]): Map<string, Amount> {
+  return raised(first, others);
+}
+
+function raised(
+  largest: Map<string, Amount>,
+  maps: readonly ReadonlyMap<string, Amount>[],
+): Map<string, Amount> {
   for (const one of maps) {
     for (const [account, amount] of one) {
       const before = largest.get(account);
@@ -181,6 +195,9 @@ export function restOf(one: Alternative, second: bigint | undefined): Alternativ
 
 /** The alternative of a new lease, if an earlier one with its id has used `spent` and is gone. */
 export function after(spent: ReadonlyMap<string, Amount>, one: Alternative): Alternative {
+  if (spent.size === 0) {
+    return one;
+  }
   const used = [...spent]
     .filter(([, amount]) => amount > 0n)
     .map(([account, amount]) => ({ kind: 'spent', account, amount }) as const);

@@ -25,11 +25,13 @@ export type Ask = {
   [Name in Kind]: { readonly kind: Name; readonly of: Parameters<NonNullable<Statements[Name]>>[0] };
 }[Kind];
 
-const ASKS = new WeakMap<CompiledQuery, Ask>();
+/** On the query itself: a lease has about ten, and the garbage collector takes long for that many keys of a WeakMap. */
+const ASK = Symbol('ask');
+type Recognised = CompiledQuery & { [ASK]?: Ask };
 
 /** `undefined` = it is none of those that are recognised. */
-export function askOf(query: CompiledQuery): Ask | undefined {
-  return ASKS.get(query);
+export function askOf(query: Recognised): Ask | undefined {
+  return query[ASK];
 }
 
 /** The same statements, whose queries `askOf` knows. */
@@ -39,8 +41,8 @@ export function recognisable(statements: Statements): Statements {
     const build = statements[kind] as ((of: never) => CompiledQuery) | undefined;
     if (build !== undefined) {
       known[kind] = (of: never) => {
-        const query = build(of);
-        ASKS.set(query, { kind, of } as Ask);
+        const query: Recognised = build(of);
+        query[ASK] = { kind, of } as Ask;
         return query;
       };
     }

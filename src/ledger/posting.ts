@@ -1,6 +1,7 @@
 /** Writes balances together with the entries that explain them. */
 import type { Amount } from '../filter/amount.ts';
 import { rows, type Work } from './database/database.ts';
+import type { EntriesTable } from './database/schema.ts';
 import type { Occasion } from './occasion.ts';
 import type { Statements } from './statements.ts';
 
@@ -17,27 +18,18 @@ export interface Posting {
 export function* post(statements: Statements, occasion: Occasion, postings: readonly Posting[]): Work<void> {
   const { project_id, at, balances, author } = occasion;
   const { who, requestId: request_id, reason } = author;
-  const entries = postings.flatMap(({ lease, operation, deltas }) =>
-    [...deltas]
-      .filter(([, delta]) => delta !== 0n)
-      .map(([account, delta]) => ({
-        at,
-        project_id,
-        account,
-        delta,
-        lease,
-        operation,
-        who,
-        request_id,
-        reason,
-      })),
-  );
+  const entries: Omit<EntriesTable, 'id'>[] = [];
+  const changes = new Map<string, Amount>();
+  for (const { lease, operation, deltas } of postings) {
+    for (const [account, delta] of deltas) {
+      if (delta !== 0n) {
+        entries.push({ at, project_id, account, delta, lease, operation, who, request_id, reason });
+        changes.set(account, (changes.get(account) ?? 0n) + delta);
+      }
+    }
+  }
   if (entries.length === 0) {
     return;
-  }
-  const changes = new Map<string, Amount>();
-  for (const { account, delta } of entries) {
-    changes.set(account, (changes.get(account) ?? 0n) + delta);
   }
   const changed = [...changes].map(([name, delta]) => ({
     project_id,
@@ -77,8 +69,13 @@ export function negative(amounts: ReadonlyMap<string, Amount>): Map<string, Amou
 /** Databases limit the number of parameters of a query. */
 const BATCH = 500;
 
-function* inBatches<Item>(items: readonly Item[]): Generator<Item[]> {
-  for (let start = 0; start < items.length; start += BATCH) {
-    yield items.slice(start, start + BATCH);
+function inBatches<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  if (items.length > 0 && items.length <= BATCH) {
+    return [items];
   }
+  const batches: (readonly Item[])[] = [];
+  for (let start = 0; start < items.length; start += BATCH) {
+    batches.push(items.slice(start, start + BATCH));
+  }
+  return batches;
 }

@@ -108,7 +108,8 @@ export function reckon(of: Reckoned): Reckoning {
   const { now, recorded, staysOpen, balances } = of;
   const { wanted, current, overflowing } = withoutOverflow(of);
 
-  const likely = [...wanted, ...(current === undefined ? [] : [current])].map(alternativeOf);
+  const asked = wanted.map(alternativeOf);
+  const likely = current === undefined ? asked : [...asked, alternativeOf(current)];
   // The same request again takes nothing more. Requested differently, it may be another lease that has got the same id. Then the
   // first one is gone, and what it has used stays used; or it is there, and Blazar refuses the new one.
   const others = recorded.filter((one) => !likely.some((other) => isSame(restOf(one, undefined), other)));
@@ -119,7 +120,7 @@ export function reckon(of: Reckoned): Reckoning {
   const charged = chargedBy(next);
   // Of what was recorded, an update gives everything back except the most that the lease can have used by now.
   const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now, of.shownStart);
-  const judged = chargedBy(wanted.map((one) => after(spent, alternativeOf(one))));
+  const judged = chargedBy(asked.map((one) => after(spent, one)));
   const standing =
     current === undefined || of.isOver ? new Map<string, Amount>() : chargedBy([alternativeOf(current)]);
   const had = most([givenBack, standing]);
@@ -256,7 +257,7 @@ function withoutOverflow(of: Reckoned): {
   const wanted: [Claimed, ...Claimed[]] = [cut(first), ...others.map(cut)];
   const current = of.current && cut(of.current);
   const all = [...wanted, ...(current === undefined ? [] : [current])];
-  const total = chargedBy([...all.map(alternativeOf), ...recorded]);
+  const total = chargedBy([...all.map(claimsOf), ...recorded]);
   const isTooMuch = (account: string) => {
     const amount = total.get(account) ?? 0n;
     const balance = balances.get(account) ?? 0n;
@@ -285,6 +286,10 @@ function withoutOverflow(of: Reckoned): {
 
 /** For the user, and for `ledger reconcile`. */
 export const TOO_MUCH = 'The lease takes more than can be counted: ask for less, or for a shorter time.';
+
+function claimsOf({ byFilter }: Claimed): { readonly claims: readonly Claim[] } {
+  return { claims: byFilter.flatMap(({ claims }) => claims) };
+}
 
 function alternativeOf({ start, end, demand, byFilter }: Claimed): Alternative {
   return { start, end, demand, claims: byFilter.flatMap(({ claims }) => claims.map(recordable)) };

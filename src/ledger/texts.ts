@@ -19,32 +19,36 @@ export function textMistake(text: string, longest = LONGEST): string | undefined
 
 /** The first text of a request that cannot be stored: `lease.name: expected …`. */
 export function requestMistake({ context, currentLease, lease }: LeaseRequest): string | undefined {
-  const texts: [string, unknown, number?][] = [
-    ['context.project_id', context.project_id],
-    ['context.user_id', context.user_id],
-    ['context.region_name', context.region_name],
-    ...leaseTexts('lease', lease),
-    ...(currentLease === undefined ? [] : leaseTexts('current_lease', currentLease)),
-  ];
-  for (const [field, text, longest] of texts) {
-    const mistake = typeof text === 'string' ? textMistake(text, longest) : undefined;
-    if (mistake !== undefined) {
-      return `${field}: ${mistake}`;
-    }
-  }
-  return undefined;
+  return (
+    fieldMistake('context.', 'project_id', context.project_id) ??
+    fieldMistake('context.', 'user_id', context.user_id) ??
+    fieldMistake('context.', 'region_name', context.region_name) ??
+    leaseMistake('lease.', lease) ??
+    (currentLease && leaseMistake('current_lease.', currentLease))
+  );
 }
 
-function leaseTexts(place: string, { id, name, reservations }: Lease): [string, unknown, number?][] {
-  return [
-    [`${place}.id`, id],
+function leaseMistake(place: string, { id, name, reservations }: Lease): string | undefined {
+  const mistake =
+    fieldMistake(place, 'id', id) ??
     // A long name is stored as its beginning and a digest.
-    [`${place}.name`, name, Number.POSITIVE_INFINITY],
-    ...(reservations ?? []).map(({ resource_type }, index): [string, unknown] => [
-      `${place}.reservations[${index}].resource_type`,
-      resource_type,
-    ]),
-  ];
+    fieldMistake(place, 'name', name, Number.POSITIVE_INFINITY);
+  for (let index = 0; mistake === undefined && index < (reservations?.length ?? 0); index += 1) {
+    const found = fieldMistake(
+      place,
+      `reservations[${index}].resource_type`,
+      reservations?.[index]?.resource_type,
+    );
+    if (found !== undefined) {
+      return found;
+    }
+  }
+  return mistake;
+}
+
+function fieldMistake(place: string, field: string, text: unknown, longest?: number): string | undefined {
+  const mistake = typeof text === 'string' ? textMistake(text, longest) : undefined;
+  return mistake === undefined ? undefined : `${place}${field}: ${mistake}`;
 }
 
 /** The name of an existing lease in a form that can be stored: unlike a new one, it cannot be refused. */

@@ -72,16 +72,27 @@ export function* record(
     throw new RangeError(TOO_MUCH);
   }
 
+  const step = revisionStep();
+  const { starts_at, ends_at, demand, claims, alternatives: others } = recordedAs(alternatives);
+  // All that a row has, at once: copying objects of this size takes as long as much of what is computed.
   const facts = {
-    ...recordedAs(alternatives),
     lease_id: identity.leaseId ?? row?.lease_id ?? null,
-    name: request.name,
+    region: identity.region,
+    project_id,
     // A request that failed may have recorded the id for another user.
     user_id: identity.userId,
+    name: request.name,
+    starts_at,
+    ends_at,
     state: 'open' as const,
-    ended_at: null,
+    demand,
+    claims,
+    alternatives: others,
     repetition_key: repetition?.key ?? row?.repetition_key ?? null,
     repetition_content: repetition?.content ?? row?.repetition_content ?? null,
+    revision: step,
+    recorded_at: now,
+    ended_at: null,
     touched_at: now,
     shown: request.shown ?? (request.current === undefined ? null : ASKED),
     resources: recordedResources(
@@ -90,14 +101,11 @@ export function* record(
       begunOf(request.current, now),
     ),
   };
-  const step = revisionStep();
   // Before anything else: the lease itself may be one of them.
   const ended = yield* endOverdue(statements, overdue);
   let lease = row?.id;
   if (lease === undefined) {
-    const { region } = identity;
-    const added = { ...facts, region, project_id, recorded_at: now, revision: step };
-    lease = yield* addLease(statements, added, first);
+    lease = yield* addLease(statements, facts, first);
   } else {
     yield* rows(statements.setLease({ ...facts, id: lease, step }));
   }

@@ -16,25 +16,24 @@ export function* rows<Row>(query: CompiledQuery<Row>): Work<Row[]> {
   return (yield query) as Row[];
 }
 
-const ANNOUNCED = new WeakMap<CompiledQuery, readonly CompiledQuery[]>();
+const NEXT = Symbol('next');
+type Announcing = CompiledQuery & { [NEXT]?: readonly CompiledQuery[] };
 
 /**
  * Says which queries this one will probably be followed by, whatever it answers, so that a database may send all of them at once. Yield
  * the same objects later. They must only read.
  */
 export function announcing<Row>(
-  query: CompiledQuery<Row>,
+  query: CompiledQuery<Row> & Announcing,
   next: readonly CompiledQuery[],
 ): CompiledQuery<Row> {
-  if (next.length > 0) {
-    ANNOUNCED.set(query, next);
-  }
+  query[NEXT] = next;
   return query;
 }
 
 /** What was announced with a query. */
-export function announcedWith(query: CompiledQuery): readonly CompiledQuery[] {
-  return ANNOUNCED.get(query) ?? [];
+export function announcedWith(query: Announcing): readonly CompiledQuery[] {
+  return query[NEXT] ?? [];
 }
 
 /** Return this from a `Work` to roll back everything that it has written. */

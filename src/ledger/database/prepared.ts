@@ -83,10 +83,15 @@ function standIns<Values>(row: number): Placeholders<Values> {
 }
 
 function filled<Row>(template: CompiledQuery<Row>, rows: readonly object[]): CompiledQuery<Row> {
+  const { query, queryId, sql, parameters } = template;
   return {
-    ...template,
-    parameters: template.parameters.map((value) =>
-      value instanceof Placeholder ? Reflect.get(rows[value.row] ?? {}, value.name) : value,
+    query,
+    queryId,
+    sql,
+    parameters: parameters.map((value) =>
+      value instanceof Placeholder
+        ? (rows[value.row] as Readonly<Record<string, unknown>> | undefined)?.[value.name]
+        : value,
     ),
   };
 }
