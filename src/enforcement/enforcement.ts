@@ -304,20 +304,37 @@ export class UsageEnforcement {
     await this.keystone?.close();
   }
 
-  async #run<Result>(call: () => Result | Promise<Result>): Promise<Result> {
+  /** Not `async`: where every filter answers at once, the promise is all that a call costs here. */
+  #run<Result>(call: () => Result | Promise<Result>): Promise<Result> {
     if (this.#closing !== undefined) {
-      throw new EnforcementClosedError();
+      return Promise.reject(new EnforcementClosedError());
     }
     this.#callsUnderWay += 1;
     try {
       const result = call();
-      // `await` costs as much as a filter that answers at once.
-      return result instanceof Promise ? await result : result;
-    } finally {
-      this.#callsUnderWay -= 1;
-      if (this.#callsUnderWay === 0) {
-        this.#lastCallEnded?.();
+      if (result instanceof Promise) {
+        return this.#untilAnswered(result);
       }
+      this.#callEnded();
+      return Promise.resolve(result);
+    } catch (thrown) {
+      this.#callEnded();
+      return Promise.reject(thrown);
+    }
+  }
+
+  async #untilAnswered<Result>(answer: Promise<Result>): Promise<Result> {
+    try {
+      return await answer;
+    } finally {
+      this.#callEnded();
+    }
+  }
+
+  #callEnded(): void {
+    this.#callsUnderWay -= 1;
+    if (this.#callsUnderWay === 0) {
+      this.#lastCallEnded?.();
     }
   }
 
