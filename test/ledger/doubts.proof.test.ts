@@ -1,17 +1,31 @@
-import { trace } from '@opentelemetry/api';
+import { context, trace } from '@opentelemetry/api';
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
-import { expect, it, onTestFinished } from 'vitest';
-import { type Doubt, Doubts } from '../../src/ledger/doubts.ts';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
+import type { Doubt } from '../../src/ledger/doubts.ts';
+import { unregisterSdk } from '../support/hostile-sdk.ts';
 
 const DOUBT: Doubt = {
   undo: { lease: 1n, projectId: 'climate', before: undefined, revision: 1n, deltas: new Map() },
   author: { operation: 'undo', who: 'blazar', requestId: null, reason: null },
 };
 
+beforeAll(() => {
+  // Each module asks for the SDK once.
+  vi.resetModules();
+});
+
+afterAll(() => {
+  trace.disable();
+  context.disable();
+  unregisterSdk();
+  vi.resetModules();
+});
+
 it('is settled outside of the trace of the request that has left it', async () => {
   const provider = new NodeTracerProvider();
   provider.register();
   onTestFinished(() => provider.shutdown());
+  const { Doubts } = await import('../../src/ledger/doubts.ts');
   const traced: boolean[] = [];
   const doubts = new Doubts({
     folder: undefined,
