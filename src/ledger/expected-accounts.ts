@@ -36,5 +36,5 @@ export class ExpectedAccounts {
 }
 
 function keyOf({ projectId, userId }: Owner): string {
-  return JSON.stringify([projectId, userId]);
+  return `${projectId.length} ${projectId}${userId}`;
 }

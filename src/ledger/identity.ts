@@ -39,12 +39,12 @@ function firstText(values: readonly unknown[]): string {
 
 /** Replaces unpaired surrogates, which databases do not store: a lookup must find what was stored. */
 export function wellFormed(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, '\ufffd');
+  return text.toWellFormed();
 }
 
 /** The name of an account, in a form that every database stores; different names stay different. */
 export function accountName(name: string): string {
-  const isKept = name.length <= LONGEST_ACCOUNT && !/\0|\p{Surrogate}/u.test(name);
+  const isKept = name.length <= LONGEST_ACCOUNT && name.isWellFormed() && !name.includes('\0');
   return isKept
     ? name
     : `${wellFormed(name.slice(0, LONGEST_NAME)).replaceAll('\0', '\ufffd')} ${digest(JSON.stringify(name))}`;

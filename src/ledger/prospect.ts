@@ -78,14 +78,15 @@ export function* foresee(
   const overdue = overdueRows.map((one) => ({ id: one.id, returned: heldBy(alternativesOf(one)) }));
 
   const recorded = row?.state === 'open' ? alternativesOf(row) : [];
-  const accounts = new Set(
-    [
-      ...recorded.flatMap(({ claims }) => claims),
-      ...[first, ...halves, ...(standing === undefined ? [] : [standing])].flatMap(({ byFilter }) =>
-        byFilter.flatMap(({ claims }) => claims),
-      ),
-    ].map(({ account }) => account),
-  );
+  const accounts = new Set<string>();
+  for (const { claims } of recorded) {
+    addAccounts(accounts, claims);
+  }
+  for (const { byFilter } of standing === undefined ? [first, ...halves] : [first, ...halves, standing]) {
+    for (const { claims } of byFilter) {
+      addAccounts(accounts, claims);
+    }
+  }
   for (const { returned } of overdue) {
     for (const account of returned.keys()) {
       accounts.add(account);
@@ -93,6 +94,8 @@ export function* foresee(
   }
   const balances = yield* readBalances(statements, identity, accounts, reads);
   const reckoned = {
+    now: now / MICROSECONDS_PER_SECOND,
+    begun: begunOf(current, now),
     wanted: [first, ...halves] as const,
     current: standing,
     recorded,
@@ -110,12 +113,11 @@ export function* foresee(
     returned: added(overdue.map(({ returned }) => returned)),
     balances,
   };
-  const at = (time: bigint) => ({
-    ...reckoned,
-    now: time / MICROSECONDS_PER_SECOND,
-    begun: begunOf(current, time),
-  });
-  const reckoning = reckonWithin(at(now), latest === now ? undefined : at(latest));
+  const late =
+    latest === now
+      ? undefined
+      : { ...reckoned, now: latest / MICROSECONDS_PER_SECOND, begun: begunOf(current, latest) };
+  const reckoning = reckonWithin(reckoned, late);
   return { row, isRepeated, overdue, balances, wanted: first, budgets, reckoning };
 }
 
@@ -143,6 +145,12 @@ function knownAs(
 
 function isAgreed({ byFilter }: Claimed): boolean {
   return byFilter.every(({ refusal }) => refusal === undefined);
+}
+
+function addAccounts(accounts: Set<string>, claims: readonly { readonly account: string }[]): void {
+  for (const { account } of claims) {
+    accounts.add(account);
+  }
 }
 
 /** From the accounts that were expected, if they are enough. */
@@ -226,5 +234,6 @@ function claimedBy(claimants: readonly Claimant[], proposal: Proposal, standing:
 
 /** Filters may build account names from what users send. */
 function kept(claim: Claim): Claim {
-  return { ...claim, account: accountName(claim.account) };
+  const account = accountName(claim.account);
+  return account === claim.account ? claim : { ...claim, account };
 }

@@ -29,7 +29,7 @@ function performing(ground: Ground) {
 
 it.each(DIALECTS)('comes to what its parts come to one after the other: %s', async (dialect) => {
   const [together, apart] = [await newGround(dialect), await newGround(dialect)];
-  const runs = (dialect === 'sqlite' ? 200 : 40) * Number(process.env.LEDGER_PROOFS ?? 1);
+  const runs = (dialect === 'sqlite' ? 100 : 40) * Number(process.env.LEDGER_PROOFS ?? 1);
   await fc.assert(
     fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 4 }), async (rounds) => {
       const projects = [crypto.randomUUID(), crypto.randomUUID()];
