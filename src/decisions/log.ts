@@ -208,7 +208,7 @@ export class DecisionLog {
 
   /** Retries until everything is written, or the log is given up. Returns the number of complete lines written. */
   async #writePieces(pieces: readonly Piece[]): Promise<number> {
-    const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
+    const bytes = joined(pieces);
     let file = this.#file;
     let written = 0;
     while (written < bytes.length && !this.#givenUp.signal.aborted) {
@@ -275,6 +275,13 @@ export class DecisionLog {
       this.#file = undefined;
     }
   }
+}
+
+function joined(pieces: readonly Piece[]): Buffer {
+  const [first] = pieces;
+  return pieces.length === 1 && first !== undefined
+    ? first.bytes
+    : Buffer.concat(pieces.map(({ bytes }) => bytes));
 }
 
 /** The line of a decision, with its end. `request`: a member of JSON, of `requestMember`. */

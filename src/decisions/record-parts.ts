@@ -25,15 +25,23 @@ export function cut(text: string, length: number): string {
   return text.length > length ? `${structuredClone(text.slice(0, length))}…` : text;
 }
 
-let lastMillisecond = 0;
+let lastMillisecond = Number.NaN;
 let lastTime = '';
+let lastSecond = Number.NaN;
+/** `2026-11-23T09:47:05.` */
+let upToMilliseconds = '';
 
-/** Under load, many decisions are made in the same millisecond, and formatting it is half the cost of a record. */
+/** Under load, many decisions are made in the same second, and formatting a whole date is half the cost of a record. */
 export function now(): string {
   const millisecond = Date.now();
   if (millisecond !== lastMillisecond) {
+    const second = Math.floor(millisecond / 1000);
+    if (second !== lastSecond) {
+      upToMilliseconds = new Date(millisecond).toISOString().slice(0, -4);
+      lastSecond = second;
+    }
+    lastTime = `${upToMilliseconds}${String(millisecond - second * 1000).padStart(3, '0')}Z`;
     lastMillisecond = millisecond;
-    lastTime = new Date(millisecond).toISOString();
   }
   return lastTime;
 }

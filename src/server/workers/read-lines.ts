@@ -35,7 +35,7 @@ export async function readLines(pipe: Readable, take: TakeLines): Promise<void> 
         if (chunk.length >= FULL_READ) {
           pipe.resume();
         } else {
-          setTimeout(() => pipe.resume(), GATHER_MS);
+          atNextTick(() => pipe.resume());
         }
       });
     });
@@ -43,6 +43,20 @@ export async function readLines(pipe: Readable, take: TakeLines): Promise<void> 
     pipe.once('error', () => ended());
   });
   await taking;
+}
+
+const waiting: (() => void)[] = [];
+
+/** Pipes are read together, whoever is first: the primary wakes once for all workers, and writes their lines at once. */
+function atNextTick(read: () => void): void {
+  waiting.push(read);
+  if (waiting.length === 1) {
+    setTimeout(() => {
+      for (const one of waiting.splice(0)) {
+        one();
+      }
+    }, GATHER_MS);
+  }
 }
 
 function countOf(lines: Buffer): number {
