@@ -99,11 +99,8 @@ export function describeOptions(section: string, schema: z.ZodObject): readonly 
   if (known !== undefined) {
     return known;
   }
-  // One conversion for all options: it is expensive.
-  const { properties = {} } = schema.toJSONSchema({ io: 'input', unrepresentable: 'any' });
-  const json = properties as Readonly<Record<string, JsonSchema>>;
   const options = Object.entries(schema.shape).map(([name, option]) =>
-    describeOption(section, name, option as z.ZodType, json[name] ?? {}),
+    describeOption(section, name, option as z.ZodType),
   );
   described.set(schema, new Map(described.get(schema)).set(section, options));
   return options;
@@ -115,7 +112,7 @@ export function describeOptions(section: string, schema: z.ZodObject): readonly 
  */
 const described = new WeakMap<z.ZodObject, ReadonlyMap<string, readonly Option[]>>();
 
-function describeOption(section: string, name: string, schema: z.ZodType, json: JsonSchema): Option {
+function describeOption(section: string, name: string, schema: z.ZodType): Option {
   const unset = schema.safeParse(undefined);
   if (!unset.success) {
     throw new Error(
@@ -123,25 +120,54 @@ function describeOption(section: string, name: string, schema: z.ZodType, json: 
     );
   }
   refuseDefault(name, schema, unset.data);
-  const type = optionType(json);
+  let converted: JsonSchema | undefined;
+  // Most options are not set, and then only what their `.meta()` says is read: a conversion takes longer than all else here.
+  const json = () => {
+    converted ??= schema.toJSONSchema({ io: 'input', unrepresentable: 'any' }) as JsonSchema;
+    return converted;
+  };
+  const meta = metaOf(schema) ?? json();
   return {
     section,
     name,
     schema,
-    type,
-    itemType: optionType(json.items ?? json.additionalProperties ?? {}),
-    secret: json.secret === true,
-    file: json.file === true,
-    names: json.names ?? [],
-    secretFile: json.secretFile === true,
-    guard: json.guard === true,
-    serverOnly: json.serverOnly === true,
-    watched: json.watched === true,
-    help: json.description ?? '',
-    unit: json.unit ?? json.additionalProperties?.unit,
-    expected: json.expected ?? expectation(json),
+    get type() {
+      return optionType(json());
+    },
+    get itemType() {
+      return optionType(json().items ?? json().additionalProperties ?? {});
+    },
+    secret: meta.secret === true,
+    file: meta.file === true,
+    names: meta.names ?? [],
+    secretFile: meta.secretFile === true,
+    guard: meta.guard === true,
+    serverOnly: meta.serverOnly === true,
+    watched: meta.watched === true,
+    help: meta.description ?? '',
+    get unit() {
+      return json().unit ?? json().additionalProperties?.unit;
+    },
+    get expected() {
+      return json().expected ?? expectation(json());
+    },
     default: unset.data,
   };
+}
+
+/** Schemas that only wrap another one, whose `.meta()` counts where they say nothing themselves. */
+const WRAPPERS: readonly string[] = ['default', 'optional', 'prefault', 'nonoptional', 'readonly', 'catch'];
+/** Schemas of which JSON Schema has the `.meta()` of a part, or of none. */
+const COMPOSED: readonly string[] = ['pipe', 'lazy', 'nullable', 'promise'];
+
+/** What the conversion to JSON Schema finds in `.meta()`; `undefined` = only the conversion tells. */
+function metaOf(schema: z.ZodType): z.GlobalMeta | undefined {
+  const { type, innerType } = schema.def as { readonly type: string; readonly innerType?: z.ZodType };
+  if (COMPOSED.includes(type) || typeof schema.meta !== 'function') {
+    return undefined;
+  }
+  const inner = WRAPPERS.includes(type) && innerType !== undefined ? metaOf(innerType) : {};
+  return inner && { ...inner, ...schema.meta() };
 }
 
 /** zod does not check a default against its schema: it could be a value that cannot be written. */

@@ -60,6 +60,28 @@ describe('the description of an option', () => {
   });
 });
 
+describe('what .meta() says of an option', () => {
+  const meta = { description: 'A file.', secret: true, names: ['id' as const] };
+  const inner = z.string().meta({ ...meta, watched: true });
+  it.each<[string, z.ZodType]>([
+    ['itself', inner.default('').meta({ description: 'Mine.' })],
+    ['what it wraps', inner.optional()],
+    ['what several wrap', inner.default('').readonly().optional()],
+    ['the schema that a check was added to', inner.min(1).optional()],
+    ['what it transforms', inner.default('').transform(String)],
+    ['what it transforms before', z.preprocess(String, inner.optional())],
+    ['what may be null', inner.nullable().default(null)],
+    ['nothing of its items', z.array(inner).default([])],
+    ['nothing', z.string().optional()],
+  ])('is that of %s, as in JSON Schema', (_, schema) => {
+    const json = schema.toJSONSchema({ io: 'input', unrepresentable: 'any' }) as Record<string, unknown>;
+    const { help, secret, file, names, secretFile, guard, serverOnly, watched } = option(schema);
+    expect({ help, names }).toEqual({ help: json.description ?? '', names: json.names ?? [] });
+    const flags = { secret, file, secretFile, guard, serverOnly, watched };
+    expect(flags).toEqual(Object.fromEntries(Object.keys(flags).map((flag) => [flag, json[flag] === true])));
+  });
+});
+
 describe('the type of an option', () => {
   it.each<[string, z.ZodType, Partial<Option>]>([
     ['integer', z.int().default(1), { expected: 'a whole number' }],
