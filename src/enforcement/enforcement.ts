@@ -1,7 +1,7 @@
-/** The chain: load, create, update, commit, estimate, end, close. What the filters answer is put together in `decide.ts`. */
+/** The chain: create, update, commit, estimate, end, close. What the filters answer is put together in `decide.ts`. */
 
 import type { ConfigSources } from '../config/sources.ts';
-import { EnforcementClosedError, formatProblem } from '../errors.ts';
+import { formatProblem } from '../errors.ts';
 import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/ledger-filter.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
@@ -9,47 +9,30 @@ import type { CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/l
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/parse-request.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { ledgerSection } from '../ledger/options.ts';
-import { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
-import { ChainLedger } from '../ledger/service.ts';
+import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
+import type { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import type { Notifications } from '../notifications/notifications.ts';
 import { notificationsSection } from '../notifications/options.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names } from '../openstack/names.ts';
-import { NO_KEYSTONE } from '../openstack/no-keystone.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { callOnEnd } from './call-hook.ts';
-import { type ChainedFilter, closeChain, openChain } from './chain.ts';
+import { CallsUnderWay } from './calls-under-way.ts';
+import { type ChainedFilter, closeChain } from './chain.ts';
 import type { CheckOptions } from './check-options.ts';
 import type { Commits } from './commit.ts';
-import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
+import { type Configuration, requireConfiguration } from './configuration.ts';
 import { decide } from './decide.ts';
 import { accepted } from './decision.ts';
 import type { Estimate } from './estimate/contract.ts';
 import type { EstimateOptions } from './estimate/trial.ts';
-import { Exemptions } from './exemptions.ts';
+import type { Exemptions } from './exemptions.ts';
 import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
-import { keystoneOf, namesOf, projectIdsOf } from './keystone.ts';
+import { projectIdsOf } from './keystone.ts';
 import { withNames } from './named-request.ts';
-import { noticesOf } from './notices.ts';
-import { Occupation } from './occupation.ts';
-import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
-
-interface Parts {
-  readonly chain: readonly ChainedFilter[];
-  readonly ledger: ChainLedger;
-  readonly keystone: Keystone | undefined;
-  readonly names: Names | undefined;
-  readonly outbox: ChainOutbox;
-  readonly notifications: Notifications | undefined;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly exemptions: Exemptions;
-  /** `undefined` = no filter records leases. */
-  readonly commits: Commits | undefined;
-  /** Whether a check records the lease that it allows. */
-  readonly commitsChecks: boolean;
-}
+import { openParts, type Parts } from './parts.ts';
+import type { EnforcementServices, WatchedServices } from './services.ts';
 
 /**
  * The enabled filters, in order, ready to judge leases. Any number of calls may run at the same time.
@@ -76,8 +59,7 @@ export class UsageEnforcement {
   readonly #judgedByCommit: number;
   /** Whether several filters ask the ledger: it is read once for all of them. */
   readonly #sharesLedger: boolean;
-  #callsUnderWay = 0;
-  #lastCallEnded: (() => void) | undefined;
+  readonly #calls = new CallsUnderWay();
   #closing: Promise<void> | undefined;
 
   private constructor(parts: Parts) {
@@ -157,41 +139,7 @@ export class UsageEnforcement {
     configuration: Configuration,
     services: WatchedServices = {},
   ): Promise<UsageEnforcement> {
-    const shared = createSharedServices(services);
-    const { logger, clock } = shared;
-    const ledgerOptions = sectionOf(configuration, ledgerSection);
-    const keystone = await keystoneOf(configuration, shared, services.keystone);
-    const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
-    const { ledgerObserver: observer } = services;
-    const notices = await noticesOf(configuration);
-    const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer, watch: notices?.watch });
-    const outbox = new ChainOutbox({ ledger, logger, observer });
-    const chain = await openChain(
-      configuration,
-      { ...shared, ledger, outbox, keystone: keystone ?? NO_KEYSTONE },
-      services.occupation ?? new Occupation(),
-    ).catch(async (thrown: unknown) => {
-      await ledger.close();
-      await keystone?.close();
-      throw thrown;
-    });
-    const notifications = await notices
-      ?.open({ ledger, outbox, services: shared, observer })
-      .catch(async (thrown: unknown) => {
-        await closeChain(chain, logger);
-        await ledger.close();
-        await keystone?.close();
-        throw thrown;
-      });
-    const commits = chain.some(recordsLeases)
-      ? new (await import('./commit.ts')).Commits({ chain, ledger, outbox, logger })
-      : undefined;
-    const exemptions = new Exemptions(configuration.exemptProjects, logger);
-    const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
-    return new UsageEnforcement({
-      ...{ chain, ledger, outbox, keystone, names, logger, clock, exemptions, commits, commitsChecks },
-      notifications,
-    });
+    return new UsageEnforcement(await openParts(configuration, services));
   }
 
   /**
@@ -199,7 +147,7 @@ export class UsageEnforcement {
    * decision whatever a filter does. Throws `InvalidRequestError` if the request is malformed.
    */
   checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
-    return this.#run(() => {
+    return this.#calls.run(() => {
       const parsed = parseCreateRequest(request);
       return withNames(this.names, parsed.context, options, (names) =>
         this.#check(parsed, createRequest(parsed, 'create', options, names), options),
@@ -209,7 +157,7 @@ export class UsageEnforcement {
 
   /** Like `checkCreate`, for a change of a lease. `currentLease` may also be called `current_lease`, as on the wire. */
   checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
-    return this.#run(() => {
+    return this.#calls.run(() => {
       const parsed = parseUpdateRequest(request);
       return withNames(this.names, parsed.context, options, (names) =>
         this.#check(parsed, updateRequest(parsed, 'update', options, names), options),
@@ -222,7 +170,7 @@ export class UsageEnforcement {
    * leases share once more; does not ask other filters again. Changes nothing if the lease is recorded already.
    */
   commitCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
-    return this.#run(() => {
+    return this.#calls.run(() => {
       const parsed = parseCreateRequest(request);
       return withNames(this.names, parsed.context, options, (names) =>
         this.#commitUnchecked(parsed, createRequest(parsed, 'commit-create', options, names)),
@@ -232,7 +180,7 @@ export class UsageEnforcement {
 
   /** Like `commitCreate`, for a change of a lease. */
   commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
-    return this.#run(() => {
+    return this.#calls.run(() => {
       const parsed = parseUpdateRequest(request);
       return withNames(this.names, parsed.context, options, (names) =>
         this.#commitUnchecked(parsed, updateRequest(parsed, 'commit-update', options, names)),
@@ -245,7 +193,7 @@ export class UsageEnforcement {
    * Records nothing. Filters that call other services are asked at most three times. Throws `InvalidRequestError` if the request is malformed.
    */
   estimate(request: CreateRequest, options: EstimateOptions = {}): Promise<Estimate> {
-    return this.#run(async () => {
+    return this.#calls.run(async () => {
       const parsed = parseCreateRequest(request);
       const names = await this.names?.of(parsed.context, options.deadline);
       // Checks do not need it.
@@ -266,7 +214,7 @@ export class UsageEnforcement {
     request: EndRequest,
     options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'dryRun'> = {},
   ): Promise<EndReport> {
-    return this.#run(async () => {
+    return this.#calls.run(async () => {
       const parsed = parseEndRequest(request);
       return withNames<EndReport>(this.names, parsed.context, options, async (names) => {
         const end = endRequest(parsed, options, names);
@@ -290,11 +238,7 @@ export class UsageEnforcement {
   }
 
   async #close(): Promise<void> {
-    if (this.#callsUnderWay > 0) {
-      await new Promise<void>((resolve) => {
-        this.#lastCallEnded = resolve;
-      });
-    }
+    await this.#calls.close();
     await this.#commits?.settled();
     await this.notifications?.settle();
     await this.#outbox.close();
@@ -302,40 +246,6 @@ export class UsageEnforcement {
     await closeChain(this.#chain, this.#logger);
     await this.#ledger.close();
     await this.keystone?.close();
-  }
-
-  /** Not `async`: where every filter answers at once, the promise is all that a call costs here. */
-  #run<Result>(call: () => Result | Promise<Result>): Promise<Result> {
-    if (this.#closing !== undefined) {
-      return Promise.reject(new EnforcementClosedError());
-    }
-    this.#callsUnderWay += 1;
-    try {
-      const result = call();
-      if (result instanceof Promise) {
-        return this.#untilAnswered(result);
-      }
-      this.#callEnded();
-      return Promise.resolve(result);
-    } catch (thrown) {
-      this.#callEnded();
-      return Promise.reject(thrown);
-    }
-  }
-
-  async #untilAnswered<Result>(answer: Promise<Result>): Promise<Result> {
-    try {
-      return await answer;
-    } finally {
-      this.#callEnded();
-    }
-  }
-
-  #callEnded(): void {
-    this.#callsUnderWay -= 1;
-    if (this.#callsUnderWay === 0) {
-      this.#lastCallEnded?.();
-    }
   }
 
   #check(
@@ -387,8 +297,4 @@ export class UsageEnforcement {
       this.#exemptions.of(lease, request) ?? decide(this.#chain, lease, request, options, this.#logger, left)
     );
   }
-}
-
-function recordsLeases({ filter }: ChainedFilter): boolean {
-  return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
 }

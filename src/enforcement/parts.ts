@@ -1,0 +1,79 @@
+/** A configuration → the filters, and what they work with. */
+
+import { isLedgerFilter } from '../filter/ledger-filter.ts';
+import type { Clock } from '../filter/services.ts';
+import { ledgerSection } from '../ledger/options.ts';
+import { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
+import { ChainLedger } from '../ledger/service.ts';
+import type { Logger } from '../logger.ts';
+import type { Notifications } from '../notifications/notifications.ts';
+import type { Keystone } from '../openstack/contract.ts';
+import type { Names } from '../openstack/names.ts';
+import { NO_KEYSTONE } from '../openstack/no-keystone.ts';
+import { type ChainedFilter, closeChain, openChain } from './chain.ts';
+import type { Commits } from './commit.ts';
+import { type Configuration, sectionOf } from './configuration.ts';
+import { Exemptions } from './exemptions.ts';
+import { keystoneOf, namesOf } from './keystone.ts';
+import { noticesOf } from './notices.ts';
+import { Occupation } from './occupation.ts';
+import { createSharedServices, type WatchedServices } from './services.ts';
+
+export interface Parts {
+  readonly chain: readonly ChainedFilter[];
+  readonly ledger: ChainLedger;
+  readonly keystone: Keystone | undefined;
+  readonly names: Names | undefined;
+  readonly outbox: ChainOutbox;
+  readonly notifications: Notifications | undefined;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly exemptions: Exemptions;
+  /** `undefined` = no filter records leases. */
+  readonly commits: Commits | undefined;
+  /** Whether a check records the lease that it allows. */
+  readonly commitsChecks: boolean;
+}
+
+/** Constructs and opens everything. If something of it refuses, closes what was opened before. @throws ConfigurationError */
+export async function openParts(configuration: Configuration, services: WatchedServices): Promise<Parts> {
+  const shared = createSharedServices(services);
+  const { logger, clock } = shared;
+  const ledgerOptions = sectionOf(configuration, ledgerSection);
+  const keystone = await keystoneOf(configuration, shared, services.keystone);
+  const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
+  const { ledgerObserver: observer } = services;
+  const notices = await noticesOf(configuration);
+  const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer, watch: notices?.watch });
+  const outbox = new ChainOutbox({ ledger, logger, observer });
+  const chain = await openChain(
+    configuration,
+    { ...shared, ledger, outbox, keystone: keystone ?? NO_KEYSTONE },
+    services.occupation ?? new Occupation(),
+  ).catch(async (thrown: unknown) => {
+    await ledger.close();
+    await keystone?.close();
+    throw thrown;
+  });
+  const notifications = await notices
+    ?.open({ ledger, outbox, services: shared, observer })
+    .catch(async (thrown: unknown) => {
+      await closeChain(chain, logger);
+      await ledger.close();
+      await keystone?.close();
+      throw thrown;
+    });
+  const commits = chain.some(recordsLeases)
+    ? new (await import('./commit.ts')).Commits({ chain, ledger, outbox, logger })
+    : undefined;
+  const exemptions = new Exemptions(configuration.exemptProjects, logger);
+  const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
+  return {
+    ...{ chain, ledger, outbox, keystone, names, logger, clock, exemptions, commits, commitsChecks },
+    notifications,
+  };
+}
+
+function recordsLeases({ filter }: ChainedFilter): boolean {
+  return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
+}
