@@ -14,6 +14,7 @@ import {
   type Topic,
   type ToWorker,
 } from './messages.ts';
+import { OpenQuestions } from './open-questions.ts';
 import { ReadFiles } from './read-files.ts';
 
 /** How often a worker says that it still has turns to give, in milliseconds. */
@@ -44,7 +45,7 @@ export class WorkerLink {
   /** What one worker follows for all. */
   readonly followed = new FollowedByOne(this);
   readonly #process: NodeJS.Process;
-  readonly #asked = new Map<number, (value: string) => void>();
+  readonly #questions = new OpenQuestions();
   #stop = () => {};
   /** Resolves when the worker is to end: the service stops, or the primary is gone. */
   readonly stopped = new Promise<void>((stop) => {
@@ -53,7 +54,6 @@ export class WorkerLink {
   #parts: WorkerParts | undefined;
   #round: Round | undefined;
   #desk: { readonly number: number; readonly path: string } | undefined;
-  #questions = 0;
 
   /** Of a process that a primary has started; `undefined` = none has. */
   static ofProcess(process: NodeJS.Process): WorkerLink | undefined {
@@ -77,6 +77,7 @@ export class WorkerLink {
       this.#heard(message as ToWorker, socket as Socket | undefined),
     );
     process.once('disconnect', () => {
+      this.#questions.end();
       if (this.#parts === undefined) {
         process.exit(1);
       }
@@ -156,22 +157,12 @@ export class WorkerLink {
   }
 
   /** What all workers together say. Rejects when the primary is gone. */
-  ask(question: Question): Promise<string> {
-    this.#questions += 1;
-    const id = this.#questions;
-    return new Promise((resolve, reject) => {
-      if (!this.#process.connected) {
-        reject(new Error('the primary is gone'));
-        return;
-      }
-      const gone = () => reject(new Error('the primary is gone'));
-      this.#process.once('disconnect', gone);
-      this.#asked.set(id, (value) => {
-        this.#process.removeListener('disconnect', gone);
-        resolve(value);
-      });
-      this.#send({ kind: 'ask', id, question });
-    });
+  async ask(question: Question): Promise<string> {
+    const value = await this.#questions.ask((id) => this.#send({ kind: 'ask', id, question }));
+    if (value === undefined) {
+      throw new Error('the primary is gone');
+    }
+    return value;
   }
 
   #heard(message: ToWorker, socket: Socket | undefined): void {
@@ -205,8 +196,7 @@ export class WorkerLink {
         void this.#answer(message.id, message.question);
         return;
       case 'answer':
-        this.#asked.get(message.id)?.(message.value);
-        this.#asked.delete(message.id);
+        this.#questions.answered(message.id, message.value);
         return;
       case 'call':
         this.breakers.heard(message.key, message.event);
@@ -247,10 +237,12 @@ export class WorkerLink {
     this.#send({ kind: 'answer', id, value: value ?? '' });
   }
 
-  /** Whatever is said to a primary that is gone is lost. */
-  #send(message: FromWorker): void {
-    if (this.#process.connected) {
+  /** Whatever is said to a primary that is gone is lost. Returns whether there is a channel to it. */
+  #send(message: FromWorker): boolean {
+    const { connected } = this.#process;
+    if (connected) {
       this.#process.send?.(message, undefined, undefined, () => {});
     }
+    return connected;
   }
 }

@@ -17,6 +17,7 @@ import {
   type Topic,
   type ToWorker,
 } from './messages.ts';
+import { OpenQuestions } from './open-questions.ts';
 
 export interface WorkerProcessOptions {
   readonly place: Place;
@@ -64,8 +65,7 @@ export class WorkerProcess implements Party, Taker {
   readonly #child: ChildProcess;
   readonly #observer: WorkerObserver;
   readonly #started = performance.now();
-  readonly #asked = new Map<number, (value: string | undefined) => void>();
-  #questions = 0;
+  readonly #questions = new OpenQuestions();
   #preparing: { readonly round: number; readonly done: (prepared: Prepared) => void } | undefined;
   #settling: { readonly round: number; readonly done: () => void } | undefined;
 
@@ -89,9 +89,7 @@ export class WorkerProcess implements Party, Taker {
       this.isGone = true;
       this.#preparing?.done({ problems: ENDED });
       this.#settling?.done();
-      for (const answered of this.#asked.values()) {
-        answered(undefined);
-      }
+      this.#questions.end();
       observer.ended(this, { code, signal, livedMs: performance.now() - this.#started });
     });
   }
@@ -133,22 +131,10 @@ export class WorkerProcess implements Party, Taker {
     return this.#settle({ kind: 'drop', round, problems });
   }
 
-  /** `undefined` = it is gone, or has not answered within `withinMs`. */
-  ask(question: Question, withinMs: number): Promise<string | undefined> {
-    this.#questions += 1;
-    const id = this.#questions;
-    return new Promise((resolve) => {
-      const late = setTimeout(() => answered(undefined), withinMs);
-      const answered = (value: string | undefined) => {
-        clearTimeout(late);
-        this.#asked.delete(id);
-        resolve(value === '' ? undefined : value);
-      };
-      this.#asked.set(id, answered);
-      if (!this.tell({ kind: 'ask', id, question })) {
-        answered(undefined);
-      }
-    });
+  /** `undefined` = it is gone, or has not answered within `withinMs`, or only with nothing. */
+  async ask(question: Question, withinMs: number): Promise<string | undefined> {
+    const value = await this.#questions.ask((id) => this.tell({ kind: 'ask', id, question }), withinMs);
+    return value === '' ? undefined : value;
   }
 
   /** Returns whether there is a channel to it. */
@@ -220,7 +206,7 @@ export class WorkerProcess implements Party, Taker {
           .then((value) => this.tell({ kind: 'answer', id: message.id, value }));
         return;
       case 'answer':
-        this.#asked.get(message.id)?.(message.value);
+        this.#questions.answered(message.id, message.value);
     }
   }
 }
