@@ -7,6 +7,7 @@ import { ConfigurationError } from '../errors.ts';
 import { CollectedRequest } from './collected-request.ts';
 import { Connections } from './connections.ts';
 import { isAmbiguous } from './framing.ts';
+import { LateTimeouts } from './late-timeouts.ts';
 import { Pipelines } from './pipelines.ts';
 import type { RefusedRequest } from './refused-requests.ts';
 
@@ -82,6 +83,7 @@ export class Listener {
     };
     const connections = new Connections();
     const pipelines = new Pipelines();
+    const timeouts = new LateTimeouts();
     const answerInTurn: RequestListener = (request, response) => {
       if (isAmbiguous(request)) {
         // As Node answers bytes that are not HTTP.
@@ -112,6 +114,8 @@ export class Listener {
         : createTlsServer({ ...settings, ...tls, ...clientCertificates(tls, everybodyShows) }, listener);
     Object.assign(server, timesOf(deadline));
     server.on('connection', (socket) => connections.add(socket));
+    // After http, which sets the first timeout of a connection.
+    server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => timeouts.add(socket));
     if (options.handed !== undefined) {
       options.handed.hear((socket) => inject(socket, server));
       // As if it listened: from now on it looks for requests that take too long to arrive.
