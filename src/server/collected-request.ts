@@ -57,6 +57,9 @@ export class CollectedRequest extends IncomingMessage {
   #end({ resolve }: Collector): void {
     const first = this.#first ?? Buffer.alloc(0);
     const others = this.#others;
+    // The parser keeps a request until the next one of its connection, and nothing large may live so long.
+    this.#isBegun = true;
+    this.#collector = undefined;
     this.#first = undefined;
     this.#others = undefined;
     resolve(others === undefined ? first : Buffer.concat([first, ...others]));

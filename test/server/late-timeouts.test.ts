@@ -9,7 +9,7 @@ function watched() {
   const socket = new Socket();
   socket.setTimeout = (milliseconds) => {
     set(milliseconds);
-    socket.timeout = milliseconds;
+    Object.assign(socket, { timeout: milliseconds });
     return socket;
   };
   socket.setTimeout(1000);
