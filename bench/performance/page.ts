@@ -102,7 +102,7 @@ function growth(measurements: Measurements): string[] {
   const drawn = pictures(measurements);
   return drawn.length === 0
     ? []
-    : ['## Growth', ...drawn.map(({ alt, file }) => `![${alt.replaceAll(/[[\]]/g, '')}](images/${file})`)];
+    : ['## Curves', ...drawn.map(({ alt, file }) => `![${alt.replaceAll(/[[\]]/g, '')}](images/${file})`)];
 }
 
 function shownTopic(name: string, topic: Topic | undefined, machines: readonly Machine[]): string[] {

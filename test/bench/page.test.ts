@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { AREAS } from '../../bench/performance/areas.ts';
 import type { Measurements } from '../../bench/performance/measurements.ts';
 import { renderedPage } from '../../bench/performance/page.ts';
 import { ROW, TOPIC } from './measurements.ts';
@@ -60,6 +61,17 @@ describe('the page of performance', () => {
     const text = page({ unheard: TOPIC, check: TOPIC });
     expect(text.match(/^### .*/gm)).toEqual(['### check', '### unheard']);
     expect(text).toContain('## More\n\n### unheard');
+  });
+
+  it('has one heading of each name, also with every topic and a picture', () => {
+    const grown = { ...ROW, growth: { picture: 'ledger', line: 'check', from: 1000, size: 1_000_000 } };
+    const topics = Object.values(AREAS).flat();
+    const text = page(Object.fromEntries(topics.map((topic) => [topic, { ...TOPIC, rows: [grown] }])));
+    const headings = (text.match(/^#+ .*/gm) ?? []).map((heading) =>
+      heading.replace(/^#+ /, '').toLowerCase(),
+    );
+    expect(headings.length).toBeGreaterThan(topics.length);
+    expect(headings.filter((heading, index) => headings.indexOf(heading) !== index)).toEqual([]);
   });
 
   it('can be rendered when nothing has been measured', () => {
