@@ -4,6 +4,7 @@ export const AREAS: Readonly<Record<string, readonly string[]>> = {
   'A request': ['service', 'latency', 'workers', 'tokens', 'tracing', 'memory'],
   'Leases on record': [
     'ledger',
+    'growth',
     'ledger-clients',
     'decision-store',
     'estimate',

@@ -156,7 +156,7 @@ describe('a manager', () => {
     expect(html).toContain('<small>manager</small>');
     expect(html).toMatch(/name="valid_until"[^>]* value="2027-01-01T00:00"/);
     const fields = {
-      ...{ project_id: 'climate', user_id: 'id-of-meg', amount: '50', reason: 'a workshop' },
+      ...{ project_id: 'climate', user_id: 'id-of-mel', amount: '50', reason: 'a workshop' },
       ...{ valid_from: '2026-01-01T00:00', valid_until: '2027-01-01T00:00' },
     };
     const tooMuch = await ground.send('mona', '/budgets/new', { ...fields, amount: '500' });
@@ -167,7 +167,7 @@ describe('a manager', () => {
     expect(done).toMatchObject({ status: 303, location: '/budgets?project=climate&done=set' });
     const list = await ground.get('mona', done.location);
     expect(textOf(list.html)).toContain('The budget is set.');
-    expect(rowsOf(list.html, 'Budgets').map((row) => row.slice(1, 3))).toContainEqual(['id-of-meg', '50']);
+    expect(rowsOf(list.html, 'Budgets').map((row) => row.slice(1, 3))).toContainEqual(['id-of-mel', '50']);
     const [latest] = rowsOf((await ground.get('mona', '/budgets/history')).html, 'Changes of budgets');
     expect(latest?.slice(1, 3)).toEqual(['mona@Default (id-of-mona)', 'a workshop']);
   });
