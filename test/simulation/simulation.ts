@@ -72,7 +72,7 @@ export async function simulate(runs: number, firstSeed: number): Promise<Simulat
 }
 
 function describe({ seed, step, broken, lines }: History, run: number): string {
-  const command = `SIMULATION_SEED=${seed} npx vitest run --project suite test/simulation`;
+  const command = `SIMULATION_SEED=${seed} npx vitest run --project proofs test/simulation`;
   return [`history ${run}, step ${step}: ${broken}`, `The same again: ${command}`, ...lines].join('\n');
 }
 
