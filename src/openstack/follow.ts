@@ -85,7 +85,11 @@ async function run(following: Following, seat: Seat, wait: Wait) {
   } = following;
   const { region, doubts: unsure } = await regionOf(following, wait);
   const before = region === undefined ? undefined : await readOpenRows(ledger, region, wait, known);
-  const observation = await observe({ keystone, endpoint, now: () => ledger.now(), signal });
+  const observation = await observe({
+    ...{ keystone, endpoint, signal },
+    now: () => ledger.now(),
+    openAt: before?.readAt,
+  });
   if (region === undefined || before === undefined) {
     const doubts = [...unsure, ...observation.doubts];
     return {

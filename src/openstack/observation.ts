@@ -33,6 +33,8 @@ export interface Observing {
   readonly endpoint: string | undefined;
   /** The ledger's clock. */
   now(): Instant;
+  /** When the ledger's open leases were read: a lease that was open then is told, wherever the clock was set since. `undefined` = they were not. */
+  readonly openAt: Instant | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -62,7 +64,7 @@ export async function observe(observing: Observing): Promise<Observation> {
   await readLeases(answer.body, (lease) => {
     ids.add(lease.id);
     projects.add(lease.project_id);
-    if (!isTerminated(lease) && lease.end_date > answered) {
+    if (!isTerminated(lease) && lease.end_date > (observing.openAt ?? answered)) {
       found.push(lease);
     }
   });

@@ -51,6 +51,7 @@ export class Follower {
     const { leases, doubts } = await observe({
       ...{ keystone: this.#keystone(replica), endpoint: 'http://blazar/v1', signal: undefined },
       now: () => ledger.now(),
+      openAt: before.readAt,
     });
     const options = {
       ...{ region: '', claimants: replica.enforcement.claimants, who: 'follower', reason: null },
