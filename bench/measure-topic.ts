@@ -34,6 +34,10 @@ export async function measureTopic(
     return thrown instanceof PeerMissing
       ? { kind: 'peer missing', why: thrown.message }
       : { kind: 'failed', thrown };
+  } finally {
+    if ('close' in matter) {
+      await matter.close?.();
+    }
   }
 }
 

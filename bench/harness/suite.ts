@@ -81,4 +81,6 @@ export interface Trial extends Matter {
   /** Takes long and varies little, so it runs once, whatever the number of runs. */
   readonly once?: boolean;
   measure(scale: Scale): Promise<Run>;
+  /** Called after the last run, also after one that failed. */
+  close?(): Promise<void>;
 }
