@@ -47,7 +47,7 @@ export function readItems(paths: readonly string[], report: Report): Item[] {
 
 /** The extensions that are read in folders. */
 export function isPolicyFile(name: string): boolean {
-  return /\.(ya?ml|json)$/.test(name) && !name.startsWith('.');
+  return /\.(ya?ml|json)$/i.test(name) && !name.startsWith('.');
 }
 
 function filesAt(path: string, report: Report): string[] {

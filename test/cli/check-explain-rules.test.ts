@@ -56,6 +56,19 @@ describe('check --explain', () => {
     ]);
   });
 
+  it.each([
+    '(lease.name == "(" || hours(lease) < 1.0) && hours(lease) < (1.0 + hours(lease))',
+    '((hours(lease) < 1.0) || (hours(lease) < 2.0)) == ( hours(lease) < 3.0 )',
+  ])('shows parts with the brackets that they begin or end with', async (allow) => {
+    const { stdout } = await explained(RULE(allow), '--format', 'json');
+    const [{ explanations }] = JSON.parse(stdout).rules;
+    const texts = explanations.flatMap(({ parts }: { parts: { text: string }[] }) =>
+      parts.map(({ text }) => text),
+    );
+    expect(texts.at(-1)).toBe(allow);
+    expect(texts.filter((text: string) => /^[^(]*\)|\([^)]*$/.test(text.replace('"("', '')))).toEqual([]);
+  });
+
   it('shows no secret, and nothing that changes the screen', async () => {
     const rules = RULE(
       'lease.attributes.auth_token == "x" || lease.attributes.note == "x" || size(lease.attributes.more) == 0',

@@ -126,6 +126,15 @@ cases:
     expect(rows).toContainEqual(['admin policy', 'UseSpotForGpuPolicy', 'seen', 'never']);
   });
 
+  it('runs cases whose files end in capital letters, too', async () => {
+    const { stdout } = await testIn({
+      'cases/a.YAML': 'lease: {}\nexpect: allowed\n',
+      'other/b.Case.YML': 'lease: {}\nexpect: rejected\n',
+    });
+    expect(stdout).toMatch(/^other\/b\.Case: .*|^other\/b\.Case +failed/m);
+    expect(stdout).toContain('1 passed, 1 failed');
+  });
+
   it('says what it looks for where there is none', async () => {
     expect(await testIn({})).toMatchObject({
       code: 2,

@@ -48,7 +48,7 @@ export function yamlFilesIn(folder: string): string[] {
     throw thrown instanceof UsageError ? thrown : new UsageError(`${folder}: ${systemErrorText(thrown)}`);
   }
   return names
-    .filter((name) => /\.ya?ml$/.test(name) && !/(?:^|[/\\])(?:\.|node_modules[/\\])/.test(name))
+    .filter((name) => /\.ya?ml$/i.test(name) && !/(?:^|[/\\])(?:\.|node_modules[/\\])/.test(name))
     .sort()
     .map((name) => join(folder, name));
 }
@@ -85,7 +85,7 @@ export function readCases<Case>(
   file: string,
   schemaFor: (value: unknown) => z.ZodType<Case>,
 ): CaseFile<Case>[] {
-  const id = relative(folder, file).replace(/\.ya?ml$/, '');
+  const id = relative(folder, file).replace(/\.ya?ml$/i, '');
   const problem = (line: number, message: string): Problem => ({
     severity: 'error',
     origin: { kind: 'file', file, line },

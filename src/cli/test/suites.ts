@@ -9,7 +9,7 @@ import { UsageError } from '../output.ts';
 /** The folder of cases beside a configuration. */
 const CASES = 'cases';
 /** A case elsewhere. */
-const CASE_FILE = /[.-]case\.ya?ml$/;
+const CASE_FILE = /[.-]case\.ya?ml$/i;
 /** The configuration beside cases. */
 export const CONFIG_FILES = ['blazar.conf', 'blazar-enforcement.conf'] as const;
 

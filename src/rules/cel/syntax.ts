@@ -133,7 +133,25 @@ export function bodySteps({ condition, result }: Loop): number {
   );
 }
 
-/** A node as it is written. */
+/** Texts, in which brackets mean nothing, comments, and brackets. */
+const TEXT_OR_BRACKET =
+  /[rR][bB]?(?:"[^"]*"|'[^']*')|"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|\/\/.*|[()]/g;
+
+/** A node as it is written. Of `(a || b) && c` the parser begins with `a`: the brackets around its first and its last part are added. */
 export function sourceOf({ input, start, end }: Node): string {
-  return input.slice(start, end);
+  const text = input.slice(start, end);
+  let closing = 0;
+  let opening = 0;
+  for (const [sign] of text.matchAll(TEXT_OR_BRACKET)) {
+    if (sign === '(') {
+      opening += 1;
+    } else if (sign === ')' && opening > 0) {
+      opening -= 1;
+    } else if (sign === ')') {
+      closing += 1;
+    }
+  }
+  const [before = ''] = new RegExp(`(?:\\(\\s*){${closing}}$`).exec(input.slice(0, start)) ?? [];
+  const [after = ''] = new RegExp(`^(?:\\s*\\)){${opening}}`).exec(input.slice(end)) ?? [];
+  return `${before}${text}${after}`;
 }
