@@ -328,7 +328,7 @@ describe('files and folders', () => {
     ['a.yaml', true],
     ['a.yml', true],
     ['a.json', true],
-    ['a.YAML', false],
+    ['a.YAML', true],
     ['.a.yaml', false],
     ['a.yaml.bak', false],
     ['ayaml', false],
