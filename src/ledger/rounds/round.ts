@@ -102,7 +102,8 @@ export async function* followOnce(
   const { exemptProjects, isDryRun } = options;
   const ended = await endedRows(ledger, before, listed, wait);
   const all = [...before.rows.values(), ...ended];
-  const { pairs, unknown, changing, absent } = await pairRows(all, listed);
+  const { pairs, unknown, changing, absent: unpaired } = await pairRows(all, listed);
+  const absent = unpaired.filter(({ id }) => before.rows.has(id));
   const breathe = breathing();
   const attempt = async (
     work: (turn: Turn) => Work<Reconciled | undefined | Undone<Reconciled | undefined>>,
@@ -247,10 +248,10 @@ function doubtsOf(
   return [];
 }
 
-/** Rows of listed leases that had ended before Blazar was asked. */
+/** Rows of listed leases that had ended before Blazar was asked: they are closed, or past their end. */
 async function endedRows(
   ledger: Ledger,
-  { last, region, rows: open }: OpenRows,
+  { last, region, rows: open, readAt }: OpenRows,
   listed: readonly ShownLease[],
   wait: Wait,
 ): Promise<LeaseRow[]> {
@@ -263,12 +264,12 @@ async function endedRows(
       .selectFrom('leases')
       .selectAll()
       .where('region', '=', region)
-      .where('state', '=', 'ended')
       .where('lease_id', 'in', ids.slice(start, start + BATCH * 5))
       .compile();
     const some = await ledger.read('read', () => rows(query), wait);
     // One that ended since then may have been in the list before it ended: it was open then, or is new.
-    found.push(...some.filter(({ id }) => !open.has(id) && id <= last));
+    const ended = some.filter(({ state, ends_at }) => state === 'ended' || ends_at <= readAt);
+    found.push(...ended.filter(({ id }) => !open.has(id) && id <= last));
   }
   return found;
 }

@@ -1,0 +1,64 @@
+/** A clock that is set while the ledger is compared with Blazar releases nothing that Blazar lists. */
+import { describe, expect, it } from 'vitest';
+import { type Answer, World } from './blazar-world.ts';
+
+/** In seconds. */
+const SET = { ahead: 54 * 60, back: -54 * 60 } as const;
+/** Half an hour before the end of one of the recorded leases. */
+const BEFORE_END = '2030-01-01T11:30:00Z';
+const PATHS = ['/v1/leases', '/v1/os-hosts/allocations', '/v1/os-hosts'] as const;
+
+function shifted(date: string, seconds: number): string {
+  return new Date(Date.parse(date) + seconds * 1000).toISOString();
+}
+
+/** Leases that the ledger knows by their ids. Blazar's clock is right, whatever ours says from now on. */
+async function comparedWorld(now: string): Promise<World> {
+  const world = await World.start();
+  for (const lease of world.leases) {
+    await world.ask(lease, `${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
+  }
+  await world.round();
+  world.now = now;
+  const { status, headers, body } = world.answers.get('/v1/leases') as Answer;
+  world.answers.set('/v1/leases', {
+    ...{ status, body },
+    headers: { ...headers, date: new Date(now).toUTCString() },
+  });
+  await world.round();
+  return world;
+}
+
+const openIds = async (world: World) => (await world.open()).map(({ lease_id }) => lease_id);
+
+describe.each(PATHS)('a clock that is set while Blazar is asked for %s', (path) => {
+  it.each(Object.entries(SET))('and goes %s, releases no lease', async (_, seconds) => {
+    const world = await comparedWorld(BEFORE_END);
+    const [before, taken] = [await openIds(world), await world.taken()];
+    world.before = async (asked) => {
+      if (asked === path) {
+        world.now = shifted(BEFORE_END, seconds);
+      }
+    };
+    const { changes } = await world.round();
+    expect(changes).toEqual([]);
+    expect(await openIds(world)).toEqual(before);
+    expect(await world.taken()).toBe(taken);
+  });
+});
+
+it('a lease that Blazar goes on with past the end that the ledger has is charged until its new end', async () => {
+  const world = await comparedWorld(BEFORE_END);
+  const taken = await world.taken();
+  const [lease] = world.leases.filter(({ end_date }) => end_date === '2030-01-01T12:00:00.000000');
+  const others = world.leases.filter((one) => one !== lease);
+  // Nobody has asked, nobody has looked meanwhile, and nothing else has happened in the project.
+  Object.assign(lease ?? {}, { end_date: '2030-01-01T18:00:00.000000' });
+  world.now = '2030-01-01T13:00:00Z';
+  const { changes } = await world.round();
+  expect(changes).toEqual([expect.stringMatching(/^corrected #\d+: Blazar has changed it without asking$/)]);
+  expect(await openIds(world)).toEqual([...others, lease].map((one) => one?.id).sort());
+  // 3 hosts, and 3 instances that cost a tenth each.
+  expect(await world.taken()).toBeCloseTo(taken + 6 * 3.3);
+  expect((await world.round()).changes).toEqual([]);
+});
