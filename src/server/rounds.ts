@@ -152,7 +152,7 @@ export class Rounds<Generation extends Held> {
     if (result.kind !== 'done') {
       metrics.round('elsewhere', seconds);
       if (result.kind === 'early') {
-        metrics.completed(Number(result.followedAt / 1000n));
+        metrics.completed(result.age);
         this.#due = Math.min(interval, result.seconds + interval * (1 - EARLY) * 2);
       }
       return;
@@ -162,7 +162,7 @@ export class Rounds<Generation extends Held> {
     metrics.listed(listed);
     metrics.round(doubts.length === 0 ? 'complete' : 'doubtful', seconds);
     if (doubts.length === 0) {
-      metrics.completed(Date.now());
+      metrics.completed(0);
     }
     const said = doubts.join('; ');
     if (said !== this.#doubts && said !== '') {

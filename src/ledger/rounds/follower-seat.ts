@@ -8,6 +8,8 @@ import { databaseTime } from '../ledger-clock.ts';
 
 /** How long a process that is gone keeps others waiting, in seconds. Whoever is there renews in time. */
 const HELD = 30n;
+/** A clock that is corrected little by little goes back by less, in microseconds: then the holder keeps its seat. */
+const SLACK = 10n * MICROSECONDS_PER_SECOND;
 
 export interface Seat {
   /** For how many seconds the last complete round is over; infinite = there was none. */
@@ -22,8 +24,8 @@ export type Taken =
   | { readonly kind: 'mine'; readonly seat: Seat }
   /** Somebody else holds it. */
   | { readonly kind: 'held'; readonly holder: string }
-  /** A round has ended less than `every` seconds ago. */
-  | { readonly kind: 'early'; readonly followedAt: bigint; readonly seconds: number };
+  /** A round has ended `age` seconds ago, less than `every`; `seconds` are left. */
+  | { readonly kind: 'early'; readonly age: number; readonly seconds: number };
 
 /** The seats: one process compares with Blazar, and one with SkyPilot. */
 export const BLAZAR_SEAT = 1n;
@@ -40,12 +42,19 @@ export function takeSeat(
   const { queries } = ledger.database;
   const now = databaseTime(ledger.database.dialect);
   const look = queries.selectFrom('follower').selectAll().select(now.as('now')).where('id', '=', seat);
+  const until = sql<bigint>`${now} + ${HELD * MICROSECONDS_PER_SECOND}`;
   const take = queries
     .updateTable('follower')
-    .set({ holder, held_until: sql<bigint>`${now} + ${HELD * MICROSECONDS_PER_SECOND}` })
+    .set({ holder, held_until: until })
     .where('id', '=', seat)
     .where((row) =>
-      row.or([row('holder', 'is', null), row('holder', '=', holder), row('held_until', '<=', now)]),
+      row.or([
+        row('holder', 'is', null),
+        row('holder', '=', holder),
+        row('held_until', '<=', now),
+        // The clock was set back since: nobody else would be let in for as long, if the holder is gone.
+        row('held_until', '>', sql<bigint>`${until} + ${SLACK}`),
+      ]),
     )
     .returningAll();
   const add = queries
@@ -63,7 +72,7 @@ export function takeSeat(
       const followedAt = row?.followed_at ?? undefined;
       // A clock that was set back must not stop it for long.
       if (followedAt !== undefined && age >= 0 && age < every) {
-        return { kind: 'early', followedAt, seconds: every - age } as const;
+        return { kind: 'early', age, seconds: every - age } as const;
       }
       const [mine] = yield* rows(take.compile());
       if (mine === undefined) {

@@ -27,7 +27,7 @@ export class RoundMetrics<Kind extends string> {
   readonly #changes: Counter;
   readonly #listed: Gauge;
   readonly #age: Gauge;
-  /** When the last complete round ended, in milliseconds of the epoch; `undefined` = there are no rounds. */
+  /** When the last complete round ended, by `performance.now()`; `undefined` = there are no rounds. */
   #since: number | undefined;
 
   constructor(registry: Registry, { peer, kinds, listed, absent }: RoundMetricsOptions<Kind>) {
@@ -62,7 +62,7 @@ export class RoundMetrics<Kind extends string> {
         if (since === undefined) {
           this.remove();
         } else {
-          this.set(Math.max(0, (Date.now() - since) / 1000));
+          this.set(Math.max(0, (performance.now() - since) / 1000));
         }
       },
     });
@@ -78,7 +78,7 @@ export class RoundMetrics<Kind extends string> {
 
   /** There are rounds from now on, or none any more. */
   following(isActive: boolean): void {
-    this.#since = isActive ? (this.#since ?? Date.now()) : undefined;
+    this.#since = isActive ? (this.#since ?? performance.now()) : undefined;
     if (!isActive) {
       this.#listed.remove();
     }
@@ -91,10 +91,10 @@ export class RoundMetrics<Kind extends string> {
     }
   }
 
-  /** `at`: in milliseconds of the epoch. A round that ends after its configuration has no age to tell. */
-  completed(at: number): void {
+  /** `age`: for how long it is over, in seconds. A round that ends after its configuration has no age to tell. */
+  completed(age: number): void {
     if (this.#since !== undefined) {
-      this.#since = Math.max(this.#since, at);
+      this.#since = Math.max(this.#since, performance.now() - age * 1000);
     }
   }
 

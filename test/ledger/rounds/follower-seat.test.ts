@@ -29,6 +29,21 @@ describe.each(DIALECTS)('the seat of the follower on %s', (dialect) => {
     }
   });
 
+  it('is taken over when its holder is gone and the clock was set back since, and not before', async () => {
+    const ledger = await ledgerAt(await newLedger(dialect));
+    try {
+      await takeSeat(ledger, 'one', 60, NO_WAIT);
+      await holdFor(ledger, 35);
+      expect(await takeSeat(ledger, 'other', 60, NO_WAIT)).toEqual({ kind: 'held', holder: 'one' });
+      // It was taken by a clock that was an hour ahead.
+      await holdFor(ledger, 3600);
+      expect(await takeSeat(ledger, 'other', 60, NO_WAIT)).toMatchObject({ kind: 'mine' });
+      expect(await keepSeat(ledger, 'one', NO_WAIT)).toBe(false);
+    } finally {
+      await ledger.close();
+    }
+  });
+
   it('is not taken again before the interval is over, but after a round that was not complete', async () => {
     const ledger = await ledgerAt(await newLedger(dialect));
     try {
@@ -59,8 +74,17 @@ describe.each(DIALECTS)('the seat of the follower on %s', (dialect) => {
   });
 });
 
-async function expire(ledger: Ledger): Promise<void> {
-  const query = ledger.database.queries.updateTable('follower').set({ held_until: 1n });
+function expire(ledger: Ledger): Promise<void> {
+  return heldUntil(ledger, 1n);
+}
+
+/** From now on, by the clock of the database. */
+function holdFor(ledger: Ledger, seconds: number): Promise<void> {
+  return heldUntil(ledger, BigInt(Date.now() + seconds * 1000) * 1000n);
+}
+
+async function heldUntil(ledger: Ledger, held_until: bigint): Promise<void> {
+  const query = ledger.database.queries.updateTable('follower').set({ held_until });
   await ledger.transact(
     'reconcile',
     function* () {
