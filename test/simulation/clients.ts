@@ -124,6 +124,21 @@ export async function update(world: World): Promise<void> {
   world.busy.delete(lease.id);
 }
 
+/** Blazar changes a lease, and asks nobody. */
+export function changeUnasked(world: World): void {
+  const { chance, blazar, now } = world;
+  const lease = idleLease(world);
+  if (lease === undefined) {
+    return;
+  }
+  const end = Math.max(now + 60, lease.end + chance.pick([-2, 1, 3, 12]) * HOUR);
+  const hosts = chance.happens(0.5) ? lease.hosts : Math.max(lease.min, lease.hosts - 1);
+  blazar.change(lease.id, now, { end, hosts });
+  world.hasNotAsked = true;
+  world.hasWasted = true;
+  world.log(`Blazar changes ${lease.id} without asking: ${hosts} hosts, until ${end - world.begin}`);
+}
+
 /** It is deleted, or its time is over. The report of it may get lost. */
 export async function end(world: World, over?: Held): Promise<void> {
   const { chance, blazar } = world;

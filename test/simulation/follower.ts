@@ -10,6 +10,16 @@ import type { Schedule } from './schedule.ts';
 /** Seconds that a lease may be recorded before Blazar shows it. */
 export const GRACE = 600;
 
+/** What may happen at each step of a round. */
+export interface Mishaps {
+  /** Clocks may be set. */
+  step(): void;
+  /** Whether another replica begins a round meanwhile: a clock that is set back takes the seat from its holder. */
+  isTakenOver(): boolean;
+  /** Whether an answer of Blazar arrives in part. */
+  isCutOff(): boolean;
+}
+
 export class Follower {
   /** Who makes a round now. */
   #holder: Replica | undefined;
@@ -19,35 +29,44 @@ export class Follower {
   readonly #schedule: Schedule;
   readonly #blazar: Blazar;
   readonly #now: () => number;
+  readonly #mishaps: Mishaps;
 
-  constructor(schedule: Schedule, blazar: Blazar, now: () => number) {
+  constructor(schedule: Schedule, blazar: Blazar, now: () => number, mishaps: Mishaps) {
     this.#schedule = schedule;
     this.#blazar = blazar;
     this.#now = now;
+    this.#mishaps = mishaps;
   }
 
-  /** Resolves to what was changed; `undefined` = another replica is at it. A crash or a failure ends it. */
-  async round(replica: Replica): Promise<Reconciled[] | undefined> {
-    if (this.#holder !== undefined && !this.#holder.isDead) {
+  /**
+   * Resolves to what was changed, also by a round that fails half way or crashes; `undefined` = another replica is at it. `isByHand`: by
+   * `ledger reconcile --blazar`, which remembers nothing.
+   */
+  async round(replica: Replica, isByHand: boolean): Promise<Reconciled[] | undefined> {
+    if (this.#holder !== undefined && !this.#holder.isDead && !this.#mishaps.isTakenOver()) {
       return undefined;
     }
     this.#holder = replica;
+    const done: Reconciled[] = [];
     try {
-      return await Promise.race([replica.gone, this.#run(replica)]);
+      await Promise.race([replica.gone, this.#run(replica, isByHand, done)]);
     } catch {
-      return undefined;
+      // What was done before stays done.
     } finally {
       if (this.#holder === replica) {
         this.#holder = undefined;
       }
     }
+    return done;
   }
 
-  async #run(replica: Replica): Promise<Reconciled[]> {
+  async #run(replica: Replica, isByHand: boolean, done: Reconciled[]): Promise<void> {
     const { ledger } = replica;
     const age = this.#now() - this.#followedAt;
-    await this.#schedule.turn(replica, 'reads the open leases');
-    const before = await this.#schedule.during(readOpenRows(ledger, '', NO_WAIT, replica.known));
+    const known = isByHand ? undefined : replica.known;
+    await this.#turn(replica, 'reads the open leases');
+    const before = await this.#schedule.during(readOpenRows(ledger, '', NO_WAIT, known));
+    this.#mishaps.step();
     const { leases, doubts } = await observe({
       ...{ keystone: this.#keystone(replica), endpoint: 'http://blazar/v1', signal: undefined },
       now: () => ledger.now(),
@@ -59,26 +78,38 @@ export class Follower {
       ...{ doubted: this.#doubted, looksOften: age <= GRACE },
     };
     const round = followOnce(ledger, before, leases, options, NO_WAIT);
-    const done: Reconciled[] = [];
     let next = await round.next();
     while (!next.done) {
       done.push(next.value);
+      this.#mishaps.step();
       next = await round.next();
+    }
+    if (this.#holder !== replica) {
+      // Another one has the seat by now, and what it leaves counts.
+      return;
     }
     this.#doubted = next.value.doubted;
     if (next.value.doubts.length === 0) {
       this.#followedAt = this.#now();
     }
-    return done;
+  }
+
+  async #turn(replica: Replica, what: string): Promise<void> {
+    await this.#schedule.turn(replica, what);
+    this.#mishaps.step();
   }
 
   #keystone(replica: Replica) {
     const named = { id: 'service', name: 'service', domain: 'Default' };
     return {
       get: async (url: string) => {
-        await this.#schedule.turn(replica, `asks Blazar for ${url.slice(url.lastIndexOf('/') + 1)}`);
+        const what = url.slice(url.lastIndexOf('/') + 1);
+        await this.#turn(replica, `asks Blazar for ${what}`);
         const headers = { date: new Date((this.#now() + this.#blazar.ahead) * 1000).toUTCString() };
-        return { status: 200, body: this.#blazar.answer(url), headers };
+        const body = this.#blazar.answer(url);
+        // Whatever happens until it arrives is not in it.
+        await this.#turn(replica, `hears from Blazar of ${what}`);
+        return { status: 200, body: this.#mishaps.isCutOff() ? body.slice(0, -9) : body, headers };
       },
       token: async () => 'token',
       refused() {},

@@ -1,13 +1,17 @@
 /** One history from a seed: what happens at random, then quiet, then what is left must be the truth. */
 import { vi } from 'vitest';
 import { errorText } from '../../src/errors.ts';
-import { create, end, update } from './clients.ts';
+import { foldLeases } from '../../src/ledger/folding/fold.ts';
+import { NO_WAIT } from '../support/ledgers.ts';
+import { changeUnasked, create, end, update } from './clients.ts';
 import { GRACE } from './follower.ts';
 import { type Budget, Promises } from './promises.ts';
 import { Chance } from './schedule.ts';
 import { type Ground, SYNCHRONIZED, World } from './world.ts';
 
 const HOUR = 3600;
+/** Leases that ended so long ago may be folded, in seconds. */
+const FOLDED_AFTER = 1800;
 /** How long Blazar waits for an answer, in seconds. */
 const PATIENCE = 60;
 
@@ -57,11 +61,13 @@ export async function runHistory(
 type Deed = (world: World) => void | Promise<void>;
 
 const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
-  [30, (world) => world.schedule.release(world.chance.pick([1, 1, 2, 3]))],
+  [30, (world) => world.schedule.release(world.chance.pick([1, 1, 2, 3, 6]))],
   [4, (world) => began(world, create(world))],
   [3, (world) => began(world, update(world))],
   [2, (world) => began(world, end(world))],
   [2, (world) => compare(world)],
+  [0.5, (world) => (world.mayNotAsk ? changeUnasked(world) : undefined)],
+  [0.5, (world) => fold(world)],
   // Where clocks are wrong, while leases are being built.
   [3, (world) => (world.skew > SYNCHRONIZED ? compare(world) : world.schedule.release())],
   [2, (world) => passShort(world)],
@@ -98,8 +104,10 @@ function began(world: World, work: Promise<unknown>): void {
 function compare(world: World): void {
   const replica = world.chance.some(world.replicas.filter(({ mayGo }) => mayGo));
   if (replica !== undefined) {
+    // The command goes by clocks alone.
+    const isByHand = !world.isQuiet && world.skew <= SYNCHRONIZED && world.chance.happens(0.2);
     world.begins(
-      world.follower.round(replica).then((done) => {
+      world.follower.round(replica, isByHand).then((done) => {
         for (const { outcome, leaseId, row, note, userId, start, end } of done ?? []) {
           if (outcome === 'released') {
             const [from, until] = [Number(start / 1_000_000n), Number(end / 1_000_000n)];
@@ -112,6 +120,21 @@ function compare(world: World): void {
       }),
     );
   }
+}
+
+/** `ledger compact`, beside the services. */
+function fold(world: World): void {
+  const replica = world.chance.some(world.replicas.filter(({ mayGo }) => mayGo));
+  if (replica === undefined) {
+    return;
+  }
+  const until = BigInt(world.now - FOLDED_AFTER - world.skew) * 1_000_000n;
+  const keep = () => world.schedule.turn(replica, 'keeps what is folded');
+  const folding = foldLeases(replica.ledger, { until, keep }, NO_WAIT).then(
+    ({ leases }) => world.log(`${replica.name} folds ${leases} leases`),
+    (thrown: unknown) => world.log(`${replica.name} cannot fold: ${errorText(thrown)}`),
+  );
+  world.begins(Promise.race([folding, replica.gone]));
 }
 
 /** Time goes by while requests are under way. */

@@ -41,8 +41,8 @@ export class Promises {
   atEachStep(world: World): void {
     world.throwIfFailed();
     this.#nothingIsGivenBack(world);
-    if (world.skew > SYNCHRONIZED) {
-      // Leases end by their dates when a clock says so.
+    if (world.skew > SYNCHRONIZED || world.hasNotAsked) {
+      // Leases end by their dates when a clock says so; and what Blazar does without asking is charged when it is seen.
       return;
     }
     // Whenever a replica measures what a lease has used, its clock may be wrong by so much.

@@ -3,7 +3,7 @@
 import type { Configuration } from '../../src/enforcement/configuration.ts';
 import type { HttpAnswer } from '../../src/index.ts';
 import { LedgerUnavailableError, UsageEnforcement } from '../../src/index.ts';
-import { CommitInDoubtError, type Database } from '../../src/ledger/database/database.ts';
+import { CommitInDoubtError, type Database, type Work } from '../../src/ledger/database/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { KnownSince } from '../../src/ledger/rounds/known-since.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
@@ -20,7 +20,7 @@ export interface ReplicaParts {
   readonly ahead: number;
   /** The clock of the database, in seconds of the epoch; `undefined` = the ledger has that of the replica. */
   readonly database: (() => number) | undefined;
-  /** How often a transaction fails, and how often its COMMIT is not answered. */
+  /** How often a transaction fails before it begins and half way, and how often its COMMIT is not answered. */
   readonly faults: number;
   /** The external service. */
   readonly post: (url: string, json: string) => Promise<HttpAnswer>;
@@ -130,7 +130,7 @@ export class Replica implements Actor {
     return this.#ledger;
   }
 
-  /** Others get turns before and after each transaction, and it may fail before it, or be left without its answer. */
+  /** Others get turns before and after each transaction, and it may fail before it or half way, or be left without its answer. */
   #interrupt(database: Database): void {
     const { schedule, chance, faults } = this.#parts;
     const transact = database.transact.bind(database);
@@ -144,7 +144,10 @@ export class Replica implements Actor {
       if (this.isFaulty && chance.happens(faults)) {
         throw new LedgerUnavailableError('the database cannot be reached');
       }
-      const result = await schedule.during(transact(work, wait, project));
+      // Whatever is committed together with it goes on.
+      const steps = this.isFaulty && chance.happens(faults) ? chance.below(FEW_STEPS) : undefined;
+      const begun = steps === undefined ? work : () => failing(work(), steps);
+      const result = await schedule.during(transact(begun, wait, project));
       await schedule.turn(this, 'has committed');
       if (this.isFaulty && chance.happens(faults)) {
         throw new CommitInDoubtError('the COMMIT was not answered', result, {});
@@ -152,4 +155,19 @@ export class Replica implements Actor {
       return result;
     };
   }
+}
+
+/** More than most transactions have. */
+const FEW_STEPS = 12;
+
+/** Fails after so many statements, if there are more. */
+function* failing<Result>(work: Work<Result>, steps: number): Work<Result> {
+  let step = work.next([]);
+  for (let count = 0; !step.done; count += 1) {
+    if (count === steps) {
+      throw new LedgerUnavailableError('the transaction fails half way');
+    }
+    step = work.next(yield step.value);
+  }
+  return step.value;
 }

@@ -77,6 +77,10 @@ export class World {
   measured = 0;
   /** How many changes were seen by comparing alone. */
   corrected = 0;
+  /** Whether Blazar changes leases without asking: its operator has taken the filters away for a while. */
+  readonly mayNotAsk: boolean;
+  /** Whether it has: then what is there may be above all limits, and is charged from the next comparison on. */
+  hasNotAsked = false;
   /** Leases whose end was acknowledged, and those whose end the external service was told. */
   readonly ended = new Set<string>();
   readonly told = new Set<string>();
@@ -103,8 +107,13 @@ export class World {
     this.losses = chance.pick([0, 0.1, 0.2]);
     this.faults = chance.pick([0, 0, 0.05]);
     this.hasCrashes = chance.happens(0.6);
+    this.mayNotAsk = chance.happens(0.15);
     this.schedule = new Schedule(chance, (line) => this.log(line));
-    this.follower = new Follower(this.schedule, this.blazar, () => this.now);
+    this.follower = new Follower(this.schedule, this.blazar, () => this.now, {
+      step: () => this.#mayJump(),
+      isTakenOver: () => this.#isAmiss && chance.happens(0.3),
+      isCutOff: () => !this.isQuiet && chance.happens(this.losses / 4),
+    });
   }
 
   static async open(ground: Ground, chance: Chance): Promise<World> {
@@ -149,6 +158,17 @@ export class World {
       blazar.ahead = ahead;
     }
     this.log(`the clock of ${replica?.name ?? 'the database or Blazar'} is ${ahead} s ahead`);
+  }
+
+  #mayJump(): void {
+    if (this.#isAmiss && this.chance.happens(0.05)) {
+      this.jump();
+    }
+  }
+
+  /** Whether clocks may be far from each other now. */
+  get #isAmiss(): boolean {
+    return !this.isQuiet && this.skew > SYNCHRONIZED;
   }
 
   /** All clocks are set right. */
