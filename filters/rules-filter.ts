@@ -233,8 +233,8 @@ export class RulesFilter extends BaseFilter<Options> {
         this.services.logger.warn({ filter: this.constructor.name, rule, project_id, error }, 'rule failed');
       }
     }
-    const reason = library.reasonOf(violations);
-    return { ...(reason === undefined ? allow() : reject(reason)), rules: said };
+    const message = library.reasonOf(violations);
+    return message === undefined ? { allowed: true, rules: said } : { allowed: false, message, rules: said };
   }
 }
 

@@ -123,9 +123,7 @@ class Inquiry {
     const latest = outcomeOf(member, result, performance.now() - started, proposal !== undefined);
     const outcome = afterRound(this.#outcomes[position], latest);
     this.#outcomes[position] = outcome;
-    if (member.audit || outcome.rules !== undefined) {
-      logAudit(this.#logger, this.#request, outcome);
-    }
+    logAudit(this.#logger, this.#request, outcome);
     if (member.audit) {
       return;
     }

@@ -49,7 +49,7 @@ const NO_WARNINGS: readonly string[] = [];
 
 function warningsOf(outcomes: readonly Outcome[]): readonly string[] {
   // Every decision calls this, and most have no warnings.
-  return outcomes.some(({ audit, onError, rules }) => audit || onError || rules !== undefined)
+  return outcomes.some((outcome) => outcome.onError || isTried(outcome))
     ? outcomes.flatMap(outcomeWarning)
     : NO_WARNINGS;
 }
@@ -59,6 +59,11 @@ function outcomeWarning(outcome: Outcome): string[] {
     return [`${outcome.filter} failed, and allowed the lease since its options say so.`];
   }
   return [...auditWarning(outcome), ...ruleWarnings(outcome)];
+}
+
+/** Whether the filter, or one of its rules that said no, is tried and not enforced. */
+export function isTried({ audit, rules }: Pick<Outcome, 'audit' | 'rules'>): boolean {
+  return audit || rules?.some((rule) => rule.audit) === true;
 }
 
 /** What rules in audit mode would have done, a sentence for each; nothing for an audited filter, which says it itself. */

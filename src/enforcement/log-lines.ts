@@ -3,7 +3,7 @@ import { errorText } from '../errors.ts';
 import type { Decision, Outcome } from '../filter/verdict.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 import type { Logger } from '../logger.ts';
-import { auditWarning, ruleWarnings } from './decision.ts';
+import { auditWarning, isTried, ruleWarnings } from './decision.ts';
 
 /** The request that a line is about. */
 export interface LoggedRequest {
@@ -24,6 +24,9 @@ export function logFailure(logger: Logger, filter: string, request: LoggedReques
 
 /** Logs what an audited filter, or a rule in audit mode, would have done. Logs nothing for what is enforced, and nothing if it allowed the lease. */
 export function logAudit(logger: Logger, request: LoggedRequest, outcome: Outcome): void {
+  if (!isTried(outcome)) {
+    return;
+  }
   for (const warning of [...auditWarning(outcome), ...ruleWarnings(outcome)]) {
     logger.warn(fieldsOf(outcome.filter, request), warning);
   }

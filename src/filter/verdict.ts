@@ -122,18 +122,15 @@ export function isVerdict(value: unknown): value is Verdict {
 
 /** Whether a value that plug-ins return says what rules said. */
 export function areRules(value: unknown): value is RuleOutcomes {
+  return Array.isArray(value) && value.every(isRule);
+}
+
+function isRule(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) {
+    return false;
+  }
+  const { rule, outcome, audit } = value as { readonly [name in keyof RuleOutcome]?: unknown };
   return (
-    Array.isArray(value) &&
-    value.every(
-      (one: unknown) =>
-        typeof one === 'object' &&
-        one !== null &&
-        'rule' in one &&
-        typeof one.rule === 'string' &&
-        'outcome' in one &&
-        (one.outcome === 'rejected' || one.outcome === 'failed') &&
-        'audit' in one &&
-        typeof one.audit === 'boolean',
-    )
+    typeof rule === 'string' && (outcome === 'rejected' || outcome === 'failed') && typeof audit === 'boolean'
   );
 }

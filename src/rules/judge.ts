@@ -36,12 +36,26 @@ export type Judged = (rule: Rule, said: 'allowed' | 'refused' | 'skipped' | 'fai
 
 /**
  * What most requests need of a rule, in one place of the memory: reading all the parts of fifty rules takes longer than evaluating
- * them.
+ * them. A class, because V8 gives each object that is made by spreading a shape of its own: with a thousand rules, it would look up
+ * every property anew.
  */
-interface Entry extends Linked {
+class Entry implements Linked {
+  readonly run: Linked['run'];
+  readonly steps: number;
+  readonly shared: Linked['shared'];
   readonly rule: Rule;
   /** It does not judge everybody, always. */
   readonly isLimited: boolean;
+
+  constructor(rule: Rule) {
+    const { until, exempt, match, allow } = rule;
+    const { run, steps, shared } = allow.link();
+    this.run = run;
+    this.steps = steps;
+    this.shared = shared;
+    this.rule = rule;
+    this.isLimited = until !== undefined || match !== undefined || !exempt.isEmpty;
+  }
 }
 
 /** Judges requests by the same rules. */
@@ -51,11 +65,7 @@ export class RuleJudge {
 
   constructor(rules: readonly Rule[]) {
     this.rules = rules;
-    this.#entries = rules.map((rule) => {
-      const { until, exempt, match, allow } = rule;
-      const isLimited = until !== undefined || match !== undefined || !exempt.isEmpty;
-      return { ...allow.link(), rule, isLimited };
-    });
+    this.#entries = rules.map((rule) => new Entry(rule));
   }
 
   /** `judged` is told what each rule says, for tests of rules. `meter` counts the steps of all rules for this request. */
