@@ -5,8 +5,9 @@
 import { errorText } from '../../errors.ts';
 import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
 import type { Logger } from '../../logger.ts';
-import { type Pace, pauseAfter, servicePause } from './pace.ts';
+import { type Pace, pauseAfter } from './pace.ts';
 import { Rest } from './rest.ts';
+import { ServicePauses } from './service-pauses.ts';
 import type { ClaimedMessage, Settlement, Wanted } from './statements.ts';
 import type { NewMessages } from './store.ts';
 
@@ -48,13 +49,7 @@ export class Lane implements NewMessages {
   readonly #settled: Settlement[] = [];
   readonly #rest = new Rest();
   readonly #aborting = new AbortController();
-  /** Failures in a row. */
-  #failures = 0;
-  /** Pauses in a row, and until when the current one lasts, by `performance.now()`. */
-  #pauses = 0;
-  #pausedUntil = 0;
-  /** The same, if the service has asked for it: then no answer that arrives late ends the pause. */
-  #askedUntil = 0;
+  readonly #pauses: ServicePauses;
   #renewedAt = 0;
   #databaseFailures = 0;
   #isStopping = false;
@@ -64,6 +59,7 @@ export class Lane implements NewMessages {
 
   constructor(parts: LaneParts) {
     this.#parts = parts;
+    this.#pauses = new ServicePauses(parts.pace);
   }
 
   start(): void {
@@ -73,7 +69,7 @@ export class Lane implements NewMessages {
   /** Whether a new message would be the next: there is none that waits elsewhere, and the service takes them. */
   get hasTime(): boolean {
     const isDelivering = this.#running !== undefined && !this.#isStopping;
-    const isWell = this.#failures === 0 && this.#pauses === 0 && this.#databaseFailures === 0;
+    const isWell = !this.#pauses.isFailing && this.#databaseFailures === 0;
     return isDelivering && isWell && this.#hasAll && this.#claimed < CLAIMED;
   }
 
@@ -81,7 +77,7 @@ export class Lane implements NewMessages {
     this.#queue.push(...messages);
     if (this.#isStopping) {
       void this.#finish();
-    } else if (this.#pauseLeft() > 0) {
+    } else if (this.#pauses.left > 0) {
       this.#releaseQueue();
     }
     this.#deliver();
@@ -133,8 +129,8 @@ export class Lane implements NewMessages {
   }
 
   async #round(): Promise<void> {
-    const isPaused = this.#pauseLeft() > 0;
-    const room = this.#isFailing ? 1 - this.#claimed : CLAIMED - this.#claimed;
+    const isPaused = this.#pauses.left > 0;
+    const room = this.#pauses.isFailing ? 1 - this.#claimed : CLAIMED - this.#claimed;
     const wanted = isPaused || this.#queue.length > LOW ? 0 : Math.max(0, room);
     const mustRenew = this.#claimed > 0 && this.#sinceRenewed() > this.#parts.pace.claim / 5;
     if (wanted === 0 && this.#settled.length === 0 && !mustRenew) {
@@ -160,7 +156,7 @@ export class Lane implements NewMessages {
     try {
       const claimed = await round(settled, kept, {
         count,
-        first: this.#isFailing ? 'longest-due' : 'oldest',
+        first: this.#pauses.isFailing ? 'longest-due' : 'oldest',
       });
       this.#renewedAt = began;
       return claimed;
@@ -183,8 +179,8 @@ export class Lane implements NewMessages {
     if (this.#queue.length > 0 && this.#sinceRenewed() > claim * 0.8) {
       this.#queue.length = 0;
     }
-    const most = this.#failures > 0 ? 1 : atOnce;
-    while (!this.#isStopping && this.#pauseLeft() === 0 && this.#underWay.size < most) {
+    const most = this.#pauses.failures > 0 ? 1 : atOnce;
+    while (!this.#isStopping && this.#pauses.left === 0 && this.#underWay.size < most) {
       const message = this.#queue.shift();
       if (message === undefined) {
         return;
@@ -201,7 +197,7 @@ export class Lane implements NewMessages {
     this.#deliver();
     // Not after each message: a transaction takes longer than a delivery.
     const needsMore = !this.#hasAll && (this.#queue.length === LOW || this.#underWay.size === 0);
-    if (needsMore || this.#settled.length >= CLAIMED || this.#pauseLeft() > 0) {
+    if (needsMore || this.#settled.length >= CLAIMED || this.#pauses.left > 0) {
       this.#rest.end();
     }
   }
@@ -232,14 +228,14 @@ export class Lane implements NewMessages {
       }
       return;
     }
-    this.#failures += 1;
+    this.#pauses.failed();
     // While a service is away messages stay due, so that the oldest is the first when it comes back.
     const hasItsOwnPause = outcome === 'refused' || attempts >= OFTEN;
     const own = hasItsOwnPause
       ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, pace) * 1000))
       : undefined;
     this.#fail(message, error, own);
-    if (outcome === 'away' || this.#failures >= IN_A_ROW) {
+    if (outcome === 'away' || this.#pauses.failures >= IN_A_ROW) {
       this.#pause(delivery.outcome === 'away' ? delivery.retryAfter : undefined, error);
     }
   }
@@ -264,34 +260,22 @@ export class Lane implements NewMessages {
   }
 
   #serves(): void {
-    if (performance.now() < this.#askedUntil) {
-      return;
-    }
-    if (this.#pauses > 0) {
+    if (this.#pauses.served()) {
       this.#parts.logger.info({ filter: this.#parts.sender.name }, 'messages are delivered again');
     }
-    this.#failures = 0;
-    this.#pauses = 0;
-    this.#pausedUntil = 0;
   }
 
   #pause(retryAfter: number | undefined, error: string): void {
-    const { pace, sender, logger } = this.#parts;
-    if (this.#pauseLeft() > 0 && retryAfter === undefined) {
-      // Another attempt that was under way at the same time.
+    const { sender, logger } = this.#parts;
+    const inARow = this.#pauses.begin(retryAfter);
+    if (inARow === undefined) {
       return;
     }
-    this.#pauses += 1;
-    if (this.#pauses === 1) {
+    if (inARow === 1) {
       logger.warn({ filter: sender.name, error }, 'messages wait: the external service does not take them');
     }
-    const until = performance.now() + servicePause(this.#pauses, retryAfter, pace);
-    this.#pausedUntil = Math.max(this.#pausedUntil, until);
-    if (retryAfter !== undefined) {
-      this.#askedUntil = this.#pausedUntil;
-    }
     this.#releaseQueue();
-    if (this.#pauses >= IN_A_ROW) {
+    if (inARow >= IN_A_ROW) {
       void this.#expire(error);
     }
     this.#rest.end();
@@ -318,20 +302,12 @@ export class Lane implements NewMessages {
     }
   }
 
-  get #isFailing(): boolean {
-    return this.#failures > 0 || this.#pauses > 0;
-  }
-
   get #claimed(): number {
     return this.#queue.length + this.#underWay.size;
   }
 
   #sinceRenewed(): number {
     return performance.now() - this.#renewedAt;
-  }
-
-  #pauseLeft(): number {
-    return Math.max(0, this.#pausedUntil - performance.now());
   }
 
   /** How long to wait for something to do, in milliseconds. */
@@ -341,7 +317,7 @@ export class Lane implements NewMessages {
       return Math.min(poll * 2 ** Math.min(this.#databaseFailures, 20), LONGEST_DATABASE_PAUSE);
     }
     const renewed = this.#claimed > 0 ? claim / 5 : Number.POSITIVE_INFINITY;
-    const paused = this.#pauseLeft();
+    const paused = this.#pauses.left;
     if (paused > 0) {
       return this.#settled.length > 0 ? 0 : Math.min(paused, renewed);
     }
