@@ -9,7 +9,7 @@ import { isGuessed, withdrawRegion } from '../ledger/rounds/guessed-region.ts';
 import type { KnownSince } from '../ledger/rounds/known-since.ts';
 import { onSeat, type RoundElsewhere } from '../ledger/rounds/on-seat.ts';
 import type { Reconciled } from '../ledger/rounds/reconcile-lease.ts';
-import { followOnce, readOpenRows } from '../ledger/rounds/round.ts';
+import { followOnce, OFTEN, readOpenRows } from '../ledger/rounds/round.ts';
 import type { Keystone } from './contract.ts';
 import { observe } from './observation.ts';
 
@@ -53,8 +53,6 @@ export type Followed =
     }
   | RoundElsewhere;
 
-/** In seconds: a lease that two rounds so near each other have not seen was never there, whatever the grace is. */
-const OFTEN = 600;
 /** How many of the latest leases tell the regions of the ledger. */
 const LATEST = 1000;
 
@@ -115,7 +113,7 @@ async function run(following: Following, seat: Seat, wait: Wait) {
       isKnownEndpoint: seat.matched === matched,
       doubted: seat.doubted,
       // A lease may have come and gone while nobody looked. The clock of the database may have been set back.
-      looksOften: seat.age >= 0 && seat.age <= Math.max(grace, OFTEN),
+      looksOften: seat.age >= 0 && seat.age <= Math.max(grace, Number(OFTEN)),
     },
     wait,
   );

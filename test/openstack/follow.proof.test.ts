@@ -61,6 +61,20 @@ describe('a round', () => {
     expect(await world.taken()).toBeGreaterThan(TRUE_COST);
   });
 
+  it('charges what a lease can have used that came and went before a process made its first round', async () => {
+    const world = await askedWorld();
+    const [lease] = world.leases;
+    await world.ask(lease as never, '2026-11-22T06:00:00Z', { start_date: '2026-11-22 07:00' });
+    const mine = { now: 0 };
+    const known = new KnownSince(() => mine.now);
+    // It has not known the row for the grace, whose lease has had two hours.
+    expect((await world.round({ known })).kept).toEqual(['left #4: Blazar does not have it yet']);
+    mine.now = 600_000;
+    world.now = '2026-11-22T09:10:00Z';
+    expect((await world.round({ known })).changes).toEqual(['released #4: Blazar does not have it any more']);
+    expect(await world.taken()).toBeCloseTo(TRUE_COST + 2 * (2 + 1 / 6));
+  });
+
   it('releases a lease whose end nobody has reported, and charges what it can have used', async () => {
     const world = await askedWorld();
     await world.round();

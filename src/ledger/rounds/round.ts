@@ -56,6 +56,8 @@ export interface RoundEnd {
   readonly hasMatched: boolean;
 }
 
+/** In seconds: a lease that two rounds so near each other have not seen was never there, whatever the grace is. */
+export const OFTEN = 600n;
 /** So many releases in one round are usual, whatever their share. */
 const FEW = 10;
 /** How many rows are marked in one transaction. */
@@ -198,8 +200,8 @@ export async function* followOnce(
   if (isTrusted && !isDryRun) {
     await noteAbsent(
       ledger,
-      // One that was there when it was asked for may have been used.
-      early.filter(({ shown }) => shown === null),
+      // One that was there when it was asked for may have been used; so may one that had the time to come and go before anybody looked.
+      early.filter((row) => row.shown === null && wasJustAsked(row, before, options)),
       wait,
     );
   }
@@ -216,6 +218,16 @@ function latenessOf({ readAt, ages }: OpenRows, grace: bigint): (row: LeaseRow) 
     ages === undefined || (shown !== null && shown !== ABSENT)
       ? touched_at <= since
       : (ages.get(id) ?? 0) >= Number(grace) * 1000;
+}
+
+/** Whether a row was asked for so short ago that a lease that is not there was never there. */
+function wasJustAsked(
+  { touched_at }: LeaseRow,
+  { readAt }: OpenRows,
+  { grace }: Pick<RoundOptions, 'grace'>,
+): boolean {
+  const longest = (grace > OFTEN ? grace : OFTEN) * MICROSECONDS_PER_SECOND;
+  return touched_at <= readAt && touched_at > readAt - longest;
 }
 
 const MAY_BE_LISTED = 'Blazar lists leases that are not recorded, and may be some that would be released';
