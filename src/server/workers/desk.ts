@@ -3,7 +3,6 @@
  * workers pass such requests on to it, over a socket that only this user can reach.
  */
 import { rmSync } from 'node:fs';
-import { rmdir } from 'node:fs/promises';
 import {
   createServer,
   type IncomingMessage,
@@ -15,6 +14,7 @@ import {
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { removeIfAbandoned } from './socket-folder.ts';
 
 /** What is known of the client where it has connected. */
 interface Client {
@@ -98,8 +98,8 @@ export class Desk {
     await new Promise<void>((closed) => this.#server.close(() => closed()));
     clearTimeout(late);
     rmSync(this.#parts.ownPath, { force: true });
-    // The primary removes the folder, unless it was killed. The last worker can.
-    await rmdir(dirname(this.#parts.ownPath)).catch(() => {});
+    // The primary does it, unless it was killed. The last worker can.
+    await removeIfAbandoned(dirname(this.#parts.ownPath));
   }
 
   async #answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {

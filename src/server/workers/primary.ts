@@ -2,15 +2,11 @@
  * The primary of a service of several processes. It judges nothing: it accepts connections and hands them to workers, writes the decision log, and
  * sees to it that reloads and the stop concern all workers.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { systemErrorText } from '../../config/read-file.ts';
 import type { DecisionLog } from '../../decisions/log.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
+import { errorText, type Problem } from '../../errors.ts';
 import { FailuresInARow } from '../../http/failures-in-a-row.ts';
 import { createLogger, type Logger } from '../../logger.ts';
 import { openDecisionLog } from '../decision-recorder.ts';
@@ -24,6 +20,7 @@ import type { CallSeen, Question, Ready, Topic } from './messages.ts';
 import { readLines } from './read-lines.ts';
 import { Reloads } from './reloads.ts';
 import { workerCount } from './share.ts';
+import { removeAbandonedFolders, SocketFolder } from './socket-folder.ts';
 import { WholeMetrics } from './whole-metrics.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
@@ -51,7 +48,7 @@ export class Primary {
   readonly #settings: PrimarySettings;
   readonly #logger: Logger;
   readonly #server: Server;
-  readonly #folder: string;
+  readonly #folder: SocketFolder;
   readonly #crew: Crew;
   readonly #connections: ConnectionLine;
   readonly #metrics: WholeMetrics;
@@ -70,6 +67,7 @@ export class Primary {
     configuration: Configuration,
     options: ServiceOptions,
     settings: PrimarySettings,
+    folder: SocketFolder,
   ) {
     this.#server = server;
     this.#connections = connections;
@@ -80,7 +78,7 @@ export class Primary {
     this.#logger = logger;
     this.#metrics = new WholeMetrics(count, () => this.#crew.running.length);
     this.#log = openDecisionLog(configuration, options, logger, this.#metrics);
-    this.#folder = newFolder();
+    this.#folder = folder;
     this.url = urlOf(server, options.tls_cert_file !== undefined);
     this.warnings = configuration.problems;
     this.writesToStandardOutput = options.decision_log === '-';
@@ -95,7 +93,7 @@ export class Primary {
       broken = resolve;
     });
     this.#crew = new Crew({
-      ...{ count, url: this.url, folder: this.#folder, options, reloads: this.#reloads, logger },
+      ...{ count, url: this.url, folder: folder.path, options, reloads: this.#reloads, logger },
       writesToStandardError: this.writesToStandardOutput,
       observer: {
         joined: (worker) => connections.join(worker),
@@ -140,14 +138,18 @@ export class Primary {
     const connections = new ConnectionLine();
     const server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => connections.add(socket));
     await listen(server, options.host, options.port);
+    let folder: SocketFolder | undefined;
     let primary: Primary | undefined;
     try {
-      primary = new Primary(server, connections, configuration, options, settings);
+      folder = await SocketFolder.open();
+      primary = new Primary(server, connections, configuration, options, settings, folder);
       await primary.#crew.start();
+      void removeAbandonedFolders();
       return primary;
     } catch (thrown) {
       server.close();
       await primary?.close();
+      folder?.close();
       throw thrown;
     }
   }
@@ -234,21 +236,11 @@ export class Primary {
     this.killAll();
     await ended;
     await this.#log?.close(Math.max(1000, graceMs * LAST_PART));
-    rmSync(this.#folder, { recursive: true, force: true });
+    this.#folder.close();
   }
 
   /** At once. */
   killAll(): void {
     this.#crew.killAll();
-  }
-}
-
-/** For the sockets between workers. @throws ConfigurationError */
-function newFolder(): string {
-  try {
-    return mkdtempSync(join(tmpdir(), 'blazar-enforcement-workers-'));
-  } catch (thrown) {
-    const message = `expected a folder for temporary files that can be written, got ${tmpdir()} (${systemErrorText(thrown)}); TMPDIR names another one`;
-    throw new ConfigurationError([{ severity: 'error', section: 'service', option: 'workers', message }]);
   }
 }
