@@ -130,6 +130,19 @@ export class World {
     }
   }
 
+  /** As Blazar asks before it changes a lease, now. */
+  async askChange(lease: Listed, change: Partial<Listed>): Promise<void> {
+    const { id, project_id, user_id, start_date, end_date, reservations } = lease;
+    const context = { project_id, user_id, region_name: this.region };
+    const currentLease = { id, name: 'run', start_date, end_date, reservations };
+    const request = { context, currentLease, lease: { ...currentLease, ...change } };
+    const author = { operation: 'update', who: user_id, requestId: null, reason: null } as const;
+    const { refusal } = await this.ledger.commit(ledgerRequest(request, this.claimants), author, NO_WAIT);
+    if (refusal !== undefined) {
+      throw new Error(refusal.message);
+    }
+  }
+
   async round(
     others: Partial<Following> = {},
   ): Promise<{ followed: Followed; changes: string[]; kept: string[] }> {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { rows } from '../../src/ledger/database/database.ts';
 import { KnownSince } from '../../src/ledger/rounds/known-since.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
-import { NO_WAIT } from '../support/ledgers.ts';
+import { giveBudget, NO_WAIT } from '../support/ledgers.ts';
 import { type Answer, type Listed, NOW, recorded, World } from './blazar-world.ts';
 
 /** What the recorded leases cost: 2 hosts for 24 h; 3 hosts of at most 9, and 3 instances, for 12 h. */
@@ -83,6 +84,34 @@ describe('a round', () => {
     world.now = '2030-01-01T06:00:00Z';
     expect((await world.round()).changes).toEqual(['released #1: Blazar does not have it any more']);
     expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 18);
+  });
+
+  it('charges a lease once that has run beyond the end of a budget when it is changed', async () => {
+    const world = await World.start();
+    // The one ends when a quarter of the lease is over.
+    const turn = '2030-01-01T06:00:00Z';
+    const budget = { projectId: 'climate', amount: '100000' };
+    await giveBudget(world.ledger, { ...budget, from: '2026-01-01', until: turn });
+    await giveBudget(world.ledger, { ...budget, from: turn, until: '2040-01-01' });
+    const taken = async () => {
+      const budgets = await listBudgets(world.ledger, 'climate', NO_WAIT);
+      return Number(budgets.reduce((sum, one) => sum + one.taken, 0n)) / 3_600_000_000;
+    };
+    for (const lease of world.leases) {
+      await world.ask(lease, '2026-11-22T08:12:00Z');
+    }
+    await world.round();
+    expect(await taken()).toBe(TRUE_COST);
+    world.now = '2030-01-01T12:00:00Z';
+    const [lease] = world.leases as [Listed];
+    const end_date = '2030-01-02T06:00:00.000000';
+    await world.askChange(lease, { end_date });
+    Object.assign(lease, { end_date });
+    const { changes } = await world.round();
+    expect(changes.filter((one) => one.includes('#1'))).toEqual([
+      'corrected #1: Blazar shows which of its changes were made',
+    ]);
+    expect(await taken()).toBe(TRUE_COST + 2 * 6);
   });
 
   it('records a lease of which the ledger has not heard, for its project and user', async () => {

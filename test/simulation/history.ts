@@ -66,7 +66,7 @@ const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
   [3, (world) => began(world, update(world))],
   [2, (world) => began(world, end(world))],
   [2, (world) => compare(world)],
-  [0.5, (world) => (world.mayNotAsk ? changeUnasked(world) : undefined)],
+  [2, (world) => (world.mayNotAsk ? changeUnasked(world) : undefined)],
   [0.5, (world) => fold(world)],
   // Where clocks are wrong, while leases are being built.
   [3, (world) => (world.skew > SYNCHRONIZED ? compare(world) : world.schedule.release())],

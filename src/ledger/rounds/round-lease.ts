@@ -227,13 +227,23 @@ function* untouched({ statements }: Ledger, before: LeaseRow): Work<LeaseRow | u
 function runSince(recorded: readonly Alternative[]): bigint | undefined {
   let since: bigint | undefined;
   for (const { start, claims } of recorded) {
-    const begins = claims.flatMap((claim) => (claim.kind === 'usage' ? [claim.from] : []));
-    const first = begins.length === 0 ? undefined : begins.reduce(earlier);
+    const first = beginOf(claims);
     if (first !== undefined && first > start / MICROSECONDS_PER_SECOND) {
       since = since === undefined || first < since ? first : since;
     }
   }
   return since;
+}
+
+/** When the claims of a lease begin. One on a budget that had ended by then is empty, and begins where the budget ended. */
+function beginOf(claims: readonly RecordedClaim[]): bigint | undefined {
+  const usage = claims.filter((claim) => claim.kind === 'usage');
+  const rest = usage.filter(({ from, until }) => from < until);
+  return rest.length > 0
+    ? rest.map(({ from }) => from).reduce(earlier)
+    : usage
+        .map(({ from }) => from)
+        .reduce<bigint | undefined>((a, b) => (a !== undefined && a > b ? a : b), undefined);
 }
 
 function claimsOf(
