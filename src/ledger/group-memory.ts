@@ -3,10 +3,14 @@
  * so what one part has read holds for the parts after it, except for what they write themselves. All parts have the same moment.
  *
  * A write that is not recognised makes everything forgotten: it is read again, which takes longer and changes no answer.
+ *
+ * On SQLite, what a new lease writes is postponed to the end of the group. The ids that the leases will have are known before: they are
+ * counted from the last one that the database has given, since nobody else writes.
  */
 import type { CompiledQuery } from 'kysely';
 import { type Ask, askOf } from './asks.ts';
 import type { Memory } from './database/database.ts';
+import { type Postponed, PostponedWrites } from './postponed-writes.ts';
 import { keyOf, ProjectMemory, type RowOf, type Rows } from './project-memory.ts';
 import type { Locked, Statements } from './statements.ts';
 
@@ -19,6 +23,12 @@ export class GroupMemory implements Memory {
   readonly #projects = new Map<string, ProjectMemory>();
   /** A sequence takes nothing back: they stay free when a part is rolled back. */
   readonly #ids: RowOf<'nextLeaseIds'>[] = [];
+  /** Of the parts that have ended. */
+  readonly #due = new PostponedWrites();
+  /** Of the part that runs. */
+  #own: Postponed[] = [];
+  /** The id of the next lease, where it is counted here; `undefined` = the database has given none, so nothing is postponed. */
+  #nextId: bigint | undefined;
 
   constructor(statements: Statements) {
     this.#statements = statements;
@@ -82,6 +92,12 @@ export class GroupMemory implements Memory {
     return this.#projectOf(ask)?.recall(ask);
   }
 
+  missing(query: CompiledQuery): CompiledQuery {
+    const ask = askOf(query);
+    const unknown = ask?.kind === 'balances' ? this.#projectOf(ask)?.unknownOf(ask.of) : undefined;
+    return unknown === undefined ? query : this.#statements.balances(unknown);
+  }
+
   note(query: CompiledQuery, answer: Rows<unknown>): void {
     const ask = askOf(query);
     if (ask === undefined) {
@@ -95,11 +111,12 @@ export class GroupMemory implements Memory {
         this.#lock(ask.of.project_id, answer as Rows<Locked>);
         break;
       case 'addLease':
+        this.#nextId = this.#idAfter(answer as Rows<RowOf<'addLease'>>);
+        this.#forgetLease(ask.of);
+        break;
       case 'addLeaseAs':
       case 'setLease':
-        for (const project of this.#projects.values()) {
-          project.forgetLease(ask.of);
-        }
+        this.#forgetLease(ask.of);
         break;
       case 'nextLeaseIds':
         this.#ids.push(...(answer as RowOf<'nextLeaseIds'>[]));
@@ -111,6 +128,87 @@ export class GroupMemory implements Memory {
 
   forget(): void {
     this.#projects.clear();
+    this.#nextId = undefined;
+  }
+
+  postpone(query: CompiledQuery): Rows<unknown> | undefined {
+    const ask = askOf(query);
+    if (ask === undefined || this.#nextId === undefined) {
+      return undefined;
+    }
+    switch (ask.kind) {
+      case 'lockProject': {
+        const { project_id, at } = ask.of;
+        const locked = this.#projectOf(ask)?.lockAgain(at);
+        if (locked !== undefined) {
+          // Also if the part comes to nothing: it was locked then.
+          this.#due.lockAgain(project_id, at);
+        }
+        return locked;
+      }
+      case 'addLease': {
+        const id = this.#nextId;
+        this.#nextId += 1n;
+        this.#own.push({ kind: 'addLease', of: { ...ask.of, id } });
+        return [{ id }];
+      }
+      case 'setBalances':
+      case 'addEntries':
+        this.#own.push(ask);
+        return [];
+      default:
+        return undefined;
+    }
+  }
+
+  get isPostponing(): boolean {
+    return this.#own.length > 0;
+  }
+
+  takeOwn(): CompiledQuery[] {
+    const own = new PostponedWrites();
+    this.#moveOwn(own);
+    return own.take(this.#statements);
+  }
+
+  takeDue(query?: CompiledQuery): CompiledQuery[] {
+    return query === undefined || this.#due.concerns(askOf(query)) ? this.#due.take(this.#statements) : [];
+  }
+
+  endPart(isWritten: boolean): void {
+    if (isWritten) {
+      this.#moveOwn(this.#due);
+      return;
+    }
+    const added = this.#own.filter(({ kind }) => kind === 'addLease').length;
+    if (this.#nextId !== undefined) {
+      this.#nextId -= BigInt(added);
+    }
+    this.#own = [];
+  }
+
+  /** From here on, others know of it. */
+  #moveOwn(writes: PostponedWrites): void {
+    for (const write of this.#own) {
+      writes.add(write);
+      if (write.kind === 'addLease') {
+        this.#forgetLease(write.of);
+      } else {
+        this.#projectOf(write)?.note(write, []);
+      }
+    }
+    this.#own = [];
+  }
+
+  #forgetLease(lease: Parameters<ProjectMemory['forgetLease']>[0]): void {
+    for (const project of this.#projects.values()) {
+      project.forgetLease(lease);
+    }
+  }
+
+  /** On PostgreSQL others take ids from the same sequence. */
+  #idAfter([added]: Rows<RowOf<'addLease'>>): bigint | undefined {
+    return added === undefined || this.#statements.nextLeaseIds !== undefined ? undefined : added.id + 1n;
   }
 
   #lock(projectId: string, lock: Rows<Locked>): void {

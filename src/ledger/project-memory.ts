@@ -37,6 +37,15 @@ export class ProjectMemory {
     this.#lock = lock;
   }
 
+  /** What the lock comes to when it is made again later in the same transaction; `undefined` = it need not be. */
+  lockAgain(at: bigint): Rows<Locked> | undefined {
+    if (this.#lock.every(({ now, latest_at }) => now !== undefined || at <= latest_at)) {
+      return undefined;
+    }
+    this.#lock = this.#lock.map((lock) => ({ ...lock, latest_at: at }));
+    return this.#lock;
+  }
+
   /** `ask`: about this project. */
   recall(ask: Ask): Rows<unknown> | undefined {
     switch (ask.kind) {
@@ -64,6 +73,12 @@ export class ProjectMemory {
       default:
         return undefined;
     }
+  }
+
+  /** The accounts whose balances are not known, where those of others are. */
+  unknownOf(accounts: AskOf<'balances'>): AskOf<'balances'> | undefined {
+    const unknown = accounts.filter(({ name }) => !this.#balances.has(name));
+    return unknown.length === 0 || unknown.length === accounts.length ? undefined : unknown;
   }
 
   /** `ask`: about this project. */

@@ -240,6 +240,16 @@ export function createStatements(
         .returning('id'),
     ),
 
+    /** Several with the ids that they would be given. For SQLite, where nobody else adds any meanwhile. */
+    addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) => {
+      const columns = ['id', ...LEASE_COLUMNS] as const;
+      const values = leases.map((lease) => sql`(${sql.join(columns.map((name) => lease[name]))})`);
+      return queries
+        .insertInto('leases')
+        .columns(columns)
+        .expression(sql`values ${sql.join(values)}`);
+    }),
+
     /** The same with an id of `nextLeaseId`: there is no answer to wait for. */
     addLeaseAs: prepared((lease: NewLease & { id: bigint }) => {
       const columns = ['id', ...LEASE_COLUMNS] as const;

@@ -2,8 +2,11 @@
 import SqliteConnection from 'better-sqlite3';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { DIALECTS, newLedgers } from '../support/ledgers.ts';
-import { groundAt, type Operation, perform } from './grouped-operations.ts';
+import { rows, type Work } from '../../src/ledger/database/database.ts';
+import { record } from '../../src/ledger/transactions.ts';
+import type { Turn } from '../../src/ledger/turn.ts';
+import { DIALECTS, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { groundAt, type Operation, perform, requestOf, runSql } from './grouped-operations.ts';
 
 const newLedger = newLedgers();
 
@@ -127,7 +130,61 @@ function saidToSqlite(): string[] {
   return said;
 }
 
-it('asks for what the parts before it have not read: sqlite', async () => {
+it.each(DIALECTS)('finds what it has written, and those before it, whatever it asks: %s', async (dialect) => {
+  const ground = groundAt(await newLedger(dialect));
+  onTestFinished(() => ground.ledger.close());
+  const { ledger, time } = ground;
+  const { statements } = ledger;
+  const author = { operation: 'create', who: 'somebody', requestId: null, reason: null } as const;
+  const openLeases = (before: (turn: Turn) => Work<unknown>) =>
+    ledger.transact(
+      'commit',
+      function* (turn) {
+        yield* before(turn);
+        const [row] = yield* rows(statements.openLeases({ project_id: 'climate', now: time.now }));
+        return Number(row?.count);
+      },
+      NO_WAIT,
+      { project: 'climate' },
+    );
+  const recording = (user: string) => (turn: Turn) =>
+    record(statements, requestOf('climate', time.now, create(user)), turn, author);
+  expect(
+    await Promise.all([
+      openLeases((turn) => turn.lock('climate')),
+      ...['alice', 'bob'].map((user) => openLeases(recording(user))),
+      ledger.transact('commit', recording('carol'), NO_WAIT, { project: 'climate' }),
+      openLeases((turn) => turn.lock('climate')),
+    ]),
+  ).toMatchObject([0, 1, 2, { refusal: undefined }, 3]);
+});
+
+it('locks the project again for all of them at the end, as time passes: sqlite', async () => {
+  const connection = await newLedger('sqlite');
+  const ground = groundAt(connection);
+  onTestFinished(() => ground.ledger.close());
+  ground.time.tick = 1000n;
+  const at = { before: [], undos: [] };
+  const ask = (...users: string[]) =>
+    Promise.all(users.map((user) => perform(ground, 'climate', create(user, { hours: 2n }), at)));
+  await ask('alice');
+  const said = saidToSqlite();
+  expect(await ask('alice', 'bob', 'carol', 'dave')).toEqual(Array(4).fill('recorded'));
+  expect(said.filter((text) => text === 'insert into "projects"')).toHaveLength(2);
+  const times = async () =>
+    (await runSql(connection, 'SELECT at FROM entries GROUP BY lease ORDER BY lease')).map(
+      (row) => (row as { at: bigint }).at,
+    );
+  const [alone, ...together] = await times();
+  const latest = (together.at(-1) ?? 0n) - ground.time.tick;
+  expect(together).toEqual([...new Set(together)].sort());
+  // A clock that is set back dates nobody before.
+  ground.time.now -= 3_600_000_000n;
+  expect(await ask('erin', 'frank')).toEqual(['recorded', 'recorded']);
+  expect(await times()).toEqual([alone, ...together, latest, latest]);
+});
+
+it('asks for what the parts before it have not read, and writes what they write at the end: sqlite', async () => {
   const ask = await newProject('sqlite');
   const users = ['alice', 'bob', 'carol'];
   const leases = users.map((user) => create(user));
@@ -140,13 +197,15 @@ it('asks for what the parts before it have not read: sqlite', async () => {
     ...users.map(() => 'recorded'),
     ...users.map(() => 'too many'),
   ]);
-  const writes = ['insert into "leases"', 'insert into "accounts"', 'insert into "entries"'];
+  const [lease, accounts, entries] = ['leases', 'accounts', 'entries'].map((name) => `insert into "${name}"`);
   const reads = ['select * from', 'select "name", "balance"'];
   expect(said.filter((text) => text !== 'SELECT 1 FROM')).toEqual([
     'BEGIN IMMEDIATE',
-    ...['SAVEPOINT part', 'insert into "projects"', 'select "id", "starts_at",', ...reads, ...writes],
-    'RELEASE SAVEPOINT part',
-    ...['bob', 'carol'].flatMap(() => [...reads, 'SAVEPOINT part', ...writes, 'RELEASE SAVEPOINT part']),
+    ...['SAVEPOINT part', 'insert into "projects"', 'select "id", "starts_at",', ...reads],
+    ...[lease, accounts, entries, 'RELEASE SAVEPOINT part'],
+    ...['bob', 'carol'].flatMap(() => reads),
+    // Two leases; the budget and two users, in statements of two sizes; four entries.
+    ...[lease, accounts, accounts, entries],
     'COMMIT',
   ]);
 });

@@ -78,19 +78,28 @@ const claimant: Claimant = {
   ],
 };
 
-/** A ledger, and the time there. `connection`: of an empty ledger. */
+/** A ledger, and the time there, which passes by `tick` whenever somebody looks. `connection`: of an empty ledger. */
 export function groundAt(connection: string) {
-  const time = { now: NOW };
+  const time = { now: NOW, tick: 0n };
   const database = connection.startsWith(SQLITE)
     ? new SqliteDatabase(connection.slice(SQLITE.length), 'normal', UNHURRIED)
     : new PostgresDatabase(connection, { poolSize: 4, timeout: 600 }, UNHURRIED);
-  const clock = { now: () => new Date(Number(time.now / 1000n)) };
+  const clock = {
+    now() {
+      time.now += time.tick;
+      return new Date(Number(time.now / 1000n));
+    },
+  };
   const ledger = new Ledger(database, { clock, timeout: 600, observer: undefined });
   return { connection, ledger, time };
 }
 export type Ground = ReturnType<typeof groundAt>;
 
-function requestOf(project: string, now: bigint, asked: Operation & { kind: 'create' }): LedgerRequest {
+export function requestOf(
+  project: string,
+  now: bigint,
+  asked: Operation & { kind: 'create' },
+): LedgerRequest {
   const isStorable = asked.fate !== 'holds what cannot be stored';
   const start = isStorable ? now + asked.start * HOUR : BEYOND_64_BITS;
   const context = { project_id: project, user_id: asked.user };
@@ -158,7 +167,7 @@ export async function perform(
   }
 }
 
-function runSql(connection: string, sql: string): Promise<unknown[]> | unknown[] {
+export function runSql(connection: string, sql: string): Promise<unknown[]> | unknown[] {
   if (!connection.startsWith(SQLITE)) {
     return runInPostgres(connection, sql);
   }

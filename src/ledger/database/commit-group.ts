@@ -20,7 +20,6 @@ import {
   type PartRules,
   runAlone,
   runApart,
-  runInTurn,
   runTogether,
 } from './group-parts.ts';
 
@@ -42,6 +41,8 @@ export interface GroupParts {
    */
   readonly commit: (work: GroupWork, wait: Wait, undone: () => void) => Promise<unknown>;
   readonly ownError: PartRules<Part>['ownError'];
+  /** Default: false. */
+  readonly asksAhead?: PartRules<Part>['asksAhead'];
   /** Of a transaction with several parts; `undefined` = each part asks for itself. `isCareful`: as in `GroupWork`. */
   readonly memory?: ((isCareful: boolean) => Memory | undefined) | undefined;
   readonly bounds?: GroupBounds | undefined;
@@ -78,8 +79,9 @@ export class CommitGroups {
   constructor(parts: GroupParts) {
     this.#parts = parts;
     this.#bounds = parts.bounds ?? BOUNDS;
-    const { ownError } = parts;
-    this.#rules = { bounds: this.#bounds, ownError, throwIfOver: (member) => this.#throwIfOver(member) };
+    const { ownError, asksAhead = false } = parts;
+    const throwIfOver = (member: Member) => this.#throwIfOver(member);
+    this.#rules = { bounds: this.#bounds, ownError, asksAhead, throwIfOver };
   }
 
   /** Nobody waits. */
@@ -183,8 +185,7 @@ export class CommitGroups {
     if (memory === undefined) {
       return yield* runApart(group, this.#rules);
     }
-    const run = isCareful ? runInTurn : runTogether;
-    return yield* run(group, this.#rules, memory);
+    return yield* runTogether(group, this.#rules, memory);
   }
 
   /** Without leaving: only this part is rolled back. */

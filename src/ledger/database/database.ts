@@ -74,18 +74,37 @@ export interface Snapshot {
 }
 
 /**
- * What the parts of a transaction know together. It holds only as long as the transaction: nobody else may be able to change what is
- * remembered before that ends.
+ * What the parts of a transaction know together, and what they leave to be written at its end. It holds only as long as the transaction:
+ * nobody else may be able to change what is remembered before that ends.
  */
 export interface Memory {
   /** `queries`: what the parts will probably ask for. Returns what to ask for at once, so that each is remembered; may be empty. */
   gather(queries: readonly CompiledQuery[]): readonly CompiledQuery[];
   /** What the database would answer; `undefined` = it must be asked. */
   recall(query: CompiledQuery): readonly unknown[] | undefined;
+  /** What to ask the database instead, of which nothing is known: then the whole answer can be recalled. */
+  missing(query: CompiledQuery): CompiledQuery;
   /** The database was asked, or was told to write, and does so before whatever comes later. */
   note(query: CompiledQuery, answer: readonly unknown[]): void;
   /** What was written since a savepoint is rolled back. */
   forget(): void;
+  /** Leaves a write of the part that runs for later. Returns what the database would answer; `undefined` = it must be told now. */
+  postpone(query: CompiledQuery): readonly unknown[] | undefined;
+  /** The part that runs has postponed something, which it would not find in the database. */
+  readonly isPostponing: boolean;
+  /** What the part that runs has postponed, to be written now. */
+  takeOwn(): readonly CompiledQuery[];
+  /** What the parts before it have postponed, to be written now; with a query, only if its answer may depend on that. */
+  takeDue(query?: CompiledQuery): readonly CompiledQuery[];
+  /** The part has ended; `isWritten`: what it has postponed will be written. */
+  endPart(isWritten: boolean): void;
+}
+
+/** What was postponed could not be written: nobody knows for which part. The transaction must be rolled back. */
+export class PostponedError extends Error {
+  constructor(cause: unknown) {
+    super('what was postponed could not be written', { cause });
+  }
 }
 
 /** The database did not confirm a commit: the transaction may or may not be recorded. */

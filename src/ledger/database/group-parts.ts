@@ -1,6 +1,6 @@
 /** The parts of a group, one after the other in one transaction. */
 import type { CompiledQuery } from 'kysely';
-import { announcedWith, announcing, type Memory, Undone, type Work } from './database.ts';
+import { announcedWith, announcing, type Memory, PostponedError, Undone, type Work } from './database.ts';
 import { RELEASE, ROLLBACK, SAVEPOINT } from './savepoints.ts';
 
 /** No further part begins beyond any of these. */
@@ -29,6 +29,8 @@ export interface PartRules<Member extends Part> {
   readonly throwIfOver: (part: Member) => void;
   /** What to tell the caller when only its part has failed; `undefined` = the whole transaction has. */
   readonly ownError: (thrown: unknown) => { readonly error: unknown } | undefined;
+  /** Parts that share a memory are all of one project, and answers are far away: what they will ask is asked before the first of them runs. */
+  readonly asksAhead: boolean;
 }
 
 interface Size {
@@ -63,8 +65,9 @@ export function* runApart<Member extends Part>(
 }
 
 /**
- * What the parts will ask is asked at once, before any of them runs; each has a savepoint from its first write on. An error of the
- * database must end the transaction: it may be about what was asked for another part.
+ * The parts know together what each of them has read and written. What they postpone is written at the end, for all of them; a part that
+ * cannot postpone its writes has a savepoint from the first on. An error of the database that cannot be told to one part ends the
+ * transaction.
  */
 export function* runTogether<Member extends Part>(
   parts: readonly Member[],
@@ -72,41 +75,38 @@ export function* runTogether<Member extends Part>(
   memory: Memory,
 ): Work<void> {
   const size = { characters: 0 };
-  const begun = parts.map((part) => ({ part, work: beginning(() => measured(part.work(), size)) }));
-  const [first, ...others] = memory.gather(begun.flatMap(({ work }) => work.next));
+  const works = parts.map((part) => ({ part, run: () => measured(part.work(), size) }));
+  const ready = rules.asksAhead ? yield* askedAhead(works, memory) : works;
+  // Not for how long they wait for their project.
+  const isFull = fullness(rules.bounds, size);
+  for (const { part, run } of ready) {
+    yield* runRemembering(part, run, rules, memory);
+    if (isFull()) {
+      break;
+    }
+  }
+  yield* written(memory.takeDue());
+}
+
+interface PartWork<Member extends Part> {
+  readonly part: Member;
+  readonly run: () => Work<unknown>;
+}
+
+/** Asks at once what all of them will ask, before any of them runs. */
+function* askedAhead<Member extends Part>(
+  works: readonly PartWork<Member>[],
+  memory: Memory,
+): Work<PartWork<Member>[]> {
+  const begun = works.map(({ part, run }) => ({ part, ...beginning(run) }));
+  const [first, ...others] = memory.gather(begun.flatMap(({ next }) => next));
   if (first !== undefined) {
     memory.note(first, yield announcing({ ...first }, others));
     for (const query of others) {
       memory.note(query, yield query);
     }
   }
-  // Not for how long they wait for their project.
-  const isFull = fullness(rules.bounds, size);
-  for (const { part, work } of begun) {
-    yield* runRemembering(part, work.run, rules, memory);
-    if (isFull()) {
-      return;
-    }
-  }
-}
-
-/**
- * For a database that answers at once: each part asks only for what the parts before it have not read or written, and has a savepoint from
- * its first write on. What the database throws reaches the part, and must be about that statement alone.
- */
-export function* runInTurn<Member extends Part>(
-  parts: readonly Member[],
-  rules: PartRules<Member>,
-  memory: Memory,
-): Work<void> {
-  const size = { characters: 0 };
-  const isFull = fullness(rules.bounds, size);
-  for (const part of parts) {
-    yield* runRemembering(part, () => measured(part.work(), size), rules, memory);
-    if (isFull()) {
-      return;
-    }
-  }
+  return begun;
 }
 
 function* runRemembering<Member extends Part>(
@@ -118,8 +118,10 @@ function* runRemembering<Member extends Part>(
   part.hasBegun = true;
   const saved = { isSaved: false };
   part.outcome = yield* outcomeOf(part, () => remembering(work(), memory, saved), rules);
+  const isWritten = part.outcome.kind === 'written';
+  memory.endPart(isWritten);
   if (saved.isSaved) {
-    if (part.outcome.kind !== 'written') {
+    if (!isWritten) {
       yield ROLLBACK;
       memory.forget();
     }
@@ -138,7 +140,7 @@ function* outcomeOf<Member extends Part>(
     throwIfOver(part);
     return result instanceof Undone ? { kind: 'undone', result: result.result } : { kind: 'written', result };
   } catch (thrown) {
-    const own = ownError(thrown);
+    const own = thrown instanceof PostponedError ? undefined : ownError(thrown);
     if (own === undefined) {
       throw thrown;
     }
@@ -177,23 +179,43 @@ function* remembering(work: Work<unknown>, memory: Memory, saved: { isSaved: boo
   let step = work.next([]);
   while (!step.done) {
     const query = step.value;
-    let answer = memory.recall(query);
+    let answer = saved.isSaved ? undefined : memory.postpone(query);
+    if (answer === undefined && !memory.isPostponing) {
+      answer = memory.recall(query);
+    }
     if (answer === undefined) {
-      if (!saved.isSaved && query.query.kind !== 'SelectQueryNode') {
+      if (!saved.isSaved && (memory.isPostponing || query.query.kind !== 'SelectQueryNode')) {
+        // Only what this part does is rolled back with it.
+        yield* written(memory.takeDue());
         saved.isSaved = true;
         yield SAVEPOINT;
+        yield* written(memory.takeOwn());
       }
+      const asked = memory.missing(query);
+      yield* written(memory.takeDue(asked));
       try {
-        answer = yield query;
+        answer = yield asked;
       } catch (thrown) {
         step = work.throw(thrown);
         continue;
       }
-      memory.note(query, answer);
+      memory.note(asked, answer);
+      answer = asked === query ? answer : (memory.recall(query) ?? answer);
     }
     step = work.next(answer);
   }
   return step.value;
+}
+
+/** Of several parts: none of them is told alone that it has failed. */
+function* written(postponed: readonly CompiledQuery[]): Work<void> {
+  try {
+    for (const query of postponed) {
+      yield query;
+    }
+  } catch (thrown) {
+    throw new PostponedError(thrown);
+  }
 }
 
 function fullness({ milliseconds, characters }: GroupBounds, size: Size): () => boolean {

@@ -80,6 +80,7 @@ export class PostgresDatabase implements Database {
       groups = new CommitGroups({
         commit: (group, patience) => this.#commit(group, patience),
         ownError,
+        asksAhead: true,
         memory: (isCareful) => (isCareful ? undefined : this.memory?.()),
         bounds: this.#bounds,
       });

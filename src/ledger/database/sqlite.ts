@@ -18,6 +18,7 @@ import {
   CommitInDoubtError,
   type Database,
   type Memory,
+  PostponedError,
   type Snapshot,
   Undone,
   type Work,
@@ -76,7 +77,7 @@ export class SqliteDatabase implements Database {
     this.#groups = new CommitGroups({
       commit: (work, wait, undone) => this.#transact(work, wait, undone),
       ownError,
-      memory: () => this.memory?.(),
+      memory: (isCareful) => (isCareful ? undefined : this.memory?.()),
       bounds,
     });
     const isKnown = unavailable(() => isMarked(file));
@@ -96,9 +97,26 @@ export class SqliteDatabase implements Database {
   }
 
   #transact(work: GroupWork, wait: Wait, undone: () => void): Promise<unknown> {
+    let isCareful = false;
     return this.#alone('BEGIN IMMEDIATE', wait, () => {
       this.#verifyFiles();
-      const result = this.#run(work.begin(true));
+      let result: unknown;
+      try {
+        result = this.#run(work.begin(isCareful));
+      } catch (thrown) {
+        if (!(thrown instanceof PostponedError)) {
+          throw thrown;
+        }
+        if (ownError(thrown.cause) === undefined) {
+          throw thrown.cause;
+        }
+        // One of the parts has failed alone: once more, each writing for itself, to see which.
+        isCareful = true;
+        this.#statement('ROLLBACK').run();
+        undone();
+        this.#statement('BEGIN IMMEDIATE').run();
+        result = this.#run(work.begin(isCareful));
+      }
       wait.throwIfOver();
       if (result instanceof Undone) {
         return result.result;

@@ -22,9 +22,31 @@ const PATIENT = { timeout: 30_000, interval: 10 };
 const UNHURRIED: GroupBounds = { members: 64, milliseconds: 60_000, characters: 1024 * 1024 };
 
 /** Knows nothing: parts have savepoints from their first write on, and ask the database for all the same. */
-const KNOWS_NOTHING: Memory = { gather: () => [], recall: () => undefined, note() {}, forget() {} };
+const knowsNothing = (): Memory => ({
+  ...{ gather: () => [], recall: () => undefined, missing: (query) => query, note() {}, forget() {} },
+  ...{ postpone: () => undefined, isPostponing: false, takeOwn: () => [], takeDue: () => [], endPart() {} },
+});
 
-function placed(memory: Memory | undefined, bounds = UNHURRIED) {
+/** Knows nothing, and leaves names for later, until somebody asks. */
+function postpones(): Memory {
+  let due: CompiledQuery[] = [];
+  let own: CompiledQuery[] = [];
+  return {
+    ...knowsNothing(),
+    postpone: (query) => (query.sql.startsWith(WRITE_NAME) ? [own.push(query)] : undefined),
+    get isPostponing() {
+      return own.length > 0;
+    },
+    takeOwn: () => own.splice(0),
+    takeDue: () => due.splice(0),
+    endPart(isWritten) {
+      due = isWritten ? [...due, ...own] : due;
+      own = [];
+    },
+  };
+}
+
+function placed(memory: (() => Memory) | undefined, bounds = UNHURRIED) {
   const file = join(temporaryFolder(), 'group.db');
   const beside = new SqliteConnection(file);
   beside.pragma('journal_mode = WAL');
@@ -32,7 +54,7 @@ function placed(memory: Memory | undefined, bounds = UNHURRIED) {
   beside.exec(`CREATE TABLE parts (name TEXT PRIMARY KEY, seen INTEGER,
     parent TEXT REFERENCES parts (name) DEFERRABLE INITIALLY DEFERRED)`);
   const database = new SqliteDatabase(file, 'full', bounds);
-  database.memory = memory && (() => memory);
+  database.memory = memory;
   onTestFinished(async () => {
     await database.close();
     beside.close();
@@ -43,10 +65,14 @@ function placed(memory: Memory | undefined, bounds = UNHURRIED) {
 
 const raw = (sql: string, ...parameters: unknown[]) => rows(CompiledQuery.raw(sql, parameters));
 
+const WRITE_NAME = 'INSERT INTO parts (name, seen, parent)';
+const write = (name: string, seen: bigint, parent: string | null = null) =>
+  raw(`${WRITE_NAME} VALUES (?, ?, ?)`, name, seen, parent);
+
 /** Writes a name, with the number of names before it. */
 function* part(name: string, parent: string | null = null): Work<bigint> {
   const [row] = (yield* raw('SELECT count(*) AS seen FROM parts')) as [{ seen: bigint }];
-  yield* raw('INSERT INTO parts (name, seen, parent) VALUES (?, ?, ?)', name, row.seen, parent);
+  yield* write(name, row.seen, parent);
   return row.seen;
 }
 
@@ -104,7 +130,8 @@ const numbered = (count: number) => Array.from({ length: count }, (_, index) => 
 
 describe.each([
   ['each asking for itself', undefined],
-  ['with a memory', KNOWS_NOTHING],
+  ['with a memory', knowsNothing],
+  ['with a memory that postpones', postpones],
 ])('transactions that wait at the same time, %s', (_how, memory) => {
   const place = (bounds?: GroupBounds) => placed(memory, bounds);
 
@@ -154,6 +181,20 @@ describe.each([
       },
       'failed: UNIQUE constraint failed: parts.name',
     ],
+    [
+      'breaks a rule of a table without asking',
+      function* () {
+        yield* part('b');
+        yield* write('a', 9n);
+      },
+      'failed: UNIQUE constraint failed: parts.name',
+    ],
+    [
+      'breaks a rule of a table with all that it does',
+      () => write('a', 9n),
+      'failed: UNIQUE constraint failed: parts.name',
+    ],
+    ['writes a number that does not fit', () => write('b', 2n ** 64n), expect.stringContaining('failed: ')],
     [
       'asks for a table that is missing',
       function* () {
