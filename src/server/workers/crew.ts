@@ -1,9 +1,11 @@
 /** The workers of a service: starts them, replaces those that die or hang, and chooses the one that serves people. */
 import { rmSync } from 'node:fs';
+import { errorText } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { ServiceOptions } from '../options.ts';
 import type { Party } from './agreement.ts';
 import { Heartbeats } from './heartbeats.ts';
+import { LogPipe } from './log-pipe.ts';
 import type { Place, Ready } from './messages.ts';
 import { Pauses } from './pauses.ts';
 import type { Reloads } from './reloads.ts';
@@ -68,6 +70,8 @@ export class Crew {
   readonly #awaited = new Map<WorkerProcess, (end: WorkerEnd | undefined) => void>();
   #desk: WorkerProcess | undefined;
   #failedStarts = 0;
+  /** How many have been opened. */
+  #pipes = 0;
   #isStarted = false;
   #isClosing = false;
   #allGone = (): void => {};
@@ -149,19 +153,41 @@ export class Crew {
 
   /** Resolves when it can answer. */
   async #startFirst(number: number): Promise<void> {
+    const worker = await this.#fork(number).catch((thrown: unknown) => {
+      throw new WorkerStartError(`worker ${number} did not start: ${errorText(thrown)}`, null);
+    });
     const end = await new Promise<WorkerEnd | undefined>((settled) => {
-      this.#awaited.set(this.#fork(number), settled);
+      if (worker === undefined) {
+        settled(undefined);
+      } else {
+        this.#awaited.set(worker, settled);
+      }
     });
     if (end !== undefined) {
       throw new WorkerStartError(`worker ${number} did not start: ${endText(end)}`, end.code);
     }
   }
 
-  #fork(number: number): WorkerProcess {
+  /** One that takes the place of another. If there is no pipe for it, as when too many files are open, it is tried again. */
+  #forkAgain(number: number): void {
+    void this.#fork(number).catch((thrown: unknown) => {
+      this.#parts.logger.error({ worker: number, error: errorText(thrown) }, 'a worker could not be started');
+      this.#replace({ number }, 0);
+    });
+  }
+
+  /** `undefined` = the service stops. */
+  async #fork(number: number): Promise<WorkerProcess | undefined> {
     const { url, folder, count, reloads, writesToStandardError, hears, started, failed } = this.#parts;
+    this.#pipes += 1;
+    const log = await LogPipe.open(`${folder}/log-${this.#pipes}`);
+    if (this.#isClosing) {
+      log.close();
+      return undefined;
+    }
     const place = { number, of: count, generation: reloads.generation, url, folder, failed: failed() };
     const worker = new WorkerProcess(
-      { place, writesToStandardError },
+      { place, log, writesToStandardError },
       {
         ...hears,
         ready: (_, ready) => {
@@ -247,7 +273,7 @@ export class Crew {
       return;
     }
     if (worker.killedFor === 'outdated') {
-      this.#fork(worker.number);
+      this.#forkAgain(worker.number);
       return;
     }
     this.#tellEnd(worker, end);
@@ -278,7 +304,7 @@ export class Crew {
     );
   }
 
-  #replace({ number }: WorkerProcess, livedMs: number): void {
+  #replace({ number }: Pick<WorkerProcess, 'number'>, livedMs: number): void {
     if (this.#isClosing) {
       return;
     }
@@ -291,7 +317,7 @@ export class Crew {
     );
     setTimeout(() => {
       if (!this.#isClosing) {
-        this.#fork(number);
+        this.#forkAgain(number);
       }
     }, milliseconds);
   }

@@ -17,7 +17,6 @@ import type { ServiceOptions } from '../options.ts';
 import { ConnectionLine } from './connection-line.ts';
 import { Crew, type WorkerStartError } from './crew.ts';
 import type { CallSeen, Question, Ready, Topic } from './messages.ts';
-import { readLines } from './read-lines.ts';
 import { Reloads } from './reloads.ts';
 import { workerCount } from './share.ts';
 import { removeAbandonedFolders, SocketFolder } from './socket-folder.ts';
@@ -161,9 +160,9 @@ export class Primary {
 
   /** Writes the decisions that it sends. */
   #read(worker: WorkerProcess): void {
-    const reading = readLines(worker.log, (lines, count) => this.#log?.writeLines(lines, count)).finally(() =>
-      this.#reading.delete(reading),
-    );
+    const reading = worker.log
+      .read((lines, count) => this.#log?.writeLines(lines, count))
+      .finally(() => this.#reading.delete(reading));
     this.#reading.add(reading);
   }
 

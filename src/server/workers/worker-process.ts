@@ -1,15 +1,14 @@
 /** A worker, as its primary sees it. */
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { getDefaultHighWaterMark, type Readable, setDefaultHighWaterMark } from 'node:stream';
 import type { Problem } from '../../errors.ts';
 import type { Party, Prepared } from './agreement.ts';
 import type { Taker } from './connection-line.ts';
+import type { LogPipe } from './log-pipe.ts';
 import {
   type CallSeen,
   deskPath,
   type FromWorker,
-  LOG_DESCRIPTOR,
   PLACE_VARIABLE,
   type Place,
   type Question,
@@ -21,6 +20,8 @@ import { OpenQuestions } from './open-questions.ts';
 
 export interface WorkerProcessOptions {
   readonly place: Place;
+  /** For the decisions that it sends. */
+  readonly log: LogPipe;
   /** Whether its standard output is the standard error of the primary, whose own is the decision log. */
   readonly writesToStandardError: boolean;
 }
@@ -53,6 +54,8 @@ export class WorkerProcess implements Party, Taker {
   readonly number: number;
   readonly pid: number;
   readonly path: string;
+  /** The decisions that it sends. */
+  readonly log: LogPipe;
   /** Whether it can answer requests. */
   isReady = false;
   /** Whether it ends by itself. */
@@ -70,14 +73,15 @@ export class WorkerProcess implements Party, Taker {
   #settling: { readonly round: number; readonly done: () => void } | undefined;
 
   /** Starts it: the same command with the same flags. */
-  constructor({ place, writesToStandardError }: WorkerProcessOptions, observer: WorkerObserver) {
+  constructor({ place, log, writesToStandardError }: WorkerProcessOptions, observer: WorkerObserver) {
     const [, command = '', ...flags] = process.argv;
-    this.#child = withoutReadingAhead(() =>
-      fork(command, flags, {
-        env: { ...process.env, [PLACE_VARIABLE]: JSON.stringify(place) },
-        stdio: ['ignore', writesToStandardError ? 2 : 1, 2, 'ipc', 'pipe'],
-      }),
-    );
+    this.#child = fork(command, flags, {
+      env: { ...process.env, [PLACE_VARIABLE]: JSON.stringify(place) },
+      // The last one is its `LOG_DESCRIPTOR`.
+      stdio: ['ignore', writesToStandardError ? 2 : 1, 2, 'ipc', log.far],
+    });
+    log.far.destroy();
+    this.log = log;
     this.number = place.number;
     this.pid = this.#child.pid ?? 0;
     this.path = deskPath(place.folder, this.pid);
@@ -92,11 +96,6 @@ export class WorkerProcess implements Party, Taker {
       this.#questions.end();
       observer.ended(this, { code, signal, livedMs: performance.now() - this.#started });
     });
-  }
-
-  /** The decisions that it sends. */
-  get log(): Readable {
-    return this.#child.stdio[LOG_DESCRIPTOR] as Readable;
   }
 
   hand(id: number, socket: Socket): boolean {
@@ -208,19 +207,5 @@ export class WorkerProcess implements Party, Taker {
       case 'answer':
         this.#questions.answered(message.id, message.value);
     }
-  }
-}
-
-/**
- * Pipes that are made meanwhile read nothing while they are paused. By default they would read some, and each line that a worker sends would
- * wake the primary, which costs both of them more than the line.
- */
-function withoutReadingAhead<Result>(work: () => Result): Result {
-  const usual = getDefaultHighWaterMark(false);
-  setDefaultHighWaterMark(false, 1);
-  try {
-    return work();
-  } finally {
-    setDefaultHighWaterMark(false, usual);
   }
 }
