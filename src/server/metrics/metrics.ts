@@ -1,6 +1,5 @@
 /** What the service counts, as Prometheus reads it. docs/reference/metrics.md says what each is good for. */
-import { STATUS_CODES } from 'node:http';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../../decisions/log.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { BreakerState, HttpObserver, SharedBreakers } from '../../http/contract.ts';
@@ -11,11 +10,13 @@ import type { NamesObserver } from '../../openstack/names.ts';
 import { VALIDATION } from '../../skypilot/config/config-validation.ts';
 import type { BudgetUse } from './budget-gauge.ts';
 import { BudgetMetrics } from './budget-metrics.ts';
+import { CallMetrics } from './call-metrics.ts';
 import { DecisionMetrics } from './decision-metrics.ts';
 import { DecisionStoreMetrics } from './decision-store-metrics.ts';
 import { FollowerMetrics } from './follower-metrics.ts';
 import { type FollowedSource, KubernetesMetrics } from './kubernetes-metrics.ts';
 import { KubernetesStatusMetrics } from './kubernetes-status-metrics.ts';
+import { LedgerMetrics } from './ledger-metrics.ts';
 import { OutboxMetrics } from './outbox-metrics.ts';
 import { SkypilotMetrics } from './skypilot-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
@@ -25,7 +26,6 @@ const BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 600, 3600, 7200,
 ];
 const PREFIX = 'blazar_enforcement_';
-const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
 const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
 export type UncaughtKind = (typeof UNCAUGHT_KINDS)[number];
@@ -74,41 +74,8 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     'Requests that were refused with 503, because the queue was full or they waited too long.',
     [],
   );
-  readonly #calls = this.#histogram(
-    'external_call_duration_seconds',
-    'Duration of calls to other services, by response status or kind of failure.',
-    ['origin', 'outcome'],
-  );
-  readonly #breakers = this.#gauge(
-    'external_breaker_state',
-    'State of the circuit breaker of another service: 0 closed (calls pass), 1 half-open (one is tried), 2 open (no calls).',
-    ['origin'],
-  );
-  readonly #transactions = this.#counter(
-    'ledger_transactions_total',
-    'Transactions of the ledger: done, refused because of a limit, or failed.',
-    ['operation', 'outcome'],
-  );
-  readonly #transactionSeconds = this.#histogram(
-    'ledger_transaction_duration_seconds',
-    'Duration of ledger transactions, including waiting for others.',
-    ['operation'],
-  );
-  readonly #ledgerAvailable = this.#gauge(
-    'ledger_available',
-    'Whether the last transaction of the ledger was completed: 1, or 0 if it failed. Absent before the first.',
-    [],
-  );
-  readonly #inDoubt = this.#gauge(
-    'ledger_commits_in_doubt',
-    'Refused leases that may still be recorded, because the database did not answer. They stay charged until it does.',
-    [],
-  );
-  readonly #clockBehind = this.#gauge(
-    'ledger_clock_behind_seconds',
-    'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
-    [],
-  );
+  readonly #calls = new CallMetrics(this.#registry, PREFIX, BUCKETS);
+  readonly #ledger = new LedgerMetrics(this.#registry, PREFIX, BUCKETS);
   readonly #missingNames = this.#counter(
     'names_unresolved_total',
     'Names of projects, users and domains that Keystone did not tell for a request. Limits by name and tag did not apply.',
@@ -178,9 +145,6 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
       [],
       () => (gauges.configurationIsValid() ? 1 : 0),
     );
-    for (const gauge of [this.#ledgerAvailable, this.#inDoubt, this.#clockBehind]) {
-      gauge.remove();
-    }
     for (const outcome of ['applied', 'refused']) {
       this.#reloads.inc({ outcome }, 0);
       this.#credentialReloads.inc({ outcome }, 0);
@@ -226,28 +190,24 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#overload.inc();
   }
 
-  /** An unknown status is `other`: a text of the called service must not become a label. */
   called(origin: string, outcome: number | string, seconds: number): void {
-    const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
-    this.#calls.observe({ origin, outcome: known }, seconds);
+    this.#calls.called(origin, outcome, seconds);
   }
 
   breakerChanged(origin: string, state: BreakerState): void {
-    this.#breakers.set({ origin }, BREAKER_STATES[state]);
+    this.#calls.breakerChanged(origin, state);
   }
 
   transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void {
-    this.#transactions.inc({ operation, outcome });
-    this.#transactionSeconds.observe({ operation }, seconds);
-    this.#ledgerAvailable.set(outcome === 'failed' ? 0 : 1);
+    this.#ledger.transacted(operation, outcome, seconds);
   }
 
   inDoubt(commits: number): void {
-    this.#inDoubt.set(commits);
+    this.#ledger.inDoubt(commits);
   }
 
   clockBehind(seconds: number): void {
-    this.#clockBehind.set(seconds);
+    this.#ledger.clockBehind(seconds);
   }
 
   nameMissing(kind: IdentityKind, reason: MissingReason): void {
@@ -265,10 +225,8 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   reloaded(outcome: 'applied' | 'refused'): void {
     this.#reloads.inc({ outcome }, this.#forAll);
     if (outcome === 'applied') {
-      // The new filters have breakers of their own, and nothing would ever reset the old ones.
-      this.#breakers.reset();
-      // The new configuration may have no ledger.
-      this.#ledgerAvailable.remove();
+      this.#calls.reloaded();
+      this.#ledger.reloaded();
     }
   }
 
@@ -328,16 +286,6 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
     return new Counter({ name: PREFIX + name, help, labelNames, registers: [this.#registry] });
-  }
-
-  #histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
-    return new Histogram({
-      name: PREFIX + name,
-      help,
-      labelNames,
-      buckets: BUCKETS,
-      registers: [this.#registry],
-    });
   }
 
   #gauge<Label extends string>(

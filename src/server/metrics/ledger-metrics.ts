@@ -1,0 +1,66 @@
+/** What is counted about the ledger's own work. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { LedgerOperation } from '../../ledger/observer.ts';
+
+export class LedgerMetrics {
+  readonly #transactions: Counter<'operation' | 'outcome'>;
+  readonly #seconds: Histogram<'operation'>;
+  readonly #available: Gauge;
+  readonly #inDoubt: Gauge;
+  readonly #clockBehind: Gauge;
+
+  /** `prefix` begins the names; `buckets` are in seconds. */
+  constructor(registry: Registry, prefix: string, buckets: number[]) {
+    const registers = [registry];
+    this.#transactions = new Counter({
+      name: `${prefix}ledger_transactions_total`,
+      help: 'Transactions of the ledger: done, refused because of a limit, or failed.',
+      labelNames: ['operation', 'outcome'],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: `${prefix}ledger_transaction_duration_seconds`,
+      help: 'Duration of ledger transactions, including waiting for others.',
+      labelNames: ['operation'],
+      buckets,
+      registers,
+    });
+    this.#available = new Gauge({
+      name: `${prefix}ledger_available`,
+      help: 'Whether the last transaction of the ledger was completed: 1, or 0 if it failed. Absent before the first.',
+      registers,
+    });
+    this.#inDoubt = new Gauge({
+      name: `${prefix}ledger_commits_in_doubt`,
+      help: 'Refused leases that may still be recorded, because the database did not answer. They stay charged until it does.',
+      registers,
+    });
+    this.#clockBehind = new Gauge({
+      name: `${prefix}ledger_clock_behind_seconds`,
+      help: 'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
+      registers,
+    });
+    for (const gauge of [this.#available, this.#inDoubt, this.#clockBehind]) {
+      gauge.remove();
+    }
+  }
+
+  transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void {
+    this.#transactions.inc({ operation, outcome });
+    this.#seconds.observe({ operation }, seconds);
+    this.#available.set(outcome === 'failed' ? 0 : 1);
+  }
+
+  inDoubt(commits: number): void {
+    this.#inDoubt.set(commits);
+  }
+
+  clockBehind(seconds: number): void {
+    this.#clockBehind.set(seconds);
+  }
+
+  /** The new configuration may have no ledger. */
+  reloaded(): void {
+    this.#available.remove();
+  }
+}
