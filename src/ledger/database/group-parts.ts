@@ -75,12 +75,16 @@ export function* runTogether<Member extends Part>(
   memory: Memory,
 ): Work<void> {
   const size = { characters: 0 };
-  const works = parts.map((part) => ({ part, run: () => measured(part.work(), size) }));
-  const ready = rules.asksAhead ? yield* askedAhead(works, memory) : works;
+  const ready = rules.asksAhead
+    ? yield* askedAhead(parts, memory)
+    : parts.map((part) => ({ part, run: part.work }));
   // Not for how long they wait for their project.
   const isFull = fullness(rules.bounds, size);
   for (const { part, run } of ready) {
-    yield* runRemembering(part, run, rules, memory);
+    const doing = { size, isSaved: false };
+    part.hasBegun = true;
+    part.outcome = yield* outcomeOf(part, () => remembering(run(), memory, doing), rules);
+    yield* ended(part.outcome, memory, doing);
     if (isFull()) {
       break;
     }
@@ -95,10 +99,10 @@ interface PartWork<Member extends Part> {
 
 /** Asks at once what all of them will ask, before any of them runs. */
 function* askedAhead<Member extends Part>(
-  works: readonly PartWork<Member>[],
+  parts: readonly Member[],
   memory: Memory,
 ): Work<PartWork<Member>[]> {
-  const begun = works.map(({ part, run }) => ({ part, ...beginning(run) }));
+  const begun = parts.map((part) => ({ part, ...beginning(part.work) }));
   const [first, ...others] = memory.gather(begun.flatMap(({ next }) => next));
   if (first !== undefined) {
     memory.note(first, yield announcing({ ...first }, others));
@@ -109,18 +113,17 @@ function* askedAhead<Member extends Part>(
   return begun;
 }
 
-function* runRemembering<Member extends Part>(
-  part: Member,
-  work: () => Work<unknown>,
-  rules: PartRules<Member>,
-  memory: Memory,
-): Work<void> {
-  part.hasBegun = true;
-  const saved = { isSaved: false };
-  part.outcome = yield* outcomeOf(part, () => remembering(work(), memory, saved), rules);
-  const isWritten = part.outcome.kind === 'written';
+/** `isSaved`: it has a savepoint, and writes at once. */
+interface Doing {
+  readonly size: Size;
+  isSaved: boolean;
+}
+
+/** Keeps what a part has written and postponed, or takes it back. */
+function* ended(outcome: Outcome, memory: Memory, { isSaved }: Doing): Work<void> {
+  const isWritten = outcome.kind === 'written';
   memory.endPart(isWritten);
-  if (saved.isSaved) {
+  if (isSaved) {
     if (!isWritten) {
       yield ROLLBACK;
       memory.forget();
@@ -175,19 +178,20 @@ function beginning(begin: () => Work<unknown>): { next: CompiledQuery[]; run: ()
   };
 }
 
-function* remembering(work: Work<unknown>, memory: Memory, saved: { isSaved: boolean }): Work<unknown> {
+function* remembering(work: Work<unknown>, memory: Memory, doing: Doing): Work<unknown> {
   let step = work.next([]);
   while (!step.done) {
     const query = step.value;
-    let answer = saved.isSaved ? undefined : memory.postpone(query);
+    measure(query, doing.size);
+    let answer = doing.isSaved ? undefined : memory.postpone(query);
     if (answer === undefined && !memory.isPostponing) {
       answer = memory.recall(query);
     }
     if (answer === undefined) {
-      if (!saved.isSaved && (memory.isPostponing || query.query.kind !== 'SelectQueryNode')) {
+      if (!doing.isSaved && (memory.isPostponing || query.query.kind !== 'SelectQueryNode')) {
         // Only what this part does is rolled back with it.
         yield* written(memory.takeDue());
-        saved.isSaved = true;
+        doing.isSaved = true;
         yield SAVEPOINT;
         yield* written(memory.takeOwn());
       }
@@ -227,9 +231,7 @@ function fullness({ milliseconds, characters }: GroupBounds, size: Size): () => 
 function* measured(work: Work<unknown>, size: Size): Work<unknown> {
   let step = work.next([]);
   while (!step.done) {
-    for (const value of step.value.parameters) {
-      size.characters += typeof value === 'string' ? value.length : 0;
-    }
+    measure(step.value, size);
     let answer: readonly unknown[];
     try {
       answer = yield step.value;
@@ -240,4 +242,10 @@ function* measured(work: Work<unknown>, size: Size): Work<unknown> {
     step = work.next(answer);
   }
   return step.value;
+}
+
+function measure({ parameters }: CompiledQuery, size: Size): void {
+  for (const value of parameters) {
+    size.characters += typeof value === 'string' ? value.length : 0;
+  }
 }
