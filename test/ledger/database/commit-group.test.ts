@@ -254,6 +254,18 @@ describe.each([
     expect(names()).toEqual(['c', 'd']);
   });
 
+  it('all fail when there is no room for what one of them writes, and the next are served', async () => {
+    const { database, names } = place();
+    const limited = (pages: number) => () => raw(`PRAGMA max_page_count = ${pages}`);
+    await joinAll(database, [limited(1)]);
+    const long = 'long'.padEnd(100_000, '_');
+    const failed = expect.stringContaining('full');
+    expect(await joinAll(database, [() => part('a'), () => write(long, 1n)])).toEqual([failed, failed]);
+    await joinAll(database, [limited(1_000_000)]);
+    expect(await joinAll(database, [() => part('b'), () => part('c')])).toEqual([0n, 1n]);
+    expect(names()).toEqual(['b', 'c']);
+  });
+
   it('are recorded or refused, as each of them can wait for a file that another process has locked', async () => {
     const { beside, database, names } = place();
     beside.exec('BEGIN IMMEDIATE');
