@@ -1,6 +1,6 @@
 /** A clock that is set while the ledger is compared with Blazar releases nothing that Blazar lists. */
 import { describe, expect, it } from 'vitest';
-import { type Answer, World } from './blazar-world.ts';
+import { type Answer, type Listed, World } from './blazar-world.ts';
 
 /** In seconds. */
 const SET = { ahead: 54 * 60, back: -54 * 60 } as const;
@@ -61,4 +61,14 @@ it('a lease that Blazar goes on with past the end that the ledger has is charged
   // 3 hosts, and 3 instances that cost a tenth each.
   expect(await world.taken()).toBeCloseTo(taken + 6 * 3.3);
   expect((await world.round()).changes).toEqual([]);
+});
+
+it('a lease of which the ledger has not heard is recorded beside one without an id that began with it and is over', async () => {
+  const world = await comparedWorld('2030-01-01T02:00:00Z');
+  const [lease] = world.leases as [Listed];
+  const ofDora = { ...lease, user_id: 'dora', id: 'dora-1', created_at: '2026-11-20 00:00:00' };
+  await world.ask(ofDora, '2026-11-22T09:00:00Z', { end_date: '2030-01-01 01:00' });
+  world.leases.push(ofDora);
+  const { changes } = await world.round();
+  expect(changes).toEqual(['recorded #5: Blazar has it, and the ledger had not']);
 });

@@ -1,6 +1,6 @@
 /** What a round does about one lease, in a transaction of its own. A row that was touched since the round began stays as it is. */
 import { MAX_AMOUNT } from '../../filter/amount.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type Alternative, added, alternativesOf, chargedBy, spentBefore, sums } from '../alternatives.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Claimant } from '../claimant.ts';
@@ -155,13 +155,17 @@ export function* releaseAbsent(
   return { ...left(row, note), outcome: 'released' };
 }
 
-/** Records a lease of which the ledger has never heard: the time that has passed is not charged. */
+/**
+ * Records a lease of which the ledger has never heard: the time that has passed is not charged. `known`: the revisions of the rows that were
+ * open at `readAt`.
+ */
 export function* recordUnseen(
   ledger: Ledger,
   turn: Turn,
   shown: ShownLease,
   terms: RoundTerms,
   known: ReadonlyMap<bigint, bigint>,
+  readAt: Instant,
 ): Work<Result | Undone<Result>> {
   const { statements } = ledger;
   const { projectId: project_id, userId, id, start, end } = shown;
@@ -171,8 +175,9 @@ export function* recordUnseen(
   const alike = yield* rows(
     statements.namelessLeases({ region, project_id, user_id: userId, starts_at: start }),
   );
-  // A row that is new since the round began may be this lease.
-  if (found.length > 0 || alike.some((row) => known.get(row.id) !== row.revision)) {
+  // A row that is new since the round began may be this lease; one that was past its end is not.
+  const isNew = ({ id, revision, ends_at }: LeaseRow) => ends_at > readAt && known.get(id) !== revision;
+  if (found.length > 0 || alike.some(isNew)) {
     return new Undone(unrecorded(shown, CHANGED));
   }
   const identity = { leaseId: id, region, projectId: project_id, userId };

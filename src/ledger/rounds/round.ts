@@ -161,7 +161,7 @@ export async function* followOnce(
       : projectId === ''
         ? unrecorded(shown, 'Blazar does not say whose it is')
         : await attempt(
-            (turn) => recordUnseen(ledger, turn, shown, options, revisions),
+            (turn) => recordUnseen(ledger, turn, shown, options, revisions, before.readAt),
             unrecorded(shown, null),
             projectId,
           );
