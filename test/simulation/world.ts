@@ -161,7 +161,7 @@ export class World {
   }
 
   #mayJump(): void {
-    if (this.#isAmiss && this.chance.happens(0.05)) {
+    if (this.#isAmiss && this.chance.happens(0.15)) {
       this.jump();
     }
   }
