@@ -47,8 +47,10 @@ export class Promises {
     }
     // Whenever a replica measures what a lease has used, its clock may be wrong by so much.
     const byClocks = world.measured * 2 * world.skew * MOST_HOSTS;
-    // What a comparison corrects is charged from then on: Blazar does not say when it was changed.
-    const slack = byClocks + world.corrected * GRACE * MOST_HOSTS;
+    // What a comparison corrects is charged from then on, and what was asked for from when it was allowed: Blazar does not say when it
+    // has changed a lease, which is as it was for some seconds more.
+    const byBlazar = (world.corrected * GRACE + world.delays) * MOST_HOSTS;
+    const slack = byClocks + byBlazar;
     for (const [index, budget] of this.#budgets.entries()) {
       const taken = this.#taken(index + 1);
       const truth = world.blazar.cost(budget);
