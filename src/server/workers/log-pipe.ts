@@ -38,8 +38,14 @@ export class LogPipe {
       let pipe: LogPipe | undefined;
       const callback = (length: number) => pipe === undefined || pipe.#heard(length);
       const near = connect({ path, onread: { buffer, callback } });
-      const connected = once(near, 'connect');
-      const [[far]] = await Promise.all([once(server, 'connection') as Promise<[Socket]>, connected]);
+      const both = Promise.all([once(server, 'connection') as Promise<[Socket]>, once(near, 'connect')]);
+      // With too few descriptors for the other end, the system connects, and closes at once.
+      const closed = once(near, 'close').then(() => {
+        throw new Error('a pipe was closed before it was open: too many files may be open');
+      });
+      const [[far]] = await Promise.race([both, closed]);
+      // It is closed some day.
+      closed.catch(() => {});
       pipe = new LogPipe(near, far, buffer);
       return pipe;
     } finally {

@@ -1,11 +1,13 @@
 /** The pipe of a worker's decisions, with a process that writes into it as a worker does. */
-import { fork } from 'node:child_process';
+import { execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { gatherMs, LogPipe, type TakeLines } from '../../../src/server/workers/log-pipe.ts';
+import { projectFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 
 /** A pipe that this process writes into, and what has come out of it. */
@@ -23,9 +25,38 @@ async function opened(take?: TakeLines) {
   return { pipe, folder, ended, text: () => got.join(''), pieces: got, counted: () => counted };
 }
 
+/** Opens a pipe where so many files may still be opened. A program that waits for nothing that can happen ends with 13. */
+const OPENS_WITH = `
+import fs from 'node:fs';
+const { LogPipe } = await import(process.argv[1]);
+const open = [];
+try { for (;;) open.push(fs.openSync('/dev/null')); } catch {}
+for (const one of open.splice(0, Number(process.argv[3]))) fs.closeSync(one);
+const opened = await LogPipe.open(process.argv[2]).then(() => 'opened', () => 'refused');
+for (const one of open) fs.closeSync(one);
+console.log(opened);
+process.exit();`;
+
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `{"line":${index}}\n`);
 
 describe('the pipe of a worker', () => {
+  it('is opened or refused, however few files may still be opened', async () => {
+    const built = projectFile('dist/src/server/workers/log-pipe.js');
+    const few = [0, 1, 2, 3, 4, 5, 6];
+    const said = await Promise.all(
+      few.map(async (free) => {
+        const args = ['--input-type=module', '-e', OPENS_WITH, built, join(temporaryFolder(), 'log'), free];
+        const { stdout } = await promisify(execFile)('sh', [
+          ...['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath],
+          ...args.map(String),
+        ]);
+        return stdout.trim();
+      }),
+    );
+    expect(new Set(said)).toEqual(new Set(['refused', 'opened']));
+    expect(said.lastIndexOf('refused')).toBeLessThan(said.indexOf('opened'));
+  });
+
   it('passes on whole lines in their order, however they are cut, and counts them', async () => {
     const { pipe, ended, text, pieces, counted } = await opened();
     const lines = numbered(5000);
