@@ -1,7 +1,7 @@
 /** Reads the text of a document to nodes. */
 import {
   Composer,
-  Document,
+  type Document,
   isScalar,
   Lexer,
   LineCounter,
@@ -13,10 +13,8 @@ import {
 import { withoutAliases } from './aliases.ts';
 import { dialect, layout } from './dialect.ts';
 import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
-import { readDumped } from './dumped-text.ts';
 import { YamlError } from './error.ts';
 import { type RepeatedKey, repeatedKeys } from './repeated-keys.ts';
-import { spliced } from './splice.ts';
 import { MAX_DEPTH, TOO_DEEP, view } from './view.ts';
 
 /** A configuration or a task has some hundreds. A million lines would block the process for seconds. */
@@ -33,7 +31,7 @@ export interface Content {
   /** The text with another root. What it shares with this one is written as it was read. */
   readonly written: (root: Node | null) => string;
   /** The repeated keys of a document with aliases or merge keys: once these are resolved, the repetitions are gone. */
-  readonly repeated?: readonly RepeatedKey[] | undefined;
+  readonly repeated: readonly RepeatedKey[] | undefined;
 }
 
 /**
@@ -47,26 +45,6 @@ export function withoutMark(text: string): string {
 
 /** The only document of a text. @throws YamlError */
 export function read(text: string, maxTokens = MAX_TOKENS): Content {
-  return dumpedContent(text, maxTokens) ?? parsedContent(text, maxTokens);
-}
-
-function dumpedContent(text: string, maxTokens: number): Content | undefined {
-  const dumped = readDumped(text, maxTokens);
-  if (dumped === undefined) {
-    return undefined;
-  }
-  const { root, lineStarts } = dumped;
-  return {
-    source: text,
-    root,
-    lines: Object.assign(new LineCounter(), { lineStarts }),
-    written: (changed) => spliced(text, root, changed, writtenAnew),
-    repeated: [],
-  };
-}
-
-/** By the parser of the package, which reads everything. */
-export function parsedContent(text: string, maxTokens: number): Content {
   const lines = new LineCounter();
   let content: Content | undefined;
   for (const document of documentsOf(text, lines, maxTokens)) {
@@ -81,24 +59,12 @@ export function parsedContent(text: string, maxTokens: number): Content {
   return content;
 }
 
-/** A document for nodes that come from no text. */
-let blank: Document | undefined;
-
-function writtenAnew(root: Node | null): string {
-  blank ??= new Document(null, dialect);
-  return printed(blank, root);
-}
-
 /** The wanted documents of a text, each with its own part of the text. */
 export function streamOf(
   written: string,
   isWanted: (document: Document.Parsed) => boolean,
 ): [text: string, content: Content][] {
   const text = withoutMark(written);
-  const dumped = dumpedContent(text, MAX_TOKENS);
-  if (dumped !== undefined) {
-    return [[text, dumped]];
-  }
   const lines = new LineCounter();
   return [...documentsOf(text, lines)].filter(isWanted).map((document) => {
     const [start, , end] = document.range;

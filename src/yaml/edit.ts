@@ -20,13 +20,6 @@ export function nameOf(key: unknown): string {
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
 }
 
-const origins = new WeakMap<object, YAMLMap | YAMLSeq>();
-
-/** The collection from which `edited` has made a changed one. */
-export function originOf(node: unknown): YAMLMap | YAMLSeq | undefined {
-  return typeof node === 'object' && node !== null ? origins.get(node) : undefined;
-}
-
 /** A node for `after` that shares the nodes of the parts that are equal in `before`. No node is changed. */
 export function edited(node: Node | null, before: unknown, after: unknown): Node | null {
   if (isDeepStrictEqual(before, after)) {
@@ -100,7 +93,6 @@ function likeIt<Collection extends YAMLMap | YAMLSeq>(
     commentBefore,
     spaceBefore,
   } = original;
-  origins.set(collection, original);
   // An empty `{}` or `[]` says nothing about the form.
   const form = { flow: length > 0 && flow, tag, comment, commentBefore, spaceBefore, items };
   return Object.assign(collection, form);
