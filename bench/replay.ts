@@ -144,7 +144,7 @@ export const trial: Trial = {
     { name: 'peak memory', measured: LONG, comparedWith: SHORT, of: 'memory', target: { atMost: 1.2 } },
   ],
   notes: [
-    `test --replay of ${(LINES * TIMES).toLocaleString('en')} decisions (--requests says another number), from start to exit, in its threads: a log of a tenth of them, named ten times. Each has the captured check-create-physical-host on another day, and is judged by MaxLeaseDurationFilter and two rules; every tenth is refused. Beside it: one thread that reads the same lines and parses each. Two processors are needed.`,
+    `test --replay of ${(LINES * TIMES).toLocaleString('en')} decisions (--requests says another number), from start to exit: a log of a tenth of them, named ten times. Each has the captured check-create-physical-host on another day, and is judged by MaxLeaseDurationFilter and two rules; every tenth is refused. Beside it: one thread that reads the same lines and parses each.`,
     'Peak memory of the process is the largest resident set, beside a replay of the log named once.',
   ],
 };

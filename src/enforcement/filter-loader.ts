@@ -1,6 +1,6 @@
 /** Finds and imports filters: by convention, in folders and packages. No file of this package imports one. */
 import { readdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { whyWritable } from '../config/file-modes.ts';
 import type { Option } from '../config/option.ts';
@@ -45,11 +45,6 @@ export async function loadFilterCatalog(
     await loading.add(specifier, () => filterOfPackage(specifier));
   }
   return loading;
-}
-
-/** Whether a filter is one of this package. Those remember nothing between two requests but what they have read from services. */
-export function isIncluded({ file }: InstalledFilter): boolean {
-  return dirname(file) === OWN_FOLDER;
 }
 
 class Loading implements FilterCatalog {

@@ -1,7 +1,6 @@
 /** What `--replay` and `--record` have in common: the configuration, and the decisions of the logs. */
 import type { ConfigSources } from '../../config/sources.ts';
 import { requireConfiguration } from '../../enforcement/configuration.ts';
-import { isIncluded } from '../../enforcement/filter-loader.ts';
 import { Rehearsal } from '../../enforcement/rehearsal.ts';
 import { causeLogger } from '../cases/cause-logger.ts';
 import { UsageError } from '../output.ts';
@@ -22,12 +21,6 @@ export interface LogRun {
   /** Calls `take` with each selected decision, and shows how far it is. @throws UsageError */
   each(take: (past: PastDecision) => Promise<void> | undefined): Promise<void>;
   close(): Promise<void>;
-}
-
-/** The filters of a configuration, and what they tell about the request that they judge. */
-export interface OpenRehearsal extends Pick<LogRun, 'rehearsal' | 'notes'> {
-  /** Whether another thread with the same configuration says the same of each request: no filter may remember those before. */
-  readonly isTheSameInThreads: boolean;
 }
 
 /** @throws UsageError, ConfigurationError */
@@ -61,7 +54,7 @@ export async function openLogRun(
 }
 
 /** @throws UsageError */
-export function namedLogs(logs: readonly string[], folders: readonly string[]): LogFile[] {
+function namedLogs(logs: readonly string[], folders: readonly string[]): LogFile[] {
   const [first] = folders;
   if (first !== undefined) {
     throw new UsageError(`${first}: expected no folder beside a decision log: repeat the flag for more logs`);
@@ -70,7 +63,7 @@ export function namedLogs(logs: readonly string[], folders: readonly string[]): 
 }
 
 /** @throws UsageError */
-export function selectionOf(flags: LogFlags): LogSelection {
+function selectionOf(flags: LogFlags): LogSelection {
   const now = Date.now();
   return {
     projects: flags.project && new Set(flags.project),
@@ -81,7 +74,7 @@ export function selectionOf(flags: LogFlags): LogSelection {
 }
 
 /** In bytes; `undefined` = not known. */
-export function sizeOf(files: readonly LogFile[]): number | undefined {
+function sizeOf(files: readonly LogFile[]): number | undefined {
   return files.reduce<number | undefined>(
     (sum, { size }) => (sum === undefined || size === undefined ? undefined : sum + size),
     0,
@@ -89,7 +82,7 @@ export function sizeOf(files: readonly LogFile[]): number | undefined {
 }
 
 /** @throws ConfigurationError */
-export async function openRehearsal(sources: ConfigSources): Promise<OpenRehearsal> {
+export async function openRehearsal(sources: ConfigSources): Promise<Pick<LogRun, 'rehearsal' | 'notes'>> {
   const { SECTIONS } = await import('../../server/sections.ts');
   const configuration = await requireConfiguration(sources, SECTIONS);
   const notes: Notes = { refusing: [], causes: [] };
@@ -104,6 +97,5 @@ export async function openRehearsal(sources: ConfigSources): Promise<OpenRehears
       },
     },
   });
-  const isTheSameInThreads = configuration.filters.every(({ installed }) => isIncluded(installed));
-  return { rehearsal, notes, isTheSameInThreads };
+  return { rehearsal, notes };
 }

@@ -40,17 +40,6 @@ export interface Cause {
   readonly decisions: number;
 }
 
-/** How many examples of each difference are wanted. */
-export type Wanted = Readonly<Record<Difference, number>>;
-
-/** Of some decisions, as plain data: it comes from threads. */
-export interface ReplayPart {
-  readonly counts: readonly (readonly [Difference, number])[];
-  readonly period: { readonly from: string; readonly to: string } | undefined;
-  readonly causes: readonly Cause[];
-  readonly examples: readonly Example[];
-}
-
 /** Different filters and reasons: names come from logs, too. */
 const MAX_CAUSES = 1000;
 const OTHERS = '(all others)';
@@ -58,67 +47,35 @@ const OTHERS = '(all others)';
 const MAX_TEXT = 2000;
 
 export class ReplaySummary {
-  readonly #wanted: Wanted;
-  readonly #maxCauses: number;
+  readonly #examplesOfEach: number;
   readonly #counts = new Map<Difference, number>();
   readonly #causes = new Map<string, { difference: Difference; by: string; decisions: number }>();
   readonly #examples = new Map<Difference, Example[]>();
   #first: string | undefined;
   #last: string | undefined;
 
-  /** `maxCauses`: how many are told apart. */
-  constructor(wanted: Wanted, maxCauses = MAX_CAUSES) {
-    this.#wanted = wanted;
-    this.#maxCauses = maxCauses;
+  /** `examplesOfEach`: how many examples of each difference are kept. */
+  constructor(examplesOfEach: number) {
+    this.#examplesOfEach = examplesOfEach;
   }
 
   add(past: PastDecision, judged: JudgedAgain): void {
     const { difference, by, message } = judged;
     const { time } = past;
     this.#counts.set(difference, this.count(difference) + 1);
-    this.#within(time, time);
+    this.#first = this.#first === undefined || time < this.#first ? time : this.#first;
+    this.#last = this.#last === undefined || time > this.#last ? time : this.#last;
     if (difference === 'same' || difference === 'skipped') {
       return;
     }
     for (const one of difference === 'undecidable' ? [message ?? ''] : by) {
-      this.#cause(difference, cut(one), 1);
+      this.#cause(difference, cut(one));
     }
-    if (this.#missing(difference) > 0) {
-      this.#example(exampleOf(past, judged));
+    const examples = this.#examples.get(difference) ?? [];
+    if (examples.length < this.#examplesOfEach) {
+      examples.push(exampleOf(past, judged));
+      this.#examples.set(difference, examples);
     }
-  }
-
-  /** Adds later decisions. The result is the same as if each of them had been added. */
-  addPart({ counts, period, causes, examples }: ReplayPart): void {
-    for (const [difference, count] of counts) {
-      this.#counts.set(difference, this.count(difference) + count);
-    }
-    if (period !== undefined) {
-      this.#within(period.from, period.to);
-    }
-    for (const { difference, by, decisions } of causes) {
-      this.#cause(difference, by, decisions);
-    }
-    for (const example of examples) {
-      if (this.#missing(example.difference) > 0) {
-        this.#example(example);
-      }
-    }
-  }
-
-  /** For `addPart`. Only of a summary with all causes. */
-  part(): ReplayPart {
-    return {
-      counts: [...this.#counts],
-      period: this.period,
-      causes: [...this.#causes.values()],
-      examples: [...this.#examples.values()].flat(),
-    };
-  }
-
-  /** How many more examples would be kept. */
-  get missing(): Wanted {
-    return wantedOf((difference) => this.#missing(difference));
   }
 
   count(difference: Difference): number {
@@ -147,38 +104,17 @@ export class ReplaySummary {
     return this.#examples.get(difference) ?? [];
   }
 
-  #within(from: string, to: string): void {
-    this.#first = this.#first === undefined || from < this.#first ? from : this.#first;
-    this.#last = this.#last === undefined || to > this.#last ? to : this.#last;
-  }
-
-  #missing(difference: Difference): number {
-    return Math.max(0, this.#wanted[difference] - this.examples(difference).length);
-  }
-
-  #example(example: Example): void {
-    const { difference } = example;
-    const examples = this.#examples.get(difference) ?? [];
-    this.#examples.set(difference, examples);
-    examples.push(example);
-  }
-
-  #cause(difference: Difference, named: string, decisions: number): void {
-    const isTold = this.#causes.has(`${difference}\0${named}`) || this.#causes.size < this.#maxCauses;
+  #cause(difference: Difference, named: string): void {
+    const isTold = this.#causes.has(`${difference}\0${named}`) || this.#causes.size < MAX_CAUSES;
     const by = isTold ? named : OTHERS;
     const key = `${difference}\0${by}`;
     const known = this.#causes.get(key);
     if (known === undefined) {
-      this.#causes.set(key, { difference, by, decisions });
+      this.#causes.set(key, { difference, by, decisions: 1 });
     } else {
-      known.decisions += decisions;
+      known.decisions += 1;
     }
   }
-}
-
-/** The same for all differences, or one number for each. */
-export function wantedOf(count: (difference: Difference) => number): Wanted {
-  return Object.fromEntries(DIFFERENCES.map((one) => [one, count(one)])) as Record<Difference, number>;
 }
 
 function exampleOf(past: PastDecision, { difference, by, message }: JudgedAgain): Example {

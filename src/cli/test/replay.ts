@@ -1,15 +1,12 @@
 /** `test --replay`: which decisions of a log a configuration would decide otherwise. */
-
 import { ExitCode, UsageError } from '../output.ts';
-import { Progress } from '../progress.ts';
-import { type SourceFlags, sourcesOf } from '../sources.ts';
+import type { SourceFlags } from '../sources.ts';
 import { judgeAgain } from './judge-again.ts';
 import type { DamagedLines } from './log-decisions.ts';
-import { namedLogs, openRehearsal, selectionOf, sizeOf } from './log-run.ts';
-import { ReplayBlocks, replayThreads } from './replay-blocks.ts';
+import { openLogRun } from './log-run.ts';
 import type { LogFlags } from './replay-flags.ts';
 import { printReplay, type ReplayFormat } from './replay-report.ts';
-import { ReplaySummary, wantedOf } from './replay-summary.ts';
+import { ReplaySummary } from './replay-summary.ts';
 
 export interface ReplayFlags extends LogFlags, SourceFlags {
   readonly format: ReplayFormat;
@@ -22,25 +19,17 @@ export async function replay(
   folders: readonly string[],
   flags: ReplayFlags,
 ): Promise<number> {
-  const files = namedLogs(logs, folders);
-  const selection = selectionOf(flags);
-  const sources = sourcesOf(flags);
-  const assumeRecorded = flags.assumeRecorded === true;
-  const { rehearsal, notes, isTheSameInThreads } = await openRehearsal(sources);
-  const summary = new ReplaySummary(wantedOf(() => flags.examples));
-  const blocks = new ReplayBlocks(summary, {
-    ...{ sources, selection, assumeRecorded },
-    judge: (past) => judgeAgain(past, rehearsal, notes, { assumeRecorded }),
-    threads: isTheSameInThreads ? replayThreads() : 0,
-  });
-  const progress = new Progress('decisions', sizeOf(files));
+  const run = await openLogRun(logs, folders, flags);
+  const summary = new ReplaySummary(flags.examples);
+  const options = { assumeRecorded: flags.assumeRecorded === true };
   try {
-    await blocks.judge(files, () => progress.show(blocks.bytes, summary.decisions));
+    await run.each(async (past) => {
+      summary.add(past, await judgeAgain(past, run.rehearsal, run.notes, options));
+    });
   } finally {
-    progress.end();
-    await rehearsal.close();
+    await run.close();
   }
-  const { damaged } = blocks;
+  const { damaged } = run.decisions;
   if (summary.decisions - summary.count('skipped') === 0) {
     const lines =
       damaged.count === 0 ? '' : `, and ${damaged.count} lines are damaged: ${damaged.first.join(', ')}`;
