@@ -6,7 +6,7 @@ import { shortType } from './cel/environment.ts';
 import { Failure } from './cel/failure.ts';
 import { type Activation, Frame } from './cel/frame.ts';
 import { MAX_STEPS, type Meter } from './cel/meter.ts';
-import { mistakeOf } from './cel/mistakes.ts';
+import { emptyLiteralMistake, mistakeOf } from './cel/mistakes.ts';
 import type { Run } from './cel/run.ts';
 import { SharedParts } from './cel/sharing.ts';
 import { type Node, sourceOf, stepsOf } from './cel/syntax.ts';
@@ -88,8 +88,10 @@ export function compileExpression(
       mistake: { message: `expected at most ${MAX_LENGTH} characters, got ${text.length}`, offset: 0 },
     };
   }
+  let ast: Node | undefined;
   try {
     const parsed = environment.types.parse(text);
+    ast = parsed.ast;
     const checked = parsed.check();
     if (!checked.valid) {
       throw checked.error;
@@ -97,13 +99,13 @@ export function compileExpression(
     if (checked.type !== type) {
       return { mistake: { message: expected(type, checked.type ?? 'dyn'), offset: 0 } };
     }
-    return compiled(environment, text, parsed.ast, shared);
+    return compiled(environment, text, ast, shared);
   } catch (thrown) {
     if (thrown instanceof RangeError) {
       // The parser descends into operators without counting them.
       return { mistake: { message: 'the expression is nested too deeply', offset: 0 } };
     }
-    const mistake = mistakeOf(thrown, environment, text);
+    const mistake = emptyLiteralMistake(thrown, ast) ?? mistakeOf(thrown, environment, text);
     if (mistake === undefined) {
       throw thrown;
     }

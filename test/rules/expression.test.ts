@@ -211,6 +211,11 @@ describe('an expression', () => {
     ['type(lease) == string', 0, 'type() is not available here'],
     ['b"abc" == b"abc"', 0, 'bytes and unsigned numbers are not available here'],
     ['[1, 2].exists(x, x)', 17, 'expected true or false as the condition, got int'],
+    ['[].all(e, e > 0)', 0, 'the elements of [] have no type to compute with'],
+    ['[1].all(f, [[]].all(e, e.all(f, f > 1)))', 12, 'the elements of [] have no type to compute with'],
+    ['1 == 1 && {}.a > 1', 10, 'the elements of {} have no type to compute with'],
+    ['[].all(e, e ? true : false)', 0, 'the elements of [] have no type to compute with'],
+    ['[].map(e, -e) == []', 0, 'the elements of [] have no type to compute with'],
     ['lease == lease', 0, 'Lease == Lease cannot be computed'],
   ])('%s is refused at %i: %s', (text, offset, message) => {
     expect(outcome(text)).toBe(`mistake at ${offset}: ${message}`);

@@ -3,7 +3,7 @@ import { ParseError, TypeError as TypingError } from '@marcbachmann/cel-js';
 import { nearestName } from '../../config/nearest.ts';
 import { type RuleEnvironment, shortType } from './environment.ts';
 import { elsewhere, foreignWord } from './foreign-words.ts';
-import { checkedTypeOf, ExpressionMistake, type Node } from './syntax.ts';
+import { checkedTypeOf, ExpressionMistake, loopOf, type Node, partsOf } from './syntax.ts';
 
 /** The parser's names of tokens. */
 const TOKENS: Readonly<Record<string, string>> = {
@@ -58,6 +58,38 @@ export function mistakeOf(
   const offset = (code === 'no_such_key' ? part?.pos : undefined) ?? range?.start ?? 0;
   const words = code === 'unexpected_character' ? foreignWord(text, offset) : undefined;
   return new ExpressionMistake(words ?? wordsFor(code, summary, part, environment), offset);
+}
+
+/**
+ * The mistake behind what the checker has thrown about an element of `[]` or `{}`: it gives it no type, and then either finds several
+ * operators that suit it, which is an error of no class of its own, or names its type `undefined`.
+ */
+export function emptyLiteralMistake(thrown: unknown, ast: Node | undefined): ExpressionMistake | undefined {
+  const empty = ast === undefined ? undefined : emptyLiteralIn(ast);
+  if (
+    empty === undefined ||
+    !(thrown instanceof Error) ||
+    !/ overlaps with |undefined/.test(thrown.message)
+  ) {
+    return undefined;
+  }
+  const written = empty.op === 'list' ? '[]' : '{}';
+  return new ExpressionMistake(`the elements of ${written} have no type to compute with`, empty.start);
+}
+
+function emptyLiteralIn(node: Node): Node | undefined {
+  if ((node.op === 'list' || node.op === 'map') && node.args.length === 0) {
+    return node;
+  }
+  const loop = loopOf(node);
+  const bodies = [loop?.condition, loop?.result].filter((one) => one !== undefined);
+  for (const part of [...partsOf(node), ...bodies]) {
+    const found = emptyLiteralIn(part);
+    if (found !== undefined) {
+      return found;
+    }
+  }
+  return undefined;
 }
 
 export function missingAttribute(type: string, name: string, names: readonly string[]): string {
