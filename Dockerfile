@@ -15,6 +15,7 @@ RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY filters filters
+COPY policies policies
 COPY tools/merge-modules.js tools/
 COPY LICENSE etc/container/healthcheck.mjs ./
 # Readable for everyone, whatever the modes of the copied files are.

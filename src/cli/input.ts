@@ -1,6 +1,8 @@
 /** The input of a command: a file, or `-` for standard input. */
+
 import { readTextFile } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import { UsageError } from './output.ts';
 
 /** The text of the input, of at most `maxBytes`. @throws UsageError */
@@ -17,17 +19,15 @@ export function shownName(file: string): string {
 }
 
 async function readStandardInput(maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const input = new GrowingBuffer();
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > maxBytes) {
+    if (input.length + chunk.length > maxBytes) {
       throw new Error(`it is longer than ${maxBytes} bytes`);
     }
-    chunks.push(chunk);
+    input.push(chunk);
   }
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(input.bytes);
   } catch {
     throw new Error('it is not UTF-8 text');
   }

@@ -1,5 +1,6 @@
 /** `fetch`, bounded in time and size: it follows no redirect, which would carry the token away, and verifies certificates. */
 import { Agent, fetch as undiciFetch } from 'undici';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import { tracedCall } from '../traced-call.ts';
 import { EndpointError } from './endpoint-error.ts';
 
@@ -38,17 +39,17 @@ export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOption
         },
         ...(sent !== undefined && { body: sent }),
       });
-      const chunks: Uint8Array[] = [];
-      let size = 0;
+      const body = new GrowingBuffer();
       for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-        size += chunk.length;
-        if (size > maxAnswerBytes) {
+        if (body.length + chunk.length > maxAnswerBytes) {
           throw new EndpointError('failed', `${origin}: the answer is longer than ${maxAnswerBytes} bytes`);
         }
-        chunks.push(chunk);
+        body.push(chunk);
       }
-      const body = EMPTY.includes(answer.status) ? null : Buffer.concat(chunks);
-      return new Response(body, { status: answer.status, headers: [...answer.headers] });
+      return new Response(EMPTY.includes(answer.status) ? null : new Uint8Array(body.bytes), {
+        status: answer.status,
+        headers: [...answer.headers],
+      });
     } catch (thrown) {
       if (thrown instanceof EndpointError) {
         throw thrown;

@@ -1,5 +1,6 @@
 import { setImmediate as afterEvents } from 'node:timers/promises';
 import { Client, type Dispatcher } from 'undici';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import { callError } from '../http/call-error.ts';
 import { endedByStrayBytes } from '../http/left-over.ts';
 
@@ -94,8 +95,8 @@ function exchange(
   return new Promise((resolve, reject) => {
     let status = 0;
     let headers: Answer['headers'] = {};
-    const chunks: Buffer[] = [];
-    const answer = () => ({ status, headers, body: Buffer.concat(chunks).toString('utf8') });
+    const body = new GrowingBuffer();
+    const answer = () => ({ status, headers, body: body.bytes.toString('utf8') });
     client.dispatch(request, {
       onRequestStart: onConnected,
       onResponseStart(_controller, statusCode, received) {
@@ -103,7 +104,7 @@ function exchange(
         headers = Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)]));
       },
       onResponseData(_controller, chunk) {
-        chunks.push(chunk);
+        body.push(chunk);
       },
       onResponseEnd() {
         resolve(answer());

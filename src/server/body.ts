@@ -1,10 +1,11 @@
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import parse, { type Options } from 'co-body';
+import { promisify } from 'node:util';
+import { brotliDecompress, unzip } from 'node:zlib';
 import { type Context, HttpError } from 'koa';
 import { type JsonBounds, PIECE_BYTES, parseInPieces, TooMuchJsonError } from './json-pieces.ts';
 import { stateOf } from './request-state.ts';
-import { goneError, isGone, wholeBody } from './whole-body.ts';
+import { BodyTooLargeError, wholeBody } from './whole-body.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -68,29 +69,35 @@ function textOf(bytes: Uint8Array): string {
 
 /** The body of a request, decompressed. Rejects with an error that has the status 413 or 415, or none. */
 export function bodyBytes(request: IncomingMessage, limit: number): Promise<Uint8Array> {
-  return request.headers['content-encoding'] === undefined
-    ? wholeBody(request, limit)
-    : Promise.race([unpacked(request, limit), whenGone(request)]);
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  return encoding === 'identity' ? wholeBody(request, limit) : unpacked(request, encoding, limit);
 }
 
-/** `encoding: null` = bytes, which the types of co-body lack. */
-function unpacked(request: IncomingMessage, limit: number): Promise<Uint8Array> {
-  return parse.text(request, { limit, encoding: null } as unknown as Options);
+/** By `Content-Encoding`. */
+const UNPACK = new Map([
+  ['gzip', promisify(unzip)],
+  ['deflate', promisify(unzip)],
+  ['br', promisify(brotliDecompress)],
+]);
+
+class UnknownEncodingError extends Error {
+  override readonly name = 'UnknownEncodingError';
+  readonly status = 415;
 }
 
-/** Rejects if the client goes away before the end: the decompression is not told, and would wait forever. */
-function whenGone(request: IncomingMessage): Promise<never> {
-  return new Promise((_, reject) => {
-    if (isGone(request)) {
-      reject(goneError());
-      return;
-    }
-    request.once('close', () => {
-      if (!request.complete) {
-        reject(goneError());
-      }
-    });
-  });
+/** Packed and unpacked, it is at most so long: what is packed can hold any number of blocks of nothing. */
+async function unpacked(request: IncomingMessage, encoding: string, limit: number): Promise<Uint8Array> {
+  const unpack = UNPACK.get(encoding);
+  if (unpack === undefined) {
+    throw new UnknownEncodingError();
+  }
+  const bytes = await wholeBody(request, limit);
+  try {
+    return await unpack(bytes, { maxOutputLength: limit });
+  } catch (thrown) {
+    const isTooLong = thrown instanceof Error && 'code' in thrown && thrown.code === 'ERR_BUFFER_TOO_LARGE';
+    throw isTooLong ? new BodyTooLargeError() : thrown;
+  }
 }
 
 function checkContentType(ctx: Context, types: readonly string[]): void {

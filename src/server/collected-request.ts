@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import { goneError } from './whole-body.ts';
 
 /** Who waits for the body. */
@@ -14,8 +15,7 @@ interface Collector {
 export class CollectedRequest extends IncomingMessage {
   #collector: Collector | undefined;
   #isBegun = false;
-  #first: Buffer | undefined;
-  #others: Buffer[] | undefined;
+  #body: GrowingBuffer | undefined;
 
   /**
    * The bytes of the body, which the caller has bounded by `Content-Length`. Rejects if the client goes away before the end. `undefined` = some
@@ -38,11 +38,9 @@ export class CollectedRequest extends IncomingMessage {
     }
     if (part === null) {
       this.#end(this.#collector);
-    } else if (this.#first === undefined) {
-      this.#first = part;
     } else {
-      this.#others ??= [];
-      this.#others.push(part);
+      this.#body ??= new GrowingBuffer();
+      this.#body.push(part);
     }
     return true;
   }
@@ -55,13 +53,11 @@ export class CollectedRequest extends IncomingMessage {
   }
 
   #end({ resolve }: Collector): void {
-    const first = this.#first ?? Buffer.alloc(0);
-    const others = this.#others;
+    const body = this.#body?.bytes ?? Buffer.alloc(0);
     // The parser keeps a request until the next one of its connection, and nothing large may live so long.
     this.#isBegun = true;
     this.#collector = undefined;
-    this.#first = undefined;
-    this.#others = undefined;
-    resolve(others === undefined ? first : Buffer.concat([first, ...others]));
+    this.#body = undefined;
+    resolve(body);
   }
 }

@@ -1,7 +1,9 @@
 /** Reads the review in a request of an API server, or as much of it as an answer needs. */
+
 import type { IncomingMessage } from 'node:http';
 import { type Context, HttpError } from 'koa';
 import { InvalidRequestError } from '../errors.ts';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import { parseAdmissionReview } from '../kubernetes/admission-review.ts';
 import { START_BYTES, type UnreadReview, unreadReview, unreadReviewAt } from '../kubernetes/unread-review.ts';
 import { jsonBody } from './body.ts';
@@ -56,18 +58,18 @@ const DRAIN_MS = 1000;
  */
 function startOf(request: IncomingMessage): Promise<Uint8Array> {
   return new Promise((resolve) => {
-    let start = Buffer.alloc(0);
+    const start = new GrowingBuffer();
     let length = 0;
     const done = () => {
       clearTimeout(timer);
       request.off('data', hear);
       request.pause();
-      resolve(start);
+      resolve(start.bytes);
     };
     const hear = (chunk: Buffer) => {
       length += chunk.length;
       if (start.length < START_BYTES) {
-        start = Buffer.concat([start, chunk.subarray(0, START_BYTES - start.length)]);
+        start.push(chunk.subarray(0, START_BYTES - start.length));
       }
       if (length > MAX_DRAINED_BYTES) {
         done();

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { GrowingBuffer } from '../growing-buffer.ts';
 
 export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError';
@@ -7,7 +8,7 @@ export class BodyTooLargeError extends Error {
 
 /**
  * The bytes of an uncompressed body, at most `limit`. Rejects with a `BodyTooLargeError` as soon as it is longer, and with the error
- * of the connection. co-body handles compression too, which costs twice as much as the decision.
+ * of the connection.
  */
 export function wholeBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -19,20 +20,17 @@ export function wholeBody(request: IncomingMessage, limit: number): Promise<Buff
       reject(goneError());
       return;
     }
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const body = new GrowingBuffer();
     request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > limit) {
+      if (body.length + chunk.length > limit) {
         request.pause();
         reject(new BodyTooLargeError());
       } else {
-        chunks.push(chunk);
+        body.push(chunk);
       }
     });
     request.on('end', () => {
-      const [only] = chunks;
-      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
+      resolve(body.bytes);
     });
     // Tells of errors too: a listener for each event of each request is not free.
     request.on('close', () => {
@@ -45,7 +43,7 @@ export function wholeBody(request: IncomingMessage, limit: number): Promise<Buff
 }
 
 /** Whether the client has gone before anything was read: no event will come any more, not even of a body that has arrived. */
-export function isGone(request: IncomingMessage): boolean {
+function isGone(request: IncomingMessage): boolean {
   return request.destroyed && !request.readableEnded;
 }
 

@@ -84,6 +84,13 @@ describe('Dockerfile', () => {
     expect(labels).toContain(`.licenses="${license}"`);
   });
 
+  it('has all code that the package ships, but the example', () => {
+    const { files } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
+    const folders = files.flatMap((file: string) => /^dist\/(.*)/.exec(file)?.slice(1) ?? []);
+    expect(folders).toContain('policies');
+    expect([...copied(), 'external-service-example']).toEqual(expect.arrayContaining(folders));
+  });
+
   it('gets the files that it copies, and no others of the project', () => {
     const [everything, ...exceptions] = readFileSync(projectFile('.dockerignore'), 'utf8')
       .split('\n')

@@ -1,5 +1,7 @@
 /** Calls to the API server of a cluster, as the service account of this pod or as a kubeconfig says. */
+
 import type { Dispatcher } from 'undici';
+import { GrowingBuffer } from '../../growing-buffer.ts';
 import type { Logger } from '../../logger.ts';
 import { tracedCall } from '../../traced-call.ts';
 import { packageVersion } from '../../version.ts';
@@ -235,15 +237,13 @@ class Client implements ApiClient {
 }
 
 async function collect(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const answer = new GrowingBuffer();
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > maxBytes) {
+    if (answer.length + chunk.length > maxBytes) {
       // Leaving the loop closes the connection.
       throw new ApiUnreachableError(`the answer is longer than ${maxBytes} bytes`);
     }
-    chunks.push(chunk);
+    answer.push(chunk);
   }
-  return Buffer.concat(chunks);
+  return answer.bytes;
 }

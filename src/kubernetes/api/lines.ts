@@ -1,4 +1,5 @@
 /** Lines of a stream, whatever its chunks. Not `node:readline`, which also ends lines where JSON has none, such as at U+2028. */
+import { GrowingBuffer } from '../../growing-buffer.ts';
 import { ApiUnreachableError } from './contract.ts';
 
 const LINE_FEED = 0x0a;
@@ -8,19 +9,16 @@ export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   maxLineBytes: number,
 ): AsyncGenerator<Buffer> {
-  let parts: Uint8Array[] = [];
-  let length = 0;
+  let begun = new GrowingBuffer();
   const add = (part: Uint8Array) => {
-    length += part.length;
-    if (length > maxLineBytes) {
+    if (begun.length + part.length > maxLineBytes) {
       throw new ApiUnreachableError(`an event of the watch is longer than ${maxLineBytes} bytes`);
     }
-    parts.push(part);
+    begun.push(part);
   };
   const line = () => {
-    const whole = Buffer.concat(parts);
-    parts = [];
-    length = 0;
+    const whole = begun.bytes;
+    begun = new GrowingBuffer();
     return whole;
   };
   for await (const chunk of chunks) {

@@ -14,7 +14,7 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
     ctx.throw(415, 'expected a form, of type application/x-www-form-urlencoded');
   }
   try {
-    // What browsers write by, and never an error; co-body's own reader makes lists and objects of some names.
+    // What browsers write by, and never an error.
     const bytes = await bodyBytes(ctx.req, limit);
     return hasTooManyFields(bytes) ? undefined : new URLSearchParams(new TextDecoder().decode(bytes));
   } catch (thrown) {

@@ -2,9 +2,11 @@
  * An issuer of OpenID Connect: authorization code with PKCE. `openid-client` checks state, nonce, issuer, audience, times and signatures; here
  * are the bounds of what an issuer may cost.
  */
+
 import { readFileSync } from 'node:fs';
 import type * as Oidc from 'openid-client';
 import type { Dispatcher } from 'undici';
+import { GrowingBuffer } from '../../growing-buffer.ts';
 import { tracedCall } from '../../traced-call.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
 import type { Claims } from './oidc-person.ts';
@@ -134,17 +136,15 @@ export class OidcClient {
         redirect: 'manual',
         dispatcher,
       });
-      const chunks: Uint8Array[] = [];
-      let length = 0;
+      const body = new GrowingBuffer();
       for await (const chunk of answer.body ?? []) {
-        length += chunk.byteLength;
-        if (length > MAX_ANSWER) {
+        if (body.length + chunk.byteLength > MAX_ANSWER) {
           throw new Error('the answer of the issuer is too long');
         }
-        chunks.push(chunk);
+        body.push(chunk);
       }
       const hasBody = answer.status >= 200 && ![204, 205, 304].includes(answer.status);
-      return new Response(hasBody ? Buffer.concat(chunks) : null, {
+      return new Response(hasBody ? new Uint8Array(body.bytes) : null, {
         status: answer.status,
         headers: [...answer.headers],
       });
