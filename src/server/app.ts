@@ -18,6 +18,7 @@ import { kubernetesEndpoints } from './kubernetes.ts';
 import type { KubernetesReports } from './kubernetes-reports.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
+import { budgetReaders } from './people/budget-readers.ts';
 import { createPeople } from './people/people.ts';
 import { Sessions } from './people/sessions.ts';
 import { PeopleLine } from './people-line.ts';
@@ -56,6 +57,7 @@ export function createApp(parts: AppParts): RequestListener {
   const health = healthRoutes({
     ...readinessParts(generations, isDraining),
     metrics,
+    seesBudgets: budgetReaders(doors.people),
     whole: parts.wholeReadiness,
   });
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());

@@ -86,11 +86,12 @@ export function credentialFiles(
 ): string[] {
   const options = tokenOptionsOf(now);
   const tokenFiles = Object.values(options).map(({ tokens_file }) => tokens_file);
-  const { operator_tokens_file, reader_tokens_file } = options.blazar;
+  const { operator_tokens_file, reader_tokens_file, metrics_tokens_file } = options.blazar;
   return [
     ...tokenFiles,
     operator_tokens_file,
     reader_tokens_file,
+    metrics_tokens_file,
     tls_cert_file,
     tls_key_file,
     client_ca_file,

@@ -6,7 +6,7 @@ import { readTextFile } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
 
 /** The options that hold tokens. Each has one beside it that names a file with more of them. */
-export type TokenList = 'tokens' | 'operator_tokens' | 'reader_tokens';
+export type TokenList = 'tokens' | 'operator_tokens' | 'reader_tokens' | 'metrics_tokens';
 
 /** A token or certificate file that cannot be used. `message` never holds its content. */
 export class CredentialError extends Error {
@@ -49,30 +49,33 @@ export function readTokens({ tokens, tokens_file }: TokenOptions, list: TokenLis
   return [...tokens, ...further.map(({ token }) => token)];
 }
 
-/** `[service]`: the tokens of Blazar, and those of people. */
+/** `[service]`: the tokens of Blazar, those of people, and those for metrics. */
 export interface ServiceTokenOptions extends TokenOptions {
   readonly operator_tokens: readonly string[];
   readonly operator_tokens_file?: string | undefined;
   readonly reader_tokens: readonly string[];
   readonly reader_tokens_file?: string | undefined;
+  readonly metrics_tokens: readonly string[];
+  readonly metrics_tokens_file?: string | undefined;
 }
 
-/** What operators and readers show. */
+/** What operators, readers, and those who read metrics show. */
 export interface PeopleTokens {
   readonly operator: readonly string[];
   readonly reader: readonly string[];
+  readonly metrics: readonly string[];
 }
 
 /** @throws CredentialError also for a token that is in two of the lists: nobody could tell what it permits */
 export function readPeopleTokens(options: ServiceTokenOptions): PeopleTokens {
-  const { operator_tokens, operator_tokens_file, reader_tokens, reader_tokens_file } = options;
-  const operator = readTokens(
-    { tokens: operator_tokens, tokens_file: operator_tokens_file },
-    'operator_tokens',
-  );
-  const reader = readTokens({ tokens: reader_tokens, tokens_file: reader_tokens_file }, 'reader_tokens');
-  const people = { operator, reader };
-  if (operator.length > 0 || reader.length > 0) {
+  const read = (list: 'operator_tokens' | 'reader_tokens' | 'metrics_tokens') =>
+    readTokens({ tokens: options[list], tokens_file: options[`${list}_file`] }, list);
+  const people = {
+    operator: read('operator_tokens'),
+    reader: read('reader_tokens'),
+    metrics: read('metrics_tokens'),
+  };
+  if (Object.values(people).some((tokens) => tokens.length > 0)) {
     refuseShared(options, people, { tokens: readTokens(options) });
   }
   return people;
@@ -81,10 +84,10 @@ export function readPeopleTokens(options: ServiceTokenOptions): PeopleTokens {
 /** `others`: further lists by their names. @throws CredentialError that names the lists, never the token */
 export function refuseShared(
   options: ServiceTokenOptions,
-  { operator, reader }: PeopleTokens,
+  { operator, reader, metrics }: PeopleTokens,
   others: Readonly<Record<string, readonly string[]>>,
 ): void {
-  const refuse = (list: 'operator' | 'reader', tokens: readonly string[], beside: typeof others) => {
+  const refuse = (list: keyof PeopleTokens, tokens: readonly string[], beside: typeof others) => {
     const option = `${list}_tokens` as const;
     const [name] =
       Object.entries(beside).find(([, other]) => tokens.some((one) => other.includes(one))) ?? [];
@@ -97,6 +100,7 @@ export function refuseShared(
   };
   refuse('operator', operator, others);
   refuse('reader', reader, { ...others, operator_tokens: operator });
+  refuse('metrics', metrics, { ...others, operator_tokens: operator, reader_tokens: reader });
 }
 
 /** The certificate of the service, and the authorities for its clients. */

@@ -1,5 +1,6 @@
-/** Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, so they reveal nothing about leases. */
+/** Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, and without one they reveal nothing about leases. */
 import Router from '@koa/router';
+import type { Context } from 'koa';
 import { formatProblem, type Problem } from '../errors.ts';
 import type { SourceHealth } from '../kubernetes/live/contract.ts';
 import type { Generation } from './generation.ts';
@@ -9,6 +10,8 @@ import { EXACT } from './own-paths.ts';
 
 export interface HealthParts extends ReadinessParts {
   readonly metrics: Metrics;
+  /** Whether a request may see single budgets in the metrics. Throws an HTTP error for a token that is not valid. */
+  readonly seesBudgets: (ctx: Context) => boolean;
   /** Of all processes of the service. Default: there is only this one. */
   readonly whole?: ((own: Readiness) => Promise<Readiness>) | undefined;
 }
@@ -68,7 +71,7 @@ export function healthRoutes(parts: HealthParts): Router {
     ctx.body = readiness;
   });
   router.get('/metrics', async (ctx) => {
-    const { text, contentType } = await parts.metrics.exposition();
+    const { text, contentType } = await parts.metrics.exposition({ budgets: parts.seesBudgets(ctx) });
     ctx.type = contentType;
     ctx.body = text;
   });

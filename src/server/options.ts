@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SectionProblem } from '../config/option-groups.ts';
+import type { Problem } from '../errors.ts';
 import { credentialProblems } from './credentials.ts';
 import { workerCount } from './workers/share.ts';
 
@@ -49,6 +50,10 @@ export const serviceOptions = z
       'Tokens of readers, who see all projects in the API and the console, and change nothing. None of them may be in another list.',
     ),
     reader_tokens_file: tokensFile('A file with more tokens of readers'),
+    metrics_tokens: tokens(
+      'Tokens of Prometheus, which sends one as Authorization: Bearer or X-Auth-Token to see single budgets in /metrics. They permit nothing else. None of them may be in another list.',
+    ),
+    metrics_tokens_file: tokensFile('A file with more tokens for /metrics'),
     keystone_auth: z.boolean().default(false).meta({
       description:
         'Whether tokens of Keystone count: Blazar may send one as X-Auth-Token, and people may use the API with theirs and log in to the console. They are validated with the account in [keystone].',
@@ -141,9 +146,9 @@ export const serviceOptions = z
         'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit, with one worker only.',
       unit: 'seconds',
     }),
-    metrics_budgets: z.int().min(0).max(10_000).default(1000).meta({
+    metrics_budgets: z.int().min(0).max(10_000).default(0).meta({
       description:
-        'How many budgets /metrics shows one by one: those of which the largest share is taken. 0 = none.',
+        'How many budgets /metrics shows one by one, to those who show one of metrics_tokens, or a token of a reader or operator: those of which the largest share is taken. 0 = none.',
     }),
     log_level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').meta({
       description: 'Verbosity of the log on standard error. Read at the start.',
@@ -227,10 +232,24 @@ function sharedRoles({ admin_roles, manager_roles, reader_roles }: ServiceOption
   });
 }
 
+/** Single budgets that are to be shown, and no token with which somebody sees them: an alert about them would never fire. */
+function unseenBudgets(options: ServiceOptions): Problem[] {
+  const lists = ['tokens', 'operator_tokens', 'reader_tokens', 'metrics_tokens'] as const;
+  const isSeen = lists.some((list) => options[list].length > 0 || options[`${list}_file`] !== undefined);
+  const message = 'without metrics_tokens or metrics_tokens_file nobody sees single budgets in /metrics';
+  return options.metrics_budgets === 0 || isSeen
+    ? []
+    : [{ severity: 'warning', section: 'service', option: 'metrics_budgets', message }];
+}
+
 export const serviceSection = {
   section: 'service',
   schema: serviceOptions,
-  check: (options: ServiceOptions) => [...credentialProblems(options), ...sharedRoles(options)],
+  check: (options: ServiceOptions) => [
+    ...credentialProblems(options),
+    ...sharedRoles(options),
+    ...unseenBudgets(options),
+  ],
 } as const;
 
 /** Options that a reload cannot change: the socket and the logs are open. */

@@ -72,10 +72,10 @@ function openDoors(
     });
 }
 
-/** A token of people that is in the list of another protocol. The mistakes of one section are found with it. */
+/** A token of people or metrics that is in the list of another protocol. The mistakes of one section are found with it. */
 function sharedTokens(configuration: Configuration): Problem[] {
   return mistakesOf(() => readDoorTokens(configuration))
-    .filter(({ option }) => option.startsWith('operator_tokens') || option.startsWith('reader_tokens'))
+    .filter(({ option }) => /^(operator|reader|metrics)_tokens/.test(option))
     .map(asProblem);
 }
 

@@ -141,10 +141,19 @@ it('docs/reference/protocol.md says how the service tells how it is', async () =
   const notValid = await get('/readyz');
   const metrics = await get('/metrics');
   const [firstLine = ''] = (await metrics.text()).split('\n');
+  const guesses: Response[] = [];
+  for (let guess = 0; guess <= 10; guess += 1) {
+    guesses.push(
+      await fetch(`${service.url}/metrics`, { headers: { Authorization: `Bearer guess-${guess}` } }),
+    );
+  }
+  const [wrong = metrics] = guesses;
+  const tooMany = guesses.at(-1) ?? metrics;
 
   const rows = tableUnder(page, 'Health and metrics');
   expect(rows.map(([path]) => content(path))).toEqual([
-    ...['/healthz', '/readyz', '/readyz', '/readyz', '/readyz', '/metrics', '/openapi.json'],
+    ...['/healthz', '/readyz', '/readyz', '/readyz', '/readyz', '/metrics', '/metrics', '/metrics'],
+    '/openapi.json',
   ]);
   const answers = [
     health,
@@ -156,6 +165,8 @@ it('docs/reference/protocol.md says how the service tells how it is', async () =
       { status: 503 },
     ),
     new Response(firstLine, metrics),
+    wrong,
+    tooMany,
     await get('/openapi.json'),
   ];
   await expectShown(answers, rows, 1, 3);

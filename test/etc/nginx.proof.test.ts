@@ -2,10 +2,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { BLAZAR_ENDPOINTS, OWN_PATHS } from '../../src/server/own-paths.ts';
 import { projectFile } from '../support/files.ts';
 import { peerProgram, skipAloud } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
@@ -57,6 +59,15 @@ const ask = (url: string, headers: Record<string, string> = {}) =>
     body: capturedText('check-create-physical-host.json'),
   });
 
+/** Of a path that is sent as it is written. */
+const rawStatus = (url: string, path: string) =>
+  new Promise<number | undefined>((answered, failed) => {
+    const { hostname, port } = new URL(url);
+    request({ hostname, port, path }, (answer) => answered(answer.resume().statusCode))
+      .on('error', failed)
+      .end();
+  });
+
 describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
   it('passes requests and answers on unchanged', async () => {
     const service = await policyServer({ status: 403, body: '{"message":"No."}' });
@@ -67,6 +78,35 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
     expect(asked.map((request) => [request.url, request.headers['x-auth-token']])).toEqual([
       ['/v1/check-create', 'secret'],
     ]);
+  });
+
+  it('passes on what Blazar asks, and nothing else', async () => {
+    const service = await policyServer({ status: 204 });
+    const url = await startNginx(Number(new URL(service.url).port));
+    const own = BLAZAR_ENDPOINTS.flatMap((name) => [`/${name}`, `/v1/${name}`]);
+    const others = OWN_PATHS.filter((path) => !own.includes(path));
+    const statusOf = async (path: string) => (await fetch(url + path, { redirect: 'manual' })).status;
+    expect(await Promise.all(own.map(statusOf))).toEqual(own.map(() => 204));
+    const passedOn = service.requests.length;
+    for (const path of [
+      ...others,
+      '/v1/budgets',
+      '/kubernetes/admission/token',
+      '/v1/check-create/',
+      '/V1/on-end',
+    ]) {
+      expect([path, await statusOf(path)]).toEqual([path, 404]);
+    }
+    for (const path of [
+      '/check-create/../metrics',
+      '/v1/%2e%2e/metrics',
+      '//metrics',
+      '/%6detrics',
+      '/metrics?/on-end',
+    ]) {
+      expect([path, await rawStatus(url, path)]).toEqual([path, 404]);
+    }
+    expect(service.requests.length).toBe(passedOn);
   });
 
   it('answers 503 if the service does not listen or does not answer', async () => {

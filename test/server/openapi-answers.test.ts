@@ -165,6 +165,16 @@ async function fromWaiting(): Promise<Answer[]> {
   ]);
 }
 
+/** To one token after the other that is not valid. */
+async function fromGuesses(): Promise<Answer[]> {
+  const { url } = await runService();
+  const answers: Answer[] = [];
+  for (let guess = 0; guess <= 10; guess += 1) {
+    answers.push(await send(url, '/metrics', { headers: { Authorization: `Bearer guess-${guess}` } }));
+  }
+  return answers;
+}
+
 /** Of a service that was told to read a configuration with a mistake in its third line. */
 async function fromAReload(): Promise<Answer[]> {
   const configuration = (days: string) =>
@@ -195,6 +205,7 @@ it('gives every answer that is described, as it is described, and no other', asy
     fromAFault(),
     fromAFullHouse(),
     fromWaiting(),
+    fromGuesses(),
     fromAReload(),
     fromAStop(),
   ]);

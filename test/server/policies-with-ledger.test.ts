@@ -15,7 +15,10 @@ const OPERATOR = { 'X-Auth-Token': 'operator-secret' };
 function valuesOf(connection: string, apiServer = 'http://127.0.0.1:9') {
   return {
     ledger: { connection },
-    service: { port: 0, operator_tokens: ['operator-secret'], decision_store: 'none' },
+    service: {
+      ...{ port: 0, decision_store: 'none', metrics_budgets: 10 },
+      operator_tokens: ['operator-secret'],
+    },
     skypilot: { admin_policies: ['UsageBudgetPolicy'], api_server: apiServer, api_server_interval: 5 },
   };
 }
@@ -47,7 +50,7 @@ it('shows budgets and what launches take of them, in the API, the console and th
   const { text: overview } = await get('/');
   expect(overview).toContain('Clusters of SkyPilot');
   expect(overview).toMatch(/ml\/one[\s\S]*href="\/decisions\?outcome=bypassed"/);
-  const samples = await readSamples(service.url);
+  const samples = await readSamples(service.url, 'operator-secret');
   expect(samplesOf(samples, 'budget_taken_hours')).toEqual({
     '{project_id="ml",user_id=""}': expect.closeTo(48, 1),
   });

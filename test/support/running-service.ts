@@ -22,6 +22,7 @@ import { skypilotOptions } from '../../src/skypilot/options.ts';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
 import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
+import { hurriedClock } from './samples.ts';
 
 /** What has not come by then does not come. */
 const DEADLINE_MILLISECONDS = 50_000;
@@ -119,7 +120,7 @@ function quiet(sources: ConfigSources): ConfigSources {
 
 async function start(sources: ConfigSources, settings: ServiceSettings = {}): Promise<RunningPolicyService> {
   const logger = recordingLogger();
-  const service = await startService(sources, { logger, ...settings });
+  const service = await startService(sources, { logger, metricsClock: hurriedClock(), ...settings });
   return { ...client(service.url, logger), service };
 }
 
@@ -140,7 +141,7 @@ export async function runApp(
   const logger = recordingLogger();
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
   const options = serviceOptions.parse({ tokens, ...settings });
-  const people = { operator: [], reader: [] };
+  const people = { operator: [], reader: [], metrics: [] };
   const doorTokens = { blazar: tokens, skypilot: [], kubernetes: [], people };
   const skypilot = {
     options: skypilotOptions.parse({}),

@@ -11,7 +11,9 @@ import {
   type LoginOutcome,
   loginByPassword,
   loginByToken,
+  NO_TOKEN,
   projectsOf,
+  refused,
   switchScope,
 } from '../people/keystone-login.ts';
 import { LoginAttempts } from '../people/login-attempts.ts';
@@ -59,9 +61,10 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
 
   const tokenLogin = async (ctx: Context, token: string): Promise<LoginOutcome> => {
     const fixed = tokens.ownerOf(token);
-    return fixed === undefined
-      ? loginByToken(ctx, token, logger)
-      : { proof: new FixedProof(tokens, fixed.key) };
+    if (fixed !== undefined) {
+      return { proof: new FixedProof(tokens, fixed.key) };
+    }
+    return tokens.isOfPeople(token) ? refused(NO_TOKEN, { isWrong: true }) : loginByToken(ctx, token, logger);
   };
 
   const router = new Router(EXACT);

@@ -1,79 +1,94 @@
-/** What is shown about budgets: how many are nearly taken, and what is left of each, up to a number. */
+/** What is shown about budgets: to everybody how many are nearly taken, and to those with a token what is left of each, up to a number. */
 import { Gauge, type Registry } from 'prom-client';
+import { breathing } from '../../breath.ts';
 import { parseUnitHours } from '../../filter/amount.ts';
+import type { UsedBudget } from '../../ledger/budgets/use.ts';
 import type { BudgetUse } from './budget-gauge.ts';
-
-type Owner = 'project_id' | 'user_id';
 
 const UNIT_HOUR = Number(parseUnitHours('1'));
 
-export class BudgetMetrics {
-  readonly #classes: Gauge<'taken'>;
-  readonly #amount: Gauge<Owner>;
-  readonly #taken: Gauge<Owner>;
-  readonly #left: Gauge<Owner>;
-  readonly #omitted: Gauge;
-  #shown: BudgetUse | undefined;
+/** Of each budget. */
+const OF_EACH = [
+  {
+    name: 'budget_amount_hours',
+    help: 'Unit-hours of each budget in force; of a user in the project, if user_id is not empty. Read at most once a minute.',
+    of: ({ amount }: UsedBudget) => amount,
+  },
+  {
+    name: 'budget_taken_hours',
+    help: 'Unit-hours of it that leases have used or will use.',
+    of: ({ taken }: UsedBudget) => taken,
+  },
+  {
+    name: 'budget_left_hours',
+    help: 'Unit-hours of it that are left; below 0 if it was made smaller than what was taken.',
+    of: ({ amount, taken }: UsedBudget) => amount - taken,
+  },
+] as const;
+const OMITTED = {
+  name: 'budgets_omitted',
+  help: 'Budgets in force that the metrics leave out, because there are more than metrics_budgets: the ones with the smallest share taken.',
+} as const;
 
-  /** `prefix` begins the names. */
+export class BudgetMetrics {
+  readonly #prefix: string;
+  readonly #classes: Gauge<'taken'>;
+  #shown: BudgetUse | undefined;
+  #ofEach: Promise<Buffer> | undefined;
+
+  /** `prefix` begins the names. `registry` is for what everybody may see. */
   constructor(registry: Registry, prefix: string) {
-    const registers = [registry];
-    const labelNames: Owner[] = ['project_id', 'user_id'];
+    this.#prefix = prefix;
     this.#classes = new Gauge({
       name: `${prefix}ledger_budgets`,
       help: 'Budgets in force, by the share that leases have taken. Counted at most once a minute.',
       labelNames: ['taken'],
-      registers,
+      registers: [registry],
     });
-    this.#amount = new Gauge({
-      name: `${prefix}budget_amount_hours`,
-      help: 'Unit-hours of each budget in force; of a user in the project, if user_id is not empty. Read at most once a minute.',
-      labelNames,
-      registers,
-    });
-    this.#taken = new Gauge({
-      name: `${prefix}budget_taken_hours`,
-      help: 'Unit-hours of it that leases have used or will use.',
-      labelNames,
-      registers,
-    });
-    this.#left = new Gauge({
-      name: `${prefix}budget_left_hours`,
-      help: 'Unit-hours of it that are left; below 0 if it was made smaller than what was taken.',
-      labelNames,
-      registers,
-    });
-    this.#omitted = new Gauge({
-      name: `${prefix}budgets_omitted`,
-      help: 'Budgets in force that the metrics leave out, because there are more than metrics_budgets: the ones with the smallest share taken.',
-      registers,
-    });
-    this.#omitted.remove();
   }
 
   /** `undefined` = there is no ledger, or it does not answer. */
   set(use: BudgetUse | undefined): void {
-    if (use !== undefined && use === this.#shown) {
+    if (use === this.#shown) {
       return;
     }
     this.#shown = use;
+    this.#ofEach = undefined;
     this.#classes.reset();
-    for (const gauge of [this.#amount, this.#taken, this.#left]) {
-      gauge.reset();
-    }
-    this.#omitted.remove();
-    if (use === undefined) {
-      return;
-    }
-    for (const [taken, count] of use.classes) {
+    for (const [taken, count] of use?.classes ?? []) {
       this.#classes.set({ taken }, count);
     }
-    for (const { projectId: project_id, userId, amount, taken } of use.fullest) {
-      const owner = { project_id, user_id: userId ?? '' };
-      this.#amount.set(owner, Number(amount) / UNIT_HOUR);
-      this.#taken.set(owner, Number(taken) / UNIT_HOUR);
-      this.#left.set(owner, Number(amount - taken) / UNIT_HOUR);
-    }
-    this.#omitted.set(use.omitted);
   }
+
+  /** The text of single budgets for Prometheus, as of the last `set`. It names projects and users. */
+  ofEach(): Promise<Buffer> {
+    this.#ofEach ??= written(this.#prefix, this.#shown);
+    return this.#ofEach;
+  }
+}
+
+/** Not by prom-client, which holds the process while it writes: ten thousand budgets have thirty thousand lines. */
+async function written(prefix: string, use: BudgetUse | undefined): Promise<Buffer> {
+  const breathe = breathing();
+  const families = OF_EACH.map(({ name, help, of }) => ({ name, of, text: head(prefix + name, help) }));
+  for (const budget of use?.fullest ?? []) {
+    const { projectId, userId } = budget;
+    const owner = `{project_id="${escaped(projectId)}",user_id="${escaped(userId ?? '')}"}`;
+    for (const family of families) {
+      family.text += `${prefix}${family.name}${owner} ${Number(family.of(budget)) / UNIT_HOUR}\n`;
+    }
+    await breathe();
+  }
+  const omitted = use === undefined ? '' : `${prefix}${OMITTED.name} ${use.omitted}\n`;
+  const texts = [...families.map(({ text }) => text), head(prefix + OMITTED.name, OMITTED.help) + omitted];
+  return Buffer.from(texts.map((text) => `\n${text}`).join(''));
+}
+
+function head(name: string, help: string): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n`;
+}
+
+/** The value of a label, in the text format of Prometheus. */
+function escaped(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }

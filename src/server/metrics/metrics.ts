@@ -14,6 +14,7 @@ import { CallMetrics } from './call-metrics.ts';
 import { DecisionMetrics } from './decision-metrics.ts';
 import { DecisionStoreMetrics } from './decision-store-metrics.ts';
 import { FollowerMetrics } from './follower-metrics.ts';
+import { KeptText } from './kept-text.ts';
 import { type FollowedSource, KubernetesMetrics } from './kubernetes-metrics.ts';
 import { KubernetesStatusMetrics } from './kubernetes-status-metrics.ts';
 import { LedgerMetrics } from './ledger-metrics.ts';
@@ -63,7 +64,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   breakers: SharedBreakers | undefined;
   /** By path and status, since the metrics were read. */
   readonly #answers = new Map<string, Map<number, number>>();
-  #exposing: Promise<{ text: string; contentType: string }> | undefined;
+  readonly #text: KeptText;
   readonly #decisions = new DecisionMetrics(this.#registry, PREFIX, BUCKETS);
   readonly #requests = this.#counter('http_requests_total', 'Requests, by path and response status.', [
     'path',
@@ -118,8 +119,10 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     [],
   );
 
-  constructor(gauges: Gauges) {
+  /** `now`: monotonic, in milliseconds. */
+  constructor(gauges: Gauges, now: () => number = () => performance.now()) {
     this.#gauges = gauges;
+    this.#text = new KeptText(async () => Buffer.from(await this.#written()), now);
     this.tokens = new TokenMetrics(this.#registry, PREFIX, gauges.tokens);
     this.decisionStore = new DecisionStoreMetrics(this.#registry, PREFIX, gauges.decisionsWaiting);
     this.kubernetes = new KubernetesMetrics(this.#registry, () => gauges.cluster?.());
@@ -252,24 +255,30 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#logErrors.inc();
   }
 
-  /** The text for Prometheus, and its content type. Concurrent calls share one exposition. */
-  exposition(): Promise<{ text: string; contentType: string }> {
-    this.#exposing ??= this.#expose().finally(() => {
-      this.#exposing = undefined;
-    });
-    return this.#exposing;
+  /**
+   * The text for Prometheus, up to a second old, and its content type. Single budgets are in it only with `budgets`: they name projects
+   * and users.
+   */
+  async exposition({
+    budgets,
+  }: {
+    readonly budgets: boolean;
+  }): Promise<{ text: Buffer; contentType: string }> {
+    const { contentType } = this.#registry;
+    const text = await this.#text.read();
+    return { contentType, text: budgets ? Buffer.concat([text, await this.#budgets.ofEach()]) : text };
   }
 
-  async #expose(): Promise<{ text: string; contentType: string }> {
+  async #written(): Promise<string> {
     const { whole } = this.#gauges;
     if (whole !== undefined) {
-      return { text: await whole(), contentType: this.#registry.contentType };
+      return whole();
     }
     await this.#gather();
-    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
+    return this.#registry.metrics();
   }
 
-  /** Those of this process alone, as JSON of prom-client. */
+  /** Those of this process alone that everybody may see, as JSON of prom-client. */
   async own(): Promise<string> {
     await this.#gather();
     return JSON.stringify(await this.#registry.getMetricsAsJSON());

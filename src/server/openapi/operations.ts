@@ -114,8 +114,10 @@ export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
     id: 'getMetrics',
     tag: 'service',
     summary: 'The metrics, for Prometheus.',
-    description: 'Decisions, durations, the queue, reloads, and figures of the process.',
-    responses: ['Measured'],
+    description:
+      'Decisions, durations, the queue, reloads, and figures of the process. With a token of `[service]` that makes its owner a reader or operator, or one of `metrics_tokens`, also single budgets, if `metrics_budgets` is above 0.',
+    responses: ['Measured', 'NoMetricsToken', 'TooManyTokens'],
+    door: 'blazar',
   },
   [OPENAPI_PATH]: {
     id: 'getApiDescription',

@@ -1,6 +1,7 @@
 /** The answers of the policy service: status, headers and body, by their names in /openapi.json. */
 import { z } from 'zod';
 import { DOORS, EXPECTED_CERTIFICATE } from '../doors.ts';
+import { EXPECTED_TOKEN, TOO_MANY } from '../people/budget-readers.ts';
 import { REQUEST_ID_HEADER } from '../request-state.ts';
 import type { AnswerSchemaName } from './bodies.ts';
 
@@ -70,6 +71,22 @@ export const RESPONSES = {
     headers: ANSWERED,
     body: 'Metrics',
     type: 'text/plain',
+  },
+  NoMetricsToken: {
+    status: 401,
+    description: 'The token shows no single budgets. Without any token, everything else is shown.',
+    headers: ANSWERED,
+    body: 'Refusal',
+    examples: { noMetricsToken: { message: EXPECTED_TOKEN } },
+  },
+  TooManyTokens: {
+    status: 429,
+    description: 'There were ten wrong tokens from this address within a minute.',
+    headers: [REQUEST_ID_HEADER, 'Retry-After'],
+    body: 'Refusal',
+    examples: {
+      tooManyTokens: { message: TOO_MANY },
+    },
   },
   Page: {
     status: 200,

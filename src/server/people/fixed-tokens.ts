@@ -1,4 +1,4 @@
-/** People who show a token of the configuration: operators, readers, and Blazar itself, which may read. */
+/** Those who show a token of the configuration: operators, readers, Blazar itself, which may read, and Prometheus, which reads metrics. */
 import { AcceptedTokens, type PeopleTokens } from '../credentials.ts';
 import { fixedPerson, type Person } from './person.ts';
 
@@ -15,6 +15,7 @@ export interface FixedPerson {
 export class FixedTokens {
   readonly #operator = new AcceptedTokens([]);
   readonly #reader = new AcceptedTokens([]);
+  readonly #metrics = new AcceptedTokens([]);
   /** Those of Blazar's door, which replaces them. */
   readonly #service: AcceptedTokens;
 
@@ -23,9 +24,10 @@ export class FixedTokens {
     this.replace(tokens);
   }
 
-  replace({ operator, reader }: PeopleTokens): void {
+  replace({ operator, reader, metrics }: PeopleTokens): void {
     this.#operator.replace(operator);
     this.#reader.replace(reader);
+    this.#metrics.replace(metrics);
   }
 
   /** Whether people must show something because of these tokens. */
@@ -50,9 +52,15 @@ export class FixedTokens {
     return this.#lists.find(([, tokens]) => tokens.sessionKeys().includes(key))?.[0];
   }
 
-  /** Whether it is a token of operators or readers, and none of Blazar's. */
+  /** Whether its owner sees single budgets in the metrics. Compared with all of them, in constant time. */
+  seesBudgets(token: string): boolean {
+    const [forMetrics, owner] = [this.#metrics.sessionKeyOf(token), this.ownerOf(token)];
+    return forMetrics !== undefined || owner !== undefined;
+  }
+
+  /** Whether it is a token of operators, readers or metrics, and none of Blazar's: Keystone must not hear of it. */
   isOfPeople(token: string): boolean {
-    const keys = [this.#operator, this.#reader].map((tokens) => tokens.sessionKeyOf(token));
+    const keys = [this.#operator, this.#reader, this.#metrics].map((tokens) => tokens.sessionKeyOf(token));
     return keys.some((key) => key !== undefined);
   }
 

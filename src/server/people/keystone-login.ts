@@ -28,7 +28,7 @@ const REFUSALS: Readonly<Record<LoginRefusal, string>> = {
     'Keystone asks for a second factor, which cannot be sent from here. Get a token elsewhere, for example with "openstack token issue", and log in with it.',
 };
 const NOT_NOW = 'Keystone does not answer now. Please try again later.';
-const NO_TOKEN = 'This token is not accepted.';
+export const NO_TOKEN = 'This token is not accepted.';
 
 export interface PasswordLogin extends UserPassword {
   /** The name or id of a project; empty = the first with a role that counts here. */
@@ -144,7 +144,8 @@ async function withKeystone<Result>(
   }
 }
 
-function refused(
+/** A login that opens no session, with the sentence for the person. */
+export function refused(
   message: string,
   { status = 401, isWrong = false }: { status?: 401 | 403 | 503; isWrong?: boolean } = {},
 ) {

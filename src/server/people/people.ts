@@ -31,7 +31,7 @@ export function createPeople({ tokens, sessions, configuration }: PeopleParts): 
         return fixed.person;
       }
       const { options, keystone } = stateOf(ctx).generation;
-      if (keystone !== undefined) {
+      if (keystone !== undefined && !tokens.isOfPeople(token)) {
         return keystone.gate.ownerOf(ctx, token, {
           expected: EXPECTED,
           expectedRoles: expectedRoles(options),
@@ -48,8 +48,8 @@ export function createPeople({ tokens, sessions, configuration }: PeopleParts): 
   };
 }
 
-/** `undefined` = there is none. Two that differ are as good as a wrong one. */
-function shownToken(ctx: Context): string | undefined {
+/** The token of a request; `undefined` = there is none. Throws an HTTP error 401 for two that differ: they are as good as a wrong one. */
+export function shownToken(ctx: Context): string | undefined {
   const header = ctx.get('X-Auth-Token');
   const bearer = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1];
   if (header !== '' && bearer !== undefined && header !== bearer) {

@@ -18,7 +18,7 @@ import { KubernetesReports } from '../kubernetes-reports.ts';
 import { KubernetesSources } from '../kubernetes-sources.ts';
 import { Listener } from '../listener.ts';
 import { BudgetGauge } from '../metrics/budget-gauge.ts';
-import { Metrics } from '../metrics/metrics.ts';
+import { type Gauges, Metrics } from '../metrics/metrics.ts';
 import { OutboxGauge } from '../metrics/outbox-gauge.ts';
 import { announceRefusal } from '../refusal-notices.ts';
 import { RefusedRequests } from '../refused-requests.ts';
@@ -66,7 +66,7 @@ async function open(
   const state: ServiceState = { isDraining: false, stopping: new AbortController() };
   const budgetGauge = new BudgetGauge();
   const outboxGauge = new OutboxGauge();
-  const metrics: Metrics = new Metrics({
+  const gauges: Gauges = {
     underWay: () => generations.underWay,
     queued: () => generations.queued,
     generation: () => generations.current.number,
@@ -82,7 +82,8 @@ async function open(
     cluster: () => generations.current.kubernetes?.cluster?.followed,
     writesStatus: () => reports.isLeader,
     ...(worker !== undefined && { whole: () => worker.ask('metrics'), countsForAll: () => worker.isDesk }),
-  });
+  };
+  const metrics = new Metrics(gauges, settings.metricsClock);
   metrics.breakers = worker?.breakers;
   const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
   const stores = new DecisionStores(logger, metrics.decisionStore);

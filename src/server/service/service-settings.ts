@@ -10,6 +10,8 @@ export interface ServiceSettings {
   readonly watch?: boolean;
   /** How often to look for changed files, in milliseconds. Default 1000. */
   readonly pollMs?: number;
+  /** The clock by which the text of metrics is a second old: monotonic, in milliseconds. Default: that of the process. */
+  readonly metricsClock?: () => number;
   /** Watches for filters that hold the process. Default: none. */
   readonly watchdog?: Pick<Watchdog, 'occupation' | 'watch' | 'heldForMs' | 'endIn'>;
   /** Of a service of several processes: the one that this process is. Default: this process is the whole service. */

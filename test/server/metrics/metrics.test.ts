@@ -9,20 +9,23 @@ import { filterSource } from '../../support/filter-folder.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { createLasting, createPhysicalHost, endActive } from '../../support/requests.ts';
 import { runService, runServiceOn } from '../../support/running-service.ts';
-import { readSamples, samplesIn, samplesOf } from '../../support/samples.ts';
+import { hurriedClock, readSamples, samplesIn, samplesOf } from '../../support/samples.ts';
 import { startTcpService, unusedPort } from '../../support/services.ts';
 
 const PATIENT = { timeout: 30_000, interval: 20 };
 
 function newMetrics() {
   const gauges = { underWay: 0, queued: 0, generation: 1, valid: true };
-  const metrics = new Metrics({
-    underWay: () => gauges.underWay,
-    queued: () => gauges.queued,
-    generation: () => gauges.generation,
-    configurationIsValid: () => gauges.valid,
-  });
-  const read = async () => samplesIn((await metrics.exposition()).text);
+  const metrics = new Metrics(
+    {
+      underWay: () => gauges.underWay,
+      queued: () => gauges.queued,
+      generation: () => gauges.generation,
+      configurationIsValid: () => gauges.valid,
+    },
+    hurriedClock(),
+  );
+  const read = async () => samplesIn(String((await metrics.exposition({ budgets: true })).text));
   return { metrics, gauges, read };
 }
 

@@ -31,9 +31,10 @@ export interface Configured extends Partial<PeopleTokens> {
 }
 
 /** Answers each request with the person who asks it: by a token, or else anybody. */
-export async function peopleOf({ blazar = [], operator = [], reader = [], service, keystone }: Configured) {
+export async function peopleOf(configured: Configured) {
+  const { blazar = [], operator = [], reader = [], metrics = [], service, keystone } = configured;
   const ofBlazar = new AcceptedTokens(blazar);
-  const tokens = new FixedTokens(ofBlazar, { operator, reader });
+  const tokens = new FixedTokens(ofBlazar, { operator, reader, metrics });
   const options = serviceOptions.parse({ keystone_auth: keystone !== undefined, ...service });
   const counted: string[] = [];
   const logger = recordingLogger();

@@ -31,11 +31,14 @@ describe('[service] admin_roles', () => {
   });
 });
 
-describe('[service] operator_tokens and reader_tokens', () => {
+describe('[service] operator_tokens, reader_tokens and metrics_tokens', () => {
   it.for([
     ['operator_tokens = same', 'tokens = other,same', 'operator_tokens', 'tokens'],
     ['reader_tokens = same', 'tokens = same', 'reader_tokens', 'tokens'],
     ['operator_tokens = same', 'reader_tokens = same', 'reader_tokens', 'operator_tokens'],
+    ['metrics_tokens = same', 'tokens = same', 'metrics_tokens', 'tokens'],
+    ['metrics_tokens = same', 'operator_tokens = same', 'metrics_tokens', 'operator_tokens'],
+    ['metrics_tokens = same', 'reader_tokens = same', 'metrics_tokens', 'reader_tokens'],
   ])('%s beside %s is a mistake, which does not show the token', async ([one, two, list, other]) => {
     const mistakes = await mistakesOf('[service]', one ?? '', two ?? '');
     expect(mistakes).toEqual([
@@ -54,12 +57,16 @@ describe('[service] operator_tokens and reader_tokens', () => {
   });
 
   it.for(['skypilot', 'kubernetes'])(
-    'finds a token of people in [%s] tokens, which many know',
+    'finds a token of people or metrics in [%s] tokens, which many know',
     async (section) => {
-      const lines = ['[service]', 'operator_tokens = same', `[${section}]`, 'tokens = same'];
-      expect(await mistakesOf(...lines)).toEqual([
-        expect.stringContaining(`got one that is in [${section}] tokens too`),
-      ]);
+      for (const list of ['operator_tokens', 'metrics_tokens']) {
+        const lines = ['[service]', `${list} = same`, `[${section}]`, 'tokens = same'];
+        expect(await mistakesOf(...lines)).toEqual([
+          expect.stringContaining(
+            `${list}: expected tokens that are in no other list, got one that is in [${section}] tokens too`,
+          ),
+        ]);
+      }
     },
   );
 
@@ -71,6 +78,8 @@ describe('[service] operator_tokens and reader_tokens', () => {
       ['operator_tokens = a b', 'CONF:2: [service] operator_tokens: expected a list of ASCII texts'],
       [`operator_tokens_file = ${empty}`, 'CONF:2: [service] operator_tokens_file: '],
       ['reader_tokens_file = /nowhere/at/all', 'CONF:2: [service] reader_tokens_file: '],
+      ['metrics_tokens =', 'CONF:2: [service] metrics_tokens: '],
+      [`metrics_tokens_file = ${empty}`, 'CONF:2: [service] metrics_tokens_file: '],
     ] as const) {
       expect(await mistakesOf('[service]', line), line).toEqual([expect.stringContaining(mistake)]);
     }

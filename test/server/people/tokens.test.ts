@@ -43,7 +43,7 @@ describe('a token of the configuration', () => {
 
   it('counts no longer when it is replaced', async () => {
     const { ask, tokens: accepted } = await peopleOf(tokens);
-    accepted.replace({ operator: ['op-3'], reader: [] });
+    accepted.replace({ operator: ['op-3'], reader: [], metrics: [] });
     expect((await ask(sends('op-1'))).status).toBe(401);
     expect((await ask(sends('read-1'))).status).toBe(401);
     expect((await ask(sends('op-3'))).body).toMatchObject({ kind: 'operator' });
