@@ -1724,6 +1724,16 @@ export interface components {
                 "text/plain": components["schemas"]["Metrics"];
             };
         };
+        /** @description The token shows no single budgets. Without any token, everything else is shown. */
+        NoMetricsToken: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
         /** @description Something must be shown: a token, or the cookie of the console, and it is missing or not valid. */
         NoPerson: {
             headers: {
@@ -1863,6 +1873,17 @@ export interface components {
         /** @description The body is longer than `body_limit`, as sent or decompressed. */
         TooLarge: {
             headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description There were ten wrong tokens from this address within a minute. */
+        TooManyTokens: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                 [name: string]: unknown;
             };

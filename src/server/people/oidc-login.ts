@@ -14,10 +14,10 @@ import type { Person } from './person.ts';
 import type { PreSession } from './pre-session.ts';
 import type { Proof } from './sessions.ts';
 
-/** A refusal is a sentence for the person. `isWrong`: it counts as a guess. */
+/** A refusal is a sentence for the person. */
 export type OidcOutcome =
-  | { readonly proof: OidcProof; readonly isWrong?: never }
-  | { readonly status: 401 | 403 | 503; readonly message: string; readonly isWrong: boolean };
+  | { readonly proof: OidcProof }
+  | { readonly status: 401 | 403; readonly message: string };
 
 /** What an issuer has said, for as long as `[oidc]` stays as it is: it cannot be asked again without the person. */
 export class OidcProof implements Proof {
@@ -57,7 +57,7 @@ export class OidcLogins {
     return this.#within(ctx, async (client, redirectUrl): Promise<OidcOutcome> => {
       const person = oidcPerson(await client.claims(ctx.querystring, begun, redirectUrl), options);
       return person === undefined
-        ? { status: 403, message: 'Your account has neither a role nor a project here.', isWrong: false }
+        ? { status: 403, message: 'Your account has neither a role nor a project here.' }
         : { proof: new OidcProof(person, options) };
     });
   }
@@ -73,7 +73,7 @@ export class OidcLogins {
   async #within<Result>(
     ctx: Context,
     work: (client: OidcClient, redirectUrl: string) => Promise<Result>,
-  ): Promise<Result | { status: 401; message: string; isWrong: true }> {
+  ): Promise<Result | { status: 401; message: string }> {
     const { generation, requestId } = stateOf(ctx);
     const options = oidcOptionsOf(ctx);
     try {
@@ -90,7 +90,7 @@ export class OidcLogins {
         'somebody could not be logged in with OpenID Connect',
       );
       const message = 'The identity provider did not confirm who you are. Please try again.';
-      return { status: 401, message, isWrong: true };
+      return { status: 401, message };
     }
   }
 
@@ -125,9 +125,11 @@ const MAX_CAUSES = 3;
 
 function causesOf(thrown: unknown): string {
   const texts: string[] = [];
-  for (let one: unknown = thrown; one !== undefined && texts.length < MAX_CAUSES; ) {
+  texts.push(errorText(thrown).slice(0, 300));
+  // A cause that is no error is the query of the callback, with its code.
+  for (let one = thrown; one instanceof Error && one.cause instanceof Error && texts.length < MAX_CAUSES; ) {
+    one = one.cause;
     texts.push(errorText(one).slice(0, 300));
-    one = one instanceof Error ? one.cause : undefined;
   }
   return texts.join(': ');
 }

@@ -184,13 +184,4 @@ describe('an issuer', () => {
     await Promise.all(Array.from({ length: 20 }, () => new Browser().get(`${url}/login/oidc`)));
     expect(asked).toEqual(['/.well-known/openid-configuration']);
   });
-
-  it('is asked about no more than ten wrong codes of one address', async () => {
-    const { begin, browser, url, asked } = await issuerWith({ idToken: wrong['without a nonce'] });
-    for (let count = 0; count < 15; count += 1) {
-      const { state } = await begin();
-      await browser.get(`${url}/login/oidc/callback?code=c&state=${state}`);
-    }
-    expect(asked.filter((path) => path === '/token')).toHaveLength(10);
-  });
 });

@@ -133,6 +133,45 @@ describe('[oidc]', () => {
     expect(await isIn(browser, url)).toBe(false);
   });
 
+  it('lets somebody in after any number of callbacks that were not confirmed, or could not be', async () => {
+    const { toCallback, browser, url, server } = await sites();
+    const bogus = async () => {
+      const asked = await fetch(`${url}/login/oidc`, { redirect: 'manual' });
+      const state = new URL(asked.headers.get('location') ?? '').searchParams.get('state');
+      const [cookie = ''] = (asked.headers.get('set-cookie') ?? '').split(';');
+      const callback = `${url}/login/oidc/callback?code=none&state=${state}`;
+      return (await fetch(callback, { headers: { cookie } })).status;
+    };
+    for (let times = 0; times < 12; times += 1) {
+      expect(await bogus()).toBe(401);
+    }
+    const callback = await toCallback('olga');
+    const answers = server.listeners('request');
+    server.removeAllListeners('request');
+    server.on('request', (_, response) => response.writeHead(503).end());
+    for (let times = 0; times < 12; times += 1) {
+      expect(await bogus()).toBe(401);
+    }
+    server.removeAllListeners('request');
+    for (const answer of answers) {
+      server.on('request', answer as () => void);
+    }
+    expect((await browser.get(callback)).status).toBe(200);
+    expect(await isIn(browser, url)).toBe(true);
+  });
+
+  it('logs neither code nor state of a callback that has an error, too', async () => {
+    const { toCallback, browser, url, logger } = await sites();
+    const callback = new URL(await toCallback('olga'));
+    const { code, state } = Object.fromEntries(callback.searchParams);
+    callback.searchParams.set('error', 'access_denied');
+    expect((await browser.get(callback.href)).status).toBe(401);
+    expect(await isIn(browser, url)).toBe(false);
+    const lines = JSON.stringify(logger.lines);
+    expect(lines).toContain('could not be logged in');
+    expect([code, state].some((secret) => lines.includes(secret ?? 'missing'))).toBe(false);
+  });
+
   it('lets nobody come back twice, with the state of another, or without a beginning', async () => {
     const { toCallback, browser, url } = await sites();
     const callback = await toCallback('olga');
