@@ -4,11 +4,12 @@
  */
 import { spawn } from 'node:child_process';
 import { cpSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 
 const COMPILED = /Found 0 errors?\. Watching for file changes/;
 
-const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+// Not `typescript`: version 6 is there for the layer rules, which need its API.
+const tsc = fileURLToPath(new URL('../node_modules/typescript7/bin/tsc', import.meta.url));
 const flags = process.argv.length > 2 ? process.argv.slice(2) : ['--config-file', 'etc/policy-service.conf'];
 
 // Data that the compiler does not copy.
