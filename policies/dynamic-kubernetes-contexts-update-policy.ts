@@ -18,11 +18,13 @@ const options = z
   .object({
     dynamic_kubernetes_contexts_update_registry: z
       .string()
-      .regex(/^(?:(?!https?:).+|https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?)$/i)
+      // A path that looks like a URL is a mistyped one, which may hold a key.
+      .regex(/^(?:(?!https?[:/;]|.*:\/\/)[^?]+|https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?)$/i)
       .optional()
       .meta({
         description:
           'A file, or an http or https URL, that lists the contexts of each user, in YAML or JSON. It is read for every request.',
+        url: true,
         expected: 'the path of a file or a URL without credentials',
       }),
     dynamic_kubernetes_contexts_update_registry_token: z

@@ -20,6 +20,7 @@ const options = z
       .optional()
       .meta({
         description: "The URL of SkyPilot's API server, which knows the status of clusters.",
+        url: true,
         expected: 'an http or https URL with a host, without credentials and without a query',
       }),
     enforce_autostop_api_token: z

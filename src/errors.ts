@@ -46,10 +46,15 @@ export function formatOrigin(origin: Origin): string {
 
 /** `etc/blazar.conf:7: [enforcement] max_lease_duration: expected …, got …` on one line. */
 export function formatProblem(problem: Problem): string {
+  return `${formatPlace(problem)}${problem.message}`;
+}
+
+/** What the message of a problem begins with: `etc/blazar.conf:7: [enforcement] max_lease_duration: `. */
+export function formatPlace(problem: Problem): string {
   const place = problem.origin === undefined ? '' : `${formatOrigin(problem.origin)}: `;
   const section = problem.section === undefined ? '' : `[${problem.section}] `;
   const option = problem.option === undefined ? '' : `${problem.option}: `;
-  return `${place}${section}${option}${problem.message}`;
+  return `${place}${section}${option}`;
 }
 
 /** The configuration cannot be used. `problems` has every error and warning that was found; `message` has the errors, one per line. */

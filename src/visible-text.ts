@@ -17,6 +17,20 @@ function escaped(character: string): string {
   ).join('');
 }
 
+/** Also letters and marks without a shape, such as fillers and selectors of variants, and the blank of Braille. */
+const SHAPELESS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/u;
+/** Looks like a space, and is none. */
+const WIDE = /(?! )\p{Zs}/u;
+
+/** Why a name may look like another one, for its sender; `undefined` = every character of it can be seen. */
+export function nameMistake(name: string): string | undefined {
+  const [found] = SHAPELESS.exec(name) ?? WIDE.exec(name) ?? [];
+  if (found !== undefined) {
+    return `expected visible characters and plain spaces only, got ${escaped(found)}`;
+  }
+  return name === name.trim() ? undefined : 'expected no space at the beginning or the end';
+}
+
 /** Escapes invisible characters, line breaks included: for a cell of a table, or a message. */
 export function visibleText(text: string): string {
   return NOT_PLAIN.test(text) ? text.replace(UNSEEN, escaped) : text;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  nameMistake,
   onOneLine,
   visibleJson,
   visibleLines,
@@ -51,6 +52,53 @@ it('every other letter is left as it is', () => {
   for (const show of [visibleText, visibleLines, onOneLine, visibleJson, visibleXml]) {
     expect(show(text)).toBe(text);
   }
+});
+
+describe('a name that may look like another one', () => {
+  const HIDDEN = [
+    ...[
+      '\0',
+      '\t',
+      '\n',
+      '\r',
+      '\u001b',
+      '\u007f',
+      '\u009b',
+      '\u00a0',
+      '\u00ad',
+      '\u034f',
+      '\u061c',
+      '\u115f',
+    ],
+    ...['\u2003', '\u200b', '\u200d', '\u200f', '\u2028', '\u202e', '\u2060', '\u2069', '\u2800', '\u3000'],
+    ...['\u3164', '\ufe0f', '\ufeff', '\ud800', '\u{e0041}', '\u{e0100}'],
+  ];
+
+  it('is refused wherever it has a character that is not seen', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.constantFrom(...HIDDEN), (before, after, hidden) => {
+        expect(nameMistake(`${before}${hidden}${after}`)).toMatch(/^expected visible .*, got \\u/);
+      }),
+    );
+  });
+
+  it('is refused with a space at an end', () => {
+    for (const name of [' climate', 'climate ', ' ']) {
+      expect(nameMistake(name)).toBe('expected no space at the beginning or the end');
+    }
+  });
+
+  it('is not one that is seen as it is', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (name) => {
+        const isSeen = visibleText(name) === name && name === name.trim();
+        expect(nameMistake(name) === undefined && !isSeen).toBe(false);
+      }),
+    );
+    for (const name of ['climate', 'Zürich 2', '東京', 'القاهرة', 'a@Default', '👍🏽', '8e2f-41']) {
+      expect(nameMistake(name)).toBeUndefined();
+    }
+  });
 });
 
 it('JSON is the same to a program, and holds nothing that is not seen', () => {

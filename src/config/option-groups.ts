@@ -6,7 +6,7 @@ import { isReadByEveryone, whyAnyWritable } from './file-modes.ts';
 import { isConfigFile } from './places.ts';
 import { systemErrorText } from './read-file.ts';
 import { type Setting, schemaInput } from './resolve.ts';
-import { showText } from './secret.ts';
+import { hideCredentials, showText } from './secret.ts';
 
 /** What is wrong with an option of a section. */
 export interface SectionProblem {
@@ -137,21 +137,30 @@ export function optionId(section: string | undefined, option: string | undefined
   return `${section}.${option}`;
 }
 
-/** Adds the place where the option was set to a problem without an origin. The message contains no secret. */
+/** Adds the place where the option was set to a problem without an origin. The message contains no secret; keys in a URL are hidden. */
 export function withOrigin(problem: Problem, settings: readonly Setting[]): Problem {
   const setting = settings.find(
     ({ option }) => option.section === problem.section && option.name === problem.option,
   );
-  return problem.origin !== undefined || setting === undefined || setting.origin.kind === 'default'
-    ? problem
-    : { ...problem, origin: setting.origin };
+  if (setting === undefined) {
+    return problem;
+  }
+  const origin = setting.origin.kind === 'default' ? undefined : setting.origin;
+  return { ...problem, message: shownMessage(problem, setting), origin: problem.origin ?? origin };
 }
 
-/** Adds the place where the option was set, and hides the message of a secret. */
+function shownMessage({ message }: Problem, { option }: Setting): string {
+  return option.url ? hideCredentials(message) : message;
+}
+
+/** Adds the place where the option was set, and hides the message of a secret, and keys in that of a URL. */
 export function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
   const setting = settings.find(
     ({ option }) => option.section === problem.section && option.name === problem.option,
   );
-  const message = setting?.secret === true ? 'a wrong value that is not shown' : problem.message;
-  return { ...problem, message, origin: setting?.origin.kind === 'default' ? undefined : setting?.origin };
+  if (setting === undefined) {
+    return problem;
+  }
+  const message = setting.secret ? 'a wrong value that is not shown' : shownMessage(problem, setting);
+  return { ...problem, message, origin: setting.origin.kind === 'default' ? undefined : setting.origin };
 }

@@ -12,6 +12,8 @@ declare module 'zod' {
     unit?: string;
     /** The value is a secret, and never shown. */
     secret?: boolean;
+    /** The value may be a URL, whose path and query may hold a key. Not needed for `z.url()` without `.regex()`. */
+    url?: boolean;
     /** The value is the path of a file, which must be readable when the filter is enabled. */
     file?: boolean;
     /** Completes "expected …" where type and range of the schema do not describe it well. */
@@ -59,6 +61,7 @@ interface JsonSchema {
   readonly description?: string;
   readonly unit?: string;
   readonly secret?: boolean;
+  readonly url?: boolean;
   readonly file?: boolean;
   readonly expected?: string;
   readonly names?: readonly NameKind[];
@@ -78,6 +81,8 @@ export interface Option {
   /** The type of the items of a list, or of the values of a dictionary. */
   readonly itemType: OptionType;
   readonly secret: boolean;
+  /** The value is a URL, or a list of them: a wrong one is not shown, since a key may be anywhere in it. */
+  readonly url: boolean;
   readonly file: boolean;
   /** Empty = any name. */
   readonly names: readonly NameKind[];
@@ -138,6 +143,9 @@ function describeOption(section: string, name: string, schema: z.ZodType): Optio
       return optionType(json().items ?? json().additionalProperties ?? {});
     },
     secret: meta.secret === true,
+    get url() {
+      return isUrl(json());
+    },
     file: meta.file === true,
     names: meta.names ?? [],
     secretFile: meta.secretFile === true,
@@ -213,6 +221,10 @@ function optionType(json: JsonSchema): OptionType {
     default:
       return 'text';
   }
+}
+
+function isUrl({ url, format, items }: JsonSchema): boolean {
+  return url === true || format === 'uri' || items?.format === 'uri';
 }
 
 function expectation(json: JsonSchema): string {

@@ -67,6 +67,8 @@ export function resolve(
     const { origin } = entry;
     const beats = entries.slice(1).map((beaten) => beaten.origin);
     let secret = option.secret;
+    // A URL with a mistake may hold a key anywhere.
+    const isHidden = () => secret || option.url;
     // An indented line may have been meant as an option of its own, and be a secret.
     const isContinued = entries.some(({ value }) => typeof value === 'string' && value.includes('\n'));
     let at: Entry | Merged = entry;
@@ -79,13 +81,13 @@ export function resolve(
         }
         const reference = replaced(asText(one, option), option.section, effectiveText);
         secret ||= reference.secret;
-        const value = typedValue(reference.value, option, secret, one.origin.kind === 'code');
+        const value = typedValue(reference.value, option, isHidden(), one.origin.kind === 'code');
         return { entry: one, written: reference.value, value };
       });
       const [first] = typed;
       if (typed.length === 1) {
-        const checked = checkedValue(first?.value, option, secret, first?.written);
-        checkNames(checked.value, option, { secret, isContinued }, resourceTypes);
+        const checked = checkedValue(first?.value, option, isHidden(), first?.written);
+        checkNames(checked.value, option, { secret: isHidden(), isContinued }, resourceTypes);
         return {
           option,
           ...checked,
@@ -96,8 +98,8 @@ export function resolve(
       }
       const merged = mergedDictionary(typed);
       at = { origin, members: new Map(merged.members.map((member) => [member.name, member.origin])) };
-      const checked = checkedValue(merged.value, option, secret);
-      checkNames(checked.value, option, { secret, isContinued }, resourceTypes);
+      const checked = checkedValue(merged.value, option, isHidden());
+      checkNames(checked.value, option, { secret: isHidden(), isContinued }, resourceTypes);
       return { option, ...checked, origin, beats, members: merged.members, secret };
     } catch (thrown) {
       const member = thrown instanceof MismatchError ? thrown.member : undefined;
@@ -107,7 +109,7 @@ export function resolve(
         origin: (member === undefined ? undefined : at.members?.get(member)) ?? at.origin,
         section: option.section,
         option: option.name,
-        message: referenceText(thrown, secret || isContinued),
+        message: referenceText(thrown, isHidden() || isContinued),
         ...place,
       });
       return { ...unset(option, origin), beats, secret };

@@ -1,4 +1,4 @@
-/** Shows values in messages: shortened, without the credentials in URLs, and never a secret. */
+/** Shows values in messages: shortened, without the credentials and queries of URLs, and never a secret. */
 
 const HIDDEN = '****';
 const MAX_SHOWN = 120;
@@ -24,19 +24,36 @@ function json(value: unknown): string | undefined {
 }
 
 /**
- * `https://user:password@host/` → `https://****@host/`, anywhere in a text. Hides up to the last `@` of a word, because a password
- * that is not escaped may contain `/` and `#`, even if that hides part of a path with an `@`.
+ * `https://user:password@host/path?key=…` → `https://****@host/path?****`, anywhere in a text. Hides up to the last `@` of a word,
+ * because a password that is not escaped may contain `/` and `#`, even if that hides part of a path with an `@`.
  */
 export function hideCredentials(text: string): string {
-  return text.replace(/\S+/g, (word) => {
-    const at = word.lastIndexOf('@');
-    const scheme = word.indexOf('://');
-    const start = scheme === -1 || scheme > at ? 0 : scheme + 3;
-    const before = word.slice(start, at);
-    return at === -1 || (start === 0 && !before.includes(':'))
-      ? word
-      : `${word.slice(0, start)}${HIDDEN}${word.slice(at)}`;
-  });
+  return text.replace(/\S+/g, (word) => hideQuery(hideUser(word)));
+}
+
+function hideUser(word: string): string {
+  const at = word.lastIndexOf('@');
+  const scheme = word.indexOf('://');
+  const start = scheme === -1 || scheme > at ? 0 : scheme + 3;
+  const before = word.slice(start, at);
+  return at === -1 || (start === 0 && !before.includes(':'))
+    ? word
+    : `${word.slice(0, start)}${HIDDEN}${word.slice(at)}`;
+}
+
+/** What may follow a URL in a sentence. */
+const CLOSING = '"\'`)]}>.,;:';
+
+/** Of a URL, also `https:/host`, which is read as one. In linear time: some texts are those of strangers. */
+function hideQuery(word: string): string {
+  const scheme = word.search(/[a-z]:\//i);
+  const mark = scheme === -1 ? -1 : word.slice(scheme).search(/[?#]/);
+  const start = scheme + mark + 1;
+  let end = word.length;
+  while (end > start && CLOSING.includes(word.charAt(end - 1))) {
+    end -= 1;
+  }
+  return mark === -1 || end === start ? word : `${word.slice(0, start)}${HIDDEN}${word.slice(end)}`;
 }
 
 /** The value of a setting as it may be printed. An empty secret is shown. */

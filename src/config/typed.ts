@@ -4,7 +4,7 @@ import type { Option } from './option.ts';
 import { hideCredentials, showText } from './secret.ts';
 import { readValue, ValueError } from './value.ts';
 
-/** The value does not match its option. The message says what was expected, and never shows a secret. */
+/** The value does not match its option. The message says what was expected, and never shows a secret or a URL. */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError';
   /** The member of a dictionary that is wrong. */

@@ -23,7 +23,7 @@ const file = z.string().optional();
 /** The http or https URL of a service, with a host and without credentials. Not for clients. Optional. */
 export function endpointOption(description: string): typeof endpoint {
   const expected = 'an http or https URL with a host and without credentials';
-  return endpoint.meta({ serverOnly: true, description, expected });
+  return endpoint.meta({ serverOnly: true, url: true, description, expected });
 }
 
 /** The same for a URL that is shown nowhere, and without a query, where others would log a secret. Optional. */

@@ -1,7 +1,7 @@
 /** Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, and without one they reveal nothing about leases. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { formatProblem, type Problem } from '../errors.ts';
+import { formatPlace, type Problem } from '../errors.ts';
 import type { SourceHealth } from '../kubernetes/live/contract.ts';
 import type { Generation } from './generation.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -41,7 +41,8 @@ export function readinessParts(
 
 /** Of this process alone. */
 export function readinessOf({ isDraining, problems, generation, cluster }: ReadinessParts): Readiness {
-  const mistakes = problems().map(formatProblem);
+  // For everybody: a message may repeat a part of a value, or of what a filter has thrown.
+  const mistakes = problems().map((problem) => `${formatPlace(problem) || 'configuration: '}not valid`);
   const followed = cluster?.();
   const unknown = followed === undefined ? undefined : unknownPolicies(followed);
   const status = isDraining()

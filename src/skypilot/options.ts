@@ -66,6 +66,7 @@ export const skypilotOptions = z.object({
     .meta({
       description:
         "The URL of SkyPilot's API server, for policies that charge launches: it is asked which clusters are up. They need it.",
+      url: true,
       expected: 'an http or https URL with a host, without credentials and without a query',
     }),
   api_server_token: z

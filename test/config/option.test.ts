@@ -20,6 +20,7 @@ describe('the description of an option', () => {
       type: 'integer',
       itemType: 'text',
       secret: false,
+      url: false,
       names: [],
       secretFile: false,
       guard: false,
@@ -38,7 +39,7 @@ describe('the description of an option', () => {
     expect(names.map(({ name }) => name)).toEqual(['b', 'a']);
   });
 
-  it.each(['secret', 'file', 'secretFile', 'guard', 'serverOnly', 'watched'] as const)(
+  it.each(['secret', 'url', 'file', 'secretFile', 'guard', 'serverOnly', 'watched'] as const)(
     'has the flag %s',
     (flag) => {
       const text = z.string().default('');
@@ -88,7 +89,7 @@ describe('the type of an option', () => {
     ['number', z.number().default(1), { expected: 'a number' }],
     ['boolean', z.boolean().default(true), { expected: 'true or false' }],
     ['text', z.string().default(''), { expected: 'text' }],
-    ['text', z.url().optional(), { expected: 'a URL' }],
+    ['text', z.url().optional(), { expected: 'a URL', url: true }],
     ['text', z.enum(['debug', 'info']).default('info'), { expected: 'one of debug, info' }],
     [
       'list',

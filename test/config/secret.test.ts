@@ -27,11 +27,16 @@ it.each([
   ['HTTPS://user:p@ss@host/', 'HTTPS://****@host/'],
   ['see http://u:p@a/ and http://u:p@b/', 'see http://****@a/ and http://****@b/'],
   ['postgresql+psycopg://u:p@h/db', 'postgresql+psycopg://****@h/db'],
-  ...['https://host/path', 'https://host/a?mail=me', 'someone@example.org', 'a:b', ''].map((text) => [
+  ['https://host/a?key=s3cret&mail=me', 'https://host/a?****'],
+  ['https://host/a#s3cret', 'https://host/a#****'],
+  ['https:/host/a?key=s3cret', 'https:/host/a?****'],
+  ['https://u:p@host/a?key=s3cret', 'https://****@host/a?****'],
+  ['at ("https://host/a?key=s3cret"): no', 'at ("https://host/a?****"): no'],
+  ...['https://host/path', 'https://host?', 'someone@example.org', 'a:b', 'what?x', ''].map((text) => [
     text,
     text,
   ]),
-])('credentials are hidden in %s: %s', (text = '', shown) => {
+])('credentials and queries are hidden in %s: %s', (text = '', shown) => {
   expect(hideCredentials(text)).toBe(shown);
 });
 

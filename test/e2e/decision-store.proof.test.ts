@@ -16,7 +16,7 @@ import {
 import { ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { createLasting } from '../support/requests.ts';
-import { readSamples } from '../support/samples.ts';
+import { freshSamples } from '../support/samples.ts';
 
 const PATIENT = { timeout: 120_000 };
 const ALL = {
@@ -46,7 +46,7 @@ async function check({ url }: ServiceProcess, seconds: number, id?: string): Pro
 }
 const requestId = (number: number) => `req-00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 const sample = async ({ url }: ServiceProcess, name: string) =>
-  Number((await readSamples(url))[`decision_store_${name}`]);
+  Number((await freshSamples(url))[`decision_store_${name}`]);
 
 describe.each(['sqlite', 'postgresql'] as const)('several services on one ledger in %s', (dialect) => {
   it('find at one what was refused at the other, by its request id', PATIENT, async () => {

@@ -21,6 +21,7 @@ import { holdProject, runSql } from '../support/postgres-activity.ts';
 import { startProxy } from '../support/postgres-proxy.ts';
 import { PROJECT } from '../support/requests.ts';
 import { runCommand } from '../support/run-command.ts';
+import { freshMetrics } from '../support/samples.ts';
 
 const PATIENT = { timeout: 120_000 };
 
@@ -46,7 +47,7 @@ async function states(connection: string): Promise<string[]> {
 }
 
 async function metric(service: ServiceProcess, name: string): Promise<number> {
-  const text = await (await fetch(`${service.url}/metrics`)).text();
+  const text = await freshMetrics(service.url);
   return Number(new RegExp(`^blazar_enforcement_${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 

@@ -124,7 +124,7 @@ describe('in a service', () => {
 
   it('a reload with a filter that cannot be opened keeps the previous filters running and open', async () => {
     const { files, names } = filtersThatOpen({ A: 'if (globalThis.opensNoMore) { throw new Error("x"); }' });
-    const { service, post, request } = await runService({
+    const { service, post, request, logger } = await runService({
       filters: files,
       enforcement: { enabled_filters: names },
     });
@@ -132,7 +132,8 @@ describe('in a service', () => {
     onTestFinished(() => void vi.unstubAllGlobals());
     expect(await service.reload()).toBe(false);
     expect(notes).toEqual(['new A', 'opening A', 'open A', 'new A', 'opening A', 'closed A']);
-    expect((await request('/readyz')).text).toContain('AFilter could not be set up: x');
+    expect((await request('/readyz')).text).toContain('[enforcement] enabled_filters: not valid');
+    expect(JSON.stringify(logger.lines)).toContain('AFilter could not be set up: x');
     const { status, headers } = await post('/check-create', createLasting(60));
     expect([status, headers.get('X-Enforcement-Generation')]).toEqual([204, '1']);
     vi.stubGlobal('opensNoMore', false);

@@ -4,7 +4,7 @@ import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
-import { readSamples } from '../support/samples.ts';
+import { freshSamples } from '../support/samples.ts';
 import { launchWorkers, SOON } from '../support/service-of-workers.ts';
 import { RealBlazar } from './blazar.ts';
 
@@ -91,10 +91,10 @@ deadline = 60
     expect(statuses).toHaveLength(ASKED);
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
     await vi.waitFor(
-      async () => expect(await readSamples(url)).toMatchObject({ workers: 2, workers_running: 2 }),
+      async () => expect(await freshSamples(url)).toMatchObject({ workers: 2, workers_running: 2 }),
       SOON,
     );
-    const counted = await readSamples(url);
+    const counted = await freshSamples(url);
     expect(counted['worker_ends_total{reason="died"}']).toBe(1);
   });
 });

@@ -7,6 +7,7 @@ import { confFile } from '../support/files.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { peerProgram } from '../support/peers.ts';
+import { hurriedClock } from '../support/samples.ts';
 import { RealBlazar } from './blazar.ts';
 import { RealKeystone } from './keystone.ts';
 
@@ -45,7 +46,10 @@ enabled_filters = UsageBudgetFilter
 `;
     const file = confFile(conf('http://127.0.0.1:1/', 0));
     const logger = recordingLogger();
-    const service: Service = await startService({ environment: {}, configFiles: [file] }, { logger });
+    const service: Service = await startService(
+      { environment: {}, configFiles: [file] },
+      { logger, metricsClock: hurriedClock() },
+    );
     const blazar = await RealBlazar.start(program ?? '', `${service.url}/v1/`, [
       '--keystone',
       peer.url,

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMAND } from '../support/run-command.ts';
+import { freshMetrics } from '../support/samples.ts';
 
 /** In MiB. */
 export interface ServiceMemory {
@@ -70,7 +71,7 @@ export async function measuredService(folder: string, settings: readonly string[
       return { resident: rss / 2 ** 20, heap: heapUsed / 2 ** 20, peak: Number(peak) / 2 ** 10 };
     },
     async metric(name) {
-      const text = await (await fetch(`${url}/metrics`)).text();
+      const text = await freshMetrics(url);
       const samples = text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d\\S*)$`, 'gm'));
       return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
     },

@@ -8,7 +8,7 @@ import { decisionsIn } from '../support/decision-logs.ts';
 import { projectFile } from '../support/files.ts';
 import { flood } from '../support/load.ts';
 import { COMMAND } from '../support/run-command.ts';
-import { readSamples } from '../support/samples.ts';
+import { freshSamples } from '../support/samples.ts';
 
 const PATIENT = { timeout: 30_000, interval: 20 };
 /** How many decisions may wait to be written. */
@@ -55,7 +55,7 @@ describe('a log on standard output', () => {
     const { port, origin } = await listening;
     const asked = ROOM + 1520;
     expect(await flood(Number(port), asked)).toEqual({ '204': asked });
-    const { decision_log_dropped_total: dropped = 0 } = await readSamples(origin);
+    const { decision_log_dropped_total: dropped = 0 } = await freshSamples(origin);
     expect(dropped).toBeGreaterThan(0);
     expect(stderr().match(/decisions are dropped/g)).toHaveLength(1);
 

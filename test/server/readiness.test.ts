@@ -16,7 +16,7 @@ describe('GET /readyz', () => {
     });
   });
 
-  it('says every mistake of the last reload until it is mended, and counts what took over', async () => {
+  it('names every mistake of the last reload until it is mended, and counts what took over', async () => {
     const conf = confFile(RIGHT);
     const { request, service } = await runServiceOn({ environment: {}, configFiles: [conf] });
     const readyAfter = async (text: string) => {
@@ -29,10 +29,7 @@ describe('GET /readyz', () => {
       httpStatus: 503,
       status: 'configuration not valid',
       generation: 1,
-      problems: [
-        expect.stringMatching(/:6: \[service\] deadline: expected /),
-        expect.stringMatching(/:7: \[service\] body_limit: expected /),
-      ],
+      problems: [`${conf}:6: [service] deadline: not valid`, `${conf}:7: [service] body_limit: not valid`],
     });
     // Other mistakes take the place of those before.
     expect(await readyAfter(`${RIGHT}max_queued = -1\n`)).toMatchObject({
@@ -59,8 +56,35 @@ describe('GET /readyz', () => {
     await service.reload();
     const { status, text } = await request('/readyz');
     expect(status).toBe(503);
-    expect(text).toContain('[service] tokens: expected');
+    expect(text).toContain('[service] tokens: not valid');
     expect(text + JSON.stringify(logger.lines)).not.toMatch(/s3cret|n3xt/);
+  });
+
+  it('names a mistyped URL by its option, and neither it, the log nor the console repeats the URL', async () => {
+    const conf = confFile(RIGHT);
+    const { request, service, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    writeFileSync(
+      conf,
+      `${RIGHT}reader_tokens = t0ken-of-a-reader
+[enforcement]
+external_service_base_endpoint = https//policy/PATHKEY?key=QUERYKEY
+[keystone]
+auth_url = https:/keystone/PATHKEY?key=QUERYKEY
+[oidc]
+issuer = htps//issuer/PATHKEY?key=QUERYKEY
+`,
+    );
+    expect(await service.reload()).toBe(false);
+    const { json, text } = await request('/readyz');
+    expect(json).toMatchObject({
+      problems: expect.arrayContaining([
+        `${conf}:8: [enforcement] external_service_base_endpoint: not valid`,
+        `${conf}:10: [keystone] auth_url: not valid`,
+        `${conf}:12: [oidc] issuer: not valid`,
+      ]),
+    });
+    expect(text + JSON.stringify(logger.lines)).not.toMatch(/PATHKEY|QUERYKEY/);
+    expect(JSON.stringify(logger.lines)).toContain('[oidc] issuer: expected a URL, got a value that is not');
   });
 
   it('is answered to HEAD and HTTP/1.0 too, as load balancers ask', async () => {

@@ -46,7 +46,7 @@ describe('rules that are read again', () => {
       writeFileSync(first, text);
       await expect(service.reload()).resolves.toBe(false);
       expect(said()).toContain(problem);
-      expect(await request('/readyz')).toMatchObject({ status: 503, text: expect.stringContaining(problem) });
+      expect(await request('/readyz')).toMatchObject({ status: 503 });
       expect(await refuses()).toBe(true);
     }
     writeFileSync(first, RULES);

@@ -156,12 +156,15 @@ export async function runApp(
     skypilot,
     kubernetes: undefined,
   });
-  const metrics = new Metrics({
-    underWay: () => 0,
-    queued: () => 0,
-    generation: () => 1,
-    configurationIsValid: () => true,
-  });
+  const metrics = new Metrics(
+    {
+      underWay: () => 0,
+      queued: () => 0,
+      generation: () => 1,
+      configurationIsValid: () => true,
+    },
+    hurriedClock(),
+  );
   const app = createApp({
     generations: { current, problems: [] },
     pages,

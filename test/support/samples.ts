@@ -1,3 +1,5 @@
+import { expect, vi } from 'vitest';
+
 /** The samples of `/metrics`: `name{label="value"}` → value. */
 export type Samples = Readonly<Record<string, number>>;
 
@@ -22,7 +24,7 @@ export function samplesOf(samples: Samples, metric: string): Samples {
   );
 }
 
-/** For a service or metrics whose text is made anew each time that it is read: more than a second passes between two looks at it. */
+/** For a service in this process, or its metrics: more than a second passes between two looks at it, so no text is served from the cache. */
 export function hurriedClock(): () => number {
   let now = 0;
   return () => {
@@ -31,11 +33,32 @@ export function hurriedClock(): () => number {
   };
 }
 
-/** `token`: to see single budgets too. */
+/** For services whose clock is `hurriedClock`, or where `/metrics` is read once. `token`: to see single budgets too. */
 export async function readSamples(url: string, token?: string): Promise<Samples> {
   const answer = await fetch(
     `${url}/metrics`,
     token === undefined ? {} : { headers: { 'X-Auth-Token': token } },
   );
   return samplesIn(await answer.text());
+}
+
+/**
+ * The text of `/metrics` of a service in another process, made after this call: the first one that is read may be a second old. Two texts
+ * are never the same, since they count how often they were read.
+ */
+export async function freshMetrics(url: string): Promise<string> {
+  const read = async () => (await fetch(`${url}/metrics`)).text();
+  const old = await read();
+  return vi.waitFor(
+    async () => {
+      const text = await read();
+      expect(text, 'metrics are rendered again').not.toBe(old);
+      return text;
+    },
+    { timeout: 30_000, interval: 100 },
+  );
+}
+
+export async function freshSamples(url: string): Promise<Samples> {
+  return samplesIn(await freshMetrics(url));
 }

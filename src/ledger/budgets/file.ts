@@ -1,7 +1,7 @@
 /** Budgets in files, one a line: what a line says, and every mistake in it. */
 import { nearestName } from '../../config/nearest.ts';
 import { InvalidRequestError } from '../../errors.ts';
-import { amountOf, idOf, secondOf } from './terms.ts';
+import { amountOf, newIdOf, secondOf } from './terms.ts';
 import type { WantedBudget } from './writing.ts';
 
 /** What a file has for a budget, in this order. */
@@ -118,8 +118,8 @@ function wantedOf(
     }
   };
   const user = values.user_id ?? '';
-  const projectId = parsed('project_id', (value) => idOf('project_id', value));
-  const userId = user === '' ? null : parsed('user_id', (value) => idOf('user_id', value));
+  const projectId = parsed('project_id', (value) => newIdOf('project_id', value));
+  const userId = user === '' ? null : parsed('user_id', (value) => newIdOf('user_id', value));
   const validFrom = parsed('valid_from', (value) => secondOf('valid_from', texted(value)));
   const validUntil = parsed('valid_until', (value) => secondOf('valid_until', texted(value)));
   const amount = parsed('amount', (value) => amountOf(texted(value), unit));

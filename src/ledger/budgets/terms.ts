@@ -9,6 +9,7 @@ import {
 } from '../../filter/amount.ts';
 import type { Budget } from '../../filter/budget.ts';
 import { type DateValue, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import { nameMistake } from '../../visible-text.ts';
 import { textMistake } from '../texts.ts';
 import type { WantedBudget } from './budgets.ts';
 
@@ -34,6 +35,11 @@ export interface NewBudget extends BudgetKey {
 
 /** `unit` names the unit in messages. @throws InvalidRequestError with the name of the property as `field` */
 export function parseBudget(budget: NewBudget, unit: string): WantedBudget {
+  const { projectId, userId } = budget;
+  newIdOf('projectId', projectId);
+  if (userId !== undefined && userId !== null) {
+    newIdOf('userId', userId);
+  }
   const key = parseBudgetKey(budget);
   const validUntil = secondOf('until', budget.until);
   if (validUntil <= key.validFrom) {
@@ -42,7 +48,7 @@ export function parseBudget(budget: NewBudget, unit: string): WantedBudget {
   return { ...key, validUntil, amount: amountOf(budget.amount, unit) };
 }
 
-/** @throws InvalidRequestError with the name of the property as `field` */
+/** Of a budget that may be there already, whatever its ids look like. @throws InvalidRequestError with the name of the property as `field` */
 export function parseBudgetKey({
   projectId,
   userId,
@@ -65,6 +71,16 @@ export function idOf(field: string, id: unknown): string {
     throw new InvalidRequestError(field, mistake);
   }
   return id;
+}
+
+/** An id for a budget to set, which does not look like another one. @throws InvalidRequestError with `field` */
+export function newIdOf(field: string, id: unknown): string {
+  const text = idOf(field, id);
+  const mistake = nameMistake(text);
+  if (mistake !== undefined) {
+    throw new InvalidRequestError(field, mistake);
+  }
+  return text;
 }
 
 /** A date to the second. @throws InvalidRequestError with `field` */

@@ -10,11 +10,11 @@ import type { NamesObserver } from '../../openstack/names.ts';
 import { VALIDATION } from '../../skypilot/config/config-validation.ts';
 import type { BudgetUse } from './budget-gauge.ts';
 import { BudgetMetrics } from './budget-metrics.ts';
+import { CachedText } from './cached-text.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { DecisionMetrics } from './decision-metrics.ts';
 import { DecisionStoreMetrics } from './decision-store-metrics.ts';
 import { FollowerMetrics } from './follower-metrics.ts';
-import { KeptText } from './kept-text.ts';
 import { type FollowedSource, KubernetesMetrics } from './kubernetes-metrics.ts';
 import { KubernetesStatusMetrics } from './kubernetes-status-metrics.ts';
 import { LedgerMetrics } from './ledger-metrics.ts';
@@ -64,7 +64,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   breakers: SharedBreakers | undefined;
   /** By path and status, since the metrics were read. */
   readonly #answers = new Map<string, Map<number, number>>();
-  readonly #text: KeptText;
+  readonly #text: CachedText;
   readonly #decisions = new DecisionMetrics(this.#registry, PREFIX, BUCKETS);
   readonly #requests = this.#counter('http_requests_total', 'Requests, by path and response status.', [
     'path',
@@ -122,7 +122,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   /** `now`: monotonic, in milliseconds. */
   constructor(gauges: Gauges, now: () => number = () => performance.now()) {
     this.#gauges = gauges;
-    this.#text = new KeptText(async () => Buffer.from(await this.#written()), now);
+    this.#text = new CachedText(async () => Buffer.from(await this.#written()), now);
     this.tokens = new TokenMetrics(this.#registry, PREFIX, gauges.tokens);
     this.decisionStore = new DecisionStoreMetrics(this.#registry, PREFIX, gauges.decisionsWaiting);
     this.kubernetes = new KubernetesMetrics(this.#registry, () => gauges.cluster?.());

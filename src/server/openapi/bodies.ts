@@ -20,7 +20,7 @@ const readiness = z
       .meta({ description: 'The number of the configuration that decides: 1 since the start.' }),
     problems: z.array(z.string()).meta({
       description:
-        'The mistakes, each with its file and line; why policies are not known; which worker is not ready.',
+        'The file, line and option of each mistake, which the log and the console explain; why policies are not known; which worker is not ready.',
     }),
     policies: z
       .object({

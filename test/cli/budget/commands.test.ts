@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
+import { giveBudget, ledgerAt } from '../../support/ledgers.ts';
 import { commandsOn, fill } from '../ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
@@ -68,6 +69,42 @@ describe('budget set', () => {
     expect(stderr).toMatch(/^error: [^\n]*\n$/);
     expect(stderr).toMatch(message);
     expect(JSON.parse((await budget('history', '--format', 'json')).stdout)).toHaveLength(1);
+  });
+});
+
+describe('an id that looks like another one', () => {
+  it.each([
+    ['climate ', 'alice', /^error: project: expected no space at the beginning or the end$/m],
+    [
+      'cli\u200bmate',
+      'alice',
+      /^error: project: expected visible characters and plain spaces only, got \\u200b$/m,
+    ],
+    ['climate', '\u202eecila', /^error: --user: expected visible characters .*, got \\u202e$/m],
+    ['climate', 'ali\nce', /^error: --user: expected visible characters .*, got \\u000a$/m],
+  ])('is refused: %j, %j', async (project, user, said) => {
+    const { budget } = commandsOn(await newLedger());
+    const { code, stderr } = await budget('set', project, '--user', user, '--amount', '1', ...YEAR);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(said);
+  });
+
+  it('is shown and can be removed where it is there already', async () => {
+    const connection = await newLedger();
+    const ledger = await ledgerAt(connection);
+    await giveBudget(ledger, {
+      projectId: 'climate\u200b ',
+      userId: 'a\nb',
+      amount: '7',
+      from: '2100-01-01',
+      until: '2101-01-01',
+    });
+    await ledger.close();
+    const { budget } = commandsOn(connection);
+    expect((await budget('list')).stdout).toContain('climate\\u200b  ');
+    const removed = await budget('remove', 'climate\u200b ', '--user', 'a\nb', '--from', '2100-01-01');
+    expect(removed).toMatchObject({ code: 0, stderr: '' });
+    expect((await budget('list')).stdout).not.toContain('200b');
   });
 });
 
@@ -155,21 +192,15 @@ describe('budget list and history', () => {
   });
 
   it('send no control characters to the terminal', async () => {
-    const { budget } = commandsOn(await newLedger());
+    const connection = await newLedger();
     const hostile = '\u001b[2Jforged\r\nrow';
-    await budget(
-      'set',
-      hostile,
-      '--user',
-      hostile,
-      '--amount',
-      '7',
-      ...YEAR,
-      '--who',
-      hostile,
-      '--reason',
-      hostile,
-    );
+    // As they could be set before ids had to be visible.
+    const ledger = await ledgerAt(connection);
+    await giveBudget(ledger, { projectId: hostile, userId: hostile, amount: '7' });
+    await ledger.close();
+    const { budget } = commandsOn(connection);
+    const author = ['--who', hostile, '--reason', hostile];
+    await budget('set', 'forged', '--amount', '7', ...YEAR, ...author);
     for (const args of [['list'], ['history'], ['show', hostile], ['history', '--format', 'json']]) {
       const { stdout } = await budget(...args);
       expect(stdout).toContain('forged');

@@ -7,7 +7,7 @@ import { temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource, temporaryFolder } from '../../support/filter-folder.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { capturedText } from '../../support/requests.ts';
-import { readSamples } from '../../support/samples.ts';
+import { freshSamples } from '../../support/samples.ts';
 import { askOn, isThere, launchWorkers, logged, SOON } from '../../support/service-of-workers.ts';
 
 /** Nine days long. */
@@ -112,14 +112,14 @@ decision_log = ${log}
     // A line that was on its way to the file while it was moved is in either.
     await vi.waitFor(async () => {
       const lines = [...decisionsInFile(moved), ...decisionsInFile(log)];
-      const counted = Object.entries(await readSamples(url)).filter(([name]) =>
+      const counted = Object.entries(await freshSamples(url)).filter(([name]) =>
         name.startsWith('decisions_total'),
       );
       expect(lines).toHaveLength(counted.reduce((sum, [, value]) => sum + value, 0));
       expect(new Set(lines.map(({ request_id }) => request_id)).size).toBe(lines.length);
       expect(decisionsInFile(log).length).toBeGreaterThanOrEqual(ENOUGH);
     }, SOON);
-    const samples = await readSamples(url);
+    const samples = await freshSamples(url);
     expect(samples).toMatchObject({
       ...{ generation: 4, workers: 2, workers_running: 2, configuration_valid: 1 },
       ...{ 'reloads_total{outcome="applied"}': 3, decision_log_dropped_total: 0 },
@@ -144,7 +144,7 @@ decision_log = ${log}
     const workers = service.workers();
     const asked = statuses(url);
     await vi.waitFor(
-      async () => expect(await readSamples(url)).toMatchObject({ decisions_under_way: ENOUGH }),
+      async () => expect(await freshSamples(url)).toMatchObject({ decisions_under_way: ENOUGH }),
       SOON,
     );
     process.kill(-(service.process.pid ?? 0), 'SIGTERM');

@@ -12,7 +12,7 @@ import { newLease } from '../../support/lease-clients.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../../support/ledgers.ts';
 import { openRaw, postBytes } from '../../support/raw-http.ts';
 import { capturedText, PROJECT } from '../../support/requests.ts';
-import { readSamples } from '../../support/samples.ts';
+import { freshSamples } from '../../support/samples.ts';
 import { askOn, isThere, launchWorkers, logged, SOON } from '../../support/service-of-workers.ts';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -75,7 +75,7 @@ decision_log = ${file}
     for (let kill = 1; kill <= KILLS; kill += 1) {
       const before = acknowledged.length;
       await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan(before + 20), SOON);
-      const { decisions_total: now = 0 } = sums(await readSamples(url));
+      const { decisions_total: now = 0 } = sums(await freshSamples(url));
       expect(now).toBeGreaterThanOrEqual(counted);
       counted = now;
       const workers = service.workers();
@@ -91,7 +91,7 @@ decision_log = ${file}
     }, SOON);
     expect(allowed.length).toBeGreaterThan(20);
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
-    const samples = await readSamples(url);
+    const samples = await freshSamples(url);
     expect(samples).toMatchObject({
       workers: 2,
       workers_running: 2,
@@ -125,7 +125,7 @@ decision_log = ${file}
       () => expect(connections.filter((one) => one.closed()).length).toBeGreaterThanOrEqual(2),
       SOON,
     );
-    const samples = await readSamples(url);
+    const samples = await freshSamples(url);
     expect(samples['worker_ends_total{reason="hung"}']).toBeGreaterThanOrEqual(1);
   });
 

@@ -1,6 +1,6 @@
 /** How often the text of the metrics is made: once a second, whoever reads it. */
 import { expect, it } from 'vitest';
-import { KeptText } from '../../../src/server/metrics/kept-text.ts';
+import { CachedText } from '../../../src/server/metrics/cached-text.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { samplesIn, samplesOf } from '../../support/samples.ts';
@@ -40,26 +40,26 @@ it('a text is given to all readers for a second, with and without a token', asyn
 it('readers at the same time share one text in the making, however long it takes', async () => {
   let now = 0;
   const making: ((text: Buffer) => void)[] = [];
-  const kept = new KeptText(
+  const cached = new CachedText(
     () => new Promise((made) => making.push(made)),
     () => now,
   );
-  const first = kept.read();
+  const first = cached.read();
   now = 5000;
-  const second = kept.read();
+  const second = cached.read();
   expect(making).toHaveLength(1);
   making[0]?.(Buffer.from('one'));
   expect([String(await first), String(await second)]).toEqual(['one', 'one']);
   now = 5999;
-  expect(String(await kept.read())).toBe('one');
+  expect(String(await cached.read())).toBe('one');
   now = 6000;
-  void kept.read();
+  void cached.read();
   expect(making).toHaveLength(2);
 });
 
-it('a failure is not kept', async () => {
+it('a failure is not cached', async () => {
   let times = 0;
-  const kept = new KeptText(
+  const cached = new CachedText(
     async () => {
       times += 1;
       if (times === 1) {
@@ -69,6 +69,6 @@ it('a failure is not kept', async () => {
     },
     () => 0,
   );
-  await expect(Promise.all([kept.read(), kept.read()])).rejects.toThrow('the first fails');
-  expect(String(await kept.read())).toBe('made');
+  await expect(Promise.all([cached.read(), cached.read()])).rejects.toThrow('the first fails');
+  expect(String(await cached.read())).toBe('made');
 });

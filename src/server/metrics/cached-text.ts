@@ -3,7 +3,7 @@
 /** How long it is kept, in milliseconds. Prometheus asks less often. */
 const KEPT = 1000;
 
-export class KeptText {
+export class CachedText {
   readonly #make: () => Promise<Buffer>;
   readonly #now: () => number;
   #text: Promise<Buffer> | undefined;
