@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { breathing } from '../src/breath.ts';
+import { breathing, ownTurn } from '../src/breath.ts';
 
 function work(milliseconds: number): void {
   const until = performance.now() + milliseconds;
@@ -48,4 +48,22 @@ it('goes on while others always have something to do, also after a long wait and
     await outer();
   }
   expect(steps).toBe(12);
+});
+
+it('lets others wait for one piece of long work, however much of it there is', async () => {
+  const turns = others();
+  const pieces: number[] = [];
+  const long = async () => {
+    await ownTurn();
+    const breathe = breathing();
+    for (let step = 0; step < 3; step += 1) {
+      await breathe();
+      pieces.push(turns());
+      work(5);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, long));
+  expect(pieces).toHaveLength(24);
+  // Others had a turn between any two.
+  expect(new Set(pieces).size).toBe(24);
 });

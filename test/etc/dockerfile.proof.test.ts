@@ -1,8 +1,8 @@
 /** Dockerfile: the image as it is described, and that the service runs with what is copied into it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
 import { text as wholeText } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serviceOptions } from '../../src/server/options.ts';
@@ -103,17 +103,13 @@ describe('Dockerfile', () => {
     expect(copied().filter((path) => !isLetIn(path))).toEqual([]);
   });
 
-  it('copies everything that the service needs: it answers, is healthy, and exits with 0', async () => {
-    const folder = temporaryFolder();
-    for (const path of copied()) {
-      // `npm run build` has compiled it.
-      const built = `dist/${path}`;
-      const from = existsSync(projectFile(built)) ? built : path;
-      cpSync(projectFile(from), join(folder, path === HEALTH_CHECK ? 'healthcheck.mjs' : from), {
-        recursive: true,
-      });
+  it('builds and has all that the service needs: each filter and policy loads, it answers, is healthy, and exits with 0', async () => {
+    const folder = await builtImage();
+    for (const shipped of ['filters', 'policies']) {
+      const wanted = readdirSync(projectFile(shipped)).map((file) => file.replace(/\.ts$/, '.js'));
+      const imports = wanted.map((file) => `await import('./dist/${shipped}/${file}');`).join('\n');
+      await run(process.execPath, ['--input-type=module', '--eval', imports], folder);
     }
-    symlinkSync(projectFile('node_modules'), join(folder, 'node_modules'));
 
     const [, program = ''] = JSON.parse(only(image, 'ENTRYPOINT')) as string[];
     const args = JSON.parse(only(image, 'CMD')) as string[];
@@ -136,6 +132,56 @@ describe('Dockerfile', () => {
     expect(await once(running, 'exit')).toEqual([0, null]);
   });
 });
+
+/** The folder /app of the image, by the instructions of the Dockerfile; packages are copied instead of downloaded. */
+async function builtImage(): Promise<string> {
+  const [building, folder] = [temporaryFolder(), temporaryFolder()];
+  copyAll(build, projectFile('.'), building);
+  symlinkSync(projectFile('node_modules'), join(building, 'node_modules'));
+  const steps = build.filter(({ name }) => name === 'RUN').map(({ rest }) => rest);
+  expect(steps.at(-1)).toMatch(/^npm run build && npm prune --omit=dev /);
+  // Types are checked elsewhere.
+  await run('npm', ['run', 'build', '--', '--noCheck'], building);
+  const isOfPackages = ({ rest }: Instruction) => rest.endsWith(' /build/node_modules node_modules');
+  expect(image.filter(isOfPackages)).toHaveLength(1);
+  copyAll(
+    image.filter((one) => !isOfPackages(one)),
+    building,
+    folder,
+  );
+  const kept = await run('npm', ['ls', '--omit=dev', '--all', '--parseable'], projectFile('.'));
+  for (const path of kept.split('\n').map((one) => relative(projectFile('.'), one))) {
+    // A package brings those within it along.
+    if (/^node_modules\/(@[^/]+\/)?[^/]+$/.test(path)) {
+      cpSync(projectFile(path), join(folder, path), { recursive: true });
+    }
+  }
+  return folder;
+}
+
+/** As COPY does: folders by their contents, files by their names. */
+function copyAll(instructions: readonly Instruction[], from: string, to: string): void {
+  for (const { rest } of instructions.filter(({ name }) => name === 'COPY')) {
+    const paths = rest.split(' ').filter((one) => !one.startsWith('--'));
+    const target = join(to, paths.pop() ?? '');
+    for (const path of paths) {
+      const source = join(from, path.replace(/^\/build\//, ''));
+      const isFolder = statSync(source).isDirectory();
+      cpSync(source, isFolder ? target : join(target, basename(source)), { recursive: true });
+    }
+  }
+}
+
+async function run(command: string, args: readonly string[], cwd: string): Promise<string> {
+  const child = spawn(command, args, { cwd, stdio: 'pipe' });
+  const [output, errors, [code]] = await Promise.all([
+    wholeText(child.stdout),
+    wholeText(child.stderr),
+    once(child, 'exit'),
+  ]);
+  expect(code, `${command} ${args.join(' ')}\n${output}${errors}`).toBe(0);
+  return output;
+}
 
 describe(HEALTH_CHECK, () => {
   const tls = projectFile('test/fixtures/tls');

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { NoAnswerError } from '../../src/deadline.ts';
 import type { Generation } from '../../src/server/generation.ts';
 import { fixedPerson, type Person } from '../../src/server/people/person.ts';
 import { PeopleLine } from '../../src/server/people-line.ts';
+import { OverloadedError } from '../../src/waiting-line.ts';
 
 const generation = { options: { deadline: 60 } } as Pick<Generation, 'options'>;
 const member = (userId: string): Person => ({
@@ -18,13 +20,53 @@ describe('the line of people', () => {
     });
     const ask = (person: Person) => line.run(generation, person, () => slow);
     const mine = Array.from({ length: 16 }, () => ask(member('meg')));
-    await expect(ask(member('meg'))).rejects.toThrow('too many requests of this user at the same time');
+    await expect(ask(member('meg'))).rejects.toMatchObject({
+      status: 429,
+      message: 'too many requests of this user at the same time',
+      headers: { 'Retry-After': '5' },
+    });
     const quick = (person: Person) => line.run(generation, person, async () => 'answered');
     expect(await quick(member('max'))).toBe('answered');
     expect(await quick(fixedPerson('operator', 'operator token'))).toBe('answered');
     answer();
     await Promise.all(mine);
     expect(await quick(member('meg'))).toBe('answered');
+  });
+
+  it('makes two estimates of a member at the same time, while others and other requests pass', async () => {
+    const line = new PeopleLine();
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const estimate = (userId: string) =>
+      line.run(
+        generation,
+        member(userId),
+        () => {
+          begun.push(userId);
+          return new Promise<void>((resolve) => {
+            ends.push(resolve);
+          });
+        },
+        { isEstimate: true },
+      );
+    const mine = [estimate('meg'), estimate('meg'), estimate('meg')];
+    const other = estimate('max');
+    await line.run(generation, member('meg'), async () => begun.push('a page of meg'));
+    expect(begun.toSorted()).toEqual(['a page of meg', 'max', 'meg', 'meg']);
+    ends[0]?.();
+    await mine[0];
+    await expect.poll(() => begun.filter((one) => one === 'meg')).toHaveLength(3);
+    for (const end of ends) {
+      end();
+    }
+    await Promise.all([...mine, other]);
+  });
+
+  it('answers 503 where the time was over before there was an answer', async () => {
+    const late = new PeopleLine().run(generation, member('meg'), () =>
+      Promise.reject(new NoAnswerError('late')),
+    );
+    await expect(late).rejects.toBeInstanceOf(OverloadedError);
   });
 
   it('does not count tokens of the configuration, which many may show', async () => {

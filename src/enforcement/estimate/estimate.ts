@@ -1,4 +1,5 @@
 /** What a lease would cost and whether it would be allowed; for one that would be refused, what would be allowed instead. */
+import { ownTurn } from '../../breath.ts';
 import { LedgerUnavailableError } from '../../errors.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
@@ -27,12 +28,15 @@ export async function estimate(
     return { decision: named(exemption), charges: [], suggestions: [], searched: null };
   }
   const before = await trial.whyNotRecorded();
+  await ownTurn();
   const explained = await trial.explain(lease);
+  await ownTurn();
   const foreseen = await foreseenIn(trial, explained.lease);
   const broken = before ?? (foreseen instanceof LedgerUnavailableError ? foreseen : undefined);
   const decision = broken === undefined ? explained : unrecorded(explained, parts.claimants, broken);
   const prospect = foreseen instanceof LedgerUnavailableError ? undefined : foreseen;
   const charges = prospect === undefined ? [] : foreseenCharges(prospect);
+  await ownTurn();
   const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, prospect);
   return { decision: named(decision), charges, ...result };
 }

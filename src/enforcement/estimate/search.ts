@@ -55,10 +55,10 @@ export async function search(
     }
     const allowed = new Map<number, Candidate>();
     const isAllowed = async (step: number) => {
-      const candidate = candidateAt(way, step);
-      const tried = await ask(candidate.lease);
+      const lease = way.leaseAt(step);
+      const tried = await ask(lease);
       if (tried.allowed) {
-        allowed.set(step, { ...candidate, prospect: tried.prospect });
+        allowed.set(step, { ...candidateAt(way, step, lease), prospect: tried.prospect });
       }
       return tried.allowed;
     };
@@ -100,8 +100,12 @@ export function halves(lease: Lease, times: FittingTimes): Candidate[] {
   );
 }
 
-function candidateAt({ change, leaseAt, textAt, lossAt }: Way, step: number): Candidate {
-  return { change, lease: leaseAt(step), text: textAt(step), loss: lossAt(step) };
+function candidateAt(
+  { change, leaseAt, textAt, lossAt }: Way,
+  step: number,
+  lease = leaseAt(step),
+): Candidate {
+  return { change, lease, text: textAt(step), loss: lossAt(step) };
 }
 
 function sorted(candidates: readonly (Candidate | undefined)[]): Candidate[] {

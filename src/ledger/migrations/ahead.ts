@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Kysely, type Migration, sql } from 'kysely';
 import { OPEN_LEASES } from './0008-open-leases.ts';
 import { OWNERS } from './0010-growth.ts';
+import type { StillAlone } from './alone.ts';
 import type { LargeIndex } from './large-index.ts';
 
 const INDEXES = [OPEN_LEASES, OWNERS];
@@ -17,19 +18,20 @@ const PAUSE_MS = 1000;
 /**
  * Builds indexes that later migrations need, where their tables are already there. Takes minutes on tables of many millions of rows, and
  * locks nobody out. What an interrupted build has left is built again; one that the server goes on with is waited for. Not in a
- * transaction. Call it while no other upgrade runs: of two, one would drop what the other has built.
+ * transaction. Call it while no other upgrade runs: two that build an index of the same table wait for each other.
  */
-export async function buildAhead(database: Kysely<unknown>): Promise<void> {
+export async function buildAhead(database: Kysely<unknown>, stillAlone: StillAlone): Promise<void> {
   for (const index of INDEXES) {
     for (
       let state = await stateOf(database, index);
       state !== 'settled';
       state = await stateOf(database, index)
     ) {
-      if (state === 'building') {
+      if (state === 'busy') {
         // Polls: whoever waits in a query has a snapshot, for which the build would wait.
         await pause(LOOK_EVERY_MS);
       } else {
+        await stillAlone(database);
         await build(database, index, state);
       }
     }
@@ -54,28 +56,37 @@ async function build(
   }
 }
 
-/** `settled`: the index is there as a whole, or its table is not. */
+/**
+ * `settled`: the index is there as a whole, or its table is not. `busy`: somebody changes the table, or waits for it, such as a killed upgrade
+ * whose statement the server goes on with. All that builds, drops or vacuums has such a lock from its first moment to its last.
+ */
 async function stateOf(
   database: Kysely<unknown>,
   { name, table }: LargeIndex,
-): Promise<'settled' | 'building' | 'half' | 'absent'> {
-  const query = sql<{ has_table: boolean; is_valid: boolean | null; is_building: boolean }>`select
+): Promise<'settled' | 'busy' | 'half' | 'absent'> {
+  const query = sql<{ has_table: boolean; is_valid: boolean | null; is_busy: boolean }>`select
     to_regclass(${table}) is not null as has_table,
     (select indisvalid from pg_index where indexrelid = to_regclass(${name})) as is_valid,
-    exists (select 1 from pg_stat_progress_create_index where relid = to_regclass(${table})) as is_building`;
+    exists (select 1 from pg_locks where relation = to_regclass(${table})
+      and database = (select oid from pg_database where datname = current_database())
+      and mode in ('ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')) as is_busy`;
   const [row] = (await query.execute(database)).rows;
   if (row === undefined || !row.has_table || row.is_valid === true) {
     return 'settled';
   }
-  if (row.is_building) {
-    return 'building';
+  if (row.is_busy) {
+    return 'busy';
   }
   return row.is_valid === false ? 'half' : 'absent';
 }
 
 /** The migrations, none of which waits for a lock for long. Not a setting of the session: a pooler would give it to a service. */
-export function impatient(migrations: Readonly<Record<string, Migration>>): Record<string, Migration> {
+export function impatient(
+  migrations: Readonly<Record<string, Migration>>,
+  stillAlone: StillAlone,
+): Record<string, Migration> {
   const up = (migration: Migration) => async (database: Kysely<unknown>) => {
+    await stillAlone(database);
     await sql`select set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`.execute(database);
     await migration.up(database);
   };

@@ -108,14 +108,18 @@ async function schemaOf(database: Kysely<unknown>): Promise<string> {
 async function migrateServer(database: Kysely<unknown>): Promise<MigrationResultSet> {
   const { buildAhead, impatient, withPatience } = await import('./ahead.ts');
   const { alone } = await import('./alone.ts');
-  return alone(database, async () => {
-    await buildAhead(database);
+  return alone(database, async (stillAlone) => {
+    await buildAhead(database, stillAlone);
     const migrator = new Migrator({
       db: database,
-      provider: providerOf(impatient(migrations('postgresql'))),
+      provider: providerOf(impatient(migrations('postgresql'), stillAlone)),
       migrationTableSchema: await schemaOf(database),
     });
-    return withPatience(() => migrator.migrateToLatest());
+    const result = await withPatience(() => migrator.migrateToLatest());
+    if (result.error !== undefined) {
+      throw result.error;
+    }
+    return result;
   });
 }
 

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
+import { ownTurn } from '../../breath.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { CursorError } from '../../ledger/views/pages.ts';
 import type { Logger } from '../../logger.ts';
@@ -48,12 +49,21 @@ async function serve(ctx: Context, entry: ApiRoute, { people, line, logger }: Ap
   const { generation, requestId } = stateOf(ctx);
   try {
     const query = parsedQuery(ctx, entry.query);
-    const body = await bodyOf(ctx, entry);
-    const answer = await line.run(generation, person, (deadline) =>
-      entry.answer({
-        ...{ person, params, query, body, generation, requestId, deadline, logger },
-        header: (name) => ctx.get(name),
-      }),
+    const received = await bodyOf(ctx, entry);
+    const isEstimate = entry.action === 'estimate';
+    const answer = await line.run(
+      generation,
+      person,
+      async (deadline) => {
+        if (isEstimate) {
+          await ownTurn();
+        }
+        return entry.answer({
+          ...{ person, params, query, body: received(), generation, requestId, deadline, logger },
+          header: (name) => ctx.get(name),
+        });
+      },
+      { isEstimate },
     );
     send(ctx, answer);
   } catch (thrown) {
@@ -105,19 +115,21 @@ function parsedQuery(ctx: Context, schema: z.ZodType | undefined): unknown {
   return checked(schema, Object.fromEntries(query));
 }
 
-/** A text goes to the route as it is: its schema describes JSON. */
-async function bodyOf(ctx: Context, { body }: ApiRoute): Promise<unknown> {
+/** What checks the body that was received. A text goes to the route as it is: its schema describes JSON. */
+async function bodyOf(ctx: Context, { body }: ApiRoute): Promise<() => unknown> {
   if (body === undefined) {
-    return undefined;
+    return () => undefined;
   }
   const texts = Object.keys(body.texts ?? {});
   if (texts.length > 0 && ctx.is(texts)) {
-    return textBody(ctx, texts);
+    const text = await textBody(ctx, texts);
+    return () => text;
   }
   if (texts.length > 0 && !ctx.is('application/json')) {
     ctx.throw(415, `expected a body of type application/json or ${texts.join(' or ')}`);
   }
-  return checked(body.schema, await jsonBody(ctx));
+  const json = await jsonBody(ctx);
+  return () => checked(body.schema, json);
 }
 
 /** The first mistake, with where it is. */

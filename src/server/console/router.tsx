@@ -109,14 +109,19 @@ async function answerOf(
   const form =
     page.method === 'POST' ? await checkedForm(ctx, page, isBySession, people) : new URLSearchParams();
   const { generation, requestId } = stateOf(ctx);
-  return line.run(generation, person, (deadline) =>
-    page.answer({
-      ...{ person, params, form, generation, requestId, deadline, recorder },
-      query: new URLSearchParams(ctx.querystring),
-      csrf: people.csrfOf(ctx),
-      problems: generations.problems,
-      isDraining: isDraining(),
-    }),
+  const isEstimate = page.action === 'estimate' && page.method === 'POST';
+  return line.run(
+    generation,
+    person,
+    (deadline) =>
+      page.answer({
+        ...{ person, params, form, generation, requestId, deadline, recorder },
+        query: new URLSearchParams(ctx.querystring),
+        csrf: people.csrfOf(ctx),
+        problems: generations.problems,
+        isDraining: isDraining(),
+      }),
+    { isEstimate },
   );
 }
 

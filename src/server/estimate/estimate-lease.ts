@@ -1,4 +1,5 @@
 /** Estimates a lease for a person, in the form of the API. The console asks `UsageEnforcement.estimate` itself, for its own words. */
+import { ownTurn } from '../../breath.ts';
 import type { Deadline } from '../../deadline.ts';
 import { decisionRecord } from '../../decisions/lease-record.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
@@ -82,6 +83,7 @@ export async function estimateLease(asked: EstimateAsked): Promise<ShownEstimate
   const how = { deadline, requestId, acceptsChanges: false };
   const { decision, charges, suggestions, searched } = await enforcement.estimate(request, how);
   const milliseconds = performance.now() - started;
+  await ownTurn();
   const facts = { requestId, generation: number, milliseconds, request };
   const record = decisionRecord(decision, facts);
   const { allowed, outcome, filter, message, warnings, filters } = forMember ? memberView(record) : record;

@@ -89,9 +89,33 @@ class Ground {
     return (await this.#rows(`SELECT 1 ${OF_UPGRADES} AND ${working}`)).length > 0;
   }
 
+  /** Whether an upgrade has the lock, and has looked at which indexes there are. */
+  async isLooking(): Promise<boolean> {
+    const found = await this.#rows(
+      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND EXISTS (
+         SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'select%indisvalid%' AND pid <> pg_backend_pid())`,
+    );
+    return found.length > 0;
+  }
+
   async record(): Promise<void> {
     await recordLease(this.#ledger, { name: `meanwhile ${this.recorded}` });
     this.recorded += 1;
+  }
+
+  /** Somebody has a lock of the table, as VACUUM does, until `leave` is called. */
+  async occupy(): Promise<() => Promise<unknown>> {
+    await this.#reader.query('BEGIN');
+    await this.#reader.query('LOCK TABLE leases IN SHARE UPDATE EXCLUSIVE MODE');
+    return () => this.#reader.query('COMMIT');
+  }
+
+  /** How many wait for a lock of the table. */
+  async waiting(): Promise<number> {
+    const found = await this.#rows(
+      "SELECT 1 FROM pg_locks WHERE relation = 'leases'::regclass AND NOT granted",
+    );
+    return found.length;
   }
 
   /** Cuts off one who is doing it. Returns how many that were. */
@@ -177,3 +201,37 @@ it.each([
   },
   TIMEOUT,
 );
+
+it('waits for a statement of a killed upgrade that waits for its lock', async () => {
+  const ground = await Ground.open(async (direct) => direct);
+  await ground.goBack(false);
+  const leave = await ground.occupy();
+  // What the server goes on with: the upgrade itself is gone.
+  const left = await onlooker(ground.url);
+  const building = left.query('CREATE INDEX CONCURRENTLY leases_by_owner ON leases (region, user_id, id)');
+  await expect.poll(() => ground.waiting()).toBe(1);
+  const next = upgrade(ground.url);
+  await expect
+    .poll(async () => (await ground.isLooking()) || (await ground.waiting()) > 1, { timeout: 60_000 })
+    .toBe(true);
+  await leave();
+  await building;
+  expect(await next).toEqual([NAME]);
+  expect(await ground.indexes()).toEqual([true]);
+  await ground.verify();
+});
+
+it('stops when it has lost its lock, and begins again after the other one', async () => {
+  const ground = await Ground.open(async (direct) => direct);
+  await ground.goBack(false);
+  const leave = await ground.read();
+  const first = upgrade(ground.url);
+  await expect.poll(() => ground.isBuilding(), { timeout: 60_000 }).toBe(true);
+  expect(await ground.cutOff('pg_settings')).toBe(1);
+  const second = upgrade(ground.url);
+  await expect.poll(() => ground.isLooking(), { timeout: 60_000 }).toBe(true);
+  await leave();
+  expect(await Promise.all([first, second])).toEqual([[], [NAME]]);
+  expect(await ground.indexes()).toEqual([true]);
+  await ground.verify();
+});
