@@ -7,53 +7,58 @@ import type { Person } from './people/person.ts';
 /** How many people are answered at the same time, and how many wait: whoever asks for a lease waits for none of them. */
 const MAX_UNDER_WAY = 32;
 const MAX_WAITING = 256;
-/** Of one member, waiting included: nobody keeps all others from being answered. Tokens of the configuration may be those of many. */
-const MAX_OF_MEMBER = 16;
+/** Of one identity, whatever its sessions are; waiting in the line of all is included. Nobody keeps all others from being answered. */
+const MAX_OF_ONE = 16;
+/** Further requests of one operator or reader wait for their others, since many may share a token. Those of a member are refused. */
+const MAX_WAITING_OF_ONE = 256;
 
 /** The line of all who use the API or the console. */
 export class PeopleLine {
   readonly #admission = new Admission(MAX_UNDER_WAY, MAX_WAITING);
-  /** Requests of members, by their ids. */
-  readonly #ofMembers = new Map<string, number>();
+  /** Of each identity that asks now. */
+  readonly #ofOne = new Map<string, Admission>();
 
   /** Runs `work` when it is its turn, within the deadline of the service, waiting included. @throws OverloadedError */
-  async run<Result>(
+  run<Result>(
     { options }: Pick<Generation, 'options'>,
     person: Person,
     work: (deadline: Deadline) => Promise<Result>,
   ): Promise<Result> {
-    const leave = this.#enter(person);
-    try {
-      return await withinDeadline(options.deadline, async (deadline) => {
+    return withinDeadline(options.deadline, (deadline) =>
+      this.#amongOwn(person, deadline, async () => {
         await this.#admission.enter(deadline);
         try {
           return await work(deadline);
         } finally {
           this.#admission.leave();
         }
-      });
-    } finally {
-      leave();
-    }
+      }),
+    );
   }
 
-  #enter({ kind, provenBy, userId }: Person): () => void {
-    if (kind !== 'member' || userId === null) {
-      return () => {};
+  async #amongOwn<Result>(
+    { identity, kind, provenBy }: Person,
+    deadline: Deadline,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    if (provenBy === 'nobody') {
+      // It may be everybody.
+      return work();
     }
-    const key = `${provenBy} ${userId}`;
-    const count = this.#ofMembers.get(key) ?? 0;
-    if (count >= MAX_OF_MEMBER) {
-      throw new OverloadedError('too many requests of this user at the same time');
+    const own = this.#ofOne.get(identity) ?? new Admission(MAX_OF_ONE, MAX_WAITING_OF_ONE);
+    if (kind === 'member' ? own.underWay >= MAX_OF_ONE : own.queued >= MAX_WAITING_OF_ONE) {
+      const whose = provenBy === 'token' ? 'with this token' : 'of this user';
+      throw new OverloadedError(`too many requests ${whose} at the same time`);
     }
-    this.#ofMembers.set(key, count + 1);
-    return () => {
-      const left = (this.#ofMembers.get(key) ?? 0) - 1;
-      if (left > 0) {
-        this.#ofMembers.set(key, left);
-      } else {
-        this.#ofMembers.delete(key);
+    this.#ofOne.set(identity, own);
+    await own.enter(deadline);
+    try {
+      return await work();
+    } finally {
+      own.leave();
+      if (own.underWay === 0) {
+        this.#ofOne.delete(identity);
       }
-    };
+    }
   }
 }

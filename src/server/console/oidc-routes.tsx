@@ -6,7 +6,7 @@ import type { LoginAttempts } from '../people/login-attempts.ts';
 import { type OidcLogins, oidcOptionsOf } from '../people/oidc-login.ts';
 import { CALLBACK_PATH } from '../people/oidc-options.ts';
 import { PreSessions } from '../people/pre-session.ts';
-import type { Sessions } from '../people/sessions.ts';
+import { type Sessions, TOO_MANY_SESSIONS } from '../people/sessions.ts';
 import { stateOf } from '../request-state.ts';
 import { Document } from './document.tsx';
 import { returnPath } from './return-path.ts';
@@ -62,7 +62,10 @@ export function addOidcRoutes(
       refuse(ctx, outcome.status, begun.next, outcome.message);
       return;
     }
-    sessions.open(ctx, outcome.proof);
+    if (!sessions.open(ctx, outcome.proof)) {
+      refuse(ctx, 503, begun.next, TOO_MANY_SESSIONS);
+      return;
+    }
     // Not a redirect: browsers would take it for one of the other site, and not send the cookie of the session.
     ctx.set('Refresh', `0; url=${begun.next}`);
     render(ctx, 200, <LoggedInPage next={begun.next} />);

@@ -21,12 +21,13 @@ export type OidcOutcome =
 
 /** What an issuer has said, for as long as `[oidc]` stays as it is: it cannot be asked again without the person. */
 export class OidcProof implements Proof {
-  readonly userId: string;
+  readonly identity: string;
+  readonly isShared = false;
   readonly #person: Person;
   readonly #key: string;
 
   constructor(person: Person, options: OidcOptions) {
-    this.userId = `oidc ${person.userId}`;
+    this.identity = person.identity;
     this.#person = person;
     this.#key = keyOf(options);
   }
