@@ -17,7 +17,8 @@ import {
   switchScope,
 } from '../people/keystone-login.ts';
 import { LoginAttempts } from '../people/login-attempts.ts';
-import { OidcLogins, OidcProof, oidcOptionsOf } from '../people/oidc-login.ts';
+import { OidcLogins } from '../people/oidc-login.ts';
+import { OidcProof, oidcOptionsOf } from '../people/oidc-proof.ts';
 import { FixedProof, KeystoneProof } from '../people/proofs.ts';
 import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../people/sessions.ts';
 import { stateOf } from '../request-state.ts';
@@ -155,7 +156,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     }
   });
   addOidcRoutes(router, {
-    ...{ sessions, attempts, logins, render },
+    ...{ sessions, attempts, logins, logger, render },
     refuse: (ctx, status, next, message) => show(ctx, status, next, { way: 'provider', message }),
   });
   // After a wrong token, the address bar shows these: a browser may request them.

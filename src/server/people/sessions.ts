@@ -96,6 +96,15 @@ export class Sessions {
     setCookie(ctx, null);
   }
 
+  /** Ends those whose proofs fit. Returns how many. */
+  endThose(isMeant: (proof: Proof) => boolean): number {
+    const meant = [...this.#open].filter(([, { proof }]) => isMeant(proof));
+    for (const [name] of meant) {
+      this.#delete(name);
+    }
+    return meant.length;
+  }
+
   /** Ends one session of an identity; `false` = it has none. */
   #giveWay(identity: string): boolean {
     const names = this.#shares.of(identity);
