@@ -27,6 +27,7 @@ export const LOGIN_PATHS = [
   '/login/project',
   '/login/oidc',
   '/login/oidc/callback',
+  '/login/oidc/backchannel-logout',
   '/logout',
 ] as const;
 

@@ -8,70 +8,71 @@ import type { Person } from './people/person.ts';
 /** How many people are answered at the same time, and how many wait: whoever asks for a lease waits for none of them. */
 const MAX_UNDER_WAY = 32;
 const MAX_WAITING = 256;
-/** Of one member, waiting included: nobody keeps all others from being answered. Tokens of the configuration may be those of many. */
-const MAX_OF_MEMBER = 16;
-/** Of them, estimates that are made at the same time: one takes as long as a thousand decisions. */
+/** Of one identity, whatever its sessions are; waiting in the line of all is included. Nobody keeps all others from being answered. */
+const MAX_OF_ONE = 16;
+/** Further requests of one operator or reader wait for their others, since many may share a token. Those of a member are refused. */
+const MAX_WAITING_OF_ONE = 256;
+/** Estimates that are made for a member at the same time: one takes as long as a thousand decisions. */
 const MAX_ESTIMATES_OF_MEMBER = 2;
 /** In seconds. */
 const RETRY_AFTER = '5';
 
-/** What a member has asked for and was not answered yet. */
-interface Asked {
-  count: number;
+/** What one identity asks for now. */
+interface Own {
+  readonly requests: Admission;
   readonly estimates: Admission;
 }
 
 /** The line of all who use the API or the console. */
 export class PeopleLine {
   readonly #admission = new Admission(MAX_UNDER_WAY, MAX_WAITING);
-  /** By their ids: a member with several tokens or sessions is one. */
-  readonly #ofMembers = new Map<string, Asked>();
+  readonly #ofOne = new Map<string, Own>();
 
   /**
-   * Runs `work` when it is its turn, within the deadline of the service, waiting included. Throws an `ApiError` of status 429 for a member
-   * who has asked for too much that was not answered yet. @throws OverloadedError
+   * Runs `work` when it is its turn, within the deadline of the service, waiting included. Rejects with an `ApiError` of status 429 for a
+   * member who has asked for too much that was not answered yet. @throws OverloadedError
    */
-  async run<Result>(
+  run<Result>(
     { options }: Pick<Generation, 'options'>,
     person: Person,
     work: (deadline: Deadline) => Promise<Result>,
     { isEstimate = false } = {},
   ): Promise<Result> {
-    return this.#asMember(person, (estimates) =>
-      withinDeadline(options.deadline, (deadline) => {
-        const lines =
-          isEstimate && estimates !== undefined ? [estimates, this.#admission] : [this.#admission];
-        return within(lines, deadline, () => work(deadline).catch(triedAgain));
-      }),
-    );
+    return withinDeadline(options.deadline, async (deadline) => {
+      const answer = () => work(deadline).catch(triedAgain);
+      if (person.provenBy === 'nobody') {
+        // It may be everybody.
+        return within([this.#admission], deadline, answer);
+      }
+      const { identity, kind } = person;
+      const own = this.#ownOf(person);
+      const ofMember = isEstimate && kind === 'member' ? [own.estimates] : [];
+      try {
+        return await within([own.requests, ...ofMember, this.#admission], deadline, answer);
+      } finally {
+        if (own.requests.underWay === 0) {
+          this.#ofOne.delete(identity);
+        }
+      }
+    });
   }
 
-  async #asMember<Result>(
-    { kind, provenBy, userId }: Person,
-    work: (estimates: Admission | undefined) => Promise<Result>,
-  ): Promise<Result> {
-    if (kind !== 'member' || userId === null) {
-      return work(undefined);
-    }
-    const key = `${provenBy} ${userId}`;
-    const asked = this.#ofMembers.get(key) ?? {
-      count: 0,
-      estimates: new Admission(MAX_ESTIMATES_OF_MEMBER, MAX_OF_MEMBER),
+  #ownOf({ identity, kind, provenBy }: Person): Own {
+    const own = this.#ofOne.get(identity) ?? {
+      requests: new Admission(MAX_OF_ONE, MAX_WAITING_OF_ONE),
+      estimates: new Admission(MAX_ESTIMATES_OF_MEMBER, MAX_OF_ONE),
     };
-    if (asked.count >= MAX_OF_MEMBER) {
+    const { underWay, queued } = own.requests;
+    if (kind === 'member' && underWay >= MAX_OF_ONE) {
       const headers = { 'Retry-After': RETRY_AFTER };
       throw new ApiError(429, 'too many requests of this user at the same time', { headers });
     }
-    asked.count += 1;
-    this.#ofMembers.set(key, asked);
-    try {
-      return await work(asked.estimates);
-    } finally {
-      asked.count -= 1;
-      if (asked.count === 0) {
-        this.#ofMembers.delete(key);
-      }
+    if (queued >= MAX_WAITING_OF_ONE) {
+      const whose = provenBy === 'token' ? 'with this token' : 'of this user';
+      throw new OverloadedError(`too many requests ${whose} at the same time`);
     }
+    this.#ofOne.set(identity, own);
+    return own;
   }
 }
 

@@ -91,6 +91,12 @@ const FOREIGN = [
   'max_connections',
   'synchronous_commit',
   'synchronous_standby_names',
+  // Of OpenID Connect.
+  'backchannel_logout_supported',
+  'backchannel_logout_uri',
+  'invalid_grant',
+  'jwks_uri',
+  'offline_access',
   // Of Kolla-Ansible and OpenStack-Ansible.
   'blazar_blazar_conf_overrides',
   'blazar_keystone_password',

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { NoAnswerError } from '../../src/deadline.ts';
 import type { Generation } from '../../src/server/generation.ts';
-import { fixedPerson, type Person } from '../../src/server/people/person.ts';
+import { ANYBODY, fixedPerson, type Person } from '../../src/server/people/person.ts';
 import { PeopleLine } from '../../src/server/people-line.ts';
 import { OverloadedError } from '../../src/waiting-line.ts';
 
 const generation = { options: { deadline: 60 } } as Pick<Generation, 'options'>;
 const member = (userId: string): Person => ({
-  ...{ kind: 'member', provenBy: 'keystone', who: userId, name: userId, userId },
+  ...{ kind: 'member', provenBy: 'keystone', identity: userId, who: userId, name: userId, userId },
   memberships: [{ projectId: 'climate', isManager: false }],
 });
 
@@ -69,11 +69,41 @@ describe('the line of people', () => {
     await expect(late).rejects.toBeInstanceOf(OverloadedError);
   });
 
-  it('does not count tokens of the configuration, which many may show', async () => {
+  it('lets many requests with one token of the configuration wait, but only for each other', async () => {
     const line = new PeopleLine();
-    const reader = fixedPerson('reader', 'reader token');
-    const all = Array.from({ length: 100 }, () => line.run(generation, reader, async () => 1));
-    expect(await Promise.all(all)).toHaveLength(100);
+    const [one, other] = [
+      fixedPerson('reader', 'reader token', '1'),
+      fixedPerson('reader', 'reader token', '2'),
+    ];
+    let answer = () => {};
+    const slow = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let underWay = 0;
+    const ask = () =>
+      line.run(generation, one, async () => {
+        underWay += 1;
+        await slow;
+      });
+    const all = Array.from({ length: 272 }, ask);
+    await expect(ask()).rejects.toThrow('too many requests with this token at the same time');
+    expect(underWay).toBe(16);
+    expect(await line.run(generation, other, async () => 'answered')).toBe('answered');
+    answer();
+    expect(await Promise.all(all)).toHaveLength(272);
+  });
+
+  it('does not hold up people of whom nothing is asked: they may be many', async () => {
+    const line = new PeopleLine();
+    let answer = () => {};
+    const slow = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const all = Array.from({ length: 32 }, () => line.run(generation, ANYBODY, () => slow));
+    const last = line.run(generation, ANYBODY, async () => 'answered');
+    answer();
+    await Promise.all(all);
+    expect(await last).toBe('answered');
   });
 
   it('forgets requests that fail', async () => {

@@ -17,9 +17,10 @@ import {
   switchScope,
 } from '../people/keystone-login.ts';
 import { LoginAttempts } from '../people/login-attempts.ts';
-import { OidcLogins, OidcProof, oidcOptionsOf } from '../people/oidc-login.ts';
+import { OidcLogins } from '../people/oidc-login.ts';
+import { OidcProof, oidcOptionsOf } from '../people/oidc-proof.ts';
 import { FixedProof, KeystoneProof } from '../people/proofs.ts';
-import { isCsrf, type Proof, type Sessions } from '../people/sessions.ts';
+import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../people/sessions.ts';
 import { stateOf } from '../request-state.ts';
 import { PAGE_HEADERS } from './document.tsx';
 import { readForm } from './form.ts';
@@ -48,9 +49,12 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   const show = (ctx: Context, status: number, next: string, refused?: Refused) => {
     render(ctx, status, <LoginPage ways={waysOf(ctx, tokens)} next={next} refused={refused} />);
   };
-  const enter = (ctx: Context, proof: Proof, next: string) => {
-    sessions.open(ctx, proof);
-    seeOther(ctx, next);
+  const enter = (ctx: Context, proof: Proof, next: string, way: Refused['way']) => {
+    if (sessions.open(ctx, proof)) {
+      seeOther(ctx, next);
+    } else {
+      show(ctx, 503, next, { way, message: TOO_MANY_SESSIONS });
+    }
   };
   const wait = (ctx: Context, seconds: number, next: string, refused: Omit<Refused, 'message'>) => {
     ctx.set('Retry-After', String(seconds));
@@ -62,7 +66,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   const tokenLogin = async (ctx: Context, token: string): Promise<LoginOutcome> => {
     const fixed = tokens.ownerOf(token);
     if (fixed !== undefined) {
-      return { proof: new FixedProof(tokens, fixed.key) };
+      return { proof: new FixedProof(tokens, fixed) };
     }
     return tokens.isOfPeople(token) ? refused(NO_TOKEN, { isWrong: true }) : loginByToken(ctx, token, logger);
   };
@@ -91,7 +95,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     }
     const outcome = await attempts.run(ctx, undefined, () => tokenLogin(ctx, token));
     if ('proof' in outcome) {
-      enter(ctx, outcome.proof, next);
+      enter(ctx, outcome.proof, next, 'token');
       return;
     }
     stateOf(ctx).refusedFor = 'expected a valid token to log in to the console';
@@ -118,7 +122,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     const asked = { name: username, domain: domain === '' ? 'Default' : domain, password, project };
     const outcome = await attempts.run(ctx, account, () => loginByPassword(ctx, asked, logger));
     if ('proof' in outcome) {
-      enter(ctx, outcome.proof, next);
+      enter(ctx, outcome.proof, next, 'password');
       return;
     }
     stateOf(ctx).refusedFor = 'expected a user of Keystone with a role to log in to the console';
@@ -146,13 +150,13 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     const scope = project === SYSTEM ? 'system' : { projectId: project };
     const outcome = await attempts.inLine(ctx, () => switchScope(ctx, proof, scope, logger));
     if ('proof' in outcome) {
-      enter(ctx, outcome.proof, '/');
+      enter(ctx, outcome.proof, '/', 'password');
     } else {
       await showProjects(ctx, proof, outcome.status, outcome.message);
     }
   });
   addOidcRoutes(router, {
-    ...{ sessions, attempts, logins, render },
+    ...{ sessions, attempts, logins, logger, render },
     refuse: (ctx, status, next, message) => show(ctx, status, next, { way: 'provider', message }),
   });
   // After a wrong token, the address bar shows these: a browser may request them.

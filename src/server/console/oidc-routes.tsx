@@ -2,28 +2,42 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { VNode } from 'preact';
+import { Admission } from '../../admission.ts';
+import { withinDeadline } from '../../deadline.ts';
+import type { Logger } from '../../logger.ts';
+import { OverloadedError } from '../../waiting-line.ts';
 import type { LoginAttempts } from '../people/login-attempts.ts';
-import { type OidcLogins, oidcOptionsOf } from '../people/oidc-login.ts';
-import { CALLBACK_PATH } from '../people/oidc-options.ts';
+import { causesOf, type OidcLogins } from '../people/oidc-login.ts';
+import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../people/oidc-options.ts';
+import { type IssuerLogout, OidcProof, oidcOptionsOf } from '../people/oidc-proof.ts';
 import { PreSessions } from '../people/pre-session.ts';
-import type { Sessions } from '../people/sessions.ts';
+import { type Sessions, TOO_MANY_SESSIONS } from '../people/sessions.ts';
 import { stateOf } from '../request-state.ts';
 import { Document } from './document.tsx';
+import { readForm } from './form.ts';
 import { returnPath } from './return-path.ts';
 
 interface OidcParts {
   readonly sessions: Sessions;
   readonly attempts: LoginAttempts;
   readonly logins: OidcLogins;
+  readonly logger: Logger;
   readonly refuse: (ctx: Context, status: number, next: string, message: string) => void;
   readonly render: (ctx: Context, status: number, page: VNode) => void;
 }
 
+/** In bytes, encoded. */
+const LOGOUT_LIMIT = 16_384;
+/** Logouts that are checked at the same time, and that wait: strangers who send some must not hold logins up. */
+const MAX_LOGOUTS = 4;
+const MAX_LOGOUTS_WAITING = 64;
+
 export function addOidcRoutes(
   router: Router,
-  { sessions, attempts, logins, refuse, render }: OidcParts,
+  { sessions, attempts, logins, logger, refuse, render }: OidcParts,
 ): void {
   const preSessions = new PreSessions();
+  const logouts = new Admission(MAX_LOGOUTS, MAX_LOGOUTS_WAITING);
   const isOff = (ctx: Context) => oidcOptionsOf(ctx).issuer === undefined;
   const home = (ctx: Context) => {
     ctx.redirect('/');
@@ -62,12 +76,51 @@ export function addOidcRoutes(
       refuse(ctx, outcome.status, begun.next, outcome.message);
       return;
     }
-    sessions.open(ctx, outcome.proof);
+    if (!sessions.open(ctx, outcome.proof)) {
+      refuse(ctx, 503, begun.next, TOO_MANY_SESSIONS);
+      return;
+    }
     // Not a redirect: browsers would take it for one of the other site, and not send the cookie of the session.
     ctx.set('Refresh', `0; url=${begun.next}`);
     render(ctx, 200, <LoggedInPage next={begun.next} />);
   });
+  // The issuer asks, not a browser: what it has signed is all that counts.
+  router.post(BACKCHANNEL_LOGOUT_PATH, async (ctx) => {
+    const form = await readForm(ctx, LOGOUT_LIMIT);
+    const tokens = form?.getAll('logout_token') ?? [];
+    const [token = ''] = tokens;
+    try {
+      if (isOff(ctx) || tokens.length !== 1) {
+        throw new Error('expected [oidc], and one logout_token');
+      }
+      const logout = await issuerLogout(ctx, token);
+      const ended = sessions.endThose((proof) => proof instanceof OidcProof && proof.isEndedBy(logout));
+      const facts = { request_id: stateOf(ctx).requestId, sessions: ended };
+      logger.info(facts, 'the identity provider has logged somebody out');
+      ctx.body = '';
+    } catch (thrown) {
+      if (thrown instanceof OverloadedError) {
+        throw thrown;
+      }
+      stateOf(ctx).refusedFor = `a logout token was refused: ${causesOf(thrown)}`;
+      ctx.status = 400;
+      ctx.body = { error: 'invalid_request', error_description: EXPECTED_LOGOUT };
+    }
+  });
+
+  function issuerLogout(ctx: Context, token: string): Promise<IssuerLogout> {
+    return withinDeadline(stateOf(ctx).generation.options.deadline, async (deadline) => {
+      await logouts.enter(deadline);
+      try {
+        return await logins.issuerLogout(ctx, token);
+      } finally {
+        logouts.leave();
+      }
+    });
+  }
 }
+
+const EXPECTED_LOGOUT = 'expected a logout token of the issuer for this client, that is new';
 
 function LoggedInPage({ next }: { readonly next: string }) {
   return (

@@ -2,15 +2,16 @@
 import { AcceptedTokens, type PeopleTokens } from '../credentials.ts';
 import { fixedPerson, type Person } from './person.ts';
 
-const OPERATOR = fixedPerson('operator', 'operator token');
-const READER = fixedPerson('reader', 'reader token');
-const SERVICE = fixedPerson('reader', 'service token');
-
 /** A person, and what identifies the token: a session ends with it. */
 export interface FixedPerson {
   readonly person: Person;
   readonly key: string;
 }
+
+type Kind = readonly ['operator' | 'reader', string];
+const OPERATOR: Kind = ['operator', 'operator token'];
+const READER: Kind = ['reader', 'reader token'];
+const SERVICE: Kind = ['reader', 'service token'];
 
 export class FixedTokens {
   readonly #operator = new AcceptedTokens([]);
@@ -42,14 +43,17 @@ export class FixedTokens {
 
   /** The owner of a token; `undefined` = it is none of these. Compared with all of them, in constant time. */
   ownerOf(token: string): FixedPerson | undefined {
-    const owners = this.#lists.map(([person, tokens]) => ({ person, key: tokens.sessionKeyOf(token) }));
-    const [owner] = owners.flatMap(({ person, key }) => (key === undefined ? [] : [{ person, key }]));
+    const owners = this.#lists.map(([kind, tokens]) => ({ kind, key: tokens.sessionKeyOf(token) }));
+    const [owner] = owners.flatMap(({ kind, key }) =>
+      key === undefined ? [] : [{ person: fixedPerson(...kind, key), key }],
+    );
     return owner;
   }
 
   /** The owner of a token that is still in the configuration, by its key. */
   byKey(key: string): Person | undefined {
-    return this.#lists.find(([, tokens]) => tokens.sessionKeys().includes(key))?.[0];
+    const kind = this.#lists.find(([, tokens]) => tokens.sessionKeys().includes(key))?.[0];
+    return kind && fixedPerson(...kind, key);
   }
 
   /** Whether its owner sees single budgets in the metrics. Compared with all of them, in constant time. */
@@ -64,7 +68,7 @@ export class FixedTokens {
     return keys.some((key) => key !== undefined);
   }
 
-  get #lists(): readonly (readonly [Person, AcceptedTokens])[] {
+  get #lists(): readonly (readonly [Kind, AcceptedTokens])[] {
     return [
       [OPERATOR, this.#operator],
       [READER, this.#reader],

@@ -21,6 +21,7 @@ export function keystonePerson(token: ValidToken, roles: PeopleRoles): Person | 
   const { domain } = user;
   const base = {
     provenBy: 'keystone',
+    identity: `keystone ${user.id}`,
     who: whoOf({ name: user.name, domain, id: user.id }),
     name: domain === '' ? user.name : `${user.name}@${domain}`,
     userId: user.id,

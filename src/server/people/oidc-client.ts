@@ -4,12 +4,15 @@
  */
 
 import { readFileSync } from 'node:fs';
+import type * as Jose from 'jose';
 import type * as Oidc from 'openid-client';
 import type { Dispatcher } from 'undici';
 import { GrowingBuffer } from '../../growing-buffer.ts';
 import { tracedCall } from '../../traced-call.ts';
+import { LogoutTokens, MAX_TOKEN_AGE } from './logout-token.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
 import type { Claims } from './oidc-person.ts';
+import type { Confirmed, IssuerLogout, Renewal } from './oidc-proof.ts';
 import type { PreSession } from './pre-session.ts';
 
 /** In bytes. The keys of issuers have a few kilobytes. */
@@ -19,11 +22,14 @@ const CLOCK_TOLERANCE = 60;
 /** What an issuer says about itself is asked again after so long, and after a failure. */
 const KEPT_MS = 3_600_000;
 const FAILURE_MS = 5000;
+/** Signatures that nobody can make who only checks them. */
+const ASYMMETRIC = /^((RS|PS|ES)\d{3}|EdDSA|Ed25519)$/;
 
 export class OidcClient {
   readonly #options: OidcOptions;
   #discovered: { readonly at: number; readonly issuer: Promise<Issuer> } | undefined;
   #dispatcher: Dispatcher | undefined;
+  readonly #logoutTokens = new LogoutTokens();
 
   /** Asks nothing before it is used. `issuer` and `client_id` must be set. */
   constructor(options: OidcOptions) {
@@ -43,7 +49,11 @@ export class OidcClient {
   }
 
   /** The claims of who comes back, by everything that the issuer has signed. Throws for anything that does not fit. */
-  async claims(query: string, { state, nonce, verifier }: PreSession, redirectUrl: string): Promise<Claims> {
+  async claims(
+    query: string,
+    { state, nonce, verifier }: PreSession,
+    redirectUrl: string,
+  ): Promise<Confirmed> {
     const { oidc, config } = await this.#issuer();
     const current = new URL(redirectUrl);
     current.search = query;
@@ -55,10 +65,44 @@ export class OidcClient {
     if (claims === undefined) {
       throw new Error('the issuer has sent no ID token');
     }
-    const more = this.#options.userinfo
+    return this.#confirmed(tokens, claims);
+  }
+
+  /** The claims now. Throws if the issuer cannot be asked. */
+  async renewed(refreshToken: string): Promise<Renewal> {
+    const { oidc, config } = await this.#issuer();
+    try {
+      const tokens = await oidc.refreshTokenGrant(config, refreshToken);
+      const claims = tokens.claims();
+      return claims === undefined ? 'unknown' : await this.#confirmed(tokens, claims);
+    } catch (thrown) {
+      if (thrown instanceof oidc.ResponseBodyError && thrown.error === 'invalid_grant') {
+        return 'refused';
+      }
+      throw thrown;
+    }
+  }
+
+  /** Whose sessions a logout token of the issuer ends. Throws for anything else. */
+  async issuerLogout(token: string): Promise<IssuerLogout> {
+    const { config, jose, keys } = await this.#issuer();
+    const { issuer, id_token_signing_alg_values_supported: algorithms = ['RS256'] } = config.serverMetadata();
+    const { payload, protectedHeader } = await jose.jwtVerify(token, keys, {
+      issuer,
+      audience: this.#options.client_id ?? '',
+      algorithms: algorithms.filter((algorithm) => ASYMMETRIC.test(algorithm)),
+      clockTolerance: CLOCK_TOLERANCE,
+      maxTokenAge: MAX_TOKEN_AGE,
+    });
+    return this.#logoutTokens.take(payload, protectedHeader.typ);
+  }
+
+  async #confirmed(tokens: Oidc.TokenEndpointResponse, claims: Oidc.IDToken): Promise<Confirmed> {
+    const { oidc, config } = await this.#issuer();
+    const more: Claims = this.#options.userinfo
       ? await oidc.fetchUserInfo(config, tokens.access_token, claims.sub)
       : {};
-    return { ...more, ...claims };
+    return { claims: { ...more, ...claims }, refreshToken: tokens.refresh_token };
   }
 
   /** Where somebody logs out at the issuer; `undefined` = it offers no such page. */
@@ -97,7 +141,7 @@ export class OidcClient {
 
   async #discover(): Promise<Issuer> {
     const { issuer = '', client_id = '', timeout } = this.#options;
-    const oidc = await import('openid-client');
+    const [oidc, jose] = await Promise.all([import('openid-client'), import('jose')]);
     const customFetch = await this.#fetch();
     const config = await oidc.discovery(
       new URL(issuer),
@@ -114,7 +158,16 @@ export class OidcClient {
         ],
       },
     );
-    return { oidc, config };
+    const { jwks_uri: keysUrl = '' } = config.serverMetadata();
+    const keys: Jose.JWTVerifyGetKey =
+      URL.canParse(keysUrl) && isTrusted(keysUrl)
+        ? jose.createRemoteJWKSet(new URL(keysUrl), {
+            timeoutDuration: timeout * 1000,
+            [jose.customFetch]: (url, init) =>
+              customFetch(url, { ...init, body: undefined, headers: Object.fromEntries(init.headers) }),
+          })
+        : () => Promise.reject(new Error('expected an address with https: for jwks_uri'));
+    return { oidc, config, jose, keys };
   }
 
   /** Follows no redirects, and reads no endless answers. */
@@ -161,6 +214,9 @@ export class OidcClient {
 interface Issuer {
   readonly oidc: typeof Oidc;
   readonly config: Oidc.Configuration;
+  readonly jose: typeof Jose;
+  /** For logout tokens. */
+  readonly keys: Jose.JWTVerifyGetKey;
 }
 
 /** In the header, as the standard prefers, unless the issuer wants it in the body. */

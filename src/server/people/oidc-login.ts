@@ -1,40 +1,20 @@
-/** Logging in with OpenID Connect: out to the issuer, and back with its word. */
-import { hash } from 'node:crypto';
+/** Logging in with OpenID Connect: out to the issuer, and back with its word; later on, its word again. */
 import type { Context } from 'koa';
 import { inTime, withinDeadline } from '../../deadline.ts';
-import { sectionOf } from '../../enforcement/configuration.ts';
 import { errorText } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import { stateOf } from '../request-state.ts';
 import { isSecure } from './cookies.ts';
 import type { OidcClient } from './oidc-client.ts';
-import { CALLBACK_PATH, type OidcOptions, oidcSection } from './oidc-options.ts';
+import { CALLBACK_PATH, type OidcOptions } from './oidc-options.ts';
 import { oidcPerson } from './oidc-person.ts';
-import type { Person } from './person.ts';
+import { type IssuerLogout, keyOf, OidcProof, oidcOptionsOf, type Renewal } from './oidc-proof.ts';
 import type { PreSession } from './pre-session.ts';
-import type { Proof } from './sessions.ts';
 
 /** A refusal is a sentence for the person. */
 export type OidcOutcome =
   | { readonly proof: OidcProof }
   | { readonly status: 401 | 403; readonly message: string };
-
-/** What an issuer has said, for as long as `[oidc]` stays as it is: it cannot be asked again without the person. */
-export class OidcProof implements Proof {
-  readonly userId: string;
-  readonly #person: Person;
-  readonly #key: string;
-
-  constructor(person: Person, options: OidcOptions) {
-    this.userId = `oidc ${person.userId}`;
-    this.#person = person;
-    this.#key = keyOf(options);
-  }
-
-  async owner(ctx: Context): Promise<Person | undefined> {
-    return keyOf(oidcOptionsOf(ctx)) === this.#key ? this.#person : undefined;
-  }
-}
 
 export class OidcLogins {
   readonly #logger: Logger;
@@ -55,10 +35,11 @@ export class OidcLogins {
   finish(ctx: Context, begun: PreSession): Promise<OidcOutcome> {
     const options = oidcOptionsOf(ctx);
     return this.#within(ctx, async (client, redirectUrl): Promise<OidcOutcome> => {
-      const person = oidcPerson(await client.claims(ctx.querystring, begun, redirectUrl), options);
+      const confirmed = await client.claims(ctx.querystring, begun, redirectUrl);
+      const person = oidcPerson(confirmed.claims, options);
       return person === undefined
         ? { status: 403, message: 'Your account has neither a role nor a project here.' }
-        : { proof: new OidcProof(person, options) };
+        : { proof: new OidcProof(person, confirmed, options, (at, token) => this.#renew(at, token)) };
     });
   }
 
@@ -70,28 +51,50 @@ export class OidcLogins {
     return 'url' in answer ? answer.url : undefined;
   }
 
+  /** What a logout token of the issuer says. Rejects if it is not one, or if nobody can tell now. */
+  issuerLogout(ctx: Context, token: string): Promise<IssuerLogout> {
+    return this.#ask(ctx, (client) => client.issuerLogout(token));
+  }
+
+  async #renew(ctx: Context, refreshToken: string): Promise<Renewal> {
+    try {
+      return await this.#ask(ctx, (client) => client.renewed(refreshToken));
+    } catch (thrown) {
+      const { requestId } = stateOf(ctx);
+      const facts = { request_id: requestId, error: causesOf(thrown) };
+      this.#logger.warn(facts, 'the identity provider could not be asked whether a session may go on');
+      return 'away';
+    }
+  }
+
   async #within<Result>(
     ctx: Context,
     work: (client: OidcClient, redirectUrl: string) => Promise<Result>,
   ): Promise<Result | { status: 401; message: string }> {
-    const { generation, requestId } = stateOf(ctx);
-    const options = oidcOptionsOf(ctx);
     try {
-      return await withinDeadline(generation.options.deadline, async (deadline) =>
-        inTime(
-          this.#clientFor(options).then((client) => work(client, redirectUrlOf(ctx, options))),
-          deadline,
-        ),
-      );
+      return await this.#ask(ctx, work);
     } catch (thrown) {
       // The text of an error may hold what the issuer has written, but no code, token or secret.
       this.#logger.warn(
-        { request_id: requestId, error: causesOf(thrown) },
+        { request_id: stateOf(ctx).requestId, error: causesOf(thrown) },
         'somebody could not be logged in with OpenID Connect',
       );
       const message = 'The identity provider did not confirm who you are. Please try again.';
       return { status: 401, message };
     }
+  }
+
+  #ask<Result>(
+    ctx: Context,
+    work: (client: OidcClient, redirectUrl: string) => Promise<Result>,
+  ): Promise<Result> {
+    const options = oidcOptionsOf(ctx);
+    return withinDeadline(stateOf(ctx).generation.options.deadline, (deadline) =>
+      inTime(
+        this.#clientFor(options).then((client) => work(client, redirectUrlOf(ctx, options))),
+        deadline,
+      ),
+    );
   }
 
   #clientFor(options: OidcOptions): Promise<OidcClient> {
@@ -106,16 +109,6 @@ export class OidcLogins {
   }
 }
 
-/** Of the current configuration; without `issuer` there is no such login. */
-export function oidcOptionsOf(ctx: Context): OidcOptions {
-  return sectionOf(stateOf(ctx).generation.configuration, oidcSection);
-}
-
-/** A digest, since the options may hold a secret. */
-function keyOf(options: OidcOptions): string {
-  return hash('sha256', JSON.stringify(options));
-}
-
 /** The issuer leads back only to addresses that are registered there, so a forged Host leads nowhere. */
 function redirectUrlOf(ctx: Context, { redirect_url }: OidcOptions): string {
   return redirect_url ?? `${isSecure(ctx) ? 'https' : 'http'}://${ctx.host}${CALLBACK_PATH}`;
@@ -123,7 +116,7 @@ function redirectUrlOf(ctx: Context, { redirect_url }: OidcOptions): string {
 
 const MAX_CAUSES = 3;
 
-function causesOf(thrown: unknown): string {
+export function causesOf(thrown: unknown): string {
   const texts: string[] = [];
   texts.push(errorText(thrown).slice(0, 300));
   // A cause that is no error is the query of the callback, with its code.

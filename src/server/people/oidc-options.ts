@@ -97,6 +97,8 @@ export const oidcOptions = z.object({
 export type OidcOptions = z.infer<typeof oidcOptions>;
 
 export const CALLBACK_PATH = '/login/oidc/callback';
+/** Where the issuer tells of logouts: OpenID Connect Back-Channel Logout. */
+export const BACKCHANNEL_LOGOUT_PATH = '/login/oidc/backchannel-logout';
 
 export const oidcSection = {
   section: 'oidc',

@@ -21,7 +21,8 @@ export function oidcPerson(claims: Claims, options: OidcOptions): Person | undef
     return undefined;
   }
   const name = textAt(claims, options.name_claim) ?? id;
-  const base = { provenBy: 'oidc', who: whoOf({ name, id }), name, userId: id } as const;
+  const who = whoOf({ name, id });
+  const base = { provenBy: 'oidc', identity: `oidc ${id}`, who, name, userId: id } as const;
   const roles = textsAt(claims, options.roles_claim);
   const has = (values: readonly string[]) => roles.some((role) => values.includes(role));
   if (has(options.operator_values)) {

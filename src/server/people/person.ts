@@ -20,6 +20,8 @@ export interface Person {
   readonly kind: 'operator' | 'reader' | 'member';
   /** How they proved who they are. `nobody` = the door is open, and nothing was asked. */
   readonly provenBy: 'keystone' | 'oidc' | 'token' | 'nobody';
+  /** Whose sessions, streams and requests are counted together: a user, or a token of the configuration, which many may share. */
+  readonly identity: string;
   /** For the columns `who` of the ledger and for logs: `alice@Default (0a1b…)`, `operator token`. At most 255 characters. */
   readonly who: string;
   /** For people. */
@@ -30,9 +32,9 @@ export interface Person {
   readonly memberships: readonly Membership[];
 }
 
-/** Who shows a token of the configuration. */
-export function fixedPerson(kind: 'operator' | 'reader', who: string): Person {
-  return { kind, provenBy: 'token', who, name: who, userId: null, memberships: [] };
+/** Who shows a token of the configuration. `key`: identifies the token. */
+export function fixedPerson(kind: 'operator' | 'reader', who: string, key = who): Person {
+  return { kind, provenBy: 'token', identity: `token ${key}`, who, name: who, userId: null, memberships: [] };
 }
 
 /** Everybody, where nothing is asked for. */

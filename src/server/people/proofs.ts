@@ -1,17 +1,20 @@
 /** What keeps sessions open: tokens of the configuration, and tokens of Keystone. */
 import type { Context } from 'koa';
 import { stateOf } from '../request-state.ts';
-import type { FixedTokens } from './fixed-tokens.ts';
+import type { FixedPerson, FixedTokens } from './fixed-tokens.ts';
 import { keystonePerson } from './keystone-person.ts';
 import type { Person } from './person.ts';
 import type { Proof } from './sessions.ts';
 
 /** A token of the configuration. The session ends when it is removed. */
 export class FixedProof implements Proof {
+  readonly identity: string;
+  readonly isShared = true;
   readonly #tokens: FixedTokens;
   readonly #key: string;
 
-  constructor(tokens: FixedTokens, key: string) {
+  constructor(tokens: FixedTokens, { person, key }: FixedPerson) {
+    this.identity = person.identity;
     this.#tokens = tokens;
     this.#key = key;
   }
@@ -30,11 +33,12 @@ export interface KeystoneTokens {
 
 /** A token of Keystone. The session ends when it expires or is revoked, or when its user loses the roles that count here. */
 export class KeystoneProof implements Proof {
-  readonly userId: string;
+  readonly identity: string;
+  readonly isShared = false;
   readonly tokens: KeystoneTokens;
 
   constructor(userId: string, tokens: KeystoneTokens) {
-    this.userId = `keystone ${userId}`;
+    this.identity = `keystone ${userId}`;
     this.tokens = tokens;
   }
 

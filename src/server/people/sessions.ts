@@ -7,17 +7,24 @@ import type { Context } from 'koa';
 import { stateOf } from '../request-state.ts';
 import { readCookie, readCookies, writeCookie } from './cookies.ts';
 import type { Person } from './person.ts';
+import { Shares } from './shares.ts';
 
 const COOKIE = 'blazar-enforcement-session';
-/** Maximum number of sessions. One more ends the oldest. */
-const MAX_SESSIONS = 1000;
-/** Of one user of Keystone or of the identity provider: nobody may end the sessions of all others by logging in. */
-const MAX_OF_ONE = 20;
+/** Of all. One more ends a session of whoever has most, and is refused if everybody has one. */
+const MAX_SESSIONS = 10_000;
+/** Of one user of Keystone or of the identity provider. One more ends the oldest. */
+const MAX_OF_USER = 20;
+/** Of one token of the configuration. One more ends the newest: strangers who share it cannot end those of the others. */
+const MAX_OF_TOKEN = 200;
+/** For people. */
+export const TOO_MANY_SESSIONS = 'Too many people are logged in now. Please try again later.';
 
 /** What has opened a session, and keeps it open. */
 export interface Proof {
-  /** Identifies the user; `undefined` = many may share it, such as a token of the configuration. */
-  readonly userId?: string | undefined;
+  /** Whose it is, as in `Person`. */
+  readonly identity: string;
+  /** Whether many may have it, such as a token of the configuration. */
+  readonly isShared: boolean;
   /** Whom it proves now; `undefined` = nobody any more. Throws an HTTP error if nobody can tell. */
   owner(ctx: Context): Promise<Person | undefined>;
 }
@@ -32,25 +39,29 @@ interface Session {
 export class Sessions {
   /** By the hash of their cookie, oldest first. */
   readonly #open = new Map<string, Session>();
+  readonly #shares: Shares<string>;
 
-  /** Opens a session under a new cookie, and ends the one of the request. */
-  open(ctx: Context, proof: Proof): void {
+  /** `max`: of all. */
+  constructor(max = MAX_SESSIONS) {
+    this.#shares = new Shares(max);
+  }
+
+  /** Opens a session under a new cookie, and ends the one of the request. Returns whether there was room. */
+  open(ctx: Context, proof: Proof): boolean {
     this.end(ctx);
-    const same = [...this.#open].filter(
-      ([, other]) => proof.userId !== undefined && other.proof.userId === proof.userId,
-    );
-    const oldest =
-      same.length < MAX_OF_ONE
-        ? this.#open.size < MAX_SESSIONS
-          ? undefined
-          : this.#open.keys().next().value
-        : same[0]?.[0];
-    if (oldest !== undefined) {
-      this.#open.delete(oldest);
+    this.#deleteExpired(ctx);
+    const { identity, isShared } = proof;
+    const isAtBound = this.#shares.of(identity).length >= (isShared ? MAX_OF_TOKEN : MAX_OF_USER);
+    const giving = isAtBound ? identity : this.#shares.givesWay(identity);
+    if (giving !== undefined && !this.#giveWay(giving)) {
+      return false;
     }
     const id = random();
-    this.#open.set(digest(id), { proof, csrf: random(), since: Date.now() });
+    const name = digest(id);
+    this.#open.set(name, { proof, csrf: random(), since: Date.now() });
+    this.#shares.add(identity, name);
     setCookie(ctx, id);
+    return true;
   }
 
   /** The person of the session of a request. Ends one that has expired, or whose proof is gone. */
@@ -61,7 +72,7 @@ export class Sessions {
     }
     const person = await session.proof.owner(ctx);
     if (person === undefined) {
-      this.#open.delete(name);
+      this.#delete(name);
     }
     // Somebody may have logged out meanwhile.
     return this.#open.get(name) === session ? person : undefined;
@@ -80,18 +91,57 @@ export class Sessions {
   /** Ends the session of the request, and deletes its cookie. */
   end(ctx: Context): void {
     for (const id of readCookies(ctx, COOKIE)) {
-      this.#open.delete(digest(id));
+      this.#delete(digest(id));
     }
     setCookie(ctx, null);
+  }
+
+  /** Ends those whose proofs fit. Returns how many. */
+  endThose(isMeant: (proof: Proof) => boolean): number {
+    const meant = [...this.#open].filter(([, { proof }]) => isMeant(proof));
+    for (const [name] of meant) {
+      this.#delete(name);
+    }
+    return meant.length;
+  }
+
+  /** Ends one session of an identity; `false` = it has none. */
+  #giveWay(identity: string): boolean {
+    const names = this.#shares.of(identity);
+    const [oldest] = names;
+    const isShared = oldest !== undefined && this.#open.get(oldest)?.proof.isShared === true;
+    const name = isShared ? names.at(-1) : oldest;
+    if (name === undefined) {
+      return false;
+    }
+    this.#delete(name);
+    return true;
+  }
+
+  /** Others must not give way to what has ended. */
+  #deleteExpired(ctx: Context): void {
+    for (const [name, session] of this.#open) {
+      if (!hasExpired(ctx, session)) {
+        return;
+      }
+      this.#delete(name);
+    }
+  }
+
+  #delete(name: string): void {
+    const session = this.#open.get(name);
+    if (session !== undefined) {
+      this.#open.delete(name);
+      this.#shares.delete(session.proof.identity, name);
+    }
   }
 
   #find(ctx: Context): readonly [string, Session | undefined] {
     const id = readCookie(ctx, COOKIE);
     const name = id === undefined ? '' : digest(id);
     const session = this.#open.get(name);
-    const now = Date.now();
-    if (session !== undefined && (now >= session.since + lifetimeOf(ctx) || now < session.since)) {
-      this.#open.delete(name);
+    if (session !== undefined && hasExpired(ctx, session)) {
+      this.#delete(name);
       return [name, undefined];
     }
     return [name, session];
@@ -102,6 +152,12 @@ export class Sessions {
 export function isCsrf(expected: string, sent: string | null): boolean {
   const [ours, theirs] = [digest(expected), digest(sent ?? '')].map((text) => Buffer.from(text));
   return expected !== '' && ours !== undefined && theirs !== undefined && timingSafeEqual(ours, theirs);
+}
+
+/** A clock that was set back lets none live longer. */
+function hasExpired(ctx: Context, { since }: Session): boolean {
+  const now = Date.now();
+  return now >= since + lifetimeOf(ctx) || now < since;
 }
 
 /** In milliseconds, from the current configuration: a shorter lifetime applies at once. */

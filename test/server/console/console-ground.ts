@@ -23,6 +23,7 @@ function member(name: string, projects: Readonly<Record<string, boolean>>): Pers
   return {
     kind: 'member',
     provenBy: 'keystone',
+    identity: `keystone id-of-${name}`,
     who: `${name}@Default (id-of-${name})`,
     name,
     userId: `id-of-${name}`,

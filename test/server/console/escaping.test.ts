@@ -45,7 +45,7 @@ function record(text: string): DecisionRecord {
 }
 
 const person = (text: string): Person => ({
-  ...{ kind: 'member', provenBy: 'keystone', who: text, name: text, userId: text },
+  ...{ kind: 'member', provenBy: 'keystone', identity: text, who: text, name: text, userId: text },
   memberships: [{ projectId: text, name: text, domain: text, isManager: true }],
 });
 

@@ -1,5 +1,5 @@
 /** An issuer that is wrong, slow, huge or hostile: nobody gets in, and nothing waits for ever. */
-import { createHmac, createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHmac, createSign, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,6 +21,19 @@ type Answers = Partial<
   Record<'/.well-known/openid-configuration' | '/jwks' | '/token', (response: ServerResponse) => void>
 >;
 
+/** A logout token of the issuer, which a test may change. */
+function logoutToken(
+  issuer: string,
+  claims: object = {},
+  header: object = {},
+  key = ours.privateKey,
+): string {
+  const iat = Math.floor(Date.now() / 1000);
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+  const all = { iss: issuer, aud: 'console', iat, exp: iat + 120, jti: randomUUID(), sid: 'sid-1', events };
+  return signed({ ...all, ...claims }, key, { typ: 'logout+jwt', ...header });
+}
+
 /** An issuer that is as it should be, but for what a test changes. */
 async function issuerWith({
   idToken,
@@ -37,7 +50,16 @@ async function issuerWith({
     const path = new URL(request.url ?? '', url).pathname as keyof Answers;
     asked.push(path);
     const now = Math.floor(Date.now() / 1000);
-    const claims = { iss: url, aud: 'console', sub: 's1', iat: now, exp: now + 300, nonce, roles: ['root'] };
+    const claims = {
+      iss: url,
+      aud: 'console',
+      sub: 's1',
+      iat: now,
+      exp: now + 300,
+      nonce,
+      roles: ['root'],
+      sid: 'sid-1',
+    };
     const json = (value: object) =>
       response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
     const instead = answers[path];
@@ -81,7 +103,13 @@ async function issuerWith({
     return browser.get(`${running.url}/login/oidc/callback?code=c&state=${state}`);
   };
   const isIn = () => browser.cookieOf(running.url, 'blazar-enforcement-session') !== undefined;
-  return { ...running, browser, begin, logIn, isIn, asked };
+  const hasSession = async () => (await browser.get(`${running.url}/`)).html.includes('action="/logout"');
+  const tellLogout = (...tokens: readonly string[]) =>
+    fetch(`${running.url}/login/oidc/backchannel-logout`, {
+      method: 'POST',
+      body: new URLSearchParams(tokens.map((token) => ['logout_token', token])),
+    });
+  return { ...running, browser, begin, logIn, isIn, hasSession, tellLogout, asked, issuer: url };
 }
 
 describe('an issuer', () => {
@@ -183,5 +211,89 @@ describe('an issuer', () => {
     const { url, asked } = await issuerWith({ answers: { '/.well-known/openid-configuration': broken } });
     await Promise.all(Array.from({ length: 20 }, () => new Browser().get(`${url}/login/oidc`)));
     expect(asked).toEqual(['/.well-known/openid-configuration']);
+  });
+});
+
+describe('a logout token', () => {
+  const minute = 60;
+  const now = () => Math.floor(Date.now() / 1000);
+  const wrong: Record<string, (issuer: string) => string> = {
+    'signed by another': (issuer) => logoutToken(issuer, {}, {}, theirs.privateKey),
+    'not signed': (issuer) => {
+      const [, claims] = logoutToken(issuer).split('.');
+      return `${part({ alg: 'none', typ: 'logout+jwt' })}.${claims}.`;
+    },
+    'signed with the public key as a secret': (issuer) => {
+      const [, claims] = logoutToken(issuer).split('.');
+      const text = `${part({ alg: 'HS256', kid: 'k', typ: 'logout+jwt' })}.${claims}`;
+      const pem = ours.publicKey.export({ type: 'spki', format: 'pem' });
+      return `${text}.${createHmac('sha256', pem).update(text).digest('base64url')}`;
+    },
+    'signed by a key that it brings along': (issuer) =>
+      logoutToken(issuer, {}, { jwk: theirs.publicKey.export({ format: 'jwk' }) }, theirs.privateKey),
+    'of another issuer': () => logoutToken('https://evil.example.org'),
+    'for another audience': (issuer) => logoutToken(issuer, { aud: 'other' }),
+    'of ten minutes ago': (issuer) => logoutToken(issuer, { iat: now() - 10 * minute, exp: now() + minute }),
+    'of the future': (issuer) => logoutToken(issuer, { iat: now() + 10 * minute }),
+    'that has expired': (issuer) => logoutToken(issuer, { exp: now() - 2 * minute }),
+    'without a time': (issuer) => logoutToken(issuer, { iat: undefined }),
+    'without an id': (issuer) => logoutToken(issuer, { jti: undefined }),
+    'without an event': (issuer) => logoutToken(issuer, { events: undefined }),
+    'of another event': (issuer) => logoutToken(issuer, { events: { 'http://example.org/other': {} } }),
+    'whose event is no object': (issuer) =>
+      logoutToken(issuer, { events: { 'http://schemas.openid.net/event/backchannel-logout': true } }),
+    'with a nonce': (issuer) => logoutToken(issuer, { nonce: 'n' }),
+    'of nobody': (issuer) => logoutToken(issuer, { sid: undefined }),
+    'of another type': (issuer) => logoutToken(issuer, {}, { typ: 'at+jwt' }),
+    'that is none': () => 'x.y.z',
+    'that is empty': () => '',
+  };
+  it('ends no session if anything is wrong with it, and then the session that it names, once', async () => {
+    const { logIn, hasSession, tellLogout, issuer, logger } = await issuerWith();
+    await logIn();
+    for (const [name, token] of Object.entries(wrong)) {
+      const answer = await tellLogout(token(issuer));
+      expect([answer.status, answer.headers.get('Cache-Control')], name).toEqual([400, 'no-store']);
+      expect(await answer.json(), name).toMatchObject({ error: 'invalid_request' });
+    }
+    expect((await tellLogout(logoutToken(issuer), logoutToken(issuer))).status, 'two').toBe(400);
+    expect((await tellLogout()).status, 'none').toBe(400);
+    for (const claims of [{ sid: 'sid-2' }, { sub: 's2' }, { sub: 's2', sid: undefined }]) {
+      expect((await tellLogout(logoutToken(issuer, claims))).status).toBe(200);
+    }
+    expect(await hasSession(), 'nothing was meant for it').toBe(true);
+    const token = logoutToken(issuer);
+    const answer = await tellLogout(token);
+    expect([answer.status, answer.headers.get('Cache-Control')]).toEqual([200, 'no-store']);
+    expect(await hasSession()).toBe(false);
+    await logIn();
+    expect((await tellLogout(token)).status, 'again').toBe(400);
+    expect(await hasSession()).toBe(true);
+    expect(
+      (await tellLogout(logoutToken(issuer, { sid: undefined, sub: 's1' }, { typ: 'JWT' }))).status,
+    ).toBe(200);
+    expect(await hasSession(), 'an older issuer, which names the user').toBe(false);
+    expect(JSON.stringify(logger.lines)).not.toMatch(/eyJ/);
+  });
+
+  it('ends none while the keys of the issuer cannot be asked for', async () => {
+    let isAway = false;
+    const keys = JSON.stringify({
+      keys: [{ ...ours.publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'RS256' }],
+    });
+    const answers: Answers = {
+      '/jwks': (response) =>
+        isAway
+          ? response.writeHead(503).end()
+          : response.writeHead(200, { 'Content-Type': 'application/json' }).end(keys),
+    };
+    const { logIn, hasSession, tellLogout, issuer } = await issuerWith({ answers });
+    await logIn();
+    isAway = true;
+    expect((await tellLogout(logoutToken(issuer))).status).toBe(400);
+    expect(await hasSession()).toBe(true);
+    isAway = false;
+    expect((await tellLogout(logoutToken(issuer))).status).toBe(200);
+    expect(await hasSession()).toBe(false);
   });
 });

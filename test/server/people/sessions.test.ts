@@ -29,8 +29,8 @@ function cookieOf(ctx: Context): string {
   return all.find((one) => !one.includes('=;'))?.split(';')[0] ?? '';
 }
 
-const proofOf = (person: Person | undefined, userId?: string): Proof => ({
-  userId,
+const proofOf = (person: Person | undefined, identity = 'token', isShared = false): Proof => ({
+  ...{ identity, isShared },
   owner: async () => person,
 });
 
@@ -43,7 +43,7 @@ describe('Sessions', () => {
     const sessions = new Sessions();
     const login = request();
     let person: Person | undefined = OPERATOR;
-    sessions.open(login, { owner: async () => person });
+    sessions.open(login, { ...proofOf(OPERATOR), owner: async () => person });
     expect(await sessions.personOf(request(cookieOf(login)))).toBe(OPERATOR);
     person = undefined;
     expect(await sessions.personOf(request(cookieOf(login)))).toBeUndefined();
@@ -88,7 +88,7 @@ describe('Sessions', () => {
     const sessions = new Sessions();
     const login = request();
     const owner = vi.fn<Proof['owner']>().mockRejectedValueOnce(new Error('503')).mockResolvedValue(OPERATOR);
-    sessions.open(login, { owner });
+    sessions.open(login, { ...proofOf(OPERATOR), owner });
     await expect(sessions.personOf(request(cookieOf(login)))).rejects.toThrow('503');
     expect(await sessions.personOf(request(cookieOf(login)))).toBe(OPERATOR);
   });
@@ -97,7 +97,7 @@ describe('Sessions', () => {
     const sessions = new Sessions();
     const login = request();
     let answer = (_: Person) => {};
-    sessions.open(login, { owner: () => new Promise((resolve) => (answer = resolve)) });
+    sessions.open(login, { ...proofOf(OPERATOR), owner: () => new Promise((resolve) => (answer = resolve)) });
     const asked = sessions.personOf(request(cookieOf(login)));
     sessions.end(request(cookieOf(login)));
     answer(OPERATOR);
@@ -144,5 +144,46 @@ describe('Sessions', () => {
     expect(await sessions.personOf(request(cookieOf(alice)))).toBe(OPERATOR);
     const open = await Promise.all(mallory.map((one) => sessions.personOf(request(cookieOf(one)))));
     expect(open.map((person) => person !== undefined)).toEqual(mallory.map((_, index) => index >= 1080));
+  });
+
+  it('keeps two hundred of one shared token: the newest give way to each other', async () => {
+    const sessions = new Sessions();
+    const guests = Array.from({ length: 300 }, () => request());
+    for (const guest of guests) {
+      expect(sessions.open(guest, proofOf(OPERATOR, 'token reader', true))).toBe(true);
+    }
+    const open = await Promise.all(guests.map((one) => sessions.personOf(request(cookieOf(one)))));
+    expect(open.map((person) => person !== undefined)).toEqual(
+      guests.map((_, index) => index < 199 || index === 299),
+    );
+  });
+
+  it('of those that there may be, whoever has most gives way, and nobody loses the only one', async () => {
+    const sessions = new Sessions(100);
+    const open = (identity: string) => {
+      const login = request();
+      return sessions.open(login, proofOf(OPERATOR, identity)) ? cookieOf(login) : undefined;
+    };
+    const mallory = Array.from({ length: 20 }, () => open('mallory'));
+    const single = Array.from({ length: 80 }, (_, index) => open(`user ${index}`));
+    const others = Array.from({ length: 19 }, (_, index) => open(`other ${index}`));
+    expect(others).not.toContain(undefined);
+    expect(open('one too many'), 'everybody has one').toBeUndefined();
+    const isOpen = async (cookie = '') => (await sessions.personOf(request(cookie))) !== undefined;
+    expect(await Promise.all(mallory.map(isOpen))).toEqual(mallory.map((_, index) => index === 19));
+    expect(await Promise.all([...single, ...others].map(isOpen))).not.toContain(false);
+    expect(await isOpen(open('user 0')), 'in place of their own').toBe(true);
+  });
+
+  it('makes room for others when sessions have expired', () => {
+    const start = Date.now();
+    vi.useFakeTimers({ toFake: ['Date'], now: start });
+    const sessions = new Sessions(100);
+    for (let index = 0; index < 100; index += 1) {
+      sessions.open(request(), proofOf(OPERATOR, `user ${index}`));
+    }
+    expect(sessions.open(request(), proofOf(OPERATOR, 'late'))).toBe(false);
+    vi.setSystemTime(start + 3_600_000);
+    expect(sessions.open(request(), proofOf(OPERATOR, 'late'))).toBe(true);
   });
 });

@@ -81,9 +81,12 @@ async function askerOf(ctx: Context, people: People) {
   }
   const { person, isByToken } = now;
   const csrf = people.csrfOf(ctx);
+  const address = `address ${ctx.ip}`;
   return {
     person,
-    key: isByToken ? `token ${person.who}` : csrf === '' ? `address ${ctx.ip}` : `session ${csrf}`,
+    identity: person.provenBy === 'nobody' ? address : person.identity,
+    // Programs that share a token of the configuration are told apart by their addresses.
+    key: isByToken || csrf === '' ? address : `session ${csrf}`,
     // Somebody who has got other rights meanwhile begins again.
     isStillThere: async () => JSON.stringify((await who())?.person) === JSON.stringify(person),
     askEvery: isByToken ? ASK_TOKEN : ASK_SESSION,

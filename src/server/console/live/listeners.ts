@@ -6,11 +6,15 @@ import { PassThrough, type Readable } from 'node:stream';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { visibleProjects } from '../../people/access.ts';
 import type { Person } from '../../people/person.ts';
+import { Shares } from '../../people/shares.ts';
 
-/** Each holds a connection. */
+/** Each holds a connection. One more ends one of whoever has most, and is refused if nobody has more. */
 const MOST = 200;
 /** As many connections as a browser has for one host. */
-const MOST_OF_ONE = 6;
+const MOST_OF_BROWSER = 6;
+/** Of one user, and of one token of the configuration, which many may share. */
+const MOST_OF_USER = 12;
+const MOST_OF_TOKEN = 60;
 /** Told together, in milliseconds: there may be thousands of decisions in a second. */
 const TOGETHER = 500;
 /** The projects of changes that are told together; further ones are told with the next. */
@@ -23,8 +27,10 @@ const CHANGE = 'event: change\ndata: \n\n';
 
 export interface Asked {
   readonly person: Person;
-  /** Whose connections are counted together. */
+  /** The browser or program whose connections are counted together. */
   readonly key: string;
+  /** Whose all of them are counted together: as in `Person`, and an address where nobody must show anything. */
+  readonly identity: string;
   /** Whether the person may still see what they saw. It may ask a database or Keystone. */
   isStillThere(): Promise<boolean>;
   /** How often `isStillThere` is asked, in milliseconds. */
@@ -45,6 +51,7 @@ export type Change = { readonly projectId: string | null } | 'service';
 
 export class Listeners {
   readonly #open = new Set<Listener>();
+  readonly #shares = new Shares<Listener>(MOST);
   /** Projects; `undefined` = the service itself. */
   readonly #changed = new Set<string | undefined>();
   #timer: NodeJS.Timeout | undefined;
@@ -61,9 +68,20 @@ export class Listeners {
 
   /** `undefined` = there are too many. */
   open(asked: Asked): Readable | undefined {
-    const own = [...this.#open].filter(({ key }) => key === asked.key).length;
-    if (this.#isClosed || this.#open.size >= MOST || own >= MOST_OF_ONE) {
+    const { identity, person } = asked;
+    const own = this.#shares.of(identity);
+    const most = person.provenBy === 'token' ? MOST_OF_TOKEN : MOST_OF_USER;
+    const ofBrowser = own.filter(({ key }) => key === asked.key);
+    if (this.#isClosed || own.length >= most || ofBrowser.length >= MOST_OF_BROWSER) {
       return undefined;
+    }
+    const giving = this.#shares.givesWay(identity);
+    if (giving !== undefined) {
+      const newest = giving === identity ? undefined : this.#shares.of(giving).at(-1);
+      if (newest === undefined) {
+        return undefined;
+      }
+      this.#end(newest);
     }
     const visible = visibleProjects(asked.person);
     const now = Date.now();
@@ -74,7 +92,8 @@ export class Listeners {
       ...{ since: now, wroteAt: now, askedAt: now },
     };
     this.#open.add(listener);
-    listener.stream.once('close', () => this.#open.delete(listener));
+    this.#shares.add(identity, listener);
+    listener.stream.once('close', () => this.#forget(listener));
     // The browser tries again after this time, in milliseconds, when the connection ends.
     listener.stream.write('retry: 5000\nevent: hello\ndata: \n\n');
     return listener.stream;
@@ -159,7 +178,12 @@ export class Listeners {
   }
 
   #end(listener: Listener): void {
-    this.#open.delete(listener);
+    this.#forget(listener);
     listener.stream.end();
+  }
+
+  #forget(listener: Listener): void {
+    this.#open.delete(listener);
+    this.#shares.delete(listener.identity, listener);
   }
 }

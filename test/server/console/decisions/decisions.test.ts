@@ -168,7 +168,7 @@ describe('the page of a decision', () => {
 
 describe('a member', () => {
   const member: Person = {
-    ...{ kind: 'member', provenBy: 'keystone', who: 'm', name: 'm', userId: 'm' },
+    ...{ kind: 'member', provenBy: 'keystone', identity: 'm', who: 'm', name: 'm', userId: 'm' },
     memberships: [{ projectId: 'mine', isManager: false }],
   };
   const record = (project_id: string, operation: DecisionRecord['operation'] = 'create'): DecisionRecord => ({

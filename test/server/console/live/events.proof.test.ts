@@ -3,6 +3,7 @@ import { Listeners } from '../../../../src/server/console/live/listeners.ts';
 import type { Person } from '../../../../src/server/people/person.ts';
 import { createLasting } from '../../../support/requests.ts';
 import { runService } from '../../../support/running-service.ts';
+import { visitor } from '../visitor.ts';
 
 /** What comes, until it ends. */
 async function listen(url: string, headers: Record<string, string> = {}) {
@@ -22,14 +23,14 @@ async function listen(url: string, headers: Record<string, string> = {}) {
 }
 
 const member = (...projectIds: string[]): Person => ({
-  ...{ kind: 'member', provenBy: 'keystone', who: 'm', name: 'm', userId: 'm' },
+  ...{ kind: 'member', provenBy: 'keystone', identity: 'm', who: 'm', name: 'm', userId: 'm' },
   memberships: projectIds.map((projectId) => ({ projectId, isManager: false })),
 });
 
 /** Listens without a connection. */
 function hearing(listeners: Listeners, person: Person, more: Partial<Parameters<Listeners['open']>[0]> = {}) {
   const stream = listeners.open({
-    ...{ person, key: person.who, askEvery: 1000, isStillThere: async () => true },
+    ...{ person, key: person.who, identity: person.who, askEvery: 1000, isStillThere: async () => true },
     ...more,
   });
   let heard = '';
@@ -138,11 +139,58 @@ describe('a member', () => {
 
 it('as many may listen as there are connections to spare, and none after the end', () => {
   const listeners = new Listeners();
-  const open = Array.from({ length: 201 }, (_, index) => hearing(listeners, reader, { key: String(index) }));
+  const open = Array.from({ length: 201 }, (_, index) =>
+    hearing(listeners, reader, { key: String(index), identity: String(index) }),
+  );
   expect(open.filter(({ isOpen }) => isOpen)).toHaveLength(200);
   listeners.close();
   expect(listeners.isEmpty).toBe(true);
   expect(hearing(listeners, reader).isOpen).toBe(false);
+});
+
+it('one user listens with twelve pages at most, whatever the sessions are', () => {
+  const listeners = new Listeners();
+  onTestFinished(() => listeners.close());
+  const open = Array.from({ length: 20 }, (_, index) => hearing(listeners, reader, { key: String(index) }));
+  expect(open.map(({ isOpen }) => isOpen)).toEqual(open.map((_, index) => index < 12));
+});
+
+it('of two hundred streams, those of whoever has most give way, the newest first', async () => {
+  const listeners = new Listeners();
+  onTestFinished(() => listeners.close());
+  const of = (identity: string, count: number) =>
+    Array.from({ length: count }, (_, index) =>
+      hearing(listeners, reader, { identity, key: `${identity} ${index}` }),
+    );
+  const busy = Array.from({ length: 16 }, (_, index) => of(`busy ${index}`, 12));
+  const calm = of('calm', 8);
+  const [late] = of('late', 1);
+  expect(late?.isOpen).toBe(true);
+  await expect.poll(() => busy.flat().filter(({ isOver }) => isOver()).length).toBe(1);
+  expect(busy[0]?.[11]?.isOver()).toBe(true);
+  expect(calm.some(({ isOver }) => isOver())).toBe(false);
+  // It comes back, and is the one that has most again.
+  expect(of('busy 0', 1)[0]?.isOpen).toBe(false);
+});
+
+it('a reader who opens six streams in each of many sessions keeps nobody else from listening', async () => {
+  const { url } = await runService({ service: { operator_tokens: ['op-1'], reader_tokens: ['read-1'] } });
+  const logIn = async (token: string) => {
+    const visit = visitor(url);
+    expect((await visit.send('/login', { token })).status).toBe(303);
+    return { Cookie: visit.cookie() };
+  };
+  const before = await listen(url, await logIn('op-1'));
+  let refused = 0;
+  for (let session = 0; session < 34; session += 1) {
+    const cookie = await logIn('read-1');
+    const streams = await Promise.all([1, 2, 3, 4, 5, 6].map(() => listen(url, cookie)));
+    refused += streams.filter(({ status }) => status === 503).length;
+  }
+  expect((await listen(url, await logIn('op-1'))).status).toBe(200);
+  expect((await listen(url, { 'X-Auth-Token': 'op-1' })).status).toBe(200);
+  expect(refused).toBe(34 * 6 - 60);
+  expect(before.events()).toEqual(['hello']);
 });
 
 it('thousands of decisions are told at once', async () => {
