@@ -13,7 +13,7 @@ import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
 import type { Doors } from './doors.ts';
 import { FailedReviews } from './failed-reviews.ts';
-import { type HealthParts, healthRoutes, readinessParts } from './health.ts';
+import { healthRoutes, readinessParts } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
 import type { KubernetesReports } from './kubernetes-reports.ts';
 import { openApiRoutes } from './openapi/document.ts';
@@ -37,8 +37,6 @@ export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'l
   readonly refusedRequests: RefusedRequests;
   /** Default: nothing is told to a cluster. */
   readonly reports?: KubernetesReports;
-  /** Default: this process is the whole service. */
-  readonly wholeReadiness?: HealthParts['whole'];
   readonly logger: Logger;
 }
 
@@ -58,7 +56,6 @@ export function createApp(parts: AppParts): RequestListener {
     ...readinessParts(generations, isDraining),
     metrics,
     seesBudgets: budgetReaders(doors.people),
-    whole: parts.wholeReadiness,
   });
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });

@@ -12,11 +12,9 @@ export interface HealthParts extends ReadinessParts {
   readonly metrics: Metrics;
   /** Whether a request may see single budgets in the metrics. Throws an HTTP error for a token that is not valid. */
   readonly seesBudgets: (ctx: Context) => boolean;
-  /** Of all processes of the service. Default: there is only this one. */
-  readonly whole?: ((own: Readiness) => Promise<Readiness>) | undefined;
 }
 
-/** What one process is asked. */
+/** What readiness depends on. */
 export interface ReadinessParts {
   readonly isDraining: () => boolean;
   /** The mistakes of the configuration that was read last. */
@@ -39,8 +37,7 @@ export function readinessParts(
   };
 }
 
-/** Of this process alone. */
-export function readinessOf({ isDraining, problems, generation, cluster }: ReadinessParts): Readiness {
+function readinessOf({ isDraining, problems, generation, cluster }: ReadinessParts): Readiness {
   const mistakes = problems().map(formatProblem);
   const followed = cluster?.();
   const unknown = followed === undefined ? undefined : unknownPolicies(followed);
@@ -64,9 +61,8 @@ export function healthRoutes(parts: HealthParts): Router {
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' } satisfies Health;
   });
-  router.get('/readyz', async (ctx) => {
-    const own = readinessOf(parts);
-    const readiness = parts.whole === undefined ? own : await parts.whole(own);
+  router.get('/readyz', (ctx) => {
+    const readiness = readinessOf(parts);
     ctx.status = readiness.status === 'ready' ? 200 : 503;
     ctx.body = readiness;
   });

@@ -1,7 +1,7 @@
 /** The socket: http or https, with limits on the size and duration of requests. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import { type AddressInfo, type Socket, Server as SocketServer } from 'node:net';
+import { type AddressInfo, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { ConfigurationError } from '../errors.ts';
 import { CollectedRequest } from './collected-request.ts';
@@ -38,17 +38,8 @@ export interface ListenerOptions {
   readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
-  /** Another process accepts the connections, at this URL, and they are passed to `hear`'s listener. Default: this one listens. */
-  readonly handed?: HandedConnections | undefined;
   /** Is told of requests that are answered here with 400. */
   readonly refused: (request: RefusedRequest) => void;
-}
-
-/** Connections that another process has accepted. */
-export interface HandedConnections {
-  readonly url: string;
-  /** Calls `take` with each of them, of which nothing was read. */
-  hear(take: (socket: Socket) => void): void;
 }
 
 export class Listener {
@@ -59,13 +50,10 @@ export class Listener {
   #authorities: SecureContextOptions['ca'];
   #closing = false;
 
-  private constructor(
-    server: Server | TlsServer,
-    url: string,
-    tls: SecureContextOptions | undefined,
-    open: Connections,
-  ) {
-    this.url = url;
+  private constructor(server: Server | TlsServer, tls: SecureContextOptions | undefined, open: Connections) {
+    const { address, family, port } = server.address() as AddressInfo;
+    const scheme = tls === undefined ? 'http' : 'https';
+    this.url = `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
     this.#server = server;
     this.#connections = open;
     this.#authorities = tls?.ca;
@@ -116,14 +104,8 @@ export class Listener {
     server.on('connection', (socket) => connections.add(socket));
     // After http, which sets the first timeout of a connection.
     server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => timeouts.add(socket));
-    if (options.handed !== undefined) {
-      options.handed.hear((socket) => inject(socket, server));
-      // As if it listened: from now on it looks for requests that take too long to arrive.
-      server.emit('listening');
-      return new Listener(server, options.handed.url, tls, connections);
-    }
     await listen(server, host, port);
-    return new Listener(server, urlOf(server, tls !== undefined), tls, connections);
+    return new Listener(server, tls, connections);
   }
 
   /**
@@ -157,8 +139,6 @@ export class Listener {
     const late = setTimeout(() => this.#connections.destroyAll(), graceMs);
     // Not http's own `close`, which stops looking for requests that take too long to arrive.
     await new Promise<void>((closed) => SocketServer.prototype.close.call(this.#server, () => closed()));
-    // A server knows only the connections that it has accepted itself.
-    await this.#connections.closed();
     this.#server.close();
     clearInterval(idle);
     clearTimeout(late);
@@ -177,21 +157,8 @@ function clientCertificates({ ca }: SecureContextOptions, everybodyShows: boolea
   return ca === undefined ? {} : { requestCert: true, rejectUnauthorized: everybodyShows };
 }
 
-/** As the server makes those that it accepts itself. */
-function inject(socket: Socket, server: Server | TlsServer): void {
-  socket.allowHalfOpen = true;
-  socket.setNoDelay(true);
-  server.emit('connection', socket);
-}
-
-/** `https://127.0.0.1:8642`, of a server that listens. */
-export function urlOf(server: SocketServer, isTls: boolean): string {
-  const { address, family, port } = server.address() as AddressInfo;
-  return `${isTls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
-}
-
 /** @throws ConfigurationError if the address cannot be used */
-export function listen(server: SocketServer, host: string, port: number): Promise<void> {
+function listen(server: SocketServer, host: string, port: number): Promise<void> {
   return new Promise((listening, failed) => {
     // This listener stays: a later error means that one connection could not be accepted, and must not end the process.
     server.on('error', (thrown: NodeJS.ErrnoException) => {

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { SectionProblem } from '../config/option-groups.ts';
 import type { Problem } from '../errors.ts';
 import { credentialProblems } from './credentials.ts';
-import { workerCount } from './workers/share.ts';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';
@@ -121,15 +120,6 @@ export const serviceOptions = z
         'Longest time for a decision, and for a request to arrive. A filter that has not answered by then has failed, and the lease is refused.',
       unit: 'seconds',
     }),
-    workers: z
-      .string()
-      .regex(/^(auto|[1-9]|[1-5][0-9]|6[0-4])$/)
-      .default('1')
-      .meta({
-        description:
-          'Number of processes that answer requests, on one port. auto = one for each core. With more than one, serve starts them, replaces one that dies or hangs, and reloads and stops all as one; max_concurrent and max_queued are divided among them. Read at the start.',
-        expected: 'a whole number from 1 to 64, or auto',
-      }),
     max_concurrent: z.int().min(1).max(1_000_000).default(256).meta({
       description: 'Maximum number of decisions at the same time; further ones wait.',
     }),
@@ -143,7 +133,7 @@ export const serviceOptions = z
     }),
     hang_timeout: z.int().min(0).max(3600).default(30).meta({
       description:
-        'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit, with one worker only.',
+        'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit.',
       unit: 'seconds',
     }),
     metrics_budgets: z.int().min(0).max(10_000).default(0).meta({
@@ -186,17 +176,6 @@ export const serviceOptions = z
     if (decision_log_requests === 'all' && decision_log === undefined) {
       const message = 'expected decision_log with it: requests are written there';
       check.addIssue({ code: 'custom', path: ['decision_log_requests'], message });
-    }
-  })
-  .superRefine(({ workers, max_concurrent, hang_timeout }, check) => {
-    const count = workerCount(workers);
-    if (count > 1 && hang_timeout === 0) {
-      const message = `expected 1 or more with ${count} workers: with 0, nobody would replace a worker that hangs, and its clients would wait for ever`;
-      check.addIssue({ code: 'custom', path: ['hang_timeout'], message });
-    }
-    if (max_concurrent < count) {
-      const message = `expected at least workers, which is ${count}: each of them makes one decision at a time or more`;
-      check.addIssue({ code: 'custom', path: ['max_concurrent'], message });
     }
   })
   .superRefine(({ tls_cert_file, tls_key_file, client_ca_file }, check) => {
@@ -256,7 +235,6 @@ export const serviceSection = {
 export const READ_AT_START = [
   'host',
   'port',
-  'workers',
   'tls_cert_file',
   'tls_key_file',
   'client_ca_file',
