@@ -137,14 +137,15 @@ function signalled(...signals: NodeJS.Signals[]): Promise<void> {
 /** For people who start it by hand: its address, and a request to try. */
 function greet({
   url,
+  adminUrl,
   doors,
   tokenForLeases,
   writesToStandardOutput,
-}: Pick<Service, 'url' | 'doors' | 'tokenForLeases' | 'writesToStandardOutput'>): void {
+}: Pick<Service, 'url' | 'adminUrl' | 'doors' | 'tokenForLeases' | 'writesToStandardOutput'>): void {
   const token = tokenForLeases ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
   const to = writesToStandardOutput ? process.stderr : process.stdout;
   to.write(
-    `Listening on ${url}\n\n${doors.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
+    `Listening on ${url}\n${adminUrl === undefined ? '' : `Health and metrics on ${adminUrl}\n`}\n${doors.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
   );
 }
 

@@ -12,7 +12,7 @@ import { readDoorTokens, tokenOptionsOf } from './sections.ts';
 
 export interface CredentialUsers {
   readonly doors: Doors;
-  readonly listener: Listener;
+  readonly listeners: readonly Listener[];
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
@@ -21,14 +21,16 @@ export interface CredentialUsers {
 export function rereadCredentials(
   configuration: Configuration,
   tlsOptions: TlsOptions,
-  { doors, listener, logger, metrics }: CredentialUsers,
+  { doors, listeners, logger, metrics }: CredentialUsers,
 ): boolean {
   const mistakes = [
     ...mistakeOf(() => replaceTokens(doors, readDoorTokens(configuration))),
     ...mistakeOf(() => {
       const tls = readTls(tlsOptions);
       if (tls !== undefined) {
-        listener.replaceTls(tls);
+        for (const listener of listeners) {
+          listener.replaceTls(tls);
+        }
       }
     }),
   ];

@@ -9,7 +9,8 @@ import type { Health, Readiness } from './openapi/bodies.ts';
 import { EXACT } from './own-paths.ts';
 
 export interface HealthParts extends ReadinessParts {
-  readonly metrics: Metrics;
+  /** `undefined` = they are at another port. */
+  readonly metrics: Metrics | undefined;
   /** Whether a request may see single budgets in the metrics. Throws an HTTP error for a token that is not valid. */
   readonly seesBudgets: (ctx: Context) => boolean;
 }
@@ -66,11 +67,14 @@ export function healthRoutes(parts: HealthParts): Router {
     ctx.status = readiness.status === 'ready' ? 200 : 503;
     ctx.body = readiness;
   });
-  router.get('/metrics', async (ctx) => {
-    const { text, contentType } = await parts.metrics.exposition({ budgets: parts.seesBudgets(ctx) });
-    ctx.type = contentType;
-    ctx.body = text;
-  });
+  const { metrics, seesBudgets } = parts;
+  if (metrics !== undefined) {
+    router.get('/metrics', async (ctx) => {
+      const { text, contentType } = await metrics.exposition({ budgets: seesBudgets(ctx) });
+      ctx.type = contentType;
+      ctx.body = text;
+    });
+  }
   return router;
 }
 

@@ -32,6 +32,8 @@ const CLOSING_CHECK_MS = 50;
 export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
+  /** Whether other processes may listen there, too. Default: false. */
+  readonly reusePort?: boolean;
   /** Certificate and key; `undefined` = http. */
   readonly tls: SecureContextOptions | undefined;
   /** With `ca` in `tls`: whether to refuse connections without a certificate. If false, they are asked for one. */
@@ -61,7 +63,7 @@ export class Listener {
 
   /** @throws ConfigurationError if the address cannot be used */
   static async open(answer: RequestListener, options: ListenerOptions): Promise<Listener> {
-    const { host, port, tls, deadline, everybodyShows, refused } = options;
+    const { tls, deadline, everybodyShows, refused } = options;
     const settings = {
       IncomingMessage: CollectedRequest,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -104,7 +106,7 @@ export class Listener {
     server.on('connection', (socket) => connections.add(socket));
     // After http, which sets the first timeout of a connection.
     server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => timeouts.add(socket));
-    await listen(server, host, port);
+    await listen(server, options);
     return new Listener(server, tls, connections);
   }
 
@@ -158,21 +160,28 @@ function clientCertificates({ ca }: SecureContextOptions, everybodyShows: boolea
 }
 
 /** @throws ConfigurationError if the address cannot be used */
-function listen(server: SocketServer, host: string, port: number): Promise<void> {
+function listen(
+  server: SocketServer,
+  { host, port, reusePort = false }: Pick<ListenerOptions, 'host' | 'port' | 'reusePort'>,
+): Promise<void> {
   return new Promise((listening, failed) => {
     // This listener stays: a later error means that one connection could not be accepted, and must not end the process.
     server.on('error', (thrown: NodeJS.ErrnoException) => {
-      const message = `cannot listen on ${host}, port ${port}: ${reason(thrown)}`;
+      const message = `cannot listen on ${host}, port ${port}: ${reason(thrown, reusePort)}`;
       failed(new ConfigurationError([{ severity: 'error', section: 'service', message }]));
     });
-    server.listen(port, host, listening);
+    server.listen({ host, port, ...(reusePort && { reusePort }) }, listening);
   });
 }
 
-function reason(thrown: NodeJS.ErrnoException): string {
+function reason(thrown: NodeJS.ErrnoException, reusePort: boolean): string {
   switch (thrown.code) {
     case 'EADDRINUSE':
-      return 'the port is in use';
+      return reusePort
+        ? 'the port is in use by a process of another user, or one without reuse_port'
+        : 'the port is in use';
+    case 'ENOTSUP':
+      return 'this system has no reuse_port';
     case 'EACCES':
       return 'permission denied';
     case 'EADDRNOTAVAIL':

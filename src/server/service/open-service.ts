@@ -5,7 +5,7 @@ import { createSharedServices } from '../../enforcement/services.ts';
 import { configuredKeeper } from '../../kubernetes/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { createLogger } from '../../logger.ts';
-import { createApp } from '../app.ts';
+import { type AppParts, createAdminApp, createApp } from '../app.ts';
 import { readTls } from '../credentials.ts';
 import { DecisionRecorder, type Heard, openDecisionLog, requestMemberOf } from '../decision-recorder.ts';
 import { DecisionStores } from '../decision-stores.ts';
@@ -20,7 +20,7 @@ import { BudgetGauge } from '../metrics/budget-gauge.ts';
 import { type Gauges, Metrics } from '../metrics/metrics.ts';
 import { OutboxGauge } from '../metrics/outbox-gauge.ts';
 import { announceRefusal } from '../refusal-notices.ts';
-import { RefusedRequests } from '../refused-requests.ts';
+import { type RefusedRequest, RefusedRequests } from '../refused-requests.ts';
 import { SkypilotFollower } from '../skypilot-follower.ts';
 import { type CheckedConfiguration, filesRead, type Watched } from './checked-configuration.ts';
 import { Service, type ServiceState } from './running-service.ts';
@@ -114,19 +114,27 @@ async function open(
     }
   };
   const recorder = new DecisionRecorder(metrics, log, heard, requestMember);
-  const app = createApp({
+  const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
+  const appParts: AppParts = {
     ...{ generations, doors, recorder, metrics, refusedRequests, reports, logger },
     isDraining: () => state.isDraining,
     stopping: state.stopping.signal,
-  });
+    hasAdminPort: admin_port !== undefined,
+  };
   const certificates = await configuredKeeper(sectionOf(configuration, kubernetesSection), logger);
   opened.push(() => certificates?.close());
-  const listener = await Listener.open(app, {
-    ...{ host: options.host, port: options.port, deadline: options.deadline },
+  const bounds = {
+    deadline: options.deadline,
     tls: readTls(tlsOptions),
     everybodyShows: started.certificates.everybody,
-    refused: (request) => refusedRequests.log(request),
-  });
+    refused: (request: RefusedRequest) => refusedRequests.log(request),
+  };
+  const admin =
+    admin_port === undefined
+      ? undefined
+      : await Listener.open(createAdminApp(appParts), { ...bounds, host: admin_host, port: admin_port });
+  opened.push(() => admin?.close(0));
+  const listener = await Listener.open(createApp(appParts), { ...bounds, host, port, reusePort });
   const follower = new Follower({
     current: () => generations.current,
     metrics: metrics.follower,
@@ -149,7 +157,7 @@ async function open(
   });
   const service = new Service({
     ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests },
-    ...{ generations, follower, skypilotFollower, certificates, reports, doors, listener, state },
+    ...{ generations, follower, skypilotFollower, certificates, reports, doors, listener, admin, state },
   });
   service.begin();
   return service;

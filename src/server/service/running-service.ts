@@ -42,6 +42,8 @@ export interface ServiceParts extends CheckedConfiguration {
   readonly certificates: ConfiguredKeeper | undefined;
   readonly doors: Doors;
   readonly listener: Listener;
+  /** `undefined` = `listener` has health and metrics. */
+  readonly admin: Listener | undefined;
   readonly state: ServiceState;
 }
 
@@ -56,6 +58,8 @@ export class Service {
   #closing: Promise<void> | undefined;
   /** `http://127.0.0.1:8642` */
   readonly url: string;
+  /** Where health and metrics are, if they have a port of their own. */
+  readonly adminUrl: string | undefined;
   /** Warnings about the configuration, for the operator. */
   readonly warnings: readonly Problem[];
   /** The protocols that are served, and what they ask for, as of the start. */
@@ -70,6 +74,7 @@ export class Service {
     this.#parts = parts;
     const { configuration, options, doors, generations, listener } = parts;
     this.url = listener.url;
+    this.adminUrl = parts.admin?.url;
     this.warnings = configuration.problems;
     this.doors = openedDoors(doors, generations.current, listener.url);
     this.tokenForLeases = doors.blazar.tokens.required;
@@ -117,18 +122,28 @@ export class Service {
     }
   }
 
+  get #listeners(): readonly Listener[] {
+    const { listener, admin } = this.#parts;
+    return admin === undefined ? [listener] : [listener, admin];
+  }
+
   #readCredentials(): boolean {
     const { generations, tlsOptions } = this.#parts;
-    return rereadCredentials(generations.current.configuration, tlsOptions, this.#parts);
+    return rereadCredentials(generations.current.configuration, tlsOptions, {
+      ...this.#parts,
+      listeners: this.#listeners,
+    });
   }
 
   /** The step in which a new configuration begins to decide. */
   takeOver(next: Generation): void {
-    const { doors, listener, watchdog } = this.#parts;
+    const { doors, watchdog } = this.#parts;
     next.decisions?.apply();
     replaceTokens(doors, next.tokens);
     doors.blazar.keystone = next.keystone?.gate;
-    listener.replaceDeadline(next.options.deadline);
+    for (const listener of this.#listeners) {
+      listener.replaceDeadline(next.options.deadline);
+    }
     watchdog?.watch(next.options);
     this.#followAll();
     this.#report(next);
@@ -155,7 +170,7 @@ export class Service {
   }
 
   async #close(): Promise<void> {
-    const { state, watched, watchdog, generations, follower, listener, reports } = this.#parts;
+    const { state, watched, watchdog, generations, follower, reports } = this.#parts;
     const { log, stores, refusedRequests } = this.#parts;
     void this.#parts.certificates?.close();
     state.isDraining = true;
@@ -170,7 +185,7 @@ export class Service {
     const forFiltersMs = (graceMs * LAST_PART) / 2;
     const forLogMs = forFiltersMs;
     const finished = Promise.all([
-      listener.close(graceMs - forFiltersMs - forLogMs),
+      ...this.#listeners.map((listener) => listener.close(graceMs - forFiltersMs - forLogMs)),
       follower.close(),
       this.#parts.skypilotFollower.close(),
       reports.close(),
