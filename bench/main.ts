@@ -33,7 +33,6 @@ import { trial as worstCase } from './service-worst-case.ts';
 import { suite as skypilotReview } from './skypilot-review.ts';
 import { trial as tracing } from './tracing.ts';
 import { trial as upstream } from './upstream.ts';
-import { trial as workers } from './workers.ts';
 
 const MATTERS: readonly (Suite | Trial)[] = [
   check,
@@ -54,7 +53,6 @@ const MATTERS: readonly (Suite | Trial)[] = [
   peopleLists,
   blazarRound,
   service,
-  workers,
   tracing,
   tokens,
   latency,

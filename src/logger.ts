@@ -15,29 +15,21 @@ export type LogFormat = 'json' | 'pretty';
 
 const require = createRequire(import.meta.url);
 
-/** Logs to standard error. Default: `warn` and above, as JSON. pino is loaded with the first line, because most commands write none. `always`: in every line. */
-export function createLogger(
-  level: LogLevel = 'warn',
-  format: LogFormat = 'json',
-  always: Readonly<Record<string, number>> | null = null,
-): Logger {
+/** Logs to standard error. Default: `warn` and above, as JSON. pino is loaded with the first line, because most commands write none. */
+export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json'): Logger {
   let logger: PinoLogger | undefined;
   const write = (method: 'debug' | 'info' | 'warn' | 'error') =>
     ((...line: [string]) => {
-      logger ??= startPino(level, format, always);
+      logger ??= startPino(level, format);
       logger[method](...line);
     }) as PinoLogger['info'];
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
 /** Writes synchronously, so that lines from just before the process ends are not lost. Control characters are escaped. */
-function startPino(
-  level: LogLevel,
-  format: LogFormat,
-  base: Readonly<Record<string, number>> | null,
-): PinoLogger {
+function startPino(level: LogLevel, format: LogFormat): PinoLogger {
   const pino = require('pino') as typeof import('pino');
-  const options = { level, base, ...(isTraced() && { mixin: traceFields }) };
+  const options = { level, base: null, ...(isTraced() && { mixin: traceFields }) };
   if (format === 'json') {
     const lines = pino.destination({ fd: 2, sync: true });
     return pino(options, { write: (line) => void lines.write(visibleJson(line)) });

@@ -1,7 +1,7 @@
 /** The areas of the page, in its order, and their topics. */
 export const AREAS: Readonly<Record<string, readonly string[]>> = {
   'A check': ['check', 'upstream', 'peers', 'rules', 'replay'],
-  'A request': ['service', 'latency', 'workers', 'tokens', 'tracing', 'memory'],
+  'A request': ['service', 'latency', 'tokens', 'tracing', 'memory'],
   'Leases on record': [
     'ledger',
     'growth',

@@ -4,9 +4,7 @@ import { Command, Option } from 'commander';
 import type { FlagSetting } from '../config/layer.ts';
 import { isImportError } from '../plugin/import-errors.ts';
 import type { OpenedDoor } from '../server/opened-doors.ts';
-import type { PreparedService, Service } from '../server/service.ts';
-import type { Primary, PrimarySettings } from '../server/workers/primary.ts';
-import type { WorkerLink } from '../server/workers/worker-link.ts';
+import type { Service } from '../server/service.ts';
 import { endTracing, flushTracing } from '../tracing.ts';
 import { isDone } from './early-exit.ts';
 import { ExitCode, printWarnings } from './output.ts';
@@ -54,7 +52,7 @@ export function serveCommand(): Command {
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
-  const signals = signalled('SIGTERM', 'SIGINT');
+  const stopped = signalled('SIGTERM', 'SIGINT');
   // Before anything else: without a listener, SIGHUP would end the process.
   let running: Pick<Service, 'reload'> | undefined;
   let changed = false;
@@ -64,10 +62,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   });
   // Without a listener, Node opens a debugger that every user of the machine can connect to.
   process.on('SIGUSR1', () => {});
-  const worker = await startedAsWorker();
-  const stopped = worker?.stopped ?? signals;
-  const { prepareService } = await import('../server/service.ts');
-  const { workerCount } = await import('../server/workers/share.ts');
+  const { startService } = await import('../server/service.ts');
   const { Watchdog } = await import('../server/watchdog.ts');
   const watchdog = new Watchdog(ExitCode.held, (error) =>
     process.stderr.write(
@@ -81,22 +76,11 @@ async function serve(flags: ServeFlags): Promise<void> {
     ...setting('log_level', '--log-level', flags.logLevel),
     ...setting('log_format', '--log-format', flags.logFormat),
   ];
-  const watch = flags.watch ?? false;
-  const failed = (thrown: unknown): never => {
-    worker?.close();
-    throw thrown;
-  };
-  const prepared = await prepareService(
+  const service = await startService(
     { ...sources, config: [...(sources.config ?? []), ...settings] },
-    { watch, watchdog, worker },
-  ).catch(failed);
-  const isPrimary = worker === undefined && workerCount(prepared.options.workers) > 1;
-  const primary = isPrimary ? await startPrimary(prepared, { watchdog }) : undefined;
-  const service = primary ?? (await prepared.start().catch(failed));
-  const broken = Promise.race([uncaught(service), ...(primary === undefined ? [] : [ended(primary)])]);
-  if (worker !== undefined) {
-    return endOf(service, stopped, broken, () => worker.leave());
-  }
+    { watch: flags.watch ?? false, watchdog },
+  );
+  const broken = uncaught(service);
   running = service;
   if (changed) {
     // SIGHUP came during the start: an old version of a file may have been read.
@@ -105,39 +89,11 @@ async function serve(flags: ServeFlags): Promise<void> {
   printWarnings(service.warnings);
   greet(service);
 
-  await endOf(service, stopped, broken, () => {
-    // A second signal ends the process at once.
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(signal, () => {
-        primary?.killAll();
-        process.exit(128 + constants.signals[signal]);
-      });
-    }
-  });
-}
-
-/** The link to the primary that has started this process; `undefined` = it is no worker. */
-async function startedAsWorker(): Promise<WorkerLink | undefined> {
-  if (process.env.BLAZAR_ENFORCEMENT_WORKER === undefined) {
-    return undefined;
-  }
-  // A terminal and systemd send signals to all processes: the primary tells its workers what to do.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {});
-  }
-  const { WorkerLink } = await import('../server/workers/worker-link.ts');
-  return WorkerLink.ofProcess(process);
-}
-
-/** Ends the process when the service has finished what was under way. */
-async function endOf(
-  service: Pick<Service, 'close'>,
-  stopped: Promise<void>,
-  broken: Promise<void>,
-  ending: () => void,
-): Promise<never> {
   const fault = await Promise.race([stopped.then(() => false), broken.then(() => true)]);
-  ending();
+  // A second signal ends the process at once.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
   const end = performance.now() + TRACES_MS;
   flushTracing();
   await service.close();
@@ -145,31 +101,6 @@ async function endOf(
   isDone();
   // Timers and sockets that a filter left open must not keep the process alive.
   process.exit(fault ? ExitCode.fault : ExitCode.ok);
-}
-
-/** Starts the primary of several workers. The process ends as a worker that cannot start has ended, which has said why. */
-async function startPrimary(
-  { configuration, options }: PreparedService,
-  settings: PrimarySettings,
-): Promise<Primary> {
-  const { Primary } = await import('../server/workers/primary.ts');
-  const { WorkerStartError } = await import('../server/workers/crew.ts');
-  try {
-    return await Primary.start(configuration, options, settings);
-  } catch (thrown) {
-    if (thrown instanceof WorkerStartError) {
-      process.stderr.write(`error: ${thrown.message}\n`);
-      isDone();
-      process.exit(thrown.code || ExitCode.fault);
-    }
-    throw thrown;
-  }
-}
-
-/** Resolves when no worker can be started any more. */
-async function ended({ broken }: Primary): Promise<void> {
-  const { message } = await broken;
-  process.stderr.write(`error: ${message}\n`);
 }
 
 /**
@@ -206,14 +137,15 @@ function signalled(...signals: NodeJS.Signals[]): Promise<void> {
 /** For people who start it by hand: its address, and a request to try. */
 function greet({
   url,
+  adminUrl,
   doors,
   tokenForLeases,
   writesToStandardOutput,
-}: Pick<Service, 'url' | 'doors' | 'tokenForLeases' | 'writesToStandardOutput'>): void {
+}: Pick<Service, 'url' | 'adminUrl' | 'doors' | 'tokenForLeases' | 'writesToStandardOutput'>): void {
   const token = tokenForLeases ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
   const to = writesToStandardOutput ? process.stderr : process.stdout;
   to.write(
-    `Listening on ${url}\n\n${doors.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
+    `Listening on ${url}\n${adminUrl === undefined ? '' : `Health and metrics on ${adminUrl}\n`}\n${doors.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
   );
 }
 

@@ -1452,13 +1452,13 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            /** @description The file, line and option of each mistake, which the log and the console explain; why policies are not known; which worker is not ready. */
+            /** @description The file, line and option of each mistake, which the log and the console explain; why policies are not known. */
             problems: string[];
             /**
-             * @description `draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old. `worker not ready`: one of several workers does not answer requests.
+             * @description `draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old.
              * @enum {string}
              */
-            status: "ready" | "draining" | "configuration not valid" | "policies not known" | "worker not ready";
+            status: "ready" | "draining" | "configuration not valid" | "policies not known";
         } & {
             [key: string]: unknown;
         };

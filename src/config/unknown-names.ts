@@ -5,6 +5,12 @@ import { type Layer, shownName } from './layer.ts';
 import { meantBy, nearestName } from './nearest.ts';
 import type { Option } from './option.ts';
 
+/** Options that were removed, by section and name → what to do instead. */
+const REMOVED: Readonly<Record<string, string>> = {
+  'service.workers':
+    'this option was removed: for several processes on one port, set reuse_port = true and start serve as often as you want, each with an admin_port of its own, for example as blazar-enforcement@1 and blazar-enforcement@2 with the unit in etc/systemd',
+};
+
 /** How options begin that nobody knows, because what declares them could not be loaded. That is reported elsewhere, as an error. */
 export interface UnloadedOptions {
   readonly section: string;
@@ -31,7 +37,7 @@ export function unknownNames(
               origin: entry.origin,
               section,
               option: shownName(name),
-              message: `unknown option${nearestName(name, names)}`,
+              message: REMOVED[`${section}.${name}`] ?? `unknown option${nearestName(name, names)}`,
             });
           }
         }

@@ -1,9 +1,9 @@
 /** The decision log: a JSON line for each decision, written in batches after the answers, from a bounded buffer. */
 import { write } from 'node:fs';
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemErrorText } from '../config/read-file.ts';
-import { type Wait, waitFor } from '../deadline.ts';
+import type { Wait } from '../deadline.ts';
 import type { Logger } from '../logger.ts';
 import { visibleJson } from '../visible-text.ts';
 import { WaitingLine } from '../waiting-line.ts';
@@ -109,25 +109,6 @@ export class DecisionLog {
       .then(() => this.#append(record, request));
   }
 
-  /**
-   * Writes lines of `logLine` that another process has sent. Returns a promise if there is no room for them: it resolves when they are taken, or
-   * dropped, as `whenFull` says.
-   */
-  writeLines(bytes: Buffer, count: number): Promise<void> | undefined {
-    if (this.#waiting < MAX_WAITING || this.#givenUp.signal.aborted) {
-      this.#endPiece();
-      this.#pieces.push({ bytes, count, requestsLength: 0 });
-      this.#waiting += count;
-      this.#writing ??= this.#writeAll();
-      return undefined;
-    }
-    if (this.#options.whenFull === 'drop') {
-      this.#drop(count);
-      return undefined;
-    }
-    return this.#blocked.join(waitFor(undefined)).then(() => this.writeLines(bytes, count));
-  }
-
   /** Opens the file again before the next line. For log rotation. */
   reopen(): void {
     this.#stale = true;
@@ -174,23 +155,20 @@ export class DecisionLog {
     }
   }
 
-  #drop(count = 1): void {
-    this.#observer.dropped(count);
+  #drop(): void {
+    this.#observer.dropped(1);
     if (this.#dropped === 0) {
       this.#logger.error('the decision log is too slow: decisions are dropped from it');
     }
-    this.#dropped += count;
+    this.#dropped += 1;
   }
 
   async #writeAll(): Promise<void> {
     while (this.#waiting > 0 && !this.#givenUp.signal.aborted) {
-      if (this.#records.length === 0) {
-        // Lines of other processes have gathered already; those of this turn are written together.
-        await nextTurn();
-      } else if (this.#pieces.length < PIECES) {
+      if (this.#pieces.length < PIECES) {
         await this.#pause(GATHER_MS);
+        this.#endPiece();
       }
-      this.#endPiece();
       // In a statement of its own: `#waiting` may change during the await.
       const pieces = this.#pieces.splice(0, PIECES);
       const written = await this.#writePieces(pieces);
@@ -208,7 +186,7 @@ export class DecisionLog {
 
   /** Retries until everything is written, or the log is given up. Returns the number of complete lines written. */
   async #writePieces(pieces: readonly Piece[]): Promise<number> {
-    const bytes = joined(pieces);
+    const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
     let file = this.#file;
     let written = 0;
     while (written < bytes.length && !this.#givenUp.signal.aborted) {
@@ -277,15 +255,8 @@ export class DecisionLog {
   }
 }
 
-function joined(pieces: readonly Piece[]): Buffer {
-  const [first] = pieces;
-  return pieces.length === 1 && first !== undefined
-    ? first.bytes
-    : Buffer.concat(pieces.map(({ bytes }) => bytes));
-}
-
 /** The line of a decision, with its end. `request`: a member of JSON, of `requestMember`. */
-export function logLine(record: DecisionRecord, request: string | undefined): string {
+function logLine(record: DecisionRecord, request: string | undefined): string {
   const json = recordJson(record);
   return request === undefined ? `${json}\n` : `${json.slice(0, -1)},${visibleJson(request)}}\n`;
 }

@@ -15,18 +15,15 @@ export interface RefusedLease extends AskedTime {
   readonly record: DecisionRecord;
 }
 
-/** A decision that is kept. */
-export interface KeptDecision {
+interface Kept {
   readonly record: DecisionRecord;
   readonly asked: AskedTime | undefined;
 }
 
 export class RecentDecisions {
-  readonly #kept: KeptDecision[] = [];
+  readonly #kept: Kept[] = [];
   readonly #heardBy = new Set<(record: DecisionRecord) => void>();
   #next = 0;
-  /** Of other processes of the service, the newest first. */
-  #others: readonly KeptDecision[] = [];
 
   add(record: DecisionRecord, asked?: AskedTime): void {
     this.#kept[this.#next] = { record, asked };
@@ -42,27 +39,6 @@ export class RecentDecisions {
     return () => void this.#heardBy.delete(listener);
   }
 
-  /** Whether somebody listens. */
-  get isHeard(): boolean {
-    return this.#heardBy.size > 0;
-  }
-
-  /** What other processes of the service have decided, as `own` of each says. Listeners hear what is new. */
-  setOthers(others: readonly KeptDecision[]): void {
-    const known = new Set(this.#others.map(({ record }) => record.request_id));
-    this.#others = newestFirst(others).slice(0, RECENT);
-    for (const { record } of this.#others.filter((one) => !known.has(one.record.request_id)).reverse()) {
-      for (const hear of this.#heardBy) {
-        hear(record);
-      }
-    }
-  }
-
-  /** Those of this process, the newest first. */
-  own(): KeptDecision[] {
-    return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
-  }
-
   /** The newest first. */
   list(): DecisionRecord[] {
     return this.#latest().map(({ record }) => record);
@@ -73,15 +49,7 @@ export class RecentDecisions {
     return this.#latest().flatMap(({ record, asked }) => (asked === undefined ? [] : { record, ...asked }));
   }
 
-  #latest(): KeptDecision[] {
-    return this.#others.length === 0
-      ? this.own()
-      : newestFirst([...this.own(), ...this.#others]).slice(0, RECENT);
+  #latest(): Kept[] {
+    return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
   }
-}
-
-function newestFirst(decisions: readonly KeptDecision[]): KeptDecision[] {
-  return [...decisions].sort(({ record: one }, { record: other }) =>
-    one.time < other.time ? 1 : one.time > other.time ? -1 : 0,
-  );
 }

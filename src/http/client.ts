@@ -3,15 +3,7 @@ import { tracedCall } from '../traced-call.ts';
 import { isTraced } from '../tracing.ts';
 import type { Attempt, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
-import type {
-  CallEvent,
-  HttpAnswer,
-  HttpCallOptions,
-  HttpClient,
-  HttpClientOptions,
-  HttpObserver,
-  JoinedBreaker,
-} from './contract.ts';
+import type { HttpAnswer, HttpCallOptions, HttpClient, HttpClientOptions, HttpObserver } from './contract.ts';
 import type { Guard } from './guard.ts';
 
 /** Opens nothing and loads nothing before the first call. @throws RangeError for an option out of its range. */
@@ -54,7 +46,6 @@ class PooledHttpClient implements HttpClient {
   readonly #observer: HttpObserver | undefined;
   readonly #origins = new Map<string, Origin>();
   readonly #pending = new Set<(error: HttpCallError) => void>();
-  readonly #joined: JoinedBreaker[] = [];
   #closed = false;
 
   constructor(options: HttpClientOptions, observer: HttpObserver | undefined) {
@@ -163,9 +154,6 @@ class PooledHttpClient implements HttpClient {
     for (const end of this.#pending) {
       end(closedError());
     }
-    for (const joined of this.#joined.splice(0)) {
-      joined.leave();
-    }
     await Promise.all([...this.#origins.values()].map(({ transport }) => transport.close()));
   }
 
@@ -203,20 +191,7 @@ class PooledHttpClient implements HttpClient {
       headers: { ...DEFAULT_HEADERS, ...lowerCaseKeys(headers) },
       tls,
     });
-    const { breakerFailures, breakerCooldown } = this.#options;
-    const { breakers } = this.#observer ?? {};
-    const share =
-      breakers &&
-      ((heard: (event: CallEvent) => void) => {
-        const joined = breakers.join(`${origin} ${breakerFailures} ${breakerCooldown}`, heard);
-        this.#joined.push(joined);
-        return joined;
-      });
-    const guard = loaded.createGuard(
-      this.#options,
-      (state) => this.#observer?.breakerChanged(origin, state),
-      share,
-    );
+    const guard = loaded.createGuard(this.#options, (state) => this.#observer?.breakerChanged(origin, state));
     const opened = { transport, guard };
     this.#origins.set(origin, opened);
     return opened;

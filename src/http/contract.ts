@@ -56,33 +56,6 @@ export interface HttpObserver {
   called(origin: string, outcome: number | HttpCallErrorCode, seconds: number): void;
   /** Called first with `closed`, at the first call. */
   breakerChanged(origin: string, state: BreakerState): void;
-  /** Counts the failures of several processes together. Default: those of this client alone count. */
-  readonly breakers?: SharedBreakers | undefined;
-}
-
-/** What a circuit breaker counts. */
-export type CallEvent = 'failed' | 'succeeded';
-
-/** Calls that have failed in a row. */
-export interface FailedCalls {
-  /** At least 1. */
-  readonly count: number;
-  /** When the last of them did, in milliseconds of the epoch. */
-  readonly lastAt: number;
-}
-
-/** Tells circuit breakers of what others have seen, in this process and in others. */
-export interface SharedBreakers {
-  /** `heard`: called with what others with the same key see. It must not throw. */
-  join(key: string, heard: (event: CallEvent) => void): JoinedBreaker;
-}
-
-export interface JoinedBreaker {
-  /** What others have seen before it joined. `undefined` = nothing has failed since the last success. */
-  readonly before?: FailedCalls | undefined;
-  /** Tells all others. */
-  tell(event: CallEvent): void;
-  leave(): void;
 }
 
 /** `closed`: calls pass. `open`: calls fail at once. `half-open`: one trial call is in progress. */

@@ -13,9 +13,10 @@ import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
 import type { Doors } from './doors.ts';
 import { FailedReviews } from './failed-reviews.ts';
-import { type HealthParts, healthRoutes, readinessParts } from './health.ts';
+import { healthRoutes, readinessParts } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
 import type { KubernetesReports } from './kubernetes-reports.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
 import { budgetReaders } from './people/budget-readers.ts';
@@ -37,29 +38,18 @@ export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'l
   readonly refusedRequests: RefusedRequests;
   /** Default: nothing is told to a cluster. */
   readonly reports?: KubernetesReports;
-  /** Default: this process is the whole service. */
-  readonly wholeReadiness?: HealthParts['whole'];
+  /** Whether `createAdminApp` has the metrics. Default: false. */
+  readonly hasAdminPort?: boolean;
   readonly logger: Logger;
 }
 
 /** The policy service without its socket: one file for each protocol, and one place that catches errors. */
 export function createApp(parts: AppParts): RequestListener {
-  const { generations, doors, recorder, metrics, isDraining, refusedRequests, reports, logger } = parts;
-  const { pages = CONSOLE_PAGES } = parts;
-  const app = new Koa();
-  app.on('error', (thrown: unknown) => {
-    logger.warn(
-      { error: thrown instanceof Error ? thrown.message : String(thrown) },
-      'answer could not be sent',
-    );
-  });
-
-  const health = healthRoutes({
-    ...readinessParts(generations, isDraining),
-    metrics,
-    seesBudgets: budgetReaders(doors.people),
-    whole: parts.wholeReadiness,
-  });
+  const { generations, doors, recorder, metrics, isDraining, reports, logger } = parts;
+  const { pages = CONSOLE_PAGES, hasAdminPort = false } = parts;
+  const paths = new Set(OWN_PATHS);
+  const app = koaApp(parts, paths);
+  const health = healthOf(parts, hasAdminPort ? undefined : metrics);
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
   const endpoints = blazarEndpoints(doors.blazar, recorder);
@@ -82,17 +72,6 @@ export function createApp(parts: AppParts): RequestListener {
     ...[blazarRoutes(endpoints), health, openApiRoutes()],
     ...[api, login.router, console, events.router, assetRoutes()],
   ];
-  const paths = new Set(OWN_PATHS);
-  app.use(
-    aroundRequests({
-      current: () => generations.current,
-      isDraining,
-      metrics,
-      refusedRequests,
-      logger,
-      paths,
-    }),
-  );
   app.use(straightTo(endpoints));
   app.use(
     kubernetesEndpoints(doors.kubernetes, { recorder, failures, reports, metrics: metrics.kubernetes }),
@@ -104,4 +83,33 @@ export function createApp(parts: AppParts): RequestListener {
   const current = () => generations.current;
   const straight = { door: doors.blazar, recorder, metrics, current, isDraining };
   return tracedRequests(straightAnswers(straight, app.callback()), paths);
+}
+
+/** Health and metrics, for `[service] admin_port`. */
+export function createAdminApp(parts: AppParts): RequestListener {
+  const paths = new Set(['/healthz', '/readyz', '/metrics']);
+  const health = healthOf(parts, parts.metrics);
+  const app = koaApp(parts, paths).use(health.routes()).use(health.allowedMethods());
+  return tracedRequests(app.callback(), paths);
+}
+
+/** `paths`: those that are counted by name. */
+function koaApp(
+  { generations, metrics, isDraining, refusedRequests, logger }: AppParts,
+  paths: ReadonlySet<string>,
+): Koa {
+  const app = new Koa();
+  app.on('error', (thrown: unknown) => {
+    logger.warn(
+      { error: thrown instanceof Error ? thrown.message : String(thrown) },
+      'answer could not be sent',
+    );
+  });
+  const current = () => generations.current;
+  return app.use(aroundRequests({ current, isDraining, metrics, refusedRequests, logger, paths }));
+}
+
+function healthOf({ generations, doors, isDraining }: AppParts, metrics: Metrics | undefined): Router {
+  const seesBudgets = budgetReaders(doors.people);
+  return healthRoutes({ ...readinessParts(generations, isDraining), metrics, seesBudgets });
 }

@@ -7,7 +7,6 @@ import type { Socket } from 'node:net';
 export class Connections {
   readonly #open = new Map<string, Socket>();
   readonly #outdated = new Set<string>();
-  #emptied = () => {};
 
   add(socket: Socket): void {
     const name = nameOf(socket);
@@ -15,19 +14,7 @@ export class Connections {
     socket.once('close', () => {
       this.#open.delete(name);
       this.#outdated.delete(name);
-      if (this.#open.size === 0) {
-        this.#emptied();
-      }
     });
-  }
-
-  /** Resolves when none is open. */
-  async closed(): Promise<void> {
-    if (this.#open.size > 0) {
-      await new Promise<void>((emptied) => {
-        this.#emptied = emptied;
-      });
-    }
   }
 
   /** Marks the open connections: what clients have proved on them no longer counts. */

@@ -1,12 +1,10 @@
 /** Token and certificate files, which are read again when they change. */
-import { hash } from 'node:crypto';
-import type { SecureContextOptions } from 'node:tls';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { errorText } from '../errors.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
 import type { Logger } from '../logger.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
-import { type Doors, type DoorTokens, replaceTokens } from './doors.ts';
+import { type Doors, replaceTokens } from './doors.ts';
 import type { Listener } from './listener.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { ServiceOptions } from './options.ts';
@@ -14,52 +12,28 @@ import { readDoorTokens, tokenOptionsOf } from './sections.ts';
 
 export interface CredentialUsers {
   readonly doors: Doors;
-  readonly listener: Listener;
+  readonly listeners: readonly Listener[];
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-/** What the files hold. */
-export interface FoundCredentials {
-  readonly tokens: DoorTokens | undefined;
-  readonly tls: SecureContextOptions | undefined;
-  /** Of files that cannot be used. */
-  readonly mistakes: readonly string[];
-}
-
-/** Reads them again. A mistake in one file keeps what it said before, and does not stop the others. */
-export function findCredentials(configuration: Configuration, tlsOptions: TlsOptions): FoundCredentials {
-  let tokens: DoorTokens | undefined;
-  let tls: SecureContextOptions | undefined;
+/** Reads them again. A mistake in one file keeps what it said before, and does not stop the others. Returns whether there was none. */
+export function rereadCredentials(
+  configuration: Configuration,
+  tlsOptions: TlsOptions,
+  { doors, listeners, logger, metrics }: CredentialUsers,
+): boolean {
   const mistakes = [
+    ...mistakeOf(() => replaceTokens(doors, readDoorTokens(configuration))),
     ...mistakeOf(() => {
-      tokens = readDoorTokens(configuration);
-    }),
-    ...mistakeOf(() => {
-      tls = readTls(tlsOptions);
+      const tls = readTls(tlsOptions);
+      if (tls !== undefined) {
+        for (const listener of listeners) {
+          listener.replaceTls(tls);
+        }
+      }
     }),
   ];
-  return { tokens, tls, mistakes };
-}
-
-/** A text that is the same for the same credentials, and tells nothing of them. */
-export function digestOfCredentials({ tokens, tls, mistakes }: FoundCredentials): string {
-  const { cert, key, ca } = tls ?? {};
-  const files = [cert, key, ca].map((file) => (file === undefined ? null : String(file)));
-  return hash('sha256', JSON.stringify([tokens ?? null, files, mistakes]));
-}
-
-/** Uses those that can be used. Returns whether all can. */
-export function applyCredentials(
-  { tokens, tls, mistakes }: FoundCredentials,
-  { doors, listener, logger, metrics }: CredentialUsers,
-): boolean {
-  if (tokens !== undefined) {
-    replaceTokens(doors, tokens);
-  }
-  if (tls !== undefined) {
-    listener.replaceTls(tls);
-  }
   for (const error of mistakes) {
     logger.error({ error }, 'token and certificate files not read again: those before still count');
   }

@@ -3,7 +3,7 @@
 import { withOrigin } from '../config/option-groups.ts';
 import { type Deadline, withinDeadline } from '../deadline.ts';
 import type { DecidedRequest } from '../decisions/lease-record.ts';
-import { DecisionLog, type DecisionLogObserver } from '../decisions/log.ts';
+import { DecisionLog } from '../decisions/log.ts';
 import { type AskedTime, RecentDecisions } from '../decisions/recent.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
@@ -30,12 +30,9 @@ export type RequestMember = (request: DecidedRequest, names: RequestNames | unde
 /** Called with each decision. Must not wait or throw. */
 export type Heard = (record: DecisionRecord, asked: AskedTime | undefined) => void;
 
-/** A decision log, whoever writes its file. */
-export type WrittenLog = Pick<DecisionLog, 'write' | 'reopen' | 'close'>;
-
 export class DecisionRecorder {
   readonly #metrics: Metrics;
-  readonly #log: WrittenLog | undefined;
+  readonly #log: DecisionLog | undefined;
   readonly #heard: Heard;
   readonly #requestMember: RequestMember | undefined;
   /** The latest decisions, for the console. */
@@ -47,7 +44,7 @@ export class DecisionRecorder {
    */
   constructor(
     metrics: Metrics,
-    log: WrittenLog | undefined,
+    log: DecisionLog | undefined,
     heard: Heard = () => {},
     requestMember?: RequestMember | undefined,
   ) {
@@ -105,7 +102,7 @@ export function openDecisionLog(
   configuration: Configuration,
   { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,
   logger: Logger,
-  metrics: DecisionLogObserver,
+  metrics: Metrics,
 ): DecisionLog | undefined {
   if (destination === undefined) {
     return undefined;

@@ -24,7 +24,6 @@ import type { HeldGate, KeystoneGates } from './keystone-gates.ts';
 import type { HeldSource, KubernetesSources } from './kubernetes-sources.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { readDoorTokens } from './sections.ts';
-import { ALONE, type Share, shareOf } from './workers/share.ts';
 
 export interface SkypilotParts {
   readonly options: SkypilotOptions;
@@ -65,7 +64,6 @@ export class Generation {
     > & {
       readonly keystone?: HeldGate | undefined;
       readonly decisions?: HeldDecisions | undefined;
-      readonly share?: Share | undefined;
     },
   ) {
     this.number = parts.number;
@@ -78,8 +76,7 @@ export class Generation {
     this.skypilot = parts.skypilot;
     this.kubernetes = parts.kubernetes;
     const { max_concurrent, max_queued } = this.options;
-    const { share = ALONE } = parts;
-    this.admission = new Admission(shareOf(max_concurrent, share), shareOf(max_queued, share));
+    this.admission = new Admission(max_concurrent, max_queued);
   }
 
   /** Constructs the filters. @throws ConfigurationError */
@@ -90,10 +87,6 @@ export class Generation {
       readonly gates?: KeystoneGates;
       readonly stores?: DecisionStores;
       readonly clusters?: KubernetesSources;
-      /** Default: this process is the whole service. */
-      readonly share?: Share | undefined;
-      /** The number of the one that this process has started with. Default: 1. */
-      readonly firstNumber?: number | undefined;
     },
   ): Promise<Generation> {
     const options = sectionOf(configuration, serviceSection);
@@ -113,7 +106,7 @@ export class Generation {
       const skypilot = { options: sectionOf(configuration, skypilotSection), policies };
       return new Generation({
         ...{ number, configuration, options, tokens, keystone },
-        ...{ enforcement, skypilot, kubernetes, decisions, share: services.share },
+        ...{ enforcement, skypilot, kubernetes, decisions },
       });
     } catch (thrown) {
       await Promise.all([
@@ -190,14 +183,7 @@ export class Generation {
 async function kubernetesParts(
   number: number,
   configuration: Configuration,
-  {
-    clusters,
-    logger,
-    firstNumber,
-  }: Pick<WatchedServices, 'logger'> & {
-    readonly clusters?: KubernetesSources;
-    readonly firstNumber?: number | undefined;
-  },
+  { clusters, logger }: Pick<WatchedServices, 'logger'> & { readonly clusters?: KubernetesSources },
 ): Promise<KubernetesParts | undefined> {
   const options = sectionOf(configuration, kubernetesSection);
   if (!servesKubernetes(options)) {
@@ -207,7 +193,7 @@ async function kubernetesParts(
   const { PodAdmission: Reviewer } = await import('../kubernetes/pod-admission.ts');
   const { reviewPolicy } = await import('../kubernetes/policy-review.ts');
   const { WorkloadReview } = await import('../kubernetes/workloads.ts');
-  const source = await policySource(number === (firstNumber ?? 1), options, clusters);
+  const source = await policySource(number === 1, options, clusters);
   const rules =
     options.rules_path === undefined
       ? undefined

@@ -20,7 +20,6 @@ import { asksPeople } from './people/asked.ts';
 import { readDoorTokens, SECTIONS } from './sections.ts';
 import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
 import { warnOfUndelivered } from './undelivered.ts';
-import type { Share } from './workers/share.ts';
 
 export interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
@@ -33,14 +32,6 @@ export interface GenerationServices extends WatchedServices {
   readonly swapped: (generation: Generation) => void;
   /** Watches the files of a configuration. Whether one of them was not watched before it was read: it may have changed in between. */
   readonly isReadTooEarly: (configuration: Configuration) => Promise<boolean>;
-  /** Resolves when all processes of the service have built the same. Throws if one of them refuses. Default: there is only this one. */
-  readonly agree?: (() => Promise<void>) | undefined;
-  /** The number of the first one. Default: 1. */
-  readonly firstNumber?: number | undefined;
-  /** Default: this process is the whole service. */
-  readonly share?: Share | undefined;
-  /** For what all processes would tell in the same words. Default: `logger`. */
-  readonly telling?: Logger | undefined;
 }
 
 export class Generations {
@@ -80,12 +71,11 @@ export class Generations {
     started: Started,
     services: GenerationServices,
   ): Promise<Generations> {
-    const told = services.telling ?? services.logger;
-    const rules = new KeptRules(told);
+    const rules = new KeptRules(services.logger);
     const written = await rules.read(configuration);
-    const first = await Generation.create(services.firstNumber ?? 1, configuration, services);
+    const first = await Generation.create(1, configuration, services);
     first.enforcement.deliver();
-    void warnOfUndelivered(first.enforcement, undefined, told);
+    void warnOfUndelivered(first.enforcement, undefined, services.logger);
     await rules.keep(written, true);
     return new Generations(sources, services, first, started, rules);
   }
@@ -144,8 +134,7 @@ export class Generations {
   }
 
   async #load(): Promise<boolean> {
-    const { reloaded, swapped, isReadTooEarly, agree } = this.#services;
-    const { telling: logger = this.#services.logger } = this.#services;
+    const { reloaded, swapped, isReadTooEarly, logger } = this.#services;
     const before = this.#current;
     try {
       let configuration = await readConfiguration(this.#sources, SECTIONS);
@@ -163,11 +152,7 @@ export class Generations {
       const written = await this.#rules.read(configuration);
       await this.#rules.refuseCutOff(written);
       const next = await Generation.create(before.number + 1, configuration, this.#services);
-      const agreed = async () => {
-        await this.#rules.refuseUnread(written, configuration);
-        await agree?.();
-      };
-      await agreed().catch(async (thrown: unknown) => {
+      await this.#rules.refuseUnread(written, configuration).catch(async (thrown: unknown) => {
         await next.retire();
         throw thrown;
       });
@@ -217,13 +202,13 @@ export class Generations {
   #warnOfRestart(next: Generation): void {
     const changed = READ_AT_START.filter((name) => next.options[name] !== this.#atStart[name]);
     if (startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities) {
-      (this.#services.telling ?? this.#services.logger).warn(
+      this.#services.logger.warn(
         { options: ['client_ca_file'] },
         '[kubernetes] client_ca_file: the change takes effect at the next start',
       );
     }
     if (changed.length > 0) {
-      (this.#services.telling ?? this.#services.logger).warn(
+      this.#services.logger.warn(
         { options: changed },
         `[service] ${changed.join(', ')}: the change takes effect at the next start`,
       );

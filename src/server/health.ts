@@ -9,14 +9,13 @@ import type { Health, Readiness } from './openapi/bodies.ts';
 import { EXACT } from './own-paths.ts';
 
 export interface HealthParts extends ReadinessParts {
-  readonly metrics: Metrics;
+  /** `undefined` = they are at another port. */
+  readonly metrics: Metrics | undefined;
   /** Whether a request may see single budgets in the metrics. Throws an HTTP error for a token that is not valid. */
   readonly seesBudgets: (ctx: Context) => boolean;
-  /** Of all processes of the service. Default: there is only this one. */
-  readonly whole?: ((own: Readiness) => Promise<Readiness>) | undefined;
 }
 
-/** What one process is asked. */
+/** What readiness depends on. */
 export interface ReadinessParts {
   readonly isDraining: () => boolean;
   /** The mistakes of the configuration that was read last. */
@@ -39,8 +38,7 @@ export function readinessParts(
   };
 }
 
-/** Of this process alone. */
-export function readinessOf({ isDraining, problems, generation, cluster }: ReadinessParts): Readiness {
+function readinessOf({ isDraining, problems, generation, cluster }: ReadinessParts): Readiness {
   // For everybody: a message may repeat a part of a value, or of what a filter has thrown.
   const mistakes = problems().map((problem) => `${formatPlace(problem) || 'configuration: '}not valid`);
   const followed = cluster?.();
@@ -65,17 +63,19 @@ export function healthRoutes(parts: HealthParts): Router {
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' } satisfies Health;
   });
-  router.get('/readyz', async (ctx) => {
-    const own = readinessOf(parts);
-    const readiness = parts.whole === undefined ? own : await parts.whole(own);
+  router.get('/readyz', (ctx) => {
+    const readiness = readinessOf(parts);
     ctx.status = readiness.status === 'ready' ? 200 : 503;
     ctx.body = readiness;
   });
-  router.get('/metrics', async (ctx) => {
-    const { text, contentType } = await parts.metrics.exposition({ budgets: parts.seesBudgets(ctx) });
-    ctx.type = contentType;
-    ctx.body = text;
-  });
+  const { metrics, seesBudgets } = parts;
+  if (metrics !== undefined) {
+    router.get('/metrics', async (ctx) => {
+      const { text, contentType } = await metrics.exposition({ budgets: seesBudgets(ctx) });
+      ctx.type = contentType;
+      ctx.body = text;
+    });
+  }
   return router;
 }
 

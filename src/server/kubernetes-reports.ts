@@ -20,7 +20,6 @@ export class KubernetesReports {
   #lease = '';
   #audit: readonly string[] = [];
   #reporting: Reporting | undefined;
-  #writes = false;
   #changing: Promise<void> = Promise.resolve();
 
   constructor(options: KubernetesReportsOptions) {
@@ -40,12 +39,6 @@ export class KubernetesReports {
     this.#audit = audit;
     this.#follow(write_status ? cluster : undefined, status_lease);
     this.#reporting?.auditChanged(audit);
-  }
-
-  /** This process takes part in the election of the one that writes the status, from now on. */
-  write(): void {
-    this.#writes = true;
-    this.#reporting?.write();
   }
 
   /** Returns at once. */
@@ -92,9 +85,6 @@ export class KubernetesReports {
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;
       this.#reporting = new Reporter({ client, policies, audit: this.#audit, lease, ...this.#options });
-      if (this.#writes) {
-        this.#reporting.write();
-      }
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The clusters of all configurations that are in use, as sources of scheduling policies. */
 import { ConfigurationError } from '../errors.ts';
-import type { LiveSource, ShareFollowing } from '../kubernetes/live/contract.ts';
+import type { LiveSource } from '../kubernetes/live/contract.ts';
 import { isListedWithin } from '../kubernetes/live/first-list.ts';
 import type { FollowedCluster } from '../kubernetes/live/follow-cluster.ts';
 import { type KubernetesOptions, policyOptions } from '../kubernetes/options.ts';
@@ -26,8 +26,6 @@ interface Shared {
 export interface KubernetesSourcesOptions {
   readonly logger: Logger;
   readonly metrics: KubernetesMetrics;
-  /** Default: this process alone follows the clusters. */
-  readonly share?: ShareFollowing | undefined;
   /** How long a reload waits for a cluster that was not followed before, in milliseconds. Default: 10000. */
   readonly patienceMs?: number;
 }
@@ -48,14 +46,14 @@ export class KubernetesSources {
    * then, those of the cluster before stay in force. @throws ConfigurationError
    */
   async open(options: KubernetesOptions, isStart: boolean): Promise<HeldSource> {
-    const { logger, share, metrics, patienceMs = PATIENCE_MS } = this.#options;
+    const { logger, patienceMs = PATIENCE_MS } = this.#options;
     // Loading it takes time that only those need who use it.
     const { followCluster } = await import('../kubernetes/live/follow-cluster.ts');
     const { ClusterSource } = await import('../kubernetes/live/live-source.ts');
     const { kubeconfig, rights, cluster_stale_after: staleAfter, audit } = options;
     const key = JSON.stringify([kubeconfig, rights]);
     const shared = this.#shared.get(key) ?? {
-      cluster: followCluster({ kubeconfig, rights, logger, share, observer: metrics }),
+      cluster: followCluster({ kubeconfig, rights, logger, observer: this.#options.metrics }),
       since: performance.now(),
       users: 0,
     };

@@ -1,7 +1,7 @@
 /** The socket: http or https, with limits on the size and duration of requests. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import { type AddressInfo, type Socket, Server as SocketServer } from 'node:net';
+import { type AddressInfo, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { ConfigurationError } from '../errors.ts';
 import { CollectedRequest } from './collected-request.ts';
@@ -32,23 +32,16 @@ const CLOSING_CHECK_MS = 50;
 export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
+  /** Whether other processes may listen there, too. Default: false. */
+  readonly reusePort?: boolean;
   /** Certificate and key; `undefined` = http. */
   readonly tls: SecureContextOptions | undefined;
   /** With `ca` in `tls`: whether to refuse connections without a certificate. If false, they are asked for one. */
   readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
-  /** Another process accepts the connections, at this URL, and they are passed to `hear`'s listener. Default: this one listens. */
-  readonly handed?: HandedConnections | undefined;
   /** Is told of requests that are answered here with 400. */
   readonly refused: (request: RefusedRequest) => void;
-}
-
-/** Connections that another process has accepted. */
-export interface HandedConnections {
-  readonly url: string;
-  /** Calls `take` with each of them, of which nothing was read. */
-  hear(take: (socket: Socket) => void): void;
 }
 
 export class Listener {
@@ -59,13 +52,10 @@ export class Listener {
   #authorities: SecureContextOptions['ca'];
   #closing = false;
 
-  private constructor(
-    server: Server | TlsServer,
-    url: string,
-    tls: SecureContextOptions | undefined,
-    open: Connections,
-  ) {
-    this.url = url;
+  private constructor(server: Server | TlsServer, tls: SecureContextOptions | undefined, open: Connections) {
+    const { address, family, port } = server.address() as AddressInfo;
+    const scheme = tls === undefined ? 'http' : 'https';
+    this.url = `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
     this.#server = server;
     this.#connections = open;
     this.#authorities = tls?.ca;
@@ -73,7 +63,7 @@ export class Listener {
 
   /** @throws ConfigurationError if the address cannot be used */
   static async open(answer: RequestListener, options: ListenerOptions): Promise<Listener> {
-    const { host, port, tls, deadline, everybodyShows, refused } = options;
+    const { tls, deadline, everybodyShows, refused } = options;
     const settings = {
       IncomingMessage: CollectedRequest,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -116,14 +106,8 @@ export class Listener {
     server.on('connection', (socket) => connections.add(socket));
     // After http, which sets the first timeout of a connection.
     server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => timeouts.add(socket));
-    if (options.handed !== undefined) {
-      options.handed.hear((socket) => inject(socket, server));
-      // As if it listened: from now on it looks for requests that take too long to arrive.
-      server.emit('listening');
-      return new Listener(server, options.handed.url, tls, connections);
-    }
-    await listen(server, host, port);
-    return new Listener(server, urlOf(server, tls !== undefined), tls, connections);
+    await listen(server, options);
+    return new Listener(server, tls, connections);
   }
 
   /**
@@ -157,8 +141,6 @@ export class Listener {
     const late = setTimeout(() => this.#connections.destroyAll(), graceMs);
     // Not http's own `close`, which stops looking for requests that take too long to arrive.
     await new Promise<void>((closed) => SocketServer.prototype.close.call(this.#server, () => closed()));
-    // A server knows only the connections that it has accepted itself.
-    await this.#connections.closed();
     this.#server.close();
     clearInterval(idle);
     clearTimeout(late);
@@ -177,35 +159,29 @@ function clientCertificates({ ca }: SecureContextOptions, everybodyShows: boolea
   return ca === undefined ? {} : { requestCert: true, rejectUnauthorized: everybodyShows };
 }
 
-/** As the server makes those that it accepts itself. */
-function inject(socket: Socket, server: Server | TlsServer): void {
-  socket.allowHalfOpen = true;
-  socket.setNoDelay(true);
-  server.emit('connection', socket);
-}
-
-/** `https://127.0.0.1:8642`, of a server that listens. */
-export function urlOf(server: SocketServer, isTls: boolean): string {
-  const { address, family, port } = server.address() as AddressInfo;
-  return `${isTls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
-}
-
 /** @throws ConfigurationError if the address cannot be used */
-export function listen(server: SocketServer, host: string, port: number): Promise<void> {
+function listen(
+  server: SocketServer,
+  { host, port, reusePort = false }: Pick<ListenerOptions, 'host' | 'port' | 'reusePort'>,
+): Promise<void> {
   return new Promise((listening, failed) => {
     // This listener stays: a later error means that one connection could not be accepted, and must not end the process.
     server.on('error', (thrown: NodeJS.ErrnoException) => {
-      const message = `cannot listen on ${host}, port ${port}: ${reason(thrown)}`;
+      const message = `cannot listen on ${host}, port ${port}: ${reason(thrown, reusePort)}`;
       failed(new ConfigurationError([{ severity: 'error', section: 'service', message }]));
     });
-    server.listen(port, host, listening);
+    server.listen({ host, port, ...(reusePort && { reusePort }) }, listening);
   });
 }
 
-function reason(thrown: NodeJS.ErrnoException): string {
+function reason(thrown: NodeJS.ErrnoException, reusePort: boolean): string {
   switch (thrown.code) {
     case 'EADDRINUSE':
-      return 'the port is in use';
+      return reusePort
+        ? 'the port is in use by a process of another user, or one without reuse_port'
+        : 'the port is in use';
+    case 'ENOTSUP':
+      return 'this system has no reuse_port';
     case 'EACCES':
       return 'permission denied';
     case 'EADDRNOTAVAIL':

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { SectionProblem } from '../config/option-groups.ts';
+import type { Setting } from '../config/resolve.ts';
 import type { Problem } from '../errors.ts';
 import { credentialProblems } from './credentials.ts';
-import { workerCount } from './workers/share.ts';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';
@@ -37,6 +37,18 @@ export const serviceOptions = z
     }),
     port: z.int().min(0).max(65535).default(8642).meta({
       description: 'The port to listen on. 0 = any free port. Read at the start.',
+    }),
+    reuse_port: z.boolean().default(false).meta({
+      description:
+        'Whether other processes of the same user that have it too may listen on the same port: the system divides connections among them. Each is a replica of its own. Needs Node.js 22.12 or newer. Read at the start.',
+    }),
+    admin_host: z.string().regex(/^\S+$/).default('127.0.0.1').meta({
+      description: 'The address for admin_port. Read at the start.',
+      expected: 'an address or a host name',
+    }),
+    admin_port: z.int().min(0).max(65535).optional().meta({
+      description:
+        'A second port of this process alone, with /metrics, /healthz and /readyz, over https if the other one is. /metrics is then only there. 0 = any free port. Not set = all three are at port. Read at the start.',
     }),
     tokens: tokens(
       'Tokens that clients send as X-Auth-Token. With several, you can replace one without a gap. If neither tokens nor tokens_file is set, everyone who reaches a loopback address may ask; a set but empty value is an error. For the API and the console, their owner is a reader.',
@@ -121,15 +133,6 @@ export const serviceOptions = z
         'Longest time for a decision, and for a request to arrive. A filter that has not answered by then has failed, and the lease is refused.',
       unit: 'seconds',
     }),
-    workers: z
-      .string()
-      .regex(/^(auto|[1-9]|[1-5][0-9]|6[0-4])$/)
-      .default('1')
-      .meta({
-        description:
-          'Number of processes that answer requests, on one port. auto = one for each core. With more than one, serve starts them, replaces one that dies or hangs, and reloads and stops all as one; max_concurrent and max_queued are divided among them. Read at the start.',
-        expected: 'a whole number from 1 to 64, or auto',
-      }),
     max_concurrent: z.int().min(1).max(1_000_000).default(256).meta({
       description: 'Maximum number of decisions at the same time; further ones wait.',
     }),
@@ -143,7 +146,7 @@ export const serviceOptions = z
     }),
     hang_timeout: z.int().min(0).max(3600).default(30).meta({
       description:
-        'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit, with one worker only.',
+        'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit.',
       unit: 'seconds',
     }),
     metrics_budgets: z.int().min(0).max(10_000).default(0).meta({
@@ -188,15 +191,9 @@ export const serviceOptions = z
       check.addIssue({ code: 'custom', path: ['decision_log_requests'], message });
     }
   })
-  .superRefine(({ workers, max_concurrent, hang_timeout }, check) => {
-    const count = workerCount(workers);
-    if (count > 1 && hang_timeout === 0) {
-      const message = `expected 1 or more with ${count} workers: with 0, nobody would replace a worker that hangs, and its clients would wait for ever`;
-      check.addIssue({ code: 'custom', path: ['hang_timeout'], message });
-    }
-    if (max_concurrent < count) {
-      const message = `expected at least workers, which is ${count}: each of them makes one decision at a time or more`;
-      check.addIssue({ code: 'custom', path: ['max_concurrent'], message });
+  .superRefine(({ port, admin_port }, check) => {
+    if (port !== 0 && port === admin_port) {
+      check.addIssue({ code: 'custom', path: ['admin_port'], message: 'expected another port than port' });
     }
   })
   .superRefine(({ tls_cert_file, tls_key_file, client_ca_file }, check) => {
@@ -242,13 +239,43 @@ function unseenBudgets(options: ServiceOptions): Problem[] {
     : [{ severity: 'warning', section: 'service', option: 'metrics_budgets', message }];
 }
 
+/** `version`: of Node.js. */
+export function canReusePort(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
+}
+
+function unsharedPort({ reuse_port }: ServiceOptions): SectionProblem[] {
+  const { node } = process.versions;
+  const message = `expected false with Node.js ${node}: true needs 22.12 or newer`;
+  return reuse_port && !canReusePort(node) ? [{ option: 'reuse_port', message }] : [];
+}
+
+/** `settings`: of all sections. */
+function scatteredSessions(options: ServiceOptions, settings: readonly Setting[]): Problem[] {
+  const lists = ['operator_tokens', 'reader_tokens'] as const;
+  const logsIn =
+    options.keystone_auth ||
+    lists.some((list) => options[list].length > 0 || options[`${list}_file`] !== undefined) ||
+    settings.some(
+      ({ option, value }) => option.section === 'oidc' && option.name === 'issuer' && value !== undefined,
+    );
+  const message =
+    'each process keeps its own sessions, and the connections of a browser reach any of them, so people are logged out again and again: give them one process with a port of its own, without reuse_port';
+  return options.reuse_port && logsIn
+    ? [{ severity: 'warning', section: 'service', option: 'reuse_port', message }]
+    : [];
+}
+
 export const serviceSection = {
   section: 'service',
   schema: serviceOptions,
-  check: (options: ServiceOptions) => [
+  check: (options: ServiceOptions, settings: readonly Setting[] = []) => [
     ...credentialProblems(options),
     ...sharedRoles(options),
     ...unseenBudgets(options),
+    ...unsharedPort(options),
+    ...scatteredSessions(options, settings),
   ],
 } as const;
 
@@ -256,7 +283,9 @@ export const serviceSection = {
 export const READ_AT_START = [
   'host',
   'port',
-  'workers',
+  'reuse_port',
+  'admin_host',
+  'admin_port',
   'tls_cert_file',
   'tls_key_file',
   'client_ca_file',

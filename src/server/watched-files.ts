@@ -4,7 +4,7 @@ import { errorText } from '../errors.ts';
 
 const POLL_MS = 1000;
 /** The files that are read from a folder: configuration, scheduling policies and filters. */
-export const READ_IN_FOLDERS = /^[^.].*\.(conf|ya?ml|json|[cm]?[jt]s)$/i;
+const READ_IN_FOLDERS = /^[^.].*\.(conf|ya?ml|json|[cm]?[jt]s)$/i;
 
 /**
  * Calls back when a file changes, appears or disappears, or the target of a link does; in a folder, when a configuration, policy or filter file

@@ -2,9 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
-import type { Readiness } from '../../src/server/openapi/bodies.ts';
 import { startService } from '../../src/server/service.ts';
-import { wholeReadiness } from '../../src/server/workers/whole-readiness.ts';
 import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -152,7 +150,7 @@ it('docs/reference/protocol.md says how the service tells how it is', async () =
 
   const rows = tableUnder(page, 'Health and metrics');
   expect(rows.map(([path]) => content(path))).toEqual([
-    ...['/healthz', '/readyz', '/readyz', '/readyz', '/readyz', '/metrics', '/metrics', '/metrics'],
+    ...['/healthz', '/readyz', '/readyz', '/readyz', '/metrics', '/metrics', '/metrics'],
     '/openapi.json',
   ]);
   const answers = [
@@ -160,10 +158,6 @@ it('docs/reference/protocol.md says how the service tells how it is', async () =
     ready,
     notValid,
     stopping,
-    Response.json(
-      wholeReadiness((await ready.clone().json()) as Readiness, [{ number: 2, readiness: undefined }]),
-      { status: 503 },
-    ),
     new Response(firstLine, metrics),
     wrong,
     tooMany,

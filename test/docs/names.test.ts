@@ -62,9 +62,8 @@ const FOREIGN = [
   'ignore_startup_parameters',
   'default_pool_size',
   'query_wait_timeout',
-  // Of lines of the log, about a trace and a worker.
+  // Of lines of the log, about a trace.
   'trace_id',
-  'pause_ms',
   // Of a container, in rules about pods.
   'is_init',
   // Keys of cases about pods.

@@ -13,8 +13,6 @@ const NAMESPACE = 'blazar-enforcement';
 
 export interface ReplicaProcess {
   readonly name: string;
-  /** Of the process that was started. */
-  readonly pid: number;
   /** Where it listens. */
   readonly url: string;
   /** All that it has logged and printed. */
@@ -47,27 +45,24 @@ export async function kubeconfigOfService({ folder, get }: Cluster): Promise<str
   return file;
 }
 
-/** `options`: of `[kubernetes]`. `service`: further ones of `[service]`. */
+/** `options`: of `[kubernetes]`. */
 export async function startReplica(
   { folder }: Cluster,
   name: string,
   options: Readonly<Record<string, string>>,
-  service: Readonly<Record<string, string>> = {},
 ): Promise<ReplicaProcess> {
   const place = join(folder, name);
   mkdirSync(place);
   const file = (from: string) => join(folder, from);
   const configuration = join(place, 'policy-service.conf');
-  const linesOf = (values: Readonly<Record<string, string>>) =>
-    Object.entries(values).map(([option, value]) => `${option} = ${value}`);
+  const lines = Object.entries(options).map(([option, value]) => `${option} = ${value}`);
   writeFileSync(
     configuration,
     [
       ...['[service]', 'host = 127.0.0.1', 'port = 0', 'deadline = 4'],
       // The certificate of the API server is for 127.0.0.1 too.
       ...[`tls_cert_file = ${file('api.crt')}`, `tls_key_file = ${file('api.key')}`],
-      ...linesOf(service),
-      ...['[kubernetes]', 'source = cluster', 'tokens = token', ...linesOf(options)],
+      ...['[kubernetes]', 'source = cluster', 'tokens = token', ...lines],
     ].join('\n'),
   );
   const main = projectFile('dist/src/cli/main.js');
@@ -87,7 +82,6 @@ export async function startReplica(
   const ca = readFileSync(file('ca.crt'));
   return {
     name,
-    pid: child.pid ?? 0,
     url,
     output: () => output,
     ask: (path, body) => ask(new URL(path, url), ca, body),

@@ -1,22 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { PodRequest } from '../../src/kubernetes/admission-review.ts';
 import type { FollowedCluster } from '../../src/kubernetes/live/follow-cluster.ts';
 import { kubernetesOptions } from '../../src/kubernetes/options.ts';
 import { KubernetesReports } from '../../src/server/kubernetes-reports.ts';
 import { ClusterDouble } from '../kubernetes/status/cluster-double.ts';
 import { recordingLogger } from '../support/logger.ts';
 
-const OWNER = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'u-1', controller: true };
-const REFUSED: PodRequest = {
-  ...{
-    kind: 'pod',
-    uid: 'r',
-    username: 'system:serviceaccount:kube-system:replicaset-controller',
-    groups: [],
-  },
-  ...{ dryRun: false, name: undefined, namespace: 'shop', current: undefined, isUpdate: false },
-  pod: { metadata: { ownerReferences: [OWNER] }, spec: {} } as PodRequest['pod'],
-};
 /** The first one loads the code. */
 const PATIENT = { timeout: 30_000, interval: 10 };
 
@@ -34,28 +22,12 @@ const options = (values: object = {}) => kubernetesOptions.parse({ source: 'clus
 const leads = (reports: KubernetesReports) => vi.waitFor(() => expect(reports.isLeader).toBe(true), PATIENT);
 
 describe('the reports of a service', () => {
-  it('write no status until this process is the one that does', async () => {
-    const { reports, follow } = reporting();
-    const double = new ClusterDouble();
-    reports.takeOver(follow(double), options());
-    // Refusals are told by each process.
-    await vi.waitFor(() => {
-      reports.refused(REFUSED, { allowed: false, message: 'no' });
-      expect(double.called('POST', '/events')).not.toEqual([]);
-    }, PATIENT);
-    expect(double.listening).toBe(0);
-    expect(double.called('GET', '/leases')).toEqual([]);
-    reports.write();
-    await leads(reports);
-  });
-
   it('begin with the configuration, follow its audit mode, and end with a lease that is free', async () => {
     const { reports, follow } = reporting();
     const double = new ClusterDouble();
     double.store('a');
     const cluster = follow(double);
     const reason = () => JSON.stringify(double.policies.get('a')?.status);
-    reports.write();
     reports.takeOver(cluster, options());
     await leads(reports);
     await vi.waitFor(() => expect(reason()).toContain('"reason":"Enforced"'), PATIENT);
@@ -69,7 +41,6 @@ describe('the reports of a service', () => {
   it('move to the cluster of the next configuration', async () => {
     const { reports, follow } = reporting();
     const [first, second] = [new ClusterDouble(), new ClusterDouble()];
-    reports.write();
     reports.takeOver(follow(first), options());
     await leads(reports);
     reports.takeOver(follow(second), options());
@@ -83,7 +54,6 @@ describe('the reports of a service', () => {
     const { reports, follow } = reporting();
     const double = new ClusterDouble();
     const cluster = follow(double);
-    reports.write();
     reports.takeOver(cluster, options({ status_lease: 'one' }));
     await leads(reports);
     reports.takeOver(cluster, options({ status_lease: 'another' }));

@@ -10,7 +10,6 @@ import { ADMISSION, creating } from '../support/kubernetes-service.ts';
 import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
 import { type RunningCommand, startCommand } from '../support/run-command.ts';
-import { askOn } from '../support/service-of-workers.ts';
 import { policyFiles, body as skypilotBody } from '../support/skypilot.ts';
 import { PATH as SKYPILOT } from '../support/skypilot-service.ts';
 import { type CollectedSpan, spanCollector } from '../support/span-collector.ts';
@@ -136,32 +135,6 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(textOf(spans)).not.toMatch(/s3cret|alice|climate/);
   });
 
-  it('a request that one of two workers answers, or passes on, is one trace', async () => {
-    const collector = await spanCollector();
-    const service = await serve(limit('[service]\nworkers = 2\n'), collector.url, {
-      OTEL_SERVICE_NAME: 'it',
-    });
-    const headers = { traceparent: SAMPLED, Connection: 'close' };
-    const asked = (path: string, body?: string) =>
-      askOn(service.url + path, {
-        ...(body !== undefined && { method: 'POST', body }),
-        headers: { ...headers, 'Content-Type': 'application/json' },
-      });
-    // On connections of their own, which are given in turns.
-    const leases = Array.from({ length: 4 }, () => asked('/check-create', JSON.stringify(createLasting(60))));
-    expect((await Promise.all(leases)).map((answer) => answer?.status)).toEqual(Array(4).fill(204));
-    const pages = Array.from({ length: 4 }, () => asked('/openapi.json'));
-    expect((await Promise.all(pages)).map((answer) => answer?.status)).toEqual(Array(4).fill(200));
-    await untilServed(collector, 8);
-    expect(await service.stop()).toMatchObject({ code: 0 });
-    const lease = ['it: POST /check-create', ['it: filter MaxLeaseDurationFilter']];
-    const trees = tree(collector.spans(), PARENT).map((one) => JSON.stringify(one));
-    expect(trees.filter((one) => one === JSON.stringify(lease))).toHaveLength(4);
-    expect(trees.filter((one) => one === JSON.stringify(['it: GET /openapi.json']))).toHaveLength(4);
-    expect(collector.spans().filter(({ kind }) => kind === 'server')).toHaveLength(8);
-    expect(new Set(collector.spans().map(({ traceId }) => traceId))).toEqual(new Set([TRACE]));
-  });
-
   it('commits, pods and policies in threads have spans', async () => {
     const collector = await spanCollector();
     const connection = await newLedger();
@@ -213,24 +186,6 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(
       policies.map(({ name, attributes }) => [name, attributes['blazar_enforcement.policy.failed']]),
     ).toEqual(policies.map(() => ['policy LabelPolicy', false]));
-  });
-
-  it('several workers send the spans of all requests, and their traces are in the one decision log', async () => {
-    const collector = await spanCollector();
-    const log = join(temporaryFolder(), 'decisions.jsonl');
-    const service = await serve(limit(`[service]\nworkers = 2\ndecision_log = ${log}\n`), collector.url);
-    const asked = Array.from({ length: 20 }, (_, index) => {
-      const traceparent = `00-${String(index + 1).padStart(32, '0')}-${PARENT}-01`;
-      return service.post('/check-create', createLasting(60), { traceparent, Connection: 'close' });
-    });
-    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([204]));
-    await untilServed(collector, 20);
-    expect((await service.stop()).code).toBe(0);
-    const traces = collector.spans().filter(({ kind }) => kind === 'server');
-    const ids = asked.map((_, index) => String(index + 1).padStart(32, '0'));
-    expect(traces.map(({ traceId }) => traceId).sort()).toEqual(ids);
-    const records = readFileSync(log, 'utf8').trim().split('\n');
-    expect(records.map((line) => JSON.parse(line).trace_id).sort()).toEqual(ids);
   });
 
   it('a webhook is part of the trace, without its path', async () => {

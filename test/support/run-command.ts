@@ -16,6 +16,8 @@ export interface CommandOptions {
   /** Written to standard input. Default: nothing. */
   readonly stdin?: string | Uint8Array;
   readonly cwd?: string;
+  /** The Node.js to run it with. Default: that of this process. */
+  readonly node?: string;
 }
 
 /** A command that keeps running, such as `serve`. */
@@ -46,7 +48,7 @@ export function startCommand(args: readonly string[], options: CommandOptions = 
   if (!existsSync(COMMAND)) {
     throw new Error(`${COMMAND} is not there: npm run build`);
   }
-  const child = spawn(process.execPath, [COMMAND, ...args], {
+  const child = spawn(options.node ?? process.execPath, [COMMAND, ...args], {
     cwd: options.cwd,
     env: { ...scrubbedEnvironment(), ...options.env },
   });

@@ -62,9 +62,6 @@ const TIMES: ListWatchTimes = {
 /** A watch that ends more than this before its time was ended by something else. The API server begins to count after we do. */
 const EARLY_MS = 100;
 
-/** Somebody wants a list. */
-class RenewedError extends Error {}
-
 /** The listener has thrown, which is logged. */
 class DeafListenerError extends Error {}
 
@@ -78,8 +75,6 @@ export class ListWatch {
   #currentAt: number | undefined;
   #problem: string | undefined;
   #isBack = false;
-  #isListWanted = false;
-  #endWatch = (): void => {};
   /** The API server of the list that is followed. */
   #listedFrom: string | undefined;
 
@@ -97,12 +92,6 @@ export class ListWatch {
   /** A second call has no effect. */
   start(): void {
     this.#running ??= this.#run();
-  }
-
-  /** Tells the listener all objects again, soon. A list that is being read is as good. */
-  renew(): void {
-    this.#isListWanted = true;
-    this.#endWatch();
   }
 
   /** After it has resolved, the listener hears no more. */
@@ -135,10 +124,6 @@ export class ListWatch {
     let version = await this.#hearList();
     while (!this.#closing.signal.aborted) {
       version = await this.#watch(version);
-      if (this.#isListWanted) {
-        observer?.restarted?.('renewed');
-        return;
-      }
       await this.#confirm(version);
       // Whoever loses each watch at once is not reset: the pauses grow.
       this.#backoff.reset();
@@ -159,7 +144,6 @@ export class ListWatch {
       return resourceVersion;
     }
     this.#tell(() => listener.replaced(objects));
-    this.#isListWanted = false;
     this.#hasList = true;
     if (!this.#isBack) {
       this.#currentAt = started;
@@ -200,10 +184,6 @@ export class ListWatch {
     const overdue = new AbortController();
     const stop = () => overdue.abort(new Error('closed'));
     this.#closing.signal.addEventListener('abort', stop, { once: true });
-    this.#endWatch = () => overdue.abort(new RenewedError());
-    if (this.#isListWanted) {
-      this.#endWatch();
-    }
     const allowed = seconds * 1000 + this.#times.graceMs;
     const timer = setTimeout(() => overdue.abort(new SilentError()), allowed);
     let version = from;
@@ -220,18 +200,14 @@ export class ListWatch {
         version = this.#hear(event, version);
       }
     } catch (thrown) {
-      if (overdue.signal.reason instanceof RenewedError) {
-        return version;
-      }
       throw overdue.signal.reason instanceof SilentError
         ? new SilentError(`${client.server}: silent for up to ${Math.round(allowed / 1000)} s`)
         : thrown;
     } finally {
       clearTimeout(timer);
-      this.#endWatch = () => {};
       this.#closing.signal.removeEventListener('abort', stop);
     }
-    if (this.#closing.signal.aborted || overdue.signal.aborted) {
+    if (this.#closing.signal.aborted) {
       return version;
     }
     if (elapsed() - started < seconds * 1000 - EARLY_MS) {

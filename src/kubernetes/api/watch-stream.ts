@@ -1,12 +1,13 @@
 /** The lines of a watch as they come: one JSON object each. */
+import { GrowingBuffer } from '../../growing-buffer.ts';
 import { isMapping, member } from '../../yaml/tree.ts';
 import { statusError } from './answers.ts';
 import { ApiUnreachableError, type WatchEvent } from './contract.ts';
-import { linesOf } from './lines.ts';
 import { isApiObject } from './objects.ts';
 
 /** etcd takes no object beyond 1.5 MB; some are stored as smaller binary. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
+const LINE_FEED = 0x0a;
 
 const TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -19,6 +20,38 @@ export async function* watchEvents(
   for await (const line of linesOf(chunks, maxLineBytes)) {
     yield* eventOf(line);
   }
+}
+
+/**
+ * Without line feeds; what stands after the last one comes last. Not `node:readline`, which also ends lines where JSON has none, such as at
+ * U+2028. @throws ApiUnreachableError for a longer line
+ */
+async function* linesOf(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<Buffer> {
+  let begun = new GrowingBuffer();
+  const add = (part: Uint8Array) => {
+    if (begun.length + part.length > maxLineBytes) {
+      throw new ApiUnreachableError(`an event of the watch is longer than ${maxLineBytes} bytes`);
+    }
+    begun.push(part);
+  };
+  const line = () => {
+    const whole = begun.bytes;
+    begun = new GrowingBuffer();
+    return whole;
+  };
+  for await (const chunk of chunks) {
+    let start = 0;
+    // A line feed is no part of another character in UTF-8.
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      add(chunk.subarray(start, end));
+      start = end + 1;
+      yield line();
+    }
+    if (start < chunk.length) {
+      add(chunk.subarray(start));
+    }
+  }
+  yield line();
 }
 
 function* eventOf(line: Uint8Array): Generator<WatchEvent> {

@@ -34,22 +34,6 @@ export interface Followed {
 /** Begins nothing yet: `start` does. */
 export type Follow = (path: string, listener: ObjectListener) => Followed;
 
-/** One that can be told to list again, for listeners that came later. */
-export interface RenewableFollowed extends Followed {
-  /** Tells the listener all objects again, soon. */
-  renew(): void;
-}
-
-/**
- * Several processes follow the same: one of them calls `watch`, and the others hear from it. `id`: the same for the same objects in all
- * processes.
- */
-export type ShareFollowing = (
-  id: string,
-  listener: ObjectListener,
-  watch: (listener: ObjectListener) => RenewableFollowed,
-) => Followed;
-
 /** A policy of the cluster, for status, metrics and the console. */
 export interface LivePolicy {
   readonly name: string;

@@ -5,15 +5,7 @@ import type { ApiClient } from '../api/contract.ts';
 import { ListWatch, type WatchObserver } from '../api/list-watch.ts';
 import type { KubernetesOptions } from '../options.ts';
 import type { ReviewObserver } from './access-review.ts';
-import type {
-  Follow,
-  Followed,
-  Following,
-  LivePolicies,
-  ObjectListener,
-  ShareFollowing,
-  UsePermissions,
-} from './contract.ts';
+import type { Following, LivePolicies, ObjectListener, UsePermissions } from './contract.ts';
 import { WatchedPolicies } from './live-policies.ts';
 import { RbacHint } from './rbac-hint.ts';
 import { RBAC_KINDS } from './rbac-objects.ts';
@@ -31,8 +23,6 @@ export interface FollowedCluster {
 
 export interface FollowClusterOptions extends Pick<KubernetesOptions, 'kubeconfig' | 'rights'> {
   readonly logger: Logger;
-  /** Default: this process alone follows the cluster. */
-  readonly share?: ShareFollowing | undefined;
   /** Counts what following costs. Must not wait or throw. */
   readonly observer?: ReviewObserver & { watching(resource: string): WatchObserver };
 }
@@ -57,20 +47,15 @@ export function followCluster({
   kubeconfig,
   rights,
   logger,
-  share,
   observer,
 }: FollowClusterOptions): FollowedCluster {
   const client = createApiClient({ kubeconfig, logger });
-  const watch = (path: string, listener: ObjectListener) =>
+  const follow = (path: string, listener: ObjectListener) =>
     new ListWatch({
       ...{ client, path, listener, logger, hints: HINTS },
       ...(observer && { observer: observer.watching(path.split('/').at(-1) ?? path) }),
       times: { watchSeconds: WATCH_SECONDS, graceMs: GRACE_MS, backoffMs: [100, MAX_PAUSE_MS] },
     });
-  const follow: Follow = (path, listener) =>
-    share === undefined
-      ? watch(path, listener)
-      : share(JSON.stringify([kubeconfig, path]), listener, (hears) => watch(path, hears));
   const policies = new WatchedPolicies(follow, logger);
   const hint = rights === 'every' ? undefined : new RbacHint();
   const roles = hint === undefined ? [] : followRoles(hint, follow);
@@ -91,7 +76,10 @@ export function followCluster({
   };
 }
 
-function followRoles(hint: RbacHint, follow: Follow): Followed[] {
+function followRoles(
+  hint: RbacHint,
+  follow: (path: string, listener: ObjectListener) => ListWatch,
+): ListWatch[] {
   return RBAC_KINDS.map((kind) => {
     const followed = follow(`${RBAC_PATH}${kind}`, hint.listeners[kind]);
     // Asked for each time.

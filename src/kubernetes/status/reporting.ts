@@ -19,7 +19,7 @@ export interface ReportingOptions {
   readonly observer: StatusObserver;
 }
 
-/** Events are told at once, the status from `write` on. */
+/** Begins at once. */
 export class Reporting {
   readonly #events: EventSender;
   readonly #refusals: RefusalEvents;
@@ -29,10 +29,6 @@ export class Reporting {
     this.#events = new EventSender(options);
     this.#refusals = new RefusalEvents(this.#events);
     this.#writer = new StatusWriter({ ...options, events: this.#events, election: { name: options.lease } });
-  }
-
-  /** Takes part in the election of the writer. A second call has no effect. */
-  write(): void {
     this.#writer.start();
   }
 

@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../../decisions/log.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
-import type { BreakerState, HttpObserver, SharedBreakers } from '../../http/contract.ts';
+import type { BreakerState, HttpObserver } from '../../http/contract.ts';
 import type { LedgerObserver, LedgerOperation } from '../../ledger/observer.ts';
 import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
 import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../../openstack/identity-records.ts';
@@ -49,10 +49,6 @@ export interface Gauges {
   cluster?(): FollowedSource | undefined;
   /** Whether this replica writes the status of scheduling policies; `undefined` = none does. */
   writesStatus?(): boolean | undefined;
-  /** Of several processes that reload together: whether this one counts it, for all. Default: it does. */
-  countsForAll?(): boolean;
-  /** The text of all processes of the service. Default: there is only this one. */
-  whole?(): Promise<string>;
 }
 
 export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver, NamesObserver {
@@ -60,8 +56,6 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly #gauges: Gauges;
   readonly tokens: TokenMetrics;
   readonly decisionStore: DecisionStoreMetrics;
-  /** Those of all workers. Default: each client counts for itself. */
-  breakers: SharedBreakers | undefined;
   /** By path and status, since the metrics were read. */
   readonly #answers = new Map<string, Map<number, number>>();
   readonly #text: CachedText;
@@ -226,7 +220,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   reloaded(outcome: 'applied' | 'refused'): void {
-    this.#reloads.inc({ outcome }, this.#forAll);
+    this.#reloads.inc({ outcome });
     if (outcome === 'applied') {
       this.#calls.reloaded();
       this.#ledger.reloaded();
@@ -234,12 +228,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   credentialsReloaded(outcome: 'applied' | 'refused'): void {
-    this.#credentialReloads.inc({ outcome }, this.#forAll);
-  }
-
-  /** What happens in all processes together is one. */
-  get #forAll(): number {
-    return (this.#gauges.countsForAll?.() ?? true) ? 1 : 0;
+    this.#credentialReloads.inc({ outcome });
   }
 
   /** `filter`: a policy, or `config_validation` for a request. */
@@ -270,27 +259,13 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   async #written(): Promise<string> {
-    const { whole } = this.#gauges;
-    if (whole !== undefined) {
-      return whole();
-    }
-    await this.#gather();
-    return this.#registry.metrics();
-  }
-
-  /** Those of this process alone that everybody may see, as JSON of prom-client. */
-  async own(): Promise<string> {
-    await this.#gather();
-    return JSON.stringify(await this.#registry.getMetricsAsJSON());
-  }
-
-  async #gather(): Promise<void> {
     this.#countAnswers();
     const { budgets, outbox } = this.#gauges;
     await Promise.all([
       budgets?.().then((use) => this.#budgets.set(use)),
       outbox?.().then((counts) => this.#outbox.set(counts)),
     ]);
+    return this.#registry.metrics();
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {

@@ -8,19 +8,17 @@ const health = z.object({ status: z.literal('ok') }).meta({ description: 'The pr
 
 const readiness = z
   .object({
-    status: z
-      .enum(['ready', 'draining', 'configuration not valid', 'policies not known', 'worker not ready'])
-      .meta({
-        description:
-          '`draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old. `worker not ready`: one of several workers does not answer requests.',
-      }),
+    status: z.enum(['ready', 'draining', 'configuration not valid', 'policies not known']).meta({
+      description:
+        '`draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old.',
+    }),
     generation: z
       .int()
       .min(1)
       .meta({ description: 'The number of the configuration that decides: 1 since the start.' }),
     problems: z.array(z.string()).meta({
       description:
-        'The file, line and option of each mistake, which the log and the console explain; why policies are not known; which worker is not ready.',
+        'The file, line and option of each mistake, which the log and the console explain; why policies are not known.',
     }),
     policies: z
       .object({

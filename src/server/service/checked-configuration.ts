@@ -28,15 +28,12 @@ export interface CheckedConfiguration {
 export async function checkedConfiguration(
   sources: ConfigSources,
   watched: Watched,
-  { watch: readAgain = false, worker }: ServiceSettings,
+  { watch: readAgain = false }: ServiceSettings,
 ): Promise<CheckedConfiguration> {
   const { configFiles = [], configDirs = [] } = sources;
   await watched.configuration.watch([...configFiles, ...configDirs]);
   let configuration = await requireConfiguration(sources, SECTIONS);
   while ((await watched.configuration.watch(filesRead(sources, configuration))) && readAgain) {
-    configuration = await requireConfiguration(sources, SECTIONS);
-  }
-  while (worker !== undefined && !(await worker.files.areRead(filesRead(sources, configuration)))) {
     configuration = await requireConfiguration(sources, SECTIONS);
   }
   const options = sectionOf(configuration, serviceSection);

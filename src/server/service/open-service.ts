@@ -5,14 +5,13 @@ import { createSharedServices } from '../../enforcement/services.ts';
 import { configuredKeeper } from '../../kubernetes/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { createLogger } from '../../logger.ts';
-import { createApp } from '../app.ts';
+import { type AppParts, createAdminApp, createApp } from '../app.ts';
 import { readTls } from '../credentials.ts';
 import { DecisionRecorder, type Heard, openDecisionLog, requestMemberOf } from '../decision-recorder.ts';
 import { DecisionStores } from '../decision-stores.ts';
 import { createDoors } from '../doors.ts';
 import { Follower } from '../follower.ts';
 import { Generations } from '../generations.ts';
-import { readinessOf, readinessParts } from '../health.ts';
 import { KeystoneGates } from '../keystone-gates.ts';
 import { KubernetesReports } from '../kubernetes-reports.ts';
 import { KubernetesSources } from '../kubernetes-sources.ts';
@@ -21,10 +20,8 @@ import { BudgetGauge } from '../metrics/budget-gauge.ts';
 import { type Gauges, Metrics } from '../metrics/metrics.ts';
 import { OutboxGauge } from '../metrics/outbox-gauge.ts';
 import { announceRefusal } from '../refusal-notices.ts';
-import { RefusedRequests } from '../refused-requests.ts';
+import { type RefusedRequest, RefusedRequests } from '../refused-requests.ts';
 import { SkypilotFollower } from '../skypilot-follower.ts';
-import { askReadiness, openSentLog, startPart } from '../workers/load-part.ts';
-import type { Question } from '../workers/messages.ts';
 import { type CheckedConfiguration, filesRead, type Watched } from './checked-configuration.ts';
 import { Service, type ServiceState } from './running-service.ts';
 import type { ServiceSettings } from './service-settings.ts';
@@ -58,10 +55,7 @@ async function open(
   opened: Opened,
 ): Promise<Service> {
   const { configuration, options, tlsOptions, started } = checked;
-  const { watchdog, worker } = settings;
-  const always = worker === undefined ? null : { worker: worker.place.number };
-  const { logger = createLogger(options.log_level, options.log_format, always) } = settings;
-  const isSingle = () => worker === undefined || worker.isDesk;
+  const { watchdog, logger = createLogger(options.log_level, options.log_format) } = settings;
   watchdog?.watch(options);
   const state: ServiceState = { isDraining: false, stopping: new AbortController() };
   const budgetGauge = new BudgetGauge();
@@ -73,31 +67,21 @@ async function open(
     configurationIsValid: () => generations.problems.length === 0,
     budgets: () => {
       const { ledger, options: now } = generations.current;
-      return isSingle() ? budgetGauge.read(ledger, now.metrics_budgets) : Promise.resolve(undefined);
+      return budgetGauge.read(ledger, now.metrics_budgets);
     },
     tokens: () => gates.sizes,
     decisionsWaiting: () => stores.waiting,
-    outbox: () =>
-      isSingle() ? outboxGauge.read(generations.current.enforcement.outbox) : Promise.resolve(undefined),
+    outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
     cluster: () => generations.current.kubernetes?.cluster?.followed,
     writesStatus: () => reports.isLeader,
-    ...(worker !== undefined && { whole: () => worker.ask('metrics'), countsForAll: () => worker.isDesk }),
   };
   const metrics = new Metrics(gauges, settings.metricsClock);
-  metrics.breakers = worker?.breakers;
   const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
   const stores = new DecisionStores(logger, metrics.decisionStore);
   const reports = new KubernetesReports({ logger, observer: metrics.kubernetesStatus });
-  const clusters = new KubernetesSources({
-    logger: worker?.telling(logger) ?? logger,
-    metrics: metrics.kubernetes,
-    share: worker?.followed.share,
-  });
+  const clusters = new KubernetesSources({ logger, metrics: metrics.kubernetes });
   const requestMember = await requestMemberOf(options);
-  const log =
-    worker === undefined
-      ? openDecisionLog(configuration, options, logger, metrics)
-      : await openSentLog(options, logger, metrics);
+  const log = openDecisionLog(configuration, options, logger, metrics);
   opened.push(() => log?.close(0));
   const generations: Generations = await Generations.start(sources, configuration, started, {
     logger,
@@ -109,18 +93,11 @@ async function open(
     reloaded: (outcome) => metrics.reloaded(outcome),
     swapped: (generation) => service.takeOver(generation),
     isReadTooEarly: async (read) =>
-      (settings.watch === true &&
-        (await watched.configuration.watch([
-          ...filesRead(sources, generations.current.configuration),
-          ...filesRead(sources, read),
-        ]))) ||
-      (worker !== undefined && !(await worker.files.areRead(filesRead(sources, read)))),
-    ...(worker !== undefined && {
-      agree: () => worker.agree(worker.files.digest),
-      firstNumber: worker.place.generation,
-      share: worker.place,
-      telling: worker.telling(logger),
-    }),
+      settings.watch === true &&
+      (await watched.configuration.watch([
+        ...filesRead(sources, generations.current.configuration),
+        ...filesRead(sources, read),
+      ])),
   });
   opened.push(() => generations.close());
   const doors = createDoors(
@@ -137,24 +114,27 @@ async function open(
     }
   };
   const recorder = new DecisionRecorder(metrics, log, heard, requestMember);
-  const app = createApp({
+  const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
+  const appParts: AppParts = {
     ...{ generations, doors, recorder, metrics, refusedRequests, reports, logger },
     isDraining: () => state.isDraining,
     stopping: state.stopping.signal,
-    wholeReadiness: worker && ((own) => askReadiness(worker, own)),
-  });
-  const part =
-    worker && (await startPart(worker, { answer: app, current: () => generations.current, recorder }));
-  opened.push(() => part?.close(0));
+    hasAdminPort: admin_port !== undefined,
+  };
   const certificates = await configuredKeeper(sectionOf(configuration, kubernetesSection), logger);
   opened.push(() => certificates?.close());
-  const listener = await Listener.open(part?.answer ?? app, {
-    ...{ host: options.host, port: options.port, deadline: options.deadline },
+  const bounds = {
+    deadline: options.deadline,
     tls: readTls(tlsOptions),
     everybodyShows: started.certificates.everybody,
-    refused: (request) => refusedRequests.log(request),
-    handed: part?.handed,
-  });
+    refused: (request: RefusedRequest) => refusedRequests.log(request),
+  };
+  const admin =
+    admin_port === undefined
+      ? undefined
+      : await Listener.open(createAdminApp(appParts), { ...bounds, host: admin_host, port: admin_port });
+  opened.push(() => admin?.close(0));
+  const listener = await Listener.open(createApp(appParts), { ...bounds, host, port, reusePort });
   const follower = new Follower({
     current: () => generations.current,
     metrics: metrics.follower,
@@ -177,27 +157,8 @@ async function open(
   });
   const service = new Service({
     ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests },
-    ...{ generations, follower, skypilotFollower, certificates, reports, doors, listener, state },
-    ...{ part, worker },
+    ...{ generations, follower, skypilotFollower, certificates, reports, doors, listener, admin, state },
   });
-  service.report(generations.current);
-  if (worker === undefined) {
-    service.doForAll();
-    return service;
-  }
-  const answers: Readonly<Record<Question, () => string | Promise<string>>> = {
-    metrics: () => metrics.own(),
-    recent: () => part?.recents() ?? '',
-    readiness: () => JSON.stringify(readinessOf(readinessParts(generations, () => state.isDraining))),
-  };
-  worker.start(
-    {
-      connection: (socket) => part?.take(socket),
-      prepare: (topic) => service.prepare(topic, worker),
-      becomeDesk: () => service.doForAll(),
-      answer: async (question) => answers[question](),
-    },
-    { digest: worker.files.digest, doors: service.doors, tokenForLeases: service.tokenForLeases },
-  );
+  service.begin();
   return service;
 }

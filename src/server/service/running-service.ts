@@ -1,18 +1,13 @@
 /** A policy service that answers: its reloads, its credentials and its end. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigSources } from '../../config/sources.ts';
+import type { DecisionLog } from '../../decisions/log.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
-import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
+import { errorText, type Problem } from '../../errors.ts';
 import type { ConfiguredKeeper } from '../../kubernetes/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import type { Logger } from '../../logger.ts';
-import {
-  applyCredentials,
-  credentialFiles,
-  digestOfCredentials,
-  findCredentials,
-} from '../credential-files.ts';
-import type { WrittenLog } from '../decision-recorder.ts';
+import { credentialFiles, rereadCredentials } from '../credential-files.ts';
 import type { DecisionStores } from '../decision-stores.ts';
 import { type Doors, replaceTokens } from '../doors.ts';
 import type { Follower } from '../follower.ts';
@@ -24,9 +19,6 @@ import type { Metrics, UncaughtKind } from '../metrics/metrics.ts';
 import { type OpenedDoor, openedDoors } from '../opened-doors.ts';
 import type { RefusedRequests } from '../refused-requests.ts';
 import type { SkypilotFollower } from '../skypilot-follower.ts';
-import type { ServicePart } from '../workers/load-part.ts';
-import type { Topic } from '../workers/messages.ts';
-import type { WorkerLink } from '../workers/worker-link.ts';
 import { type CheckedConfiguration, filesRead, type Watched } from './checked-configuration.ts';
 import type { ServiceSettings } from './service-settings.ts';
 
@@ -40,7 +32,7 @@ export interface ServiceParts extends CheckedConfiguration {
   readonly watchdog: ServiceSettings['watchdog'];
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly log: WrittenLog | undefined;
+  readonly log: DecisionLog | undefined;
   readonly stores: DecisionStores;
   readonly refusedRequests: RefusedRequests;
   readonly generations: Generations;
@@ -50,9 +42,9 @@ export interface ServiceParts extends CheckedConfiguration {
   readonly certificates: ConfiguredKeeper | undefined;
   readonly doors: Doors;
   readonly listener: Listener;
+  /** `undefined` = `listener` has health and metrics. */
+  readonly admin: Listener | undefined;
   readonly state: ServiceState;
-  readonly part: ServicePart | undefined;
-  readonly worker: WorkerLink | undefined;
 }
 
 export interface ServiceState {
@@ -66,6 +58,8 @@ export class Service {
   #closing: Promise<void> | undefined;
   /** `http://127.0.0.1:8642` */
   readonly url: string;
+  /** Where health and metrics are, if they have a port of their own. */
+  readonly adminUrl: string | undefined;
   /** Warnings about the configuration, for the operator. */
   readonly warnings: readonly Problem[];
   /** The protocols that are served, and what they ask for, as of the start. */
@@ -80,39 +74,23 @@ export class Service {
     this.#parts = parts;
     const { configuration, options, doors, generations, listener } = parts;
     this.url = listener.url;
+    this.adminUrl = parts.admin?.url;
     this.warnings = configuration.problems;
     this.doors = openedDoors(doors, generations.current, listener.url);
     this.tokenForLeases = doors.blazar.tokens.required;
     this.writesToStandardOutput = options.decision_log === '-';
   }
 
-  /** What one process of the service does for all. */
-  doForAll(): void {
+  /** Starts what it does besides answering: it follows others, reports to the cluster, renews certificates. For `openService`. */
+  begin(): void {
+    this.#report(this.#parts.generations.current);
     this.#followAll();
     this.#parts.certificates?.keeper.start();
-    this.#parts.reports.write();
   }
 
   #followAll(): void {
     this.#parts.follower.start();
     this.#parts.skypilotFollower.start();
-  }
-
-  /** Prepares something, and uses it if all workers have prepared the same. @throws ConfigurationError */
-  async prepare(topic: Topic, worker: WorkerLink): Promise<void> {
-    const { generations, tlsOptions } = this.#parts;
-    if (topic === 'configuration') {
-      if (!(await this.reload())) {
-        throw new ConfigurationError(generations.problems);
-      }
-      return;
-    }
-    const { configuration } = generations.current;
-    const found = findCredentials(configuration, tlsOptions);
-    await worker.agree(digestOfCredentials(found));
-    if (credentialFiles(configuration, tlsOptions).length > 0) {
-      applyCredentials(found, { ...this.#parts, logger: worker.telling(this.#parts.logger) });
-    }
   }
 
   /** Reads the configuration and all files again. Resolves to whether the new configuration has taken over. */
@@ -131,7 +109,7 @@ export class Service {
     ]);
     const files = credentialFiles(current.configuration, tlsOptions);
     await watched.credentials.watch(files);
-    if (files.length > 0 && this.#parts.worker === undefined) {
+    if (files.length > 0) {
       this.#readCredentials();
     }
     return applied;
@@ -144,27 +122,35 @@ export class Service {
     }
   }
 
+  get #listeners(): readonly Listener[] {
+    const { listener, admin } = this.#parts;
+    return admin === undefined ? [listener] : [listener, admin];
+  }
+
   #readCredentials(): boolean {
     const { generations, tlsOptions } = this.#parts;
-    return applyCredentials(findCredentials(generations.current.configuration, tlsOptions), this.#parts);
+    return rereadCredentials(generations.current.configuration, tlsOptions, {
+      ...this.#parts,
+      listeners: this.#listeners,
+    });
   }
 
   /** The step in which a new configuration begins to decide. */
   takeOver(next: Generation): void {
-    const { doors, listener, watchdog, worker } = this.#parts;
+    const { doors, watchdog } = this.#parts;
     next.decisions?.apply();
     replaceTokens(doors, next.tokens);
     doors.blazar.keystone = next.keystone?.gate;
-    listener.replaceDeadline(next.options.deadline);
-    watchdog?.watch(next.options);
-    if (worker === undefined || worker.isDesk) {
-      this.#followAll();
+    for (const listener of this.#listeners) {
+      listener.replaceDeadline(next.options.deadline);
     }
-    this.report(next);
+    watchdog?.watch(next.options);
+    this.#followAll();
+    this.#report(next);
   }
 
   /** Policies and refusals are told to the cluster of a configuration. */
-  report({ configuration, kubernetes }: Generation): void {
+  #report({ configuration, kubernetes }: Generation): void {
     const options = sectionOf(configuration, kubernetesSection);
     this.#parts.reports.takeOver(kubernetes?.cluster?.cluster, options);
   }
@@ -184,8 +170,8 @@ export class Service {
   }
 
   async #close(): Promise<void> {
-    const { state, watched, watchdog, generations, follower, listener, reports } = this.#parts;
-    const { log, stores, refusedRequests, part } = this.#parts;
+    const { state, watched, watchdog, generations, follower, reports } = this.#parts;
+    const { log, stores, refusedRequests } = this.#parts;
     void this.#parts.certificates?.close();
     state.isDraining = true;
     state.stopping.abort();
@@ -199,8 +185,7 @@ export class Service {
     const forFiltersMs = (graceMs * LAST_PART) / 2;
     const forLogMs = forFiltersMs;
     const finished = Promise.all([
-      listener.close(graceMs - forFiltersMs - forLogMs),
-      part?.close(graceMs - forFiltersMs - forLogMs),
+      ...this.#listeners.map((listener) => listener.close(graceMs - forFiltersMs - forLogMs)),
       follower.close(),
       this.#parts.skypilotFollower.close(),
       reports.close(),

@@ -1,7 +1,6 @@
 /** What a service is given besides its configuration. */
 import type { Logger } from '../../logger.ts';
 import type { Watchdog } from '../watchdog.ts';
-import type { WorkerLink } from '../workers/worker-link.ts';
 
 export interface ServiceSettings {
   /** Default: standard error, as `log_level` and `log_format` say. */
@@ -14,6 +13,4 @@ export interface ServiceSettings {
   readonly metricsClock?: () => number;
   /** Watches for filters that hold the process. Default: none. */
   readonly watchdog?: Pick<Watchdog, 'occupation' | 'watch' | 'heldForMs' | 'endIn'>;
-  /** Of a service of several processes: the one that this process is. Default: this process is the whole service. */
-  readonly worker?: WorkerLink | undefined;
 }
