@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type Router from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from '../logger.ts';
@@ -57,7 +57,7 @@ export function createApp(parts: AppParts): RequestListener {
   const health = healthRoutes({
     ...readinessParts(generations, isDraining),
     metrics,
-    seesBudgets: budgetReaders(doors.people),
+    seesBudgets: budgetReaders(doors.people, doors.wrong),
     whole: parts.wholeReadiness,
   });
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
@@ -65,10 +65,10 @@ export function createApp(parts: AppParts): RequestListener {
   const endpoints = blazarEndpoints(doors.blazar, recorder);
   const sessions = new Sessions();
   const people = createPeople({
-    ...{ tokens: doors.people, sessions },
+    ...{ tokens: doors.people, sessions, wrong: doors.wrong },
     configuration: () => generations.current.configuration,
   });
-  const login = loginRoutes({ people, tokens: doors.people, sessions, logger });
+  const login = loginRoutes({ people, tokens: doors.people, wrong: doors.wrong, sessions, logger });
   const { showLogin } = login;
   const line = new PeopleLine();
   const api = apiRoutes(API_ROUTES, { people, line, logger });
@@ -103,5 +103,6 @@ export function createApp(parts: AppParts): RequestListener {
   }
   const current = () => generations.current;
   const straight = { door: doors.blazar, recorder, metrics, current, isDraining };
-  return tracedRequests(straightAnswers(straight, app.callback()), paths);
+  const clientOf = (request: IncomingMessage) => current().proxies.clientOf(request);
+  return tracedRequests(straightAnswers(straight, app.callback()), paths, clientOf);
 }

@@ -67,7 +67,7 @@ export async function startReplica(
       // The certificate of the API server is for 127.0.0.1 too.
       ...[`tls_cert_file = ${file('api.crt')}`, `tls_key_file = ${file('api.key')}`],
       ...linesOf(service),
-      ...['[kubernetes]', 'source = cluster', 'tokens = token', ...linesOf(options)],
+      ...['[kubernetes]', 'source = cluster', 'tokens = token-put-by-kustomize', ...linesOf(options)],
     ].join('\n'),
   );
   const main = projectFile('dist/src/cli/main.js');

@@ -152,6 +152,7 @@ async function open(
     ...{ host: options.host, port: options.port, deadline: options.deadline },
     tls: readTls(tlsOptions),
     everybodyShows: started.certificates.everybody,
+    clientOf: (request) => generations.current.proxies.clientOf(request),
     refused: (request) => refusedRequests.log(request),
     handed: part?.handed,
   });
