@@ -69,7 +69,7 @@ describe.each(KINDS)('an SDK that %s', (how) => {
     });
     const request = { method: 'POST', url: '/check-create', headers: {}, socket: {} } as IncomingMessage;
     const response = new EventEmitter() as ServerResponse;
-    traced.tracedRequests(served, new Set())(request, response);
+    traced.tracedRequests(served, new Set(), () => undefined)(request, response);
     response.emit('close');
     expect(served).toHaveBeenCalledTimes(1);
   });

@@ -1,4 +1,8 @@
-/** Shows values in messages: shortened, without the credentials and queries of URLs, and never a secret. */
+/** Secrets: the form of tokens, and values in messages: shortened, without the credentials and queries of URLs, and never a secret. */
+
+/** Of a token that a client must send: a shorter one can be guessed. Sixteen random letters and digits are more than 80 bits. */
+export const MIN_TOKEN_LENGTH = 16;
+export const TOKEN_FORM = new RegExp(`^[\\x21-\\x7e]{${MIN_TOKEN_LENGTH},}$`);
 
 const HIDDEN = '****';
 const MAX_SHOWN = 120;

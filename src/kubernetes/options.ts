@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { FurtherSection } from '../config/option-groups.ts';
 import type { Setting } from '../config/resolve.ts';
+import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
 import type { Problem } from '../errors.ts';
 import { SCHEDULERS } from './cluster.ts';
 import { MERGE_STRATEGIES } from './merge.ts';
@@ -94,14 +95,14 @@ export const kubernetesOptions = z.object({
     expected: 'the path of a file or a folder',
   }),
   tokens: z
-    .array(z.string().regex(/^[\x21-\x7e]+$/))
+    .array(z.string().regex(TOKEN_FORM))
     .default([])
     .meta({
       description:
         'Tokens that API servers must send: as Authorization: Bearer, configured in their kubeconfig for webhooks, or appended to the path of the webhook; there a token may contain only a-z, 0-9, - and dots. If tokens, tokens_file and client_ca_file are all unset, every client that can reach a loopback address is accepted; an empty list is an error.',
       secret: true,
       guard: true,
-      expected: 'a comma-separated list of ASCII strings without spaces',
+      expected: `a comma-separated list of ASCII strings of at least ${MIN_TOKEN_LENGTH} characters without spaces`,
     }),
   tokens_file: path.meta({
     description:

@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type Router from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from '../logger.ts';
@@ -55,10 +55,10 @@ export function createApp(parts: AppParts): RequestListener {
   const endpoints = blazarEndpoints(doors.blazar, recorder);
   const sessions = new Sessions();
   const people = createPeople({
-    ...{ tokens: doors.people, sessions },
+    ...{ tokens: doors.people, sessions, wrong: doors.wrong },
     configuration: () => generations.current.configuration,
   });
-  const login = loginRoutes({ people, tokens: doors.people, sessions, logger });
+  const login = loginRoutes({ people, tokens: doors.people, wrong: doors.wrong, sessions, logger });
   const { showLogin } = login;
   const line = new PeopleLine();
   const api = apiRoutes(API_ROUTES, { people, line, logger });
@@ -82,7 +82,7 @@ export function createApp(parts: AppParts): RequestListener {
   }
   const current = () => generations.current;
   const straight = { door: doors.blazar, recorder, metrics, current, isDraining };
-  return tracedRequests(straightAnswers(straight, app.callback()), paths);
+  return tracedRequests(straightAnswers(straight, app.callback()), paths, clientOf(parts));
 }
 
 /** Health and metrics, for `[service] admin_port`. */
@@ -90,7 +90,12 @@ export function createAdminApp(parts: AppParts): RequestListener {
   const paths = new Set(['/healthz', '/readyz', '/metrics']);
   const health = healthOf(parts, parts.metrics);
   const app = koaApp(parts, paths).use(health.routes()).use(health.allowedMethods());
-  return tracedRequests(app.callback(), paths);
+  return tracedRequests(app.callback(), paths, clientOf(parts));
+}
+
+/** The address of the client of a request. */
+function clientOf({ generations }: AppParts): (request: IncomingMessage) => string | undefined {
+  return (request) => generations.current.proxies.clientOf(request);
 }
 
 /** `paths`: those that are counted by name. */
@@ -110,6 +115,6 @@ function koaApp(
 }
 
 function healthOf({ generations, doors, isDraining }: AppParts, metrics: Metrics | undefined): Router {
-  const seesBudgets = budgetReaders(doors.people);
+  const seesBudgets = budgetReaders(doors.people, doors.wrong);
   return healthRoutes({ ...readinessParts(generations, isDraining), metrics, seesBudgets });
 }

@@ -3,6 +3,7 @@ import { createHash, createHmac, timingSafeEqual, X509Certificate } from 'node:c
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { whyWritable } from '../config/file-modes.ts';
 import { readTextFile } from '../config/read-file.ts';
+import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
 import { errorText } from '../errors.ts';
 
 /** The options that hold tokens. Each has one beside it that names a file with more of them. */
@@ -35,11 +36,11 @@ export function readTokens({ tokens, tokens_file }: TokenOptions, list: TokenLis
     .split(/\r?\n/)
     .map((line, index) => ({ token: line.trim(), line: index + 1 }))
     .filter(({ token }) => token !== '' && !token.startsWith('#'));
-  const wrong = further.find(({ token }) => !/^[\x21-\x7e]+$/.test(token));
+  const wrong = further.find(({ token }) => !TOKEN_FORM.test(token));
   if (wrong !== undefined) {
     throw new CredentialError(
       option,
-      `${tokens_file}:${wrong.line}: expected one token on each line, an ASCII text without spaces`,
+      `${tokens_file}:${wrong.line}: expected one token on each line, an ASCII text of at least ${MIN_TOKEN_LENGTH} characters without spaces`,
     );
   }
   if (further.length === 0) {

@@ -10,6 +10,7 @@ import { AcceptedTokens, type PeopleTokens } from './credentials.ts';
 import type { KeystoneGate } from './keystone-gate.ts';
 import { kubernetesPathOf } from './own-paths.ts';
 import { FixedTokens } from './people/fixed-tokens.ts';
+import { WrongTokens } from './people/wrong-tokens.ts';
 
 /** How a token is sent. */
 interface Way {
@@ -148,12 +149,14 @@ export class Door {
   readonly tokens: AcceptedTokens;
   readonly #entry: DoorEntry;
   readonly #certificates: CertificateRules;
+  readonly #wrong: WrongTokens;
   #keystone: KeystoneGate | undefined;
   /** Whether a token is one of people, which does not pass, and which Keystone is not told. Default: none is. */
   isOfPeople: (token: string) => boolean = () => false;
 
-  constructor(name: DoorName, tokens: readonly string[], certificates: CertificateRules) {
+  constructor(name: DoorName, tokens: readonly string[], certificates: CertificateRules, wrong: WrongTokens) {
     this.#entry = DOORS[name];
+    this.#wrong = wrong;
     this.#certificates = certificates;
     this.tokens = new AcceptedTokens(tokens);
   }
@@ -185,20 +188,25 @@ export class Door {
   }
 
   /**
-   * Throws an HTTP error unless the request carries everything that is asked for: with status 401, and for a token of Keystone also 403 or
-   * 503. Returns a promise, which may reject with such an error, only if Keystone must be asked.
+   * Throws an HTTP error unless the request carries everything that is asked for: with status 401, after many wrong tokens from the address
+   * 429, and for a token of Keystone also 403 or 503. Returns a promise, which may reject with such an error, only if Keystone must be asked.
    */
   requireProof(ctx: Context): Promise<void> | undefined {
     if (this.#asksForCertificate && !showsCertificate(ctx.req.socket)) {
       ctx.throw(401, EXPECTED_CERTIFICATE);
     }
-    if (!this.tokens.required || this.#entry.ways.some((way) => this.#accepts(WAYS[way].read(ctx)))) {
+    const sent = this.#entry.ways.map((way) => WAYS[way].read(ctx));
+    if (!this.tokens.required || sent.some((token) => this.#accepts(token))) {
       return undefined;
     }
     const token = WAYS['X-Auth-Token'].read(ctx);
-    return this.#keystone === undefined || this.isOfPeople(token)
-      ? ctx.throw(401, this.#entry.expected)
-      : this.#keystone.requireProof(ctx, token, this.#entry.expected);
+    if (this.isOfPeople(token)) {
+      // No guess: it is right elsewhere.
+      return ctx.throw(401, this.#entry.expected);
+    }
+    return this.#keystone === undefined
+      ? this.#refuse(ctx, sent)
+      : this.#keystone.requireProof(ctx, token, (headers) => this.#refuse(ctx, sent, headers));
   }
 
   /**
@@ -211,6 +219,13 @@ export class Door {
       (!this.#asksForCertificate || showsCertificate(socket)) &&
       (!required || this.#accepts(headers['x-auth-token'] as string | undefined))
     );
+  }
+
+  #refuse(ctx: Context, sent: readonly (string | undefined)[], headers = {}): never {
+    const { expected } = this.#entry;
+    return sent.some((token) => token)
+      ? this.#wrong.refuse(ctx, expected, headers)
+      : ctx.throw(401, expected, { headers });
   }
 
   #accepts(token: string | undefined): boolean {
@@ -235,6 +250,8 @@ export function securitySchemesOf(name: DoorName): Readonly<Record<string, objec
 export type Doors = Readonly<Record<DoorName, Door>> & {
   /** The tokens that stand for people. */
   readonly people: FixedTokens;
+  /** For all doors, and for people. */
+  readonly wrong: WrongTokens;
 };
 
 /** `keystone` is for Blazar alone. */
@@ -243,12 +260,13 @@ export function createDoors(
   certificates: CertificateRules,
   keystone?: KeystoneGate,
 ): Doors {
-  const door = (name: DoorName) => new Door(name, tokens[name], certificates);
+  const wrong = new WrongTokens();
+  const door = (name: DoorName) => new Door(name, tokens[name], certificates, wrong);
   const blazar = door('blazar');
   const people = new FixedTokens(blazar.tokens, tokens.people);
   blazar.keystone = keystone;
   blazar.isOfPeople = (token) => people.isOfPeople(token);
-  return { blazar, skypilot: door('skypilot'), kubernetes: door('kubernetes'), people };
+  return { blazar, skypilot: door('skypilot'), kubernetes: door('kubernetes'), people, wrong };
 }
 
 export function replaceTokens(doors: Doors, tokens: DoorTokens): void {

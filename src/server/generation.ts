@@ -18,6 +18,7 @@ import { keystoneSection } from '../openstack/options.ts';
 import type { SkypilotOptions } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../skypilot/section.ts';
+import { TrustedProxies } from './client-address.ts';
 import type { DecisionStores, HeldDecisions } from './decision-stores.ts';
 import type { DoorTokens } from './doors.ts';
 import type { HeldGate, KeystoneGates } from './keystone-gates.ts';
@@ -45,6 +46,7 @@ export class Generation {
   readonly options: ServiceOptions;
   readonly enforcement: UsageEnforcement;
   readonly admission: Admission;
+  readonly proxies: TrustedProxies;
   /** The tokens of each protocol, as of loading. */
   readonly tokens: DoorTokens;
   /** For tokens of Keystone. `undefined` = `keystone_auth` is off. */
@@ -72,6 +74,7 @@ export class Generation {
     this.tokens = parts.tokens;
     this.keystone = parts.keystone;
     this.decisions = parts.decisions;
+    this.proxies = new TrustedProxies(parts.options.trusted_proxies);
     this.enforcement = parts.enforcement;
     this.skypilot = parts.skypilot;
     this.kubernetes = parts.kubernetes;

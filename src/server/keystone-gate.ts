@@ -17,13 +17,16 @@ export interface GateOptions {
 }
 
 export interface OwnerQuestion<Person> {
-  /** The message of a 401. */
-  readonly expected: string;
+  /** Refuses a token that Keystone does not know. */
+  readonly refuse: Refuse;
   /** The message of a 403. */
   readonly expectedRoles: string;
   /** `undefined` = nobody here. */
   readonly personOf: (token: ValidToken) => Person | undefined;
 }
+
+/** Answers a token that Keystone does not know, by an HTTP error with these headers. */
+export type Refuse = (headers: Readonly<Record<string, string>>) => never;
 
 /** For metrics. It must not throw. */
 export type CountToken = (outcome: TokenOutcome, from: TokenAnswer['from']) => void;
@@ -61,26 +64,26 @@ export class KeystoneGate {
   }
 
   /**
-   * Throws an HTTP error unless the token may ask: 401 for one that Keystone does not know, 403 for one without the role, 503 if nobody
-   * can tell. Returns a promise, which may reject with such an error, only if Keystone must be asked.
+   * Throws an HTTP error unless the token may ask: by `refuse` for one that Keystone does not know, 403 for one without the role, 503 if
+   * nobody can tell. Returns a promise, which may reject with such an error, only if Keystone must be asked.
    */
-  requireProof(ctx: Context, token: string, expected: string): Promise<void> | undefined {
+  requireProof(ctx: Context, token: string, refuse: Refuse): Promise<void> | undefined {
     const answer = this.#validation.ask(token, this.#settings);
     if (answer instanceof Promise) {
-      return answer.then((later) => this.#judge(ctx, later, expected));
+      return answer.then((later) => this.#judge(ctx, later, refuse));
     }
-    this.#judge(ctx, answer, expected);
+    this.#judge(ctx, answer, refuse);
     return undefined;
   }
 
   /**
-   * The person behind a token. Throws an HTTP error: 401 for one that Keystone does not know, 403 for one of somebody who is nobody here,
+   * The person behind a token. Throws an HTTP error: by `refuse` for one that Keystone does not know, 403 for one of somebody who is nobody here,
    * 503 if nobody can tell.
    */
   async ownerOf<Person>(
     ctx: Context,
     token: string,
-    { expected, expectedRoles, personOf }: OwnerQuestion<Person>,
+    { refuse, expectedRoles, personOf }: OwnerQuestion<Person>,
   ): Promise<Person> {
     const answer = await this.#validation.ask(token, this.#settings);
     const person = answer.kind === 'valid' ? personOf(answer.token) : undefined;
@@ -88,20 +91,20 @@ export class KeystoneGate {
       this.#count(person === undefined ? 'forbidden' : 'allowed', answer.from);
       return person ?? ctx.throw(403, expectedRoles);
     }
-    return this.#refuse(ctx, answer, expected);
+    return this.#refuse(ctx, answer, refuse);
   }
 
   /** What Keystone says about the token of a session; `undefined` = it is not valid any more. Throws an HTTP error 503 if nobody can tell. */
   async validated(ctx: Context, token: string): Promise<ValidToken | undefined> {
     const answer = await this.#validation.ask(token, this.#settings);
     if (answer.kind === 'unavailable') {
-      return this.#refuse(ctx, answer, '');
+      return this.#unavailable(ctx, answer);
     }
     this.#count(answer.kind === 'valid' ? 'allowed' : 'invalid', answer.from);
     return answer.kind === 'valid' ? answer.token : undefined;
   }
 
-  #judge(ctx: Context, answer: TokenAnswer, expected: string): void {
+  #judge(ctx: Context, answer: TokenAnswer, refuse: Refuse): void {
     switch (answer.kind) {
       case 'valid':
         if (!this.#settings.mayAsk(answer.token)) {
@@ -111,15 +114,20 @@ export class KeystoneGate {
         this.#count('allowed', answer.from);
         return;
       default:
-        this.#refuse(ctx, answer, expected);
+        this.#refuse(ctx, answer, refuse);
     }
   }
 
-  #refuse(ctx: Context, answer: Exclude<TokenAnswer, { kind: 'valid' }>, expected: string): never {
-    this.#count(answer.kind, answer.from);
-    if (answer.kind === 'invalid') {
-      return ctx.throw(401, expected, { headers: { 'WWW-Authenticate': this.#challenge } });
+  #refuse(ctx: Context, answer: Exclude<TokenAnswer, { kind: 'valid' }>, refuse: Refuse): never {
+    if (answer.kind === 'unavailable') {
+      return this.#unavailable(ctx, answer);
     }
+    this.#count(answer.kind, answer.from);
+    return refuse({ 'WWW-Authenticate': this.#challenge });
+  }
+
+  #unavailable(ctx: Context, answer: Extract<TokenAnswer, { kind: 'unavailable' }>): never {
+    this.#count(answer.kind, answer.from);
     return ctx.throw(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
   }
 }

@@ -1,5 +1,5 @@
 /** The socket: http or https, with limits on the size and duration of requests. */
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
@@ -40,6 +40,8 @@ export interface ListenerOptions {
   readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
+  /** The address of the client of a request. */
+  readonly clientOf: (request: IncomingMessage) => string | undefined;
   /** Is told of requests that are answered here with 400. */
   readonly refused: (request: RefusedRequest) => void;
 }
@@ -63,7 +65,7 @@ export class Listener {
 
   /** @throws ConfigurationError if the address cannot be used */
   static async open(answer: RequestListener, options: ListenerOptions): Promise<Listener> {
-    const { tls, deadline, everybodyShows, refused } = options;
+    const { tls, deadline, everybodyShows, clientOf, refused } = options;
     const settings = {
       IncomingMessage: CollectedRequest,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -82,7 +84,7 @@ export class Listener {
           status: 400,
           method: request.method ?? '',
           path: 'other',
-          address: request.socket.remoteAddress,
+          address: clientOf(request),
           reason: 'expected one Host header, and no Transfer-Encoding but chunked',
         });
         return;

@@ -1,20 +1,22 @@
 import { z } from 'zod';
 import type { SectionProblem } from '../config/option-groups.ts';
 import type { Setting } from '../config/resolve.ts';
+import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
 import type { Problem } from '../errors.ts';
+import { isNetwork } from './client-address.ts';
 import { credentialProblems } from './credentials.ts';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';
 const tokens = (description: string) =>
   z
-    .array(z.string().regex(/^[\x21-\x7e]+$/))
+    .array(z.string().regex(TOKEN_FORM))
     .default([])
     .meta({
       description,
       secret: true,
       guard: true,
-      expected: 'a list of ASCII texts without spaces, with commas between them',
+      expected: `a list of ASCII texts of at least ${MIN_TOKEN_LENGTH} characters without spaces, with commas between them`,
     });
 const tokensFile = (what: string) =>
   path.meta({
@@ -24,6 +26,7 @@ const tokensFile = (what: string) =>
     guard: true,
     expected: expectedPath,
   });
+const network = z.string().refine(isNetwork, { error: ({ input }) => `${JSON.stringify(input)} is neither` });
 /** Keystone's limit for the name of a role is 255 characters. */
 const roles = (names: string[]) => z.array(z.string().min(1).max(255)).min(1).default(names);
 const EXPECTED_ROLES = 'a list of names of roles, with commas between them';
@@ -49,6 +52,11 @@ export const serviceOptions = z
     admin_port: z.int().min(0).max(65535).optional().meta({
       description:
         'A second port of this process alone, with /metrics, /healthz and /readyz, over https if the other one is. /metrics is then only there. 0 = any free port. Not set = all three are at port. Read at the start.',
+    }),
+    trusted_proxies: z.array(network).default([]).meta({
+      description:
+        'Addresses and networks of proxies whose X-Forwarded-For or Forwarded is believed: the client is the rightmost address in it that is not one of these. Limits count by the address of the client, and logs have it. Not set = nobody is believed, and the client is where the connection comes from.',
+      expected: 'addresses and networks such as 10.0.0.0/8, with commas between them',
     }),
     tokens: tokens(
       'Tokens that clients send as X-Auth-Token. With several, you can replace one without a gap. If neither tokens nor tokens_file is set, everyone who reaches a loopback address may ask; a set but empty value is an error. For the API and the console, their owner is a reader.',

@@ -32,6 +32,7 @@ export function aroundRequests(parts: RequestParts): Middleware {
     const state = handedOver(ctx.req) ?? beginRequest(ctx.req, current());
     const { generation, requestId, headers } = state;
     ctx.state = state;
+    ctx.request.ip = generation.proxies.clientOf(ctx.req) ?? '';
     try {
       await next();
       answerUnknown(ctx);
@@ -53,8 +54,7 @@ export function aroundRequests(parts: RequestParts): Middleware {
     metrics.answered(path, ctx.status);
     nameRequestSpan(ctx.req, path);
     if (state.refusedFor !== undefined) {
-      const { status, method, req } = ctx;
-      const address = req.socket.remoteAddress;
+      const { status, method, ip: address } = ctx;
       refusedRequests.log({ status, method, path, address, request_id: requestId, reason: state.refusedFor });
     }
     send(ctx, headers);

@@ -25,14 +25,21 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set([
 ]);
 const UNSHOWN_PATH = 'REDACTED';
 
+/** The address of the client of a request. */
+type ClientOf = (request: IncomingMessage) => string | undefined;
+
 /** The listener itself if no SDK is registered. `paths`: those that may be shown. */
-export function tracedRequests(listener: RequestListener, paths: ReadonlySet<string>): RequestListener {
+export function tracedRequests(
+  listener: RequestListener,
+  paths: ReadonlySet<string>,
+  clientOf: ClientOf,
+): RequestListener {
   const listening = tracing();
   if (listening === undefined) {
     return listener;
   }
   return (request, response) => {
-    const span = startSpan(listening, request, response, paths);
+    const span = startSpan(listening, request, response, paths, clientOf);
     if (span === undefined) {
       listener(request, response);
     } else {
@@ -47,6 +54,7 @@ function startSpan(
   request: IncomingMessage,
   response: ServerResponse,
   paths: ReadonlySet<string>,
+  clientOf: ClientOf,
 ) {
   const { api } = listening;
   try {
@@ -56,7 +64,7 @@ function startSpan(
     const span = openSpan(
       listening,
       spanName(request, route),
-      { kind: api.SpanKind.SERVER, attributes: { ...requestFacts(request), ...routeFacts(route) } },
+      { kind: api.SpanKind.SERVER, attributes: { ...requestFacts(request, clientOf), ...routeFacts(route) } },
       caller,
     );
     response.once('close', () => endSpan(listening, span, () => outcomeOf(response)));
@@ -95,16 +103,17 @@ function methodOf({ method = '' }: IncomingMessage): string {
   return KNOWN_METHODS.has(method) ? method : '_OTHER';
 }
 
-function requestFacts(request: IncomingMessage): Attributes {
+function requestFacts(request: IncomingMessage, clientOf: ClientOf): Attributes {
   const { headers, socket, httpVersion } = request;
-  const { remoteAddress, remotePort } = socket;
+  const client = clientOf(request);
+  const port = client === socket.remoteAddress ? socket.remotePort : undefined;
   const agent = headers['user-agent'];
   return {
     'http.request.method': methodOf(request),
     'url.scheme': 'encrypted' in socket ? 'https' : 'http',
     'network.protocol.version': httpVersion,
-    ...(remoteAddress !== undefined && { 'client.address': remoteAddress }),
-    ...(remotePort !== undefined && { 'client.port': remotePort }),
+    ...(client !== undefined && { 'client.address': client }),
+    ...(port !== undefined && { 'client.port': port }),
     ...(agent !== undefined && { 'user_agent.original': shownAttribute(agent) }),
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
 
 /** `[skypilot]`: the admin policies for requests of SkyPilot users, and how SkyPilot connects. */
 export const skypilotOptions = z.object({
@@ -35,14 +36,14 @@ export const skypilotOptions = z.object({
       expected: 'a path such as /skypilot/admin-policy',
     }),
   tokens: z
-    .array(z.string().regex(/^[\x21-\x7e]+$/))
+    .array(z.string().regex(TOKEN_FORM))
     .default([])
     .meta({
       description:
         'Tokens that SkyPilot must send: as the password in that URL or in the .netrc of its API server, or as the query parameter token of the URL. If tokens and tokens_file are both unset, every client that can reach a loopback address is accepted; an empty list is an error.',
       secret: true,
       guard: true,
-      expected: 'a comma-separated list of ASCII strings without spaces',
+      expected: `a comma-separated list of ASCII strings of at least ${MIN_TOKEN_LENGTH} characters without spaces`,
     }),
   tokens_file: z.string().min(1).optional().meta({
     description:

@@ -32,7 +32,13 @@ export class TypesFilter extends BaseFilter {
 }
 `;
 
-const SECRETS = ['hunter2', 'bearer-of-news', 'first-token', 'second-token', 'types-s3cret'];
+const SECRETS = [
+  'hunter2-0123456789abcdef',
+  'bearer-of-news',
+  'first-token-0123456789abcdef',
+  'second-token-0123456789abcdef',
+  'types-s3cret',
+];
 
 function configuration() {
   const note = join(temporaryFolder(), 'constructed');
@@ -43,14 +49,14 @@ filters_path = ${folder}
 max_lease_duration = +86_400
 max_lease_duration_project_limits = climate:604800,physics:-1
 external_service_base_endpoint = https://policy.example.org/v1
-external_service_token = hunter2
+external_service_token = hunter2-0123456789abcdef
 external_service_bearer_token = bearer-of-news
 types_secret = types-s3cret
 types_text = it is $external_service_token
 types_switch = yes
 
 [service]
-tokens = first-token, second-token
+tokens = first-token-0123456789abcdef, second-token-0123456789abcdef
 `);
   return { conf, folder, note };
 }
@@ -139,7 +145,9 @@ describe('config show', () => {
       () => ({
         args: [
           '--config-file',
-          confFile('[enforcement]\nexternal_service_token = hunter2\n[service]\ntokens = hunter2\n'),
+          confFile(
+            '[enforcement]\nexternal_service_token = hunter2-0123456789abcdef\n[service]\ntokens = hunter2-0123456789abcdef\n',
+          ),
         ],
       }),
     ],
@@ -150,7 +158,7 @@ describe('config show', () => {
           '--config-file',
           temporaryFile(
             'secrets.yaml',
-            'enforcement: {external_service_token: hunter2}\nservice: {tokens: [hunter2]}\n',
+            'enforcement: {external_service_token: hunter2-0123456789abcdef}\nservice: {tokens: [hunter2-0123456789abcdef]}\n',
           ),
         ],
       }),
@@ -159,14 +167,19 @@ describe('config show', () => {
       '--config',
       () => ({
         args: [
-          ...['--config', 'enforcement.external_service_token=hunter2'],
-          ...['--config', 'service.tokens=[hunter2]'],
+          ...['--config', 'enforcement.external_service_token=hunter2-0123456789abcdef'],
+          ...['--config', 'service.tokens=[hunter2-0123456789abcdef]'],
         ],
       }),
     ],
     [
       'environment variables',
-      () => ({ env: { OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: 'hunter2', OS_SERVICE__TOKENS: 'hunter2' } }),
+      () => ({
+        env: {
+          OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: 'hunter2-0123456789abcdef',
+          OS_SERVICE__TOKENS: 'hunter2-0123456789abcdef',
+        },
+      }),
     ],
   ])('hides secrets from %s, in every format', async (_, sources) => {
     const { args = [], env = {} } = sources();
@@ -176,9 +189,9 @@ describe('config show', () => {
       const hidden = await runProgramInProcess([...command, '--format', format], { env });
       expect(hidden.code, hidden.stderr).toBe(0);
       expect(hidden.stdout.split('****'), format).toHaveLength(3);
-      expect(hidden.stdout + hidden.stderr, format).not.toContain('hunter2');
+      expect(hidden.stdout + hidden.stderr, format).not.toContain('hunter2-0123456789abcdef');
       const shown = await runProgramInProcess([...command, '--format', format, '--show-secrets'], { env });
-      expect(shown.stdout.split('hunter2'), format).toHaveLength(3);
+      expect(shown.stdout.split('hunter2-0123456789abcdef'), format).toHaveLength(3);
     }
   });
 
@@ -195,14 +208,14 @@ describe('config show', () => {
 
   it('shows no secret in the message about a mistake', async () => {
     const conf = confFile(
-      '[enforcement]\nexternal_service_token = hunter2\tü\nexternal_service_base_endpoint = https://bob:hunter2@example.org\n[service]\ntokens = hunter2,,hunter2\n',
+      '[enforcement]\nexternal_service_token = hunter2-0123456789abcdef\tü\nexternal_service_base_endpoint = https://bob:hunter2-0123456789abcdef@example.org\n[service]\ntokens = hunter2-0123456789abcdef,,hunter2-0123456789abcdef\n',
     );
     const { code, stdout, stderr } = await show(conf);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`${conf}:2: [enforcement] external_service_token: expected`);
     expect(stderr).toContain(`${conf}:3: [enforcement] external_service_base_endpoint: expected`);
     expect(stderr).toContain(`${conf}:5: [service] tokens: expected`);
-    expect(stderr).not.toContain('hunter2');
+    expect(stderr).not.toContain('hunter2-0123456789abcdef');
   });
 
   it('prints every mistake, and no options beside them', async () => {

@@ -17,7 +17,7 @@ const author = {
 };
 
 describe('our own service', () => {
-  const service = { tokens: [TOKEN, 'another'] };
+  const service = { tokens: [TOKEN, 'another-right-token'] };
 
   it.for(['', '/v1'])('passes every check that concerns it at "%s"', async (path) => {
     const { url, logger } = await runService({ service });

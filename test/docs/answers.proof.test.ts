@@ -20,7 +20,7 @@ const TEN_DAYS = 864_000;
 /** The text of a cell that is a code span, or the cell. */
 const content = (cell = '') => cell.replace(/^`(.*)`$/, '$1');
 
-const TOKEN = { 'X-Auth-Token': 'secret' };
+const TOKEN = { 'X-Auth-Token': 'secret-0123456789abcdef' };
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const FITS = JSON.stringify(createPhysicalHost());
 
@@ -38,7 +38,7 @@ async function expectShown(answers: Response[], rows: string[][], status: number
 }
 
 it('docs/reference/protocol.md says what the policy service answers', async () => {
-  const { url: base, raw } = await runService({ service: { tokens: ['secret'] } });
+  const { url: base, raw } = await runService({ service: { tokens: ['secret-0123456789abcdef'] } });
   const { url: broken } = await runService({
     filters: { 'broken-filter.js': filterSource('BrokenFilter', { create: 'throw new Error("x");' }) },
     enforcement: { enabled_filters: ['BrokenFilter'] },
@@ -52,6 +52,15 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
   const { raw: rawToHasty } = await runService({ service: { deadline: 1 } });
   const url = `${base}/check-create`;
   const long = `GET / HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
+
+  const fromGuesses = async () => {
+    const { url: guessed } = await runService({ service: { tokens: ['secret-0123456789abcdef'] } });
+    const guess = () => post(`${guessed}/check-create`, FITS, { 'X-Auth-Token': 'wrong', ...JSON_TYPE });
+    for (let count = 0; count < 10; count += 1) {
+      await guess();
+    }
+    return guess();
+  };
 
   const answers = [
     await post(url, FITS, { ...TOKEN, ...JSON_TYPE }),
@@ -70,6 +79,7 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
     await post(url, FITS, { ...TOKEN, 'Content-Type': 'text/plain' }),
     await post(url, FITS, { ...TOKEN, 'Content-Type': 'application/json; charset=latin1' }),
     await post(url, FITS, { ...TOKEN, ...JSON_TYPE, 'Content-Encoding': 'zstd' }),
+    await fromGuesses(),
     answerOf(await raw(long)),
     await post(`${faulty}/check-create`, FITS, JSON_TYPE),
     await fromAFullHouse(),
@@ -84,7 +94,7 @@ it('docs/reference/protocol.md says which headers tell what', async () => {
     'X-Openstack-Request-Id of requests',
     'X-Openstack-Request-Id of answers',
     'X-Enforcement-Generation of `204`, `403`',
-    'Retry-After of `503`',
+    'Retry-After of `429`, `503`',
     'Allow of `405`',
     'WWW-Authenticate of `401`',
   ]);

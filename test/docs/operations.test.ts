@@ -43,7 +43,12 @@ async function observe() {
   const rules = join(temporaryFolder(), 'rules.yaml');
   writeFileSync(rules, 'rules: [{name: never, allow: "false", message: Never.}]\n');
   const values = {
-    service: { port: 0, decision_log: log, metrics_tokens: ['of-prometheus'], metrics_budgets: 10 },
+    service: {
+      port: 0,
+      decision_log: log,
+      metrics_tokens: ['of-prometheus-0123456789abcdef'],
+      metrics_budgets: 10,
+    },
     kubernetes: { source: 'cluster', kubeconfig: cluster.kubeconfig() },
     ledger: { connection },
     enforcement: {
@@ -63,7 +68,9 @@ async function observe() {
     await vi.waitUntil(async () => (await fetch(`${service.url}/readyz`)).ok, { timeout: 20_000 });
     const pod = JSON.stringify(creating({ nodeSelector: { disk: 'ssd' } }));
     await fetch(`${service.url}/kubernetes/admission`, { method: 'POST', headers: JSON_TYPE, body: pod });
-    const answer = await fetch(`${service.url}/metrics`, { headers: { 'X-Auth-Token': 'of-prometheus' } });
+    const answer = await fetch(`${service.url}/metrics`, {
+      headers: { 'X-Auth-Token': 'of-prometheus-0123456789abcdef' },
+    });
     const found = ownMetrics(await answer.text());
     await service.close();
     const record: Record<string, unknown> = JSON.parse(readFileSync(log, 'utf8').split('\n')[0] ?? '');

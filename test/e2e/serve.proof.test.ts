@@ -63,10 +63,10 @@ describe('serve', () => {
 
   it('shows what each protocol asks for, and a curl line with room for a token, but never a token', async () => {
     const conf = confFile(
-      `[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n[skypilot]\nadmin_policies = DisablePublicIpPolicy\n[kubernetes]\nscheduling_policies = ${projectFile('etc/kubernetes/policies.yaml')}\ntokens = n3xt\n`,
+      `[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n[skypilot]\nadmin_policies = DisablePublicIpPolicy\n[kubernetes]\nscheduling_policies = ${projectFile('etc/kubernetes/policies.yaml')}\ntokens = n3xt-0123456789abcdef\n`,
     );
     const { output, url } = await serve(['--config-file', conf], {
-      env: { OS_SERVICE__TOKENS: 's3cret,0ther' },
+      env: { OS_SERVICE__TOKENS: 's3cret-0123456789abcdef,0ther-0123456789abcdef' },
     });
     const { stdout } = output();
     expect(stdout).toContain(
@@ -86,7 +86,7 @@ describe('serve', () => {
     if (HAS_CURL) {
       const line = pasted(stdout);
       expect(runInShell(line)).toMatch(/^HTTP\/1\.1 401 /);
-      expect(runInShell(line.replace('YOUR-TOKEN', '0ther'))).toMatch(/^HTTP\/1\.1 403 /);
+      expect(runInShell(line.replace('YOUR-TOKEN', '0ther-0123456789abcdef'))).toMatch(/^HTTP\/1\.1 403 /);
     }
     expect(stdout + output().stderr).not.toMatch(/s3cret|0ther|n3xt/);
   });

@@ -25,7 +25,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
   async function guarded(service: Readonly<Record<string, unknown>> = {}) {
     const running = await runService({
       enforcement: { max_lease_duration: 2 * HOUR },
-      service: { keystone_auth: true, tokens: ['fixed'], ...service },
+      service: { keystone_auth: true, tokens: ['fixed-0123456789abcdef'], ...service },
       keystone: { auth_url: peer.url, username: 'blazar', password: 'blazar', project_name: 'service' },
     });
     const check = async (token: string) =>
@@ -48,7 +48,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     expect(await check(await peer.token('carol', { project: 'physics' }))).toBe(403);
     expect(await check(await peer.token('dave', { domain: 'other' }))).toBe(403);
     expect(await check(await peer.token('alice', { project: null }))).toBe(403);
-    expect(await check('fixed')).toBe(204);
+    expect(await check('fixed-0123456789abcdef')).toBe(204);
     expect(await check('gAAAAABnonsense')).toBe(401);
     expect(await check('nonsense')).toBe(401);
   });
@@ -105,8 +105,8 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
   );
 
   it('a fixed token that is wrong opens nothing', async () => {
-    const { check } = await guarded({ tokens: ['another'] });
-    expect(await check('fixed')).toBe(401);
+    const { check } = await guarded({ tokens: ['another-0123456789abcdef'] });
+    expect(await check('fixed-0123456789abcdef')).toBe(401);
     expect(await check('')).toBe(401);
     expect(await check('anotherr')).toBe(401);
     expect(await check(await peer.token('alice'))).toBe(403);
@@ -128,7 +128,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     await peer.stop();
     expect(await check(known)).toBe(204);
     expect(await check(unknown)).toBe(503);
-    expect(await check('fixed')).toBe(204);
+    expect(await check('fixed-0123456789abcdef')).toBe(204);
     expect(await validated('failed')).toBeGreaterThan(0);
     await expect.poll(() => check(known), { timeout: 2 * TOKEN_SECONDS * 1000, interval: 500 }).toBe(401);
     await peer.restart();

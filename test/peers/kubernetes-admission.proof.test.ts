@@ -79,7 +79,7 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
           kubernetes: {
             scheduling_policies: POLICIES,
             default_priority_class: 'everybody',
-            tokens: ['token'],
+            tokens: ['token-put-by-kustomize'],
           },
         },
       },

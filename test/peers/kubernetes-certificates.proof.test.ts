@@ -57,7 +57,7 @@ function configured(name: string, kubernetes: Readonly<Record<string, string>> =
   const file = join(folder, 'policy-service.conf');
   const options = {
     source: 'cluster',
-    tokens: 'token',
+    tokens: 'token-put-by-kustomize',
     ...{ kubeconfig, certificate_secret: SECRET, certificate_folder: own },
     ...{ certificate_names: HOST, certificate_days: '1', webhook_configurations: configurations },
     ...kubernetes,
@@ -157,7 +157,7 @@ describe.skipIf(cluster === undefined)('certificates of the built command', () =
         ...configuration,
         webhooks: configuration.webhooks.map(({ clientConfig, ...webhook }: Manifest) => {
           const { url = '' } = replicas[configuration.kind.startsWith('Mutating') ? 0 : 1] ?? {};
-          const path = clientConfig.service.path.replace(/[^/]*$/, 'token');
+          const path = clientConfig.service.path.replace(/[^/]*$/, 'token-put-by-kustomize');
           // 1.20 gives namespaces no label of their name; only one namespace has pods here.
           return {
             ...webhook,

@@ -21,7 +21,7 @@ const SETTLED = { timeout: 60_000, interval: 200 };
 const IN_FORCE = 10_000;
 /** Kubernetes keeps the second in which a pod was created. */
 const SECOND = 1000;
-const VALIDATION = '/kubernetes/validation/token?timeout=5s';
+const VALIDATION = '/kubernetes/validation/token-put-by-kustomize?timeout=5s';
 const ssd = { nodeSelector: { disk: 'ssd' } };
 const tape = { nodeSelector: { disk: 'tape' } };
 

@@ -160,7 +160,11 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
           ...['[service]', 'host = 127.0.0.1', 'port = 0'],
           `tls_cert_file = ${file('api.crt')}`,
           `tls_key_file = ${file('api.key')}`,
-          ...['[kubernetes]', `scheduling_policies = ${file('policies.yaml')}`, 'tokens = token'],
+          ...[
+            '[kubernetes]',
+            `scheduling_policies = ${file('policies.yaml')}`,
+            'tokens = token-put-by-kustomize',
+          ],
           ...['default_priority_class = everybody', `workloads = ${workloads}`, further],
         ].join('\n'),
       );

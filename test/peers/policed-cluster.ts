@@ -70,7 +70,7 @@ export async function policedCluster(
         'source = cluster',
         `kubeconfig = ${file('admin.conf')}`,
         // What stands in the paths, before kustomization.yaml puts a token of its own there.
-        'tokens = token',
+        'tokens = token-put-by-kustomize',
         ...Object.entries({ ...kubernetes, ...options }).map(([name, value]) => `${name} = ${value}`),
       ].join('\n'),
     );

@@ -19,35 +19,59 @@ const withTokens = (...tokens: string[]) =>
 
 describe('with tokens', () => {
   it.for(PATHS)('asks for one at %s', async (path) => {
-    const { post } = await withTokens('s3cret');
+    const { post } = await withTokens('s3cret-0123456789abcdef');
     const body = BODIES[path.replace('/v1', '')];
     expect(await post(path, body)).toMatchObject(UNAUTHORIZED);
     expect(await post(path, body, { 'X-Auth-Token': 'wrong' })).toMatchObject(UNAUTHORIZED);
-    expect(await post(path, body, { 'X-Auth-Token': 's3cret' })).toMatchObject({ status: 204 });
+    expect(await post(path, body, { 'X-Auth-Token': 's3cret-0123456789abcdef' })).toMatchObject({
+      status: 204,
+    });
   });
 
   it('takes each of several, so that they can be rotated', async () => {
-    const { post } = await withTokens('old', 'new', 'newest');
-    for (const token of ['old', 'new', 'newest']) {
+    const { post } = await withTokens(
+      'old-0123456789abcdef',
+      'new-0123456789abcdef',
+      'newest-0123456789abcdef',
+    );
+    for (const token of ['old-0123456789abcdef', 'new-0123456789abcdef', 'newest-0123456789abcdef']) {
       expect(await post('/check-create', FITS, { 'X-Auth-Token': token })).toMatchObject({ status: 204 });
     }
-    for (const token of ['old,new', 'old, new', 'ne', 'newe', 'OLD', 'old new', '*', '', ',']) {
+    for (const token of [
+      'old-0123456789abcdef,new-0123456789abcdef',
+      'old-0123456789abcdef, new-0123456789abcdef',
+      'ne',
+      'newe',
+      'OLD-0123456789abcdef',
+      'old new-0123456789abcdef',
+      '*',
+      '',
+      ',',
+    ]) {
       expect(await post('/check-create', FITS, { 'X-Auth-Token': token }), token).toMatchObject(UNAUTHORIZED);
     }
   });
 
   it('takes them from the header X-Auth-Token and nowhere else', async () => {
-    const { post } = await withTokens('s3cret');
-    expect(await post('/check-create?X-Auth-Token=s3cret&token=s3cret', FITS)).toMatchObject(UNAUTHORIZED);
+    const { post } = await withTokens('s3cret-0123456789abcdef');
+    expect(
+      await post('/check-create?X-Auth-Token=s3cret-0123456789abcdef&token=s3cret-0123456789abcdef', FITS),
+    ).toMatchObject(UNAUTHORIZED);
     for (const name of ['Authorization', 'X-Auth-Tokens', 'Cookie', 'X-Subject-Token']) {
-      expect(await post('/check-create', FITS, { [name]: 's3cret' }), name).toMatchObject(UNAUTHORIZED);
+      expect(await post('/check-create', FITS, { [name]: 's3cret-0123456789abcdef' }), name).toMatchObject(
+        UNAUTHORIZED,
+      );
     }
-    expect(await post('/check-create', FITS, { Authorization: 'Bearer s3cret' })).toMatchObject(UNAUTHORIZED);
-    expect(await post('/check-create', FITS, { 'x-auth-token': 's3cret' })).toMatchObject({ status: 204 });
+    expect(
+      await post('/check-create', FITS, { Authorization: 'Bearer s3cret-0123456789abcdef' }),
+    ).toMatchObject(UNAUTHORIZED);
+    expect(await post('/check-create', FITS, { 'x-auth-token': 's3cret-0123456789abcdef' })).toMatchObject({
+      status: 204,
+    });
   });
 
   it('answers before it reads the body: half of one is enough', async () => {
-    const { raw } = await withTokens('s3cret');
+    const { raw } = await withTokens('s3cret-0123456789abcdef');
     const head = 'POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     const answer = await raw(`${head}Content-Length: 1000\r\n\r\n{"context":`);
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
@@ -56,7 +80,7 @@ describe('with tokens', () => {
   });
 
   it('answers 401 whatever else is wrong', async () => {
-    const { post, request } = await withTokens('s3cret');
+    const { post, request } = await withTokens('s3cret-0123456789abcdef');
     expect(await post('/check-create', '{')).toMatchObject(UNAUTHORIZED);
     expect(await post('/check-create', '[]')).toMatchObject(UNAUTHORIZED);
     expect(await post('/check-create', FITS, { 'Content-Type': 'text/plain' })).toMatchObject(UNAUTHORIZED);
@@ -65,14 +89,14 @@ describe('with tokens', () => {
   });
 
   it('asks no filter, and writes no token into the log', async () => {
-    const { post, logger } = await withTokens('s3cret');
+    const { post, logger } = await withTokens('s3cret-0123456789abcdef');
     await post('/check-create', FITS, { 'X-Auth-Token': 'guess' });
-    expect(JSON.stringify(logger.lines)).not.toMatch(/guess|s3cret/);
+    expect(JSON.stringify(logger.lines)).not.toMatch(/guess|s3cret-0123456789abcdef/);
     expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   it('answers GET /healthz without one', async () => {
-    const { request } = await withTokens('s3cret');
+    const { request } = await withTokens('s3cret-0123456789abcdef');
     expect(await request('/healthz')).toMatchObject({ status: 200, json: { status: 'ok' } });
   });
 });
@@ -87,21 +111,27 @@ describe('without tokens', () => {
 
 describe('[service] tokens', () => {
   it('refuses a list with an empty item: nobody who sends no token may pass for its owner', async () => {
-    for (const tokens of ['old,,new', ',new', ' , new']) {
+    for (const tokens of [
+      'old-0123456789abcdef,,new-0123456789abcdef',
+      ',new-0123456789abcdef',
+      ' , new-0123456789abcdef',
+    ]) {
       await expect(runService({ service: { tokens } }), tokens).rejects.toThrow(ConfigurationError);
     }
   });
 
   it('ignores a comma at the end, as everywhere in blazar.conf', async () => {
-    const { post } = await runService({ service: { tokens: ' s3cret , ' } });
+    const { post } = await runService({ service: { tokens: ' s3cret-0123456789abcdef , ' } });
     expect(await post('/check-create', FITS)).toMatchObject(UNAUTHORIZED);
     expect(await post('/check-create', FITS, { 'X-Auth-Token': '' })).toMatchObject(UNAUTHORIZED);
-    expect(await post('/check-create', FITS, { 'X-Auth-Token': 's3cret' })).toMatchObject({ status: 204 });
+    expect(await post('/check-create', FITS, { 'X-Auth-Token': 's3cret-0123456789abcdef' })).toMatchObject({
+      status: 204,
+    });
   });
 
   it('is not repeated in what is said of a mistake', async () => {
-    const failure = runService({ service: { tokens: 's3cret,,s3cret' } });
+    const failure = runService({ service: { tokens: 's3cret-0123456789abcdef,,s3cret-0123456789abcdef' } });
     await expect(failure).rejects.toThrow(/^in code: \[service\] tokens: expected a list/);
-    await expect(failure).rejects.not.toThrow(/s3cret/);
+    await expect(failure).rejects.not.toThrow(/s3cret-0123456789abcdef/);
   });
 });

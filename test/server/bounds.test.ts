@@ -126,9 +126,9 @@ describe('max_concurrent and max_queued', () => {
   });
 
   it('of 1 and 0 allow one decision and no queue; requests without a decision are answered', async () => {
-    const running = await runGate({ max_concurrent: 1, max_queued: 0, tokens: ['s3cret'] });
+    const running = await runGate({ max_concurrent: 1, max_queued: 0, tokens: ['s3cret-0123456789abcdef'] });
     const { post, request, asked, answer } = running;
-    const token = { 'X-Auth-Token': 's3cret' };
+    const token = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
     const first = post('/check-create', lasting('a'), token);
     await vi.waitFor(() => expect(asked).toEqual(['a']), SOON);
     for (const path of [

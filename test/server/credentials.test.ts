@@ -50,7 +50,11 @@ describe('[service]', () => {
     ['log_format', '', ['xml', 'text']],
     ['decision_log_when_full', '', ['wait', 'Drop!', 'true']],
     ['host', 'an address or a host name', ['two hosts']],
-    ['tokens', 'a list of ASCII texts without spaces', ['a b', 'naïve', 'a,,b']],
+    [
+      'tokens',
+      'a list of ASCII texts of at least 16 characters',
+      ['a b', 'naïve', 'a,,b', 'fifteen-letters'],
+    ],
   ])(
     '%s: what is out of its range or of another type is refused, at its line',
     async ([option, expected, wrong]) => {
@@ -96,7 +100,7 @@ describe('[service]', () => {
   });
 
   it.skipIf(RUNS_AS_ROOT)('names a file that may not be read', async () => {
-    const secret = temporaryFile('tokens', 's3cret\n');
+    const secret = temporaryFile('tokens', 's3cret-0123456789abcdef\n');
     chmodSync(secret, 0);
     expect(await mistakesOf(confOf(`tokens_file = ${secret}`))).toEqual([
       expect.stringContaining('CONF:6: [service] tokens_file: expected a file that can be read'),
@@ -153,18 +157,23 @@ describe('[service]', () => {
   it.for([
     ['is empty', '', 'expected at least one token, got none'],
     ['holds comments only', '# soon\n\n   \n#s3cret\n', 'expected at least one token, got none'],
-    ['holds two words in a line', '# new\ns3cret n3xt\n', ':2: expected one token on each line'],
+    [
+      'holds two words in a line',
+      '# new-0123456789abcdef\ns3cret-0123456789abcdef n3xt-0123456789abcdef\n',
+      ':2: expected one token on each line',
+    ],
+    ['holds a short one', 'fifteen-letters\n', ':1: expected one token on each line'],
     ['holds other letters', 'naïve\n', ':1: expected one token on each line'],
     ['is no text', '\u0000\u0001\n', ':1: expected one token on each line'],
   ] as const)(
     'a tokens_file that %s opens the service to nobody: it does not start',
     async ([, content, words]) => {
       const file = temporaryFile('tokens', content);
-      for (const more of ['', 'tokens = further']) {
+      for (const more of ['', 'tokens = further-0123456789abcdef']) {
         const mistakes = await mistakesOf(confOf(`tokens_file = ${file}`, more));
         expect(mistakes).toEqual([expect.stringContaining('CONF:6: [service] tokens_file: ')]);
         expect(mistakes[0]).toContain(words);
-        expect(mistakes[0]).not.toMatch(/s3cret|naïve/);
+        expect(mistakes[0]).not.toMatch(/s3cret|naïve|fifteen/);
       }
     },
   );
@@ -184,46 +193,58 @@ describe('[service]', () => {
 
 describe('tokens_file', () => {
   it('adds its tokens to those of tokens: one a line, with comments', async () => {
-    const file = temporaryFile('tokens', '# two\r\n  first  \n\nsecond#not-a-comment\n');
+    const file = temporaryFile(
+      'tokens',
+      '# two\r\n  first-0123456789abcdef  \n\nsecond#not-a-comment-0123456789abcdef\n',
+    );
     const { post } = await runServiceOn({
       environment: {},
-      configFiles: [confOf(`tokens_file = ${file}`, 'tokens = third')],
+      configFiles: [confOf(`tokens_file = ${file}`, 'tokens = third-0123456789abcdef')],
     });
-    for (const token of ['first', 'second#not-a-comment', 'third']) {
+    for (const token of [
+      'first-0123456789abcdef',
+      'second#not-a-comment-0123456789abcdef',
+      'third-0123456789abcdef',
+    ]) {
       expect(await post('/on-end', FITS, { 'X-Auth-Token': token }), token).toMatchObject({ status: 204 });
     }
-    for (const token of ['', '# two', 'second', '#', 'first,third']) {
+    for (const token of ['', '# two', 'second', '#', 'first-0123456789abcdef,third-0123456789abcdef']) {
       expect(await post('/on-end', FITS, { 'X-Auth-Token': token }), token).toMatchObject({ status: 401 });
     }
   });
 
   it('is read again when it changes: what is new is accepted, what has gone is not', async () => {
     const file = join(temporaryFolder(), 'tokens');
-    writeFileSync(file, 'old\n');
+    writeFileSync(file, 'old-0123456789abcdef\n');
     const { post, logger } = await runServiceOn(
-      { environment: {}, configFiles: [confOf(`tokens_file = ${file}`, 'tokens = fixed')] },
+      { environment: {}, configFiles: [confOf(`tokens_file = ${file}`, 'tokens = fixed-0123456789abcdef')] },
       { pollMs: 100 },
     );
     const statusOf = async (token: string) => (await post('/on-end', FITS, { 'X-Auth-Token': token })).status;
 
-    writeFileSync(file, 'old\nnew\n');
-    await vi.waitFor(async () => expect(await statusOf('new')).toBe(204), SOON);
-    expect(await statusOf('old')).toBe(204);
-    writeFileSync(file, 'new\n');
-    await vi.waitFor(async () => expect(await statusOf('old')).toBe(401), SOON);
-    expect([await statusOf('new'), await statusOf('fixed')]).toEqual([204, 204]);
+    writeFileSync(file, 'old-0123456789abcdef\nnew-0123456789abcdef\n');
+    await vi.waitFor(async () => expect(await statusOf('new-0123456789abcdef')).toBe(204), SOON);
+    expect(await statusOf('old-0123456789abcdef')).toBe(204);
+    writeFileSync(file, 'new-0123456789abcdef\n');
+    await vi.waitFor(async () => expect(await statusOf('old-0123456789abcdef')).toBe(401), SOON);
+    expect([await statusOf('new-0123456789abcdef'), await statusOf('fixed-0123456789abcdef')]).toEqual([
+      204, 204,
+    ]);
     expect(JSON.stringify(logger.lines)).not.toMatch(/\bnew\b|\bold\b/);
   });
 
   it.for([
     ['is empty', (file: string) => writeFileSync(file, '')],
-    ['has two words in a line', (file: string) => writeFileSync(file, 's3cret n3xt\n')],
+    [
+      'has two words in a line',
+      (file: string) => writeFileSync(file, 's3cret-0123456789abcdef n3xt-0123456789abcdef\n'),
+    ],
     ['has gone', (file: string) => rmSync(file)],
   ] as const)(
     'that %s all at once leaves the tokens that there were, and opens nothing',
     async ([, change]) => {
       const file = join(temporaryFolder(), 'tokens');
-      writeFileSync(file, 's3cret\n');
+      writeFileSync(file, 's3cret-0123456789abcdef\n');
       const { post, request, logger, service } = await runServiceOn(
         { environment: {}, configFiles: [confOf(`tokens_file = ${file}`)] },
         { pollMs: 100 },
@@ -234,7 +255,9 @@ describe('tokens_file', () => {
         expect(metric(text, 'blazar_enforcement_credential_reloads_total', { outcome: 'refused' })).toBe(1);
       }, SOON);
       expect(await post('/on-end', FITS)).toMatchObject({ status: 401 });
-      expect(await post('/on-end', FITS, { 'X-Auth-Token': 's3cret' })).toMatchObject({ status: 204 });
+      expect(await post('/on-end', FITS, { 'X-Auth-Token': 's3cret-0123456789abcdef' })).toMatchObject({
+        status: 204,
+      });
       expect(logger.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
       // Nor does a reload of the whole open it.
       await expect(service.reload()).resolves.toBe(false);
@@ -244,16 +267,21 @@ describe('tokens_file', () => {
   );
 
   it('is the one that a reload names: the tokens of the one before no longer count', async () => {
-    const [before, after] = [temporaryFile('tokens', 'old\n'), temporaryFile('tokens', 'new\n')];
+    const [before, after] = [
+      temporaryFile('tokens', 'old-0123456789abcdef\n'),
+      temporaryFile('tokens', 'new-0123456789abcdef\n'),
+    ];
     const conf = confOf(`tokens_file = ${before}`);
     const { post, service } = await runServiceOn({ environment: {}, configFiles: [conf] }, { pollMs: 100 });
     const statusOf = async (token: string) => (await post('/on-end', FITS, { 'X-Auth-Token': token })).status;
     writeFileSync(conf, readFileSync(conf, 'utf8').replace(before, after));
     await expect(service.reload()).resolves.toBe(true);
-    expect([await statusOf('old'), await statusOf('new')]).toEqual([401, 204]);
-    writeFileSync(after, 'newest\n');
-    await vi.waitFor(async () => expect(await statusOf('newest')).toBe(204), SOON);
-    expect(await statusOf('new')).toBe(401);
+    expect([await statusOf('old-0123456789abcdef'), await statusOf('new-0123456789abcdef')]).toEqual([
+      401, 204,
+    ]);
+    writeFileSync(after, 'newest-0123456789abcdef\n');
+    await vi.waitFor(async () => expect(await statusOf('newest-0123456789abcdef')).toBe(204), SOON);
+    expect(await statusOf('new-0123456789abcdef')).toBe(401);
   });
 });
 
@@ -261,8 +289,11 @@ describe('AcceptedTokens', () => {
   it('accepts everything only when there are none', () => {
     const tokens = new AcceptedTokens([]);
     expect([tokens.required, tokens.accept('any')]).toEqual([false, true]);
-    tokens.replace(['s3cret']);
+    tokens.replace(['s3cret-0123456789abcdef']);
     expect([tokens.required, tokens.accept('any'), tokens.accept('')]).toEqual([true, false, false]);
-    expect([tokens.accept('s3cret'), tokens.accept('s3cret ')]).toEqual([true, false]);
+    expect([tokens.accept('s3cret-0123456789abcdef'), tokens.accept('s3cret-0123456789abcdef ')]).toEqual([
+      true,
+      false,
+    ]);
   });
 });

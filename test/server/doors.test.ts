@@ -24,9 +24,9 @@ const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 const basic = (pair: string) => ({ Authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
 const guarded = (settings: KubernetesSettings = {}) =>
   runKubernetes(POLICIES, {
-    service: { tokens: ['of-leases'] },
+    service: { tokens: ['of-leases-0123456789abcdef'] },
     ...settings,
-    kubernetes: settings.kubernetes ?? { tokens: [TOKEN, 'n3xt'] },
+    kubernetes: settings.kubernetes ?? { tokens: [TOKEN, 'n3xt-0123456789abcdef'] },
   });
 const statusAt = async ({ post }: KubernetesService, path: string, headers = {}) =>
   (await post(path, REVIEW, headers)).status;
@@ -40,9 +40,11 @@ describe('[kubernetes] tokens', () => {
     };
     for (const path of [ADMISSION, VALIDATION]) {
       expect(await running.post(path, REVIEW), path).toMatchObject(expected);
-      expect(await running.post(path, REVIEW, { 'X-Auth-Token': 'of-leases' })).toMatchObject(expected);
+      expect(
+        await running.post(path, REVIEW, { 'X-Auth-Token': 'of-leases-0123456789abcdef' }),
+      ).toMatchObject(expected);
       expect(await running.post(path, REVIEW, { 'X-Auth-Token': TOKEN })).toMatchObject(expected);
-      expect(await running.post(path, REVIEW, bearer('of-leases'))).toMatchObject(expected);
+      expect(await running.post(path, REVIEW, bearer('of-leases-0123456789abcdef'))).toMatchObject(expected);
     }
     expect((await running.post('/check-create', {}, { 'X-Auth-Token': TOKEN })).status).toBe(401);
     expect((await running.post('/check-create', {}, bearer(TOKEN))).status).toBe(401);
@@ -50,15 +52,19 @@ describe('[kubernetes] tokens', () => {
 
   it('come as a bearer token, from the kubeconfig for webhooks', async () => {
     const running = await guarded();
-    for (const right of [bearer(TOKEN), bearer('n3xt'), { Authorization: `bearer  ${TOKEN}` }]) {
+    for (const right of [
+      bearer(TOKEN),
+      bearer('n3xt-0123456789abcdef'),
+      { Authorization: `bearer  ${TOKEN}` },
+    ]) {
       expect(await statusAt(running, `${ADMISSION}?timeout=5s`, right)).toBe(200);
       expect(await statusAt(running, VALIDATION, right)).toBe(200);
     }
     for (const Authorization of [
       ...['', 'Bearer', 'Bearer ', TOKEN, `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`],
       ...[
-        `Bearer ${TOKEN} n3xt`,
-        `Bearer ${TOKEN},n3xt`,
+        `Bearer ${TOKEN} n3xt-0123456789abcdef`,
+        `Bearer ${TOKEN},n3xt-0123456789abcdef`,
         `Bearer ${TOKEN.toUpperCase()}`,
         'Bearer __proto__',
       ],
@@ -69,12 +75,16 @@ describe('[kubernetes] tokens', () => {
 
   it('come as the last part of the path, where an API server has no kubeconfig for webhooks', async () => {
     const running = await guarded();
-    for (const right of [`${ADMISSION}/${TOKEN}`, `${ADMISSION}/n3xt?timeout=5s`, `${VALIDATION}/${TOKEN}`]) {
+    for (const right of [
+      `${ADMISSION}/${TOKEN}`,
+      `${ADMISSION}/n3xt-0123456789abcdef?timeout=5s`,
+      `${VALIDATION}/${TOKEN}`,
+    ]) {
       expect(await statusAt(running, right), right).toBe(200);
     }
     for (const wrong of [
       `${TOKEN}x`,
-      'of-leases',
+      'of-leases-0123456789abcdef',
       TOKEN.toUpperCase(),
       '%6e3xt',
       '__proto__',
@@ -109,14 +119,15 @@ describe('[kubernetes] tokens', () => {
   });
 
   it('may stand in a file, which is read again when it changes', async () => {
-    const file = temporaryFile('tokens', 'first\n');
+    const file = temporaryFile('tokens', 'first-0123456789abcdef\n');
     const running = await guarded({ kubernetes: { tokens_file: file } });
-    expect([await statusAt(running, ADMISSION, bearer('first')), await statusAt(running, ADMISSION)]).toEqual(
-      [200, 401],
-    );
-    writeFileSync(file, 'second\n');
+    expect([
+      await statusAt(running, ADMISSION, bearer('first-0123456789abcdef')),
+      await statusAt(running, ADMISSION),
+    ]).toEqual([200, 401]);
+    writeFileSync(file, 'second-0123456789abcdef\n');
     expect(await running.service.reload()).toBe(true);
-    expect(await statusAt(running, ADMISSION, bearer('first'))).toBe(401);
+    expect(await statusAt(running, ADMISSION, bearer('first-0123456789abcdef'))).toBe(401);
     expect(await statusAt(running, `${ADMISSION}/second`)).toBe(200);
     // A file that lost its tokens opens nothing.
     writeFileSync(file, '# none\n');
@@ -169,7 +180,7 @@ describe('[skypilot] tokens', () => {
   const run = () =>
     runSkypilot(
       { IdlePolicy: '' },
-      { skypilot: { tokens: [TOKEN, 's:3'] }, service: { tokens: ['of-leases'] } },
+      { skypilot: { tokens: [TOKEN, 's:3'] }, service: { tokens: ['of-leases-0123456789abcdef'] } },
     );
 
   it('come as the password, as Python sends it from a URL or from .netrc', async () => {
@@ -179,9 +190,15 @@ describe('[skypilot] tokens', () => {
       expect((await post(`${PATH}/`, body(), basic(pair))).status, pair).toBe(200);
     }
     for (const headers of [
-      ...[`${TOKEN}:`, `${TOKEN}`, `skypilot:${TOKEN}x`, 'skypilot:of-leases', ':', '', 'skypilot:3'].map(
-        basic,
-      ),
+      ...[
+        `${TOKEN}:`,
+        `${TOKEN}`,
+        `skypilot:${TOKEN}x`,
+        'skypilot:of-leases-0123456789abcdef',
+        ':',
+        '',
+        'skypilot:3',
+      ].map(basic),
       ...[`Basic ${TOKEN}`, 'Basic ====', 'Basic', `Basic skypilot:${TOKEN}`].map((Authorization) => ({
         Authorization,
       })),
@@ -233,7 +250,7 @@ describe('an open door', () => {
     const both = start('0.0.0.0', {}, {});
     await expect(both).rejects.toThrow(FOR_LEASES);
     await expect(both).rejects.toThrow(FOR_PODS);
-    const pods = start('0.0.0.0', { tokens: ['s3cret'] }, {});
+    const pods = start('0.0.0.0', { tokens: ['s3cret-0123456789abcdef'] }, {});
     await expect(pods).rejects.toThrow(FOR_PODS);
     await expect(pods).rejects.not.toThrow(FOR_LEASES);
     await expect(start('::', { allow_anonymous: false })).rejects.toThrow('got ::, where everyone may');
@@ -242,8 +259,12 @@ describe('an open door', () => {
   it('does not where it is meant, or where there are tokens, or for a machine of its own', async () => {
     for (const running of [
       await start('0.0.0.0', { allow_anonymous: true }, {}),
-      await start('0.0.0.0', { tokens: ['s3cret'] }, { tokens: ['another'] }),
-      await start('0.0.0.0', { tokens_file: temporaryFile('tokens', 's3cret\n') }),
+      await start(
+        '0.0.0.0',
+        { tokens: ['s3cret-0123456789abcdef'] },
+        { tokens: ['another-0123456789abcdef'] },
+      ),
+      await start('0.0.0.0', { tokens_file: temporaryFile('tokens', 's3cret-0123456789abcdef\n') }),
       await start('127.0.0.1', {}, {}),
       await start('localhost', {}, {}),
     ]) {
@@ -252,7 +273,10 @@ describe('an open door', () => {
   });
 
   it('is not opened by a reload either', async () => {
-    const conf = temporaryFile('blazar.conf', '[service]\nhost = 0.0.0.0\nport = 0\ntokens = s3cret\n');
+    const conf = temporaryFile(
+      'blazar.conf',
+      '[service]\nhost = 0.0.0.0\nport = 0\ntokens = s3cret-0123456789abcdef\n',
+    );
     const running = await runServiceOn({ environment: {}, configFiles: [conf] });
     const port = new URL(running.url).port;
     const ask = async () =>

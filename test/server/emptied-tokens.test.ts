@@ -45,10 +45,18 @@ describe('an option for authentication that is set but empty', () => {
       'tokens',
       () => ({ environment: {}, configFiles: [configFile('service:\n  tokens:\n', 'x.yaml')] }),
     ],
-    ['a variable', 'tokens', () => ({ ...files('tokens = a'), environment: { OS_SERVICE__TOKENS: '' } })],
+    [
+      'a variable',
+      'tokens',
+      () => ({ ...files('tokens = a-0123456789abcdef'), environment: { OS_SERVICE__TOKENS: '' } }),
+    ],
     ['a variable of blanks', 'tokens', () => ({ ...files(), environment: { OS_SERVICE__TOKENS: ' , ' } })],
-    ['a flag', 'tokens', () => ({ ...files('tokens = a'), config: ["service.tokens=''"] })],
-    ['a list from code', 'tokens', () => ({ ...files('tokens = a'), values: { service: { tokens: [] } } })],
+    ['a flag', 'tokens', () => ({ ...files('tokens = a-0123456789abcdef'), config: ["service.tokens=''"] })],
+    [
+      'a list from code',
+      'tokens',
+      () => ({ ...files('tokens = a-0123456789abcdef'), values: { service: { tokens: [] } } }),
+    ],
     ['no file', 'tokens_file', () => files('tokens_file =')],
     [
       'no file, by a variable',
@@ -76,7 +84,9 @@ describe('an option for authentication that is set but empty', () => {
   it('is a mistake where its file holds no token: empty, blank, comments alone', async () => {
     for (const text of ['', '\n \n', '# none\n', '\uFEFF\n']) {
       const file = temporaryFile('tokens', text);
-      expect(await mistakes(files(`tokens_file = ${file}`, 'tokens = also'))).toHaveLength(1);
+      expect(await mistakes(files(`tokens_file = ${file}`, 'tokens = also-0123456789abcdef'))).toHaveLength(
+        1,
+      );
     }
   });
 });
@@ -86,18 +96,20 @@ describe('a reload', () => {
     ['empties tokens', 'tokens ='],
     ['leaves a comma of tokens', 'tokens = ,'],
     ['removes tokens', ''],
-    ['makes a comment of tokens', '# tokens = s3cret'],
+    ['makes a comment of tokens', '# tokens = s3cret-0123456789abcdef'],
   ])('that %s is refused, and the token is asked for as before', async ([, line = '']) => {
-    const file = conf('tokens = s3cret');
+    const file = conf('tokens = s3cret-0123456789abcdef');
     const { service, post } = await runServiceOn({ environment: {}, configFiles: [file] });
-    writeFileSync(file, readFileSync(file, 'utf8').replace('tokens = s3cret', line));
+    writeFileSync(file, readFileSync(file, 'utf8').replace('tokens = s3cret-0123456789abcdef', line));
     expect(await service.reload()).toBe(false);
     expect((await post('/check-create', createLasting(1))).status).toBe(401);
-    expect((await post('/check-create', createLasting(1), { 'X-Auth-Token': 's3cret' })).status).toBe(204);
+    expect(
+      (await post('/check-create', createLasting(1), { 'X-Auth-Token': 's3cret-0123456789abcdef' })).status,
+    ).toBe(204);
   });
 
   it('that cuts off the part with the tokens is refused, and says why', async () => {
-    const file = conf('max_queued = 7', 'tokens = s3cret');
+    const file = conf('max_queued = 7', 'tokens = s3cret-0123456789abcdef');
     const { service, post, logger, request } = await runServiceOn({ environment: {}, configFiles: [file] });
     writeFileSync(file, CHAIN);
     expect(await service.reload()).toBe(false);
@@ -108,33 +120,38 @@ describe('a reload', () => {
   });
 
   it('that takes away tokens_file, or empties what it names, is refused', async () => {
-    const tokens = temporaryFile('tokens', 's3cret\n');
+    const tokens = temporaryFile('tokens', 's3cret-0123456789abcdef\n');
     const file = conf(`tokens_file = ${tokens}`);
     const { service, post } = await runServiceOn({ environment: {}, configFiles: [file] }, { pollMs: 10 });
     const status = async () => (await post('/check-create', createLasting(1))).status;
     writeFileSync(tokens, '');
     expect(await service.reload()).toBe(false);
     expect(await status()).toBe(401);
-    writeFileSync(tokens, 's3cret\n');
+    writeFileSync(tokens, 's3cret-0123456789abcdef\n');
     writeFileSync(file, readFileSync(file, 'utf8').replace(/tokens_file.*/, ''));
     expect(await service.reload()).toBe(false);
     expect(await status()).toBe(401);
   });
 
   it('may move the tokens to a file, and replace them', async () => {
-    const file = conf('tokens = first');
+    const file = conf('tokens = first-0123456789abcdef');
     const { service, post } = await runServiceOn({ environment: {}, configFiles: [file] });
-    const tokens = temporaryFile('tokens', 'second\n');
-    writeFileSync(file, readFileSync(file, 'utf8').replace('tokens = first', `tokens_file = ${tokens}`));
+    const tokens = temporaryFile('tokens', 'second-0123456789abcdef\n');
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace('tokens = first-0123456789abcdef', `tokens_file = ${tokens}`),
+    );
     expect(await service.reload()).toBe(true);
     const status = async (token: string) =>
       (await post('/check-create', createLasting(1), { 'X-Auth-Token': token })).status;
-    expect([await status('first'), await status('second')]).toEqual([401, 204]);
+    expect([await status('first-0123456789abcdef'), await status('second-0123456789abcdef')]).toEqual([
+      401, 204,
+    ]);
   });
 
   it("that takes away SkyPilot's last token is refused", async () => {
     const policies = '[skypilot]\nadmin_policies = AddLabelsPolicy\n';
-    const file = confFile(`[service]\nport = 0\n${policies}tokens = s3cret\n`);
+    const file = confFile(`[service]\nport = 0\n${policies}tokens = s3cret-0123456789abcdef\n`);
     const { service, logger } = await runServiceOn({ environment: {}, configFiles: [file] });
     writeFileSync(file, `[service]\nport = 0\n${policies}`);
     expect(await service.reload()).toBe(false);

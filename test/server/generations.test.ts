@@ -102,9 +102,9 @@ describe('a reload', () => {
     const before = await post('/check-create', TWO_DAYS);
     expect([before.status, generationOf(before)]).toEqual([204, '1']);
 
-    await expect(change(ONE_HOUR, 'tokens = s3cret\nbody_limit = 1024')).resolves.toBe(true);
+    await expect(change(ONE_HOUR, 'tokens = s3cret-0123456789abcdef\nbody_limit = 1024')).resolves.toBe(true);
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 401 });
-    const token = { 'X-Auth-Token': 's3cret' };
+    const token = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
     const short = JSON.stringify(createLasting(3600));
     const fits = await post('/check-create', short, token);
     expect([fits.status, generationOf(fits)]).toEqual([204, '2']);

@@ -33,7 +33,7 @@ describe('a path', () => {
   });
 
   it('answers nothing that a browser may run as a script because of what it looks like', async () => {
-    const { url } = await runService({ service: { tokens: ['s3cret'] } });
+    const { url } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
     const paths = [
       '/',
       '/v1/projects',
@@ -44,7 +44,7 @@ describe('a path', () => {
       '/openapi.json',
     ];
     for (const path of [...paths, '/events', '/check-create', '/assets/x/main.js', '/login']) {
-      for (const token of ['s3cret', 'wrong']) {
+      for (const token of ['s3cret-0123456789abcdef', 'wrong']) {
         const leave = new AbortController();
         const answer = await fetch(url + path, { headers: { 'X-Auth-Token': token }, signal: leave.signal });
         expect([path, answer.headers.get('X-Content-Type-Options')]).toEqual([path, 'nosniff']);

@@ -103,10 +103,12 @@ describe('[service] keystone_auth', () => {
   });
 
   it('takes the tokens of [service] as before, and asks nobody about them', async () => {
-    const { keystone, check } = await guarded({ tokens: ['s3cret', 'n3xt'] });
+    const { keystone, check } = await guarded({
+      tokens: ['s3cret-0123456789abcdef', 'n3xt-0123456789abcdef'],
+    });
     await keystone.stop();
-    expect((await check('s3cret')).status).toBe(204);
-    expect((await check('n3xt')).status).toBe(204);
+    expect((await check('s3cret-0123456789abcdef')).status).toBe(204);
+    expect((await check('n3xt-0123456789abcdef')).status).toBe(204);
     await keystone.restart();
     expect(keystone.asked).toEqual([]);
     expect((await check(TOKEN)).status).toBe(204);
@@ -194,8 +196,8 @@ describe('[service] keystone_auth', () => {
   });
 
   it('counts requests and validations, and logs refusals without the token', async () => {
-    const { check, request, logger } = await guarded({ tokens: ['s3cret'] });
-    for (const token of ['s3cret', TOKEN, TOKEN, MEMBER, UNKNOWN, UNKNOWN, 'no token']) {
+    const { check, request, logger } = await guarded({ tokens: ['s3cret-0123456789abcdef'] });
+    for (const token of ['s3cret-0123456789abcdef', TOKEN, TOKEN, MEMBER, UNKNOWN, UNKNOWN, 'no token']) {
       await check(token);
     }
     const { text } = await request('/metrics');
@@ -216,15 +218,15 @@ describe('[service] keystone_auth', () => {
     expect(count('validations_under_way', {})).toBe(0);
     const lines = JSON.stringify(logger.lines);
     expect(lines).toContain(FORBIDDEN.json.message);
-    expect(lines).not.toMatch(/gAAAAAB|s3cret|no token/);
-    expect(text).not.toMatch(/gAAAAAB|s3cret/);
+    expect(lines).not.toMatch(/gAAAAAB|s3cret-0123456789abcdef|no token/);
+    expect(text).not.toMatch(/gAAAAAB|s3cret-0123456789abcdef/);
   });
 });
 
 describe('the other doors', () => {
   it('open for a token of the configuration, without asking Keystone', async () => {
-    const { request, keystone } = await guarded({ tokens: ['s3cret'] });
-    expect((await request('/', { headers: sends('s3cret') })).status).toBe(200);
+    const { request, keystone } = await guarded({ tokens: ['s3cret-0123456789abcdef'] });
+    expect((await request('/', { headers: sends('s3cret-0123456789abcdef') })).status).toBe(200);
     expect(keystone.asked).toEqual([]);
     expect((await request('/metrics')).status).toBe(200);
   });
@@ -263,7 +265,7 @@ describe('at the start', () => {
         },
       ],
     });
-    const both = await start({ keystone_auth: true, tokens: ['s3cret'] }, account);
+    const both = await start({ keystone_auth: true, tokens: ['s3cret-0123456789abcdef'] }, account);
     expect(both.service.doors[0]?.asks).toEqual([
       'one of [service] tokens or a token of Keystone with one of the roles service, admin, in the header X-Auth-Token',
     ]);
@@ -367,19 +369,19 @@ describe('a reload', () => {
     expect(logger.lines.map(({ message }) => message)).toContainEqual(
       expect.stringMatching(/\[service\] keystone_auth: .*everyone could ask; restart to accept it/),
     );
-    expect(await rewrite(['tokens = s3cret'])).toBe(true);
+    expect(await rewrite(['tokens = s3cret-0123456789abcdef'])).toBe(true);
     expect(await check(TOKEN)).toBe(401);
-    expect(await check('s3cret')).toBe(204);
+    expect(await check('s3cret-0123456789abcdef')).toBe(204);
   });
 
   it('may replace the tokens with keystone_auth', async () => {
-    const { check, rewrite, request } = await reloaded(() => ['tokens = s3cret']);
+    const { check, rewrite, request } = await reloaded(() => ['tokens = s3cret-0123456789abcdef']);
     expect(await check(TOKEN)).toBe(401);
     expect(await rewrite(['keystone_auth = true'])).toBe(true);
     expect(await check(TOKEN)).toBe(204);
-    expect(await check('s3cret')).toBe(401);
+    expect(await check('s3cret-0123456789abcdef')).toBe(401);
     expect(await check()).toBe(401);
-    expect((await request('/', { headers: sends('s3cret') })).status).toBe(401);
+    expect((await request('/', { headers: sends('s3cret-0123456789abcdef') })).status).toBe(401);
   });
 
   it('with keystone_auth and no [keystone] is refused, with its line', async () => {

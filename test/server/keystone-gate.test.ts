@@ -15,7 +15,8 @@ function gateFor(token: Pick<ValidToken, 'project' | 'roles'>, authUrl = 'http:/
   const gate = new KeystoneGate({ ask }, { ...options, generation: 7 }, () => {});
   const app = new Koa();
   const ctx = app.createContext({ headers: {}, socket: {} } as never, {} as never);
-  return (sent: string) => gate.requireProof(ctx, sent, 'expected a token');
+  return (sent: string) =>
+    gate.requireProof(ctx, sent, (headers) => ctx.throw(401, 'expected a token', { headers }));
 }
 
 describe('KeystoneGate', () => {

@@ -59,13 +59,13 @@ describe('with [kubernetes] client_ca_file', () => {
   });
 
   it('requires both a certificate and a token if tokens are set', async () => {
-    const { ask, service, url } = await guarded({ tokens: ['t0ken'] });
-    const token = 'Authorization: Bearer t0ken\r\n';
+    const { ask, service, url } = await guarded({ tokens: ['t0ken-0123456789abcdef'] });
+    const token = 'Authorization: Bearer t0ken-0123456789abcdef\r\n';
     expect(await ask('client', ADMISSION, REVIEW, token)).toBe(200);
-    expect(await ask('client', `${ADMISSION}/t0ken`)).toBe(200);
+    expect(await ask('client', `${ADMISSION}/t0ken-0123456789abcdef`)).toBe(200);
     expect(await ask('client')).toBe(401);
     expect(await ask(undefined, ADMISSION, REVIEW, token)).toBe(401);
-    expect(await ask('second-client', `${ADMISSION}/t0ken`)).toBe(401);
+    expect(await ask('second-client', `${ADMISSION}/t0ken-0123456789abcdef`)).toBe(401);
     expect(service.doors).toContainEqual({
       name: 'kubernetes',
       title: 'Kubernetes',

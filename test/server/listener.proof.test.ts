@@ -11,7 +11,7 @@ const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
 const SOON = { timeout: 30_000, interval: 10 };
 /** What would be read as a request if a body were not. */
-const HIDDEN = postBytes('/check-create', FITS, 'X-Auth-Token: s3cret\r\n');
+const HIDDEN = postBytes('/check-create', FITS, 'X-Auth-Token: s3cret-0123456789abcdef\r\n');
 
 /** That the service is there for others, and has nothing to complain of itself. */
 async function expectWell(
@@ -217,12 +217,14 @@ describe('what could be read as one request or as two', () => {
 
   it.for([
     ['401', 'X-Auth-Token: wrong\r\n', 'application/json', 401],
-    ['415', 'X-Auth-Token: s3cret\r\n', 'text/plain', 415],
-    ['413', 'X-Auth-Token: s3cret\r\nX-Pad: 1\r\n', 'application/json', 413],
+    ['415', 'X-Auth-Token: s3cret-0123456789abcdef\r\n', 'text/plain', 415],
+    ['413', 'X-Auth-Token: s3cret-0123456789abcdef\r\nX-Pad: 1\r\n', 'application/json', 413],
   ] as const)(
     'a body behind a %s never becomes a request, whenever it comes',
     async ([, headers, type, status]) => {
-      const running = await runService({ service: { tokens: ['s3cret'], body_limit: 4096 } });
+      const running = await runService({
+        service: { tokens: ['s3cret-0123456789abcdef'], body_limit: 4096 },
+      });
       const body = status === 413 ? HIDDEN.repeat(5) : HIDDEN;
       const refused = postHead('/check-create', body.length, headers).replace('application/json', type);
       // All at once, with the head alone first, and cut in the middle.
@@ -241,12 +243,12 @@ describe('what could be read as one request or as two', () => {
         expect(connection.statuses()).toEqual([status]);
       }
       expect(await decisionsOf(running)).toBe(0);
-      await expectWell(running, { 'X-Auth-Token': 's3cret' });
+      await expectWell(running, { 'X-Auth-Token': 's3cret-0123456789abcdef' });
     },
   );
 
   it('an upgrade that nobody offered is a request like any other', async () => {
-    const running = await runService({ service: { tokens: ['s3cret'] } });
+    const running = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
     const upgrade = 'Connection: Upgrade, close\r\nUpgrade: websocket\r\n';
     expect(statusesIn(await exchange(running, postBytes('/check-create', FITS, upgrade)))).toEqual([401]);
     const connect = await exchange(running, `CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n${HIDDEN}`);
@@ -284,16 +286,16 @@ describe('a path', () => {
   ];
 
   it('written in another way leads to the same decision, behind the same token', async () => {
-    const running = await runService({ service: { tokens: ['s3cret'] } });
+    const running = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
     const ask = async (path: string, body: string, headers: string) =>
       statusesIn(await exchange(running, postBytes(path, body, `${headers}Connection: close\r\n`)));
     for (const path of SAME) {
       const answers = [
         await ask(path, FITS, ''),
         await ask(path, FITS, 'X-Auth-Token: wrong\r\n'),
-        await ask(path, FITS, 'X-Auth-Token: s3cret\r\n'),
-        await ask(path, NINE_DAYS, 'X-Auth-Token: s3cret\r\n'),
-        await ask(path, '{}', 'X-Auth-Token: s3cret\r\n'),
+        await ask(path, FITS, 'X-Auth-Token: s3cret-0123456789abcdef\r\n'),
+        await ask(path, NINE_DAYS, 'X-Auth-Token: s3cret-0123456789abcdef\r\n'),
+        await ask(path, '{}', 'X-Auth-Token: s3cret-0123456789abcdef\r\n'),
       ];
       expect({ path, answers }).toEqual({ path, answers: [[401], [401], [204], [403], [400]] });
     }
@@ -301,9 +303,9 @@ describe('a path', () => {
   });
 
   it('that only looks like one leads nowhere', async () => {
-    const running = await runService({ service: { tokens: ['s3cret'] } });
+    const running = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
     for (const path of NOWHERE) {
-      const bytes = postBytes(path, FITS, 'X-Auth-Token: s3cret\r\nConnection: close\r\n');
+      const bytes = postBytes(path, FITS, 'X-Auth-Token: s3cret-0123456789abcdef\r\nConnection: close\r\n');
       const [status] = statusesIn(await exchange(running, bytes));
       expect([400, 404], path).toContain(status);
     }

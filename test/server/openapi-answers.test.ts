@@ -22,7 +22,7 @@ const CHECKS = DECISIONS.filter((path) => path.includes('/check-'));
 const COMMITS = DECISIONS.filter((path) => path.includes('/commit-'));
 const READ = OWN.filter(({ method }) => method === 'get').map(({ path }) => path);
 
-const TOKEN = { 'X-Auth-Token': 'secret' };
+const TOKEN = { 'X-Auth-Token': 'secret-0123456789abcdef' };
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const SHORT = body(60);
 const LONG = body(864_000);
@@ -47,11 +47,11 @@ function post(url: string, path: string, text: string, headers: Record<string, s
 
 /** What one service with tokens answers, to all that can be right and wrong with a request. */
 async function fromOneService(): Promise<Answer[]> {
-  const { url, raw } = await runService({ service: { tokens: ['secret'] } });
+  const { url, raw } = await runService({ service: { tokens: ['secret-0123456789abcdef'] } });
   const lease = (value: object) =>
     JSON.stringify({ context: { user_id: 'u', project_id: 'p' }, current_lease: {}, lease: value });
   const tooLarge = (path: string) =>
-    `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Auth-Token: secret\r\nContent-Type: application/json\r\nContent-Length: 8388609\r\n\r\n{`;
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Auth-Token: secret-0123456789abcdef\r\nContent-Type: application/json\r\nContent-Length: 8388609\r\n\r\n{`;
   const longHeaders = (method: string, path: string) =>
     `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
   return Promise.all([
@@ -167,10 +167,13 @@ async function fromWaiting(): Promise<Answer[]> {
 
 /** To one token after the other that is not valid. */
 async function fromGuesses(): Promise<Answer[]> {
-  const { url } = await runService();
+  const { url } = await runService({ service: { tokens: ['secret-0123456789abcdef'] } });
   const answers: Answer[] = [];
   for (let guess = 0; guess <= 10; guess += 1) {
     answers.push(await send(url, '/metrics', { headers: { Authorization: `Bearer guess-${guess}` } }));
+  }
+  for (const path of DECISIONS) {
+    answers.push(await post(url, path, SHORT, { 'X-Auth-Token': 'another' }));
   }
   return answers;
 }

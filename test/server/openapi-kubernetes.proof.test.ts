@@ -218,7 +218,7 @@ async function fromATrial(): Promise<Answer[]> {
 }
 
 async function fromAClosedDoor(): Promise<Answer[]> {
-  const { url } = await runKubernetes(POLICIES, { kubernetes: { tokens: ['s3cret'] } });
+  const { url } = await runKubernetes(POLICIES, { kubernetes: { tokens: ['s3cret-0123456789abcdef'] } });
   return Promise.all(PATHS.map((path) => send(url, path, TEXT)));
 }
 

@@ -23,11 +23,11 @@ describe('the description', () => {
     expect((await request('/openapi.json')).json).toEqual(api.document);
     const elsewhere = await runSkypilot(
       { IdlePolicy: '' },
-      { skypilot: { path: '/sky', tokens: ['s3cret'] } },
+      { skypilot: { path: '/sky', tokens: ['s3cret-0123456789abcdef'] } },
     );
     const { json, text } = await elsewhere.request('/openapi.json');
     expect(json).toEqual(descriptionWith({ skypilotPath: '/sky' }).document);
-    expect(text).not.toContain('s3cret');
+    expect(text).not.toContain('s3cret-0123456789abcdef');
     expect(Object.keys(descriptionWith({ skypilotPath: '/sky' }).document.paths)).toContain('/sky');
     expect(Object.keys(descriptionWith({ skypilotPath: '/sky' }).document.paths)).not.toContain(PATH);
   });
@@ -84,7 +84,7 @@ async function fromOneService(): Promise<Answer[]> {
     NamePolicy:
       "if (task.name === 'reject') throw new PolicyRejected('No.'); if (task.name === 'break') throw new Error('x');",
   };
-  const { url, raw } = await runSkypilot(policies, { skypilot: { tokens: ['secret'] } });
+  const { url, raw } = await runSkypilot(policies, { skypilot: { tokens: ['secret-0123456789abcdef'] } });
   const query = '?token=secret';
   const post = (text: string, headers = {}, method = 'POST') => send(url, text, headers, method, query);
   const tooLarge = `POST ${PATH}${query} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8388609\r\n\r\n{`;

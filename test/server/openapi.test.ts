@@ -20,7 +20,7 @@ const FOR_BROWSERS = new Set<string>([
 
 describe('GET /openapi.json', () => {
   it('answers with the description, to everyone', async () => {
-    const { request } = await runService({ service: { tokens: ['secret'] } });
+    const { request } = await runService({ service: { tokens: ['secret-0123456789abcdef'] } });
     const { status, json, headers } = await request('/openapi.json');
     expect({ status, type: headers.get('Content-Type') }).toEqual({
       status: 200,
@@ -32,7 +32,7 @@ describe('GET /openapi.json', () => {
 
   it('tells nothing of the configuration', async () => {
     const { request } = await runService({
-      service: { tokens: ['s3cret'], body_limit: 2000 },
+      service: { tokens: ['s3cret-0123456789abcdef'], body_limit: 2000 },
       enforcement: { max_lease_duration: 4711 },
     });
     expect((await request('/openapi.json')).json).toEqual(apiDescription);

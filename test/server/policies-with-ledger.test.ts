@@ -10,14 +10,14 @@ import { body } from '../support/skypilot.ts';
 import { SkypilotApiDouble } from '../support/skypilot-api-server.ts';
 import { PATH } from '../support/skypilot-service.ts';
 
-const OPERATOR = { 'X-Auth-Token': 'operator-secret' };
+const OPERATOR = { 'X-Auth-Token': 'operator-secret-0123456789abcdef' };
 
 function valuesOf(connection: string, apiServer = 'http://127.0.0.1:9') {
   return {
     ledger: { connection },
     service: {
       ...{ port: 0, decision_store: 'none', metrics_budgets: 10 },
-      operator_tokens: ['operator-secret'],
+      operator_tokens: ['operator-secret-0123456789abcdef'],
     },
     skypilot: { admin_policies: ['UsageBudgetPolicy'], api_server: apiServer, api_server_interval: 5 },
   };
@@ -50,7 +50,7 @@ it('shows budgets and what launches take of them, in the API, the console and th
   const { text: overview } = await get('/');
   expect(overview).toContain('Clusters of SkyPilot');
   expect(overview).toMatch(/ml\/one[\s\S]*href="\/decisions\?outcome=bypassed"/);
-  const samples = await readSamples(service.url, 'operator-secret');
+  const samples = await readSamples(service.url, 'operator-secret-0123456789abcdef');
   expect(samplesOf(samples, 'budget_taken_hours')).toEqual({
     '{project_id="ml",user_id=""}': expect.closeTo(48, 1),
   });

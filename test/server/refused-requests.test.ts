@@ -58,7 +58,7 @@ describe('RefusedRequests', () => {
 
 describe('a request that is not judged', () => {
   const start = async () => {
-    const service = await runService({ service: { tokens: ['right'] } });
+    const service = await runService({ service: { tokens: ['right-0123456789abcdef'] } });
     const lines = () => service.logger.lines.filter(({ message }) => message === 'request refused');
     return { ...service, lines };
   };
@@ -78,7 +78,7 @@ describe('a request that is not judged', () => {
       'a body that is not JSON',
       '/v1/on-end',
       'SECRET',
-      { 'X-Auth-Token': 'right' },
+      { 'X-Auth-Token': 'right-0123456789abcdef' },
       400,
       '/v1/on-end',
       'expected a body in JSON',
@@ -87,7 +87,7 @@ describe('a request that is not judged', () => {
       'a value of the wrong form',
       '/check-create',
       wrongDate,
-      { 'X-Auth-Token': 'right' },
+      { 'X-Auth-Token': 'right-0123456789abcdef' },
       400,
       '/check-create',
       'lease.start_date: expected an ISO 8601 date',
@@ -132,7 +132,7 @@ describe('a request that is not judged', () => {
 
   it('leaves no line when it is judged, for the page without a token, or for an unknown path', async () => {
     const { post, request, lines } = await start();
-    await post('/check-create', createPhysicalHost(), { 'X-Auth-Token': 'right' });
+    await post('/check-create', createPhysicalHost(), { 'X-Auth-Token': 'right-0123456789abcdef' });
     await request('/');
     await request('/SECRET');
     expect(lines()).toEqual([]);

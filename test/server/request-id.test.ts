@@ -36,9 +36,9 @@ const NO_IDS: readonly [what: string, text: string][] = [
 describe('X-Openstack-Request-Id', () => {
   it('is in every answer, whatever its status', async () => {
     const { request: send, post } = await runService({
-      service: { tokens: ['s3cret'], body_limit: 1_048_576 },
+      service: { tokens: ['s3cret-0123456789abcdef'], body_limit: 1_048_576 },
     });
-    const headers = { [HEADER]: SENT, 'X-Auth-Token': 's3cret' };
+    const headers = { [HEADER]: SENT, 'X-Auth-Token': 's3cret-0123456789abcdef' };
     const answers = [
       await post('/check-create', FITS, headers),
       await post('/v1/check-create', NINE_DAYS, headers),

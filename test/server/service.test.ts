@@ -59,7 +59,7 @@ describe('startService', () => {
     expect(open).toMatchObject({ tokenForLeases: false, doors: [{ title: 'Blazar', asks: [] }] });
     await open.close();
     const limited = { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 };
-    const closed = await start(limited, { tokens: ['s3cret'] });
+    const closed = await start(limited, { tokens: ['s3cret-0123456789abcdef'] });
     expect(closed).toMatchObject({
       warnings: [],
       tokenForLeases: true,

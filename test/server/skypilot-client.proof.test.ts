@@ -315,9 +315,9 @@ resources: {infra: k8s, image_id: "docker:pytorch/pytorch:latest", cpus: 4+, mem
           PickyPolicy: `if (task.name === 'no') throw new PolicyRejected('Not on a Sunday, größer');
         if (task.name === 'broken') throw new TypeError('the password is hunter2');`,
         },
-        { skypilot: { tokens: ['s3cret-token'] } },
+        { skypilot: { tokens: ['s3cret-token-0123456789abcdef'] } },
       );
-      const where = `${url}${PATH}?token=s3cret-token`;
+      const where = `${url}${PATH}?token=s3cret-token-0123456789abcdef`;
       const refusal = async (text: string, to: string) => {
         const { type, error = '' } = await ask({ url: to, tasks: [text] });
         expect(type, error).toBe('UserRequestRejectedByPolicy');

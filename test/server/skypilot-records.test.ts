@@ -131,7 +131,7 @@ describe('a review', () => {
         await ask({ task: '[' }, '?token=secret');
         await request(PATH);
       },
-      { skypilot: { tokens: ['secret'] } },
+      { skypilot: { tokens: ['secret-0123456789abcdef'] } },
     );
     expect(records).toEqual([]);
     expect(metric(metrics, 'blazar_enforcement_decisions_total')).toBe(0);
@@ -186,7 +186,7 @@ describe('secrets of a request', () => {
     'the-password-of-the-fixtures',
     'proxy.example.org',
     'the-query-token',
-    's3cret-token',
+    's3cret-token-0123456789abcdef',
     'python fold.py',
     'allowed_users',
   ];
@@ -197,7 +197,7 @@ describe('secrets of a request', () => {
       { NamePolicy: BY_NAME.replaceAll('task.name', "request.requestName.split('-')[1]") },
       async ({ ask, post, request }) => {
         const inner = JSON.parse(JSON.parse(wireBody('launch-server')) as string) as object;
-        const send = async (members: object | string, query = '?token=s3cret-token') => {
+        const send = async (members: object | string, query = '?token=s3cret-token-0123456789abcdef') => {
           const { status, text: answer } = await ask(
             typeof members === 'string' ? members : { ...inner, ...members },
             query,
@@ -217,11 +217,11 @@ describe('secrets of a request', () => {
         });
         await send({ user: 'the-password-of-the-fixtures' });
         await send('{"the-password-of-the-fixtures');
-        answers.push((await post(`${PATH}x?token=s3cret-token`, inner)).text);
-        answers.push((await request(`${PATH}?token=s3cret-token`)).text);
+        answers.push((await post(`${PATH}x?token=s3cret-token-0123456789abcdef`, inner)).text);
+        answers.push((await request(`${PATH}?token=s3cret-token-0123456789abcdef`)).text);
         answers.push((await request('/openapi.json')).text, (await request('/readyz')).text);
       },
-      { skypilot: { tokens: ['s3cret-token'] } },
+      { skypilot: { tokens: ['s3cret-token-0123456789abcdef'] } },
     );
     expect(answers.length).toBe(11);
     const everything = { text, metrics, page, answers, log: service.logger.lines };
@@ -233,10 +233,13 @@ describe('secrets of a request', () => {
   });
 
   it('are not in the log of a failure either', async () => {
-    const { ask, logger } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens: ['s3cret-token'] } });
+    const { ask, logger } = await runSkypilot(
+      { IdlePolicy: '' },
+      { skypilot: { tokens: ['s3cret-token-0123456789abcdef'] } },
+    );
     const review = vi.spyOn(PolicyChain.prototype, 'review').mockRejectedValue(new Error('a fault'));
     onTestFinished(() => review.mockRestore());
-    expect((await ask(wireBody('launch-server'), '?token=s3cret-token')).status).toBe(500);
+    expect((await ask(wireBody('launch-server'), '?token=s3cret-token-0123456789abcdef')).status).toBe(500);
     expect(logger.lines.at(-1)).toMatchObject({ message: 'request failed', fields: { path: PATH } });
     const log = JSON.stringify(logger.lines);
     expect(SECRETS.filter((secret) => log.includes(secret))).toEqual([]);

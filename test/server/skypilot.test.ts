@@ -241,7 +241,8 @@ describe('the path', () => {
 
 describe('the token', () => {
   const TOKEN = 'the~token.of_SkyPilot-0417';
-  const run = () => runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens: [TOKEN, 'second'] } });
+  const run = () =>
+    runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens: [TOKEN, 'second-0123456789abcdef'] } });
 
   const RIGHT = [`?token=${TOKEN}`, '?token=second', `?workspace=a&token=${TOKEN}`, '?token=%73econd'];
   const WRONG = [
@@ -268,10 +269,10 @@ describe('the token', () => {
   it('is not that of leases, and not accepted in other headers', async () => {
     const { post } = await runSkypilot(
       { IdlePolicy: '' },
-      { skypilot: { tokens: [TOKEN] }, service: { tokens: ['of-leases'] } },
+      { skypilot: { tokens: [TOKEN] }, service: { tokens: ['of-leases-0123456789abcdef'] } },
     );
-    expect((await post(`${PATH}?token=of-leases`, body())).status).toBe(401);
-    expect((await post(PATH, body(), { 'X-Auth-Token': 'of-leases' })).status).toBe(401);
+    expect((await post(`${PATH}?token=of-leases-0123456789abcdef`, body())).status).toBe(401);
+    expect((await post(PATH, body(), { 'X-Auth-Token': 'of-leases-0123456789abcdef' })).status).toBe(401);
     expect(
       (await post(PATH, body(), { 'X-Auth-Token': TOKEN, Authorization: `Bearer ${TOKEN}` })).status,
     ).toBe(401);
@@ -285,7 +286,10 @@ describe('the token', () => {
   });
 
   it('is not required if none is set', async () => {
-    const { ask } = await runSkypilot({ IdlePolicy: '' }, { service: { tokens: ['of-leases'] } });
+    const { ask } = await runSkypilot(
+      { IdlePolicy: '' },
+      { service: { tokens: ['of-leases-0123456789abcdef'] } },
+    );
     expect((await ask({}, '?token=anything')).status).toBe(200);
   });
 });

@@ -118,15 +118,15 @@ describe('with tls_cert_file and tls_key_file', () => {
 describe('while certificate and key do not match', () => {
   it('tokens are replaced all the same', async () => {
     const files = tlsFiles();
-    const tokens = temporaryFile('tokens', 'old\n');
+    const tokens = temporaryFile('tokens', 'old-0123456789abcdef\n');
     const service = await runTls(files, { tokens_file: tokens });
     copyFileSync(tlsFixture('other.pem'), files.certFile);
     await reread(service, 'refused', 1);
-    writeFileSync(tokens, 'new\n');
+    writeFileSync(tokens, 'new-0123456789abcdef\n');
     await reread(service, 'refused', 2);
     const page = (token: string) => ask(`${service.url}/`, { headers: { 'X-Auth-Token': token } });
-    expect(await page('new')).toMatchObject({ status: 200 });
-    expect(await page('old')).toMatchObject({ status: 401 });
+    expect(await page('new-0123456789abcdef')).toMatchObject({ status: 200 });
+    expect(await page('old-0123456789abcdef')).toMatchObject({ status: 401 });
   });
 
   it('a reload is refused, and made up for as soon as they match again', async () => {
@@ -155,7 +155,10 @@ describe('with client_ca_file', () => {
 
   it('a token is still asked for', async () => {
     const files = tlsFiles();
-    const { url } = await runTls(files, { client_ca_file: files.caFile, tokens: ['s3cret'] });
+    const { url } = await runTls(files, {
+      client_ca_file: files.caFile,
+      tokens: ['s3cret-0123456789abcdef'],
+    });
     const answer = await ask(`${url}/`, { client: 'client' });
     expect(answer).toMatchObject({ status: 401 });
   });

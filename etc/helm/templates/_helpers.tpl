@@ -180,7 +180,7 @@ stays too: a broken policy must not get in because nobody looked.
 {{- if and $isForWorkloads (eq $workloads "refuse") -}}
 {{- $_ := set $webhook "failurePolicy" "Fail" -}}
 {{- end -}}
-{{- $path := $webhook.clientConfig.service.path | trimSuffix "/token" -}}
+{{- $path := $webhook.clientConfig.service.path | trimSuffix "/token-put-by-kustomize" -}}
 {{- if $root.Values.apiServer.token.enabled -}}
 {{- $path = printf "%s/%s" $path (include "blazar-enforcement.token" (dict "root" $root "key" "kubernetes-token" "given" $root.Values.apiServer.token.value)) -}}
 {{- end -}}

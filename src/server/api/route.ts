@@ -67,7 +67,7 @@ export interface ApiRoute<Query = unknown, Body = unknown> {
     /** Other types than JSON, each with an example: `text/csv`. Their bodies arrive as a text, in UTF-8. Default: only JSON. */
     readonly texts?: Readonly<Record<string, string>>;
   };
-  /** What it answers besides what every route may: 400, 401, 403, 405, 408, 431, 500, 503. */
+  /** What it answers besides what every route may: 400, 401, 403, 405, 408, 429, 431, 500, 503. */
   readonly answers: readonly ApiExample[];
   answer(request: ApiRequest<Query, Body>): Promise<ApiAnswer>;
 }

@@ -21,6 +21,7 @@ import { OidcLogins } from '../people/oidc-login.ts';
 import { OidcProof, oidcOptionsOf } from '../people/oidc-proof.ts';
 import { FixedProof, KeystoneProof } from '../people/proofs.ts';
 import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../people/sessions.ts';
+import type { WrongTokens } from '../people/wrong-tokens.ts';
 import { stateOf } from '../request-state.ts';
 import { PAGE_HEADERS } from './document.tsx';
 import { readForm } from './form.ts';
@@ -32,6 +33,7 @@ import { SwitchPage } from './switch-project.tsx';
 export interface LoginParts {
   readonly people: People;
   readonly tokens: FixedTokens;
+  readonly wrong: WrongTokens;
   readonly sessions: Sessions;
   readonly logger: Logger;
 }
@@ -42,7 +44,7 @@ export type ShowLogin = (ctx: Context, error?: string) => void;
 /** In bytes, encoded: a token of Keystone, or a password, with a path. */
 const FORM_LIMIT = 16_384;
 export function loginRoutes(parts: LoginParts): { router: Router; showLogin: ShowLogin } {
-  const { people, tokens, sessions, logger } = parts;
+  const { people, tokens, wrong, sessions, logger } = parts;
   const attempts = new LoginAttempts();
   const logins = new OidcLogins(logger);
 
@@ -68,7 +70,9 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     if (fixed !== undefined) {
       return { proof: new FixedProof(tokens, fixed) };
     }
-    return tokens.isOfPeople(token) ? refused(NO_TOKEN, { isWrong: true }) : loginByToken(ctx, token, logger);
+    return tokens.isOfPeople(token)
+      ? refused(NO_TOKEN, { isWrong: true })
+      : attempts.inLine(ctx, () => loginByToken(ctx, token, logger));
   };
 
   const router = new Router(EXACT);
@@ -88,17 +92,17 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       seeOther(ctx, next);
       return;
     }
-    const seconds = attempts.wait(ctx);
-    if (seconds > 0) {
-      wait(ctx, seconds, next, { way: 'token' });
-      return;
-    }
-    const outcome = await attempts.run(ctx, undefined, () => tokenLogin(ctx, token));
+    const outcome = await tokenLogin(ctx, token);
     if ('proof' in outcome) {
       enter(ctx, outcome.proof, next, 'token');
       return;
     }
     stateOf(ctx).refusedFor = 'expected a valid token to log in to the console';
+    const seconds = outcome.isWrong ? wrong.count(ctx) : 0;
+    if (seconds > 0) {
+      wait(ctx, seconds, next, { way: 'token' });
+      return;
+    }
     show(ctx, outcome.status, next, { way: 'token', message: outcome.message });
   });
   router.post('/login/keystone', async (ctx) => {
@@ -120,7 +124,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       return;
     }
     const asked = { name: username, domain: domain === '' ? 'Default' : domain, password, project };
-    const outcome = await attempts.run(ctx, account, () => loginByPassword(ctx, asked, logger));
+    const outcome = await attempts.byPassword(ctx, account, () => loginByPassword(ctx, asked, logger));
     if ('proof' in outcome) {
       enter(ctx, outcome.proof, next, 'password');
       return;

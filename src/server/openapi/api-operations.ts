@@ -8,6 +8,7 @@ import { REQUEST_ID, type ResponseName } from './responses.ts';
 export const API_ALWAYS: readonly ResponseName[] = [
   'NotAsked',
   'NoPerson',
+  'TooManyTokens',
   'NotAllowed',
   'NotAnswered',
   'NotNow',

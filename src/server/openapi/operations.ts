@@ -39,6 +39,7 @@ export const ALWAYS: readonly ResponseName[] = ['WrongMethod', 'ArrivedTooSlowly
 const WITH_A_BODY: readonly ResponseName[] = [
   'NoRequest',
   'NoToken',
+  'TooManyTokens',
   'TooLarge',
   'WrongType',
   'Faulty',
@@ -148,6 +149,7 @@ export const SKYPILOT_OPERATION: Operation = {
     'Reviewed',
     'RequestRejected',
     'NoSkypilotToken',
+    'TooManyTokens',
     'TooLarge',
     'WrongType',
     'NoSkypilotRequest',
@@ -162,7 +164,15 @@ const POD_REVIEW: Pick<Operation, 'tag' | 'parameters' | 'body' | 'responses' | 
   door: 'kubernetes',
   parameters: ['timeout'],
   body: { schema: 'AdmissionReview', example: admissionExample },
-  responses: ['ReviewedPod', 'NoReview', 'NoWebhookProof', 'TooLarge', 'WrongType', 'Faulty'],
+  responses: [
+    'ReviewedPod',
+    'NoReview',
+    'NoWebhookProof',
+    'TooManyTokens',
+    'TooLarge',
+    'WrongType',
+    'Faulty',
+  ],
 };
 
 const TOKEN_IN_PATH = 'If there are tokens for Kubernetes, one may be appended to the path, after a slash.';

@@ -1,7 +1,8 @@
 /** The answers of the policy service: status, headers and body, by their names in /openapi.json. */
 import { z } from 'zod';
 import { DOORS, EXPECTED_CERTIFICATE } from '../doors.ts';
-import { EXPECTED_TOKEN, TOO_MANY } from '../people/budget-readers.ts';
+import { EXPECTED_TOKEN } from '../people/budget-readers.ts';
+import { TOO_MANY } from '../people/wrong-tokens.ts';
 import { REQUEST_ID_HEADER } from '../request-state.ts';
 import type { AnswerSchemaName } from './bodies.ts';
 

@@ -5,7 +5,7 @@ import type { Person } from './person.ts';
 export interface People {
   /**
    * The person behind a request by a token: `X-Auth-Token`, or `Authorization: Bearer`. `undefined` = it carries none. Throws an HTTP error that may
-   * be shown: 401 for one that is not valid, 403 for one without any role here, 503 if Keystone does not answer.
+   * be shown: 401 for one that is not valid, 429 after many of these from the address, 403 for one without any role here, 503 if Keystone does not answer.
    */
   byToken(ctx: Context): Promise<Person | undefined>;
   /** The person of the session of a browser; `undefined` = there is none, or it has ended. Sends cookies only to rotate. */

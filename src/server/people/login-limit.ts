@@ -1,17 +1,25 @@
-/** Limits guesses: after too many wrong tokens or passwords, an address must wait, and for one account also addresses that it does not know. */
+/** Limits guesses. Each count is for a minute: nobody is kept out for longer, and a new guess does not make it longer. */
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { LRUCache } from 'lru-cache';
 
-const MAX_WRONG = 10;
 const WINDOW_MS = 60_000;
 /** Maximum number of addresses or accounts that are remembered; beyond it the oldest is forgotten. */
 const MAX_REMEMBERED = 10_000;
+/** For tokens from one address, and for passwords of one account. */
+const MAX_WRONG = 10;
+/** For passwords from one address, whatever the account. Many people may share the address. */
+const MAX_WRONG_FROM_ADDRESS = 30;
 
 /** Counts what is wrong, by any name. */
 class Wrong {
+  readonly #max: number;
   /** Time of the first failure and number of failures; oldest first. */
   readonly #wrong = new Map<string, { readonly since: number; count: number }>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   wait(name: string): number {
     const wrong = this.#wrong.get(name);
@@ -24,7 +32,7 @@ class Wrong {
       this.#wrong.delete(name);
       return 0;
     }
-    return wrong.count < MAX_WRONG ? 0 : Math.ceil(left / 1000);
+    return wrong.count < this.#max ? 0 : Math.ceil(left / 1000);
   }
 
   count(name: string): void {
@@ -49,48 +57,64 @@ class Wrong {
   }
 }
 
-/** By address. */
-export class LoginLimit {
-  readonly #wrong = new Wrong();
+/** Wrong tokens, by address. A right one is not asked for here. */
+export class TokenLimit {
+  readonly #wrong = new Wrong(MAX_WRONG);
 
-  /** Seconds until the address may try again; 0 = now. */
-  wait(address: string): number {
-    return this.#wrong.wait(blockOf(address));
-  }
-
-  /** Counts a wrong login. One that takes time is counted before, so that no more go on at once, and forgiven if it was right. */
-  count(address: string): void {
-    this.#wrong.count(blockOf(address));
-  }
-
-  forgive(address: string): void {
-    this.#wrong.forgive(blockOf(address));
+  /** Counts a wrong token. Seconds until the next is counted anew, if there were too many from the address before; otherwise 0. */
+  count(address: string): number {
+    const name = blockOf(address);
+    const seconds = this.#wrong.wait(name);
+    if (seconds === 0) {
+      this.#wrong.count(name);
+    }
+    return seconds;
   }
 }
 
 /**
- * By account, for passwords that are tried from many addresses. It is not for addresses from which the account has logged in before:
- * strangers could keep its owner out.
+ * Wrong passwords. Where an account has logged in before, it has a count of its own, so that strangers who name it elsewhere, and those
+ * who name others there, do not keep its owner out. Elsewhere they are counted by account, and by address.
  */
-export class AccountLimit {
-  readonly #wrong = new Wrong();
+export class PasswordLimit {
+  readonly #ofAccount = new Wrong(MAX_WRONG);
+  readonly #fromAddress = new Wrong(MAX_WRONG_FROM_ADDRESS);
+  readonly #atKnown = new Wrong(MAX_WRONG);
   readonly #known = new LRUCache<string, true>({ max: MAX_REMEMBERED });
 
   /** Seconds until the address may try this account again; 0 = now. */
   wait(account: string, address: string): number {
-    return this.#known.has(digest(account, blockOf(address))) ? 0 : this.#wrong.wait(digest(account));
+    return Math.max(...this.#counts(account, address).map(([wrong, name]) => wrong.wait(name)));
   }
 
-  count(account: string): void {
-    this.#wrong.count(digest(account));
-  }
-
-  /** After a login that was not wrong. `address`: from which it was right; it is known from now on. */
-  forgive(account: string, address?: string): void {
-    this.#wrong.forgive(digest(account));
-    if (address !== undefined) {
-      this.#known.set(digest(account, blockOf(address)), true);
+  /**
+   * Counts a login before it begins, so that no more guesses than these go on at once. Returns what to call when it turns out not to be
+   * wrong: `isRight` = it is the password, and the address is known from now on.
+   */
+  count(account: string, address: string): (isRight: boolean) => void {
+    const counts = this.#counts(account, address);
+    for (const [wrong, name] of counts) {
+      wrong.count(name);
     }
+    return (isRight) => {
+      for (const [wrong, name] of counts) {
+        wrong.forgive(name);
+      }
+      if (isRight) {
+        this.#known.set(digest(account, blockOf(address)), true);
+      }
+    };
+  }
+
+  #counts(account: string, address: string): readonly (readonly [Wrong, string])[] {
+    const block = blockOf(address);
+    const both = digest(account, block);
+    return this.#known.has(both)
+      ? [[this.#atKnown, both]]
+      : [
+          [this.#ofAccount, digest(account)],
+          [this.#fromAddress, block],
+        ];
   }
 }
 

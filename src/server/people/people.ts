@@ -8,17 +8,19 @@ import { expectedRoles, keystonePerson } from './keystone-person.ts';
 import { oidcSection } from './oidc-options.ts';
 import { ANYBODY } from './person.ts';
 import type { Sessions } from './sessions.ts';
+import type { WrongTokens } from './wrong-tokens.ts';
 
 const EXPECTED = 'expected a valid token in the header X-Auth-Token';
 
 export interface PeopleParts {
   readonly tokens: FixedTokens;
   readonly sessions: Sessions;
+  readonly wrong: WrongTokens;
   /** The current one. */
   readonly configuration: () => Configuration;
 }
 
-export function createPeople({ tokens, sessions, configuration }: PeopleParts): People {
+export function createPeople({ tokens, sessions, wrong, configuration }: PeopleParts): People {
   const isAsked = () => tokens.required || sectionOf(configuration(), oidcSection).issuer !== undefined;
   return {
     byToken: async (ctx) => {
@@ -33,12 +35,12 @@ export function createPeople({ tokens, sessions, configuration }: PeopleParts): 
       const { options, keystone } = stateOf(ctx).generation;
       if (keystone !== undefined && !tokens.isOfPeople(token)) {
         return keystone.gate.ownerOf(ctx, token, {
-          expected: EXPECTED,
+          refuse: (headers) => wrong.refuse(ctx, EXPECTED, headers),
           expectedRoles: expectedRoles(options),
           personOf: (valid) => keystonePerson(valid, options),
         });
       }
-      return isAsked() ? ctx.throw(401, EXPECTED) : undefined;
+      return isAsked() ? wrong.refuse(ctx, EXPECTED) : undefined;
     },
     bySession: (ctx) => sessions.personOf(ctx),
     get anybody() {

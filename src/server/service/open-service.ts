@@ -1,4 +1,5 @@
 /** Wires a service: the decision log, the filters and the port, in this order. */
+import type { IncomingMessage } from 'node:http';
 import type { ConfigSources } from '../../config/sources.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { createSharedServices } from '../../enforcement/services.ts';
@@ -127,6 +128,7 @@ async function open(
     deadline: options.deadline,
     tls: readTls(tlsOptions),
     everybodyShows: started.certificates.everybody,
+    clientOf: (request: IncomingMessage) => generations.current.proxies.clientOf(request),
     refused: (request: RefusedRequest) => refusedRequests.log(request),
   };
   const admin =

@@ -21,7 +21,11 @@ async function both() {
     environment: {},
     configFiles: [],
     values: {
-      service: { port: 0, operator_tokens: ['of-an-operator'], reader_tokens: ['of-a-reader'] },
+      service: {
+        port: 0,
+        operator_tokens: ['of-an-operator-0123456789abcdef'],
+        reader_tokens: ['of-a-reader-0123456789abcdef'],
+      },
       ledger: { connection },
       enforcement: {
         enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'],
@@ -29,7 +33,7 @@ async function both() {
       },
     },
   });
-  vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', 'of-an-operator');
+  vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', 'of-an-operator-0123456789abcdef');
   const remote = (...args: string[]) => runInProcess(budgetCommand(), [...args, '--endpoint', url]);
   return { url, local: commandsOn(connection).budget, remote };
 }
@@ -94,7 +98,7 @@ describe('budget --endpoint', () => {
   it('shows a token from a file that others cannot read, and needs a reason', async () => {
     const { remote } = await both();
     const file = join(temporaryFolder(), 'token');
-    writeFileSync(file, 'of-a-reader\n', { mode: 0o600 });
+    writeFileSync(file, 'of-a-reader-0123456789abcdef\n', { mode: 0o600 });
     expect(await remote('list', '--token-file', file)).toMatchObject({ code: 0 });
     const set = ['set', 'climate', '--amount', '1', ...YEAR];
     expect(await remote(...set, '--reason', 'x', '--token-file', file)).toMatchObject({

@@ -39,18 +39,18 @@ describe('a service of this project', () => {
         AddPolicy: "task.resources = { ...task.resources, labels: { team: 'physics' } };",
         LimitPolicy: "if (task.num_nodes > 1) throw new PolicyRejected('at most one node; s3cret-value');",
       },
-      { skypilot: { tokens: ['s3cret-token'] } },
+      { skypilot: { tokens: ['s3cret-token-0123456789abcdef'] } },
     );
     const url = `${service.url}/skypilot/admin-policy`;
     const name = url.padEnd(Math.max(url.length, 6));
-    const allowed = await against(`${url}?token=s3cret-token`, '--check-idempotence');
+    const allowed = await against(`${url}?token=s3cret-token-0123456789abcdef`, '--check-idempotence');
     expect(allowed).toMatchObject({ code: 0, stderr: '' });
     expect(allowed.stdout).toContain(`\n${name}  changed\n`);
     expect(allowed.stdout).toContain('+    team: physics');
 
     const ask = async (text: string, address: string) =>
       runInProcess(skypilotReviewCommand(), [temporaryFile('t.yaml', text), '--against', address]);
-    const credentials = url.replace('//', '//user:s3cret-token@');
+    const credentials = url.replace('//', '//user:s3cret-token-0123456789abcdef@');
     const rejected = await ask('num_nodes: 2\nsecrets: {A: s3cret-value}\n', credentials);
     expect(rejected).toMatchObject({ code: 1, stderr: '' });
     expect(rejected.stdout).toContain(`${url}  rejected  at most one node; ****\n`);

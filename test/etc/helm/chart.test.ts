@@ -225,7 +225,9 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
       expect(Object.values(KUBERNETES_PATHS)).toContain(path?.path);
       expect(path?.token).toBe(token);
       expect(
-        clientConfig.service.path.startsWith(expected.clientConfig.service.path.replace('/token', '')),
+        clientConfig.service.path.startsWith(
+          expected.clientConfig.service.path.replace('/token-put-by-kustomize', ''),
+        ),
       ).toBe(true);
       expect(name).toBe(`${expected.name.split('.')[0]}.${names.cluster}.scheduling.blazar-enforcement`);
       expect(name.length).toBeLessThan(254);

@@ -21,7 +21,12 @@ async function run(values: Values) {
     configFiles: [],
     values: {
       ...values,
-      service: { port: 0, operator_tokens: ['op-1'], tokens: ['blazar-1'], ...values.service },
+      service: {
+        port: 0,
+        operator_tokens: ['op-1-0123456789abcdef'],
+        tokens: ['blazar-1-0123456789abcdef'],
+        ...values.service,
+      },
     },
   });
   return { ...running, ...routesAt(running) };
@@ -44,7 +49,7 @@ async function mistaken({ call, all, bare }: Routes): Promise<RouteAnswer[]> {
     ...(await all({ token: 'wrong' })),
     ...(await all({ query: 'nonsense=1' })),
     ...(await all({ as: 'PUT' })),
-    ...(await all({ token: 'blazar-1' })),
+    ...(await all({ token: 'blazar-1-0123456789abcdef' })),
     ...(await Promise.all(API_ROUTES.map(({ id }) => bare(id, [`X-Long: ${'x'.repeat(20_000)}`])))),
   ];
   for (const { id } of WITH_A_BODY) {
@@ -85,7 +90,7 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   const later = { ...climate, valid_from: '2095-01-01', valid_until: '2096-01-01', ...terms };
   take(await call('createBudget', { body: later }));
   for (const seconds of [3600, 3600, 864_000]) {
-    await post('/check-create', createLasting(seconds), { 'X-Auth-Token': 'blazar-1' });
+    await post('/check-create', createLasting(seconds), { 'X-Auth-Token': 'blazar-1-0123456789abcdef' });
   }
   for (const call1 of [
     { headers: seen, body: { reason: 'more', amount: 200 } },

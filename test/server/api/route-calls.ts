@@ -7,7 +7,7 @@ export interface Call {
   readonly params?: Readonly<Record<string, string>>;
   /** Default: none. */
   readonly query?: string | undefined;
-  /** Default: `op-1`. Empty = none is sent. */
+  /** Default: `op-1-0123456789abcdef`. Empty = none is sent. */
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. Default: the example of the document. */
@@ -40,7 +40,10 @@ export function routesAt({
   readonly url: string;
   raw(bytes: string): Promise<string>;
 }): Routes {
-  const call = async (id: string, { params = {}, query, token = 'op-1', ...sent }: Call = {}) => {
+  const call = async (
+    id: string,
+    { params = {}, query, token = 'op-1-0123456789abcdef', ...sent }: Call = {},
+  ) => {
     const route = routeOf(id);
     const { text, as, body = route.body?.example } = sent;
     const path = pathOf(route.path, params);
@@ -66,7 +69,12 @@ export function routesAt({
     all: (sent) => Promise.all(API_ROUTES.map(({ id }) => call(id, sent))),
     async bare(id, lines, rest = '\r\n') {
       const { method, path } = routeOf(id);
-      const head = [`${method} ${pathOf(path, {})} HTTP/1.1`, 'Host: x', 'X-Auth-Token: op-1', ...lines];
+      const head = [
+        `${method} ${pathOf(path, {})} HTTP/1.1`,
+        'Host: x',
+        'X-Auth-Token: op-1-0123456789abcdef',
+        ...lines,
+      ];
       const answer = await raw(`${head.join('\r\n')}\r\n${rest}`);
       if (answer === '') {
         throw new Error(`no answer came to ${JSON.stringify([id, ...lines, rest]).slice(0, 200)}`);

@@ -21,7 +21,7 @@ import { newLedgers } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runApp, runService, runServiceOn } from '../../support/running-service.ts';
 
-const TOKEN = { 'X-Auth-Token': 's3cret' };
+const TOKEN = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
 const HOSTILE = [
   '<script>alert(1)</script>',
   '<img src=x onerror=alert(1)>',
@@ -35,7 +35,7 @@ const newLedger = newLedgers();
 /** A service that has a ledger, stores decisions, and has refused leases with hostile names. */
 async function hostileService() {
   const values = {
-    service: { port: 0, tokens: ['s3cret'], decision_store: 'all' },
+    service: { port: 0, tokens: ['s3cret-0123456789abcdef'], decision_store: 'all' },
     ledger: { connection: await newLedger('sqlite') },
     enforcement: {
       enabled_filters: ['MaxLeasesFilter', 'MaxLeaseDurationFilter'],
@@ -61,7 +61,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const { page, said, asked } = await openPage(browser(), look);
     await page.goto(url);
     await expectSound(page);
-    await logIn(page, 's3cret');
+    await logIn(page, 's3cret-0123456789abcdef');
     await expect
       .poll(async () => {
         await page.goto(`${url}/decisions/${allowedId}`);
@@ -84,7 +84,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
       await page.locator('script:not([type]), img, iframe, object, embed, style, [style], [onload]').count(),
     ).toBe(0);
     expect(asked.filter((address) => !address.startsWith(`${url}/`))).toEqual([]);
-    expect(asked.join()).not.toContain('s3cret');
+    expect(asked.join()).not.toContain('s3cret-0123456789abcdef');
     expect(said).toEqual([]);
   });
 
@@ -93,7 +93,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const { page } = await openPage(browser());
     await page.goto(`${url}/decisions`);
     await page.getByLabel('Token').focus();
-    await page.keyboard.type('s3cret');
+    await page.keyboard.type('s3cret-0123456789abcdef');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Live updates' }).waitFor();
     const stops = await tabStops(page);
@@ -116,7 +116,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const { url } = await hostileService();
     const { page, asked } = await openPage(browser(), { javaScriptEnabled: false });
     await page.goto(`${url}/decisions?outcome=refused`);
-    await logIn(page, 's3cret');
+    await logIn(page, 's3cret-0123456789abcdef');
     expect(page.url()).toBe(`${url}/decisions?outcome=refused`);
     await page.getByLabel('Filter').fill('MaxLeaseDurationFilter');
     await page.getByRole('button', { name: 'Search' }).click();
@@ -164,10 +164,10 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
   });
 
   it('says so when the session has ended', async () => {
-    const { url, post } = await runService({ service: { tokens: ['s3cret'] } });
+    const { url, post } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
     const { page } = await openPage(browser());
     await page.goto(url);
-    await logIn(page, 's3cret');
+    await logIn(page, 's3cret-0123456789abcdef');
     await page.goto(url);
     const other = await page.context().newPage();
     await other.goto(url);

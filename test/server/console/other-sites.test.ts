@@ -21,10 +21,14 @@ describe('a form of another site', () => {
   ];
 
   it.for(['/login', '/logout'])('is refused at %s, and has no effect', async (path) => {
-    const visit = await withTokens('s3cret');
-    await visit.send('/login', { token: 's3cret' });
+    const visit = await withTokens('s3cret-0123456789abcdef');
+    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
     for (const headers of OTHER) {
-      const { status, html, headers: answered } = await visit.send(path, { token: 's3cret' }, headers);
+      const {
+        status,
+        html,
+        headers: answered,
+      } = await visit.send(path, { token: 's3cret-0123456789abcdef' }, headers);
       expect({ headers, status, cookie: answered.get('Set-Cookie') }).toEqual({
         ...{ headers, status: 403, cookie: null },
       });
@@ -39,9 +43,12 @@ describe('a form of another site', () => {
   });
 
   it('is told from one of the page itself', async () => {
-    const { send, url } = await withTokens('s3cret');
+    const { send, url } = await withTokens('s3cret-0123456789abcdef');
     for (const headers of [...SAME, { Origin: url }, {}]) {
-      expect((await send('/login', { token: 's3cret' }, headers)).status, JSON.stringify(headers)).toBe(303);
+      expect(
+        (await send('/login', { token: 's3cret-0123456789abcdef' }, headers)).status,
+        JSON.stringify(headers),
+      ).toBe(303);
     }
   });
 });

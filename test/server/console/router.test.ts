@@ -4,9 +4,9 @@ import { visitor } from './visitor.ts';
 
 describe('the answer', () => {
   it('lets in nothing but what the service itself serves, and is kept nowhere', async () => {
-    const { url } = await runService({ service: { tokens: ['s3cret'] } });
+    const { url } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
     const { get, send } = visitor(url);
-    const header = { 'X-Auth-Token': 's3cret' };
+    const header = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
     for (const visit of [
       await get(),
       await send('/login', { token: 'wrong' }),
@@ -31,9 +31,9 @@ describe('the answer', () => {
   });
 
   it('to HEAD is that to GET, without the page', async () => {
-    const { url } = await runService({ service: { tokens: ['s3cret'] } });
+    const { url } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
     const { get, request } = visitor(url);
-    for (const headers of [{}, { 'X-Auth-Token': 's3cret' }]) {
+    for (const headers of [{}, { 'X-Auth-Token': 's3cret-0123456789abcdef' }]) {
       const head = await request('/', { method: 'HEAD', headers });
       const { status, html } = await get('/', headers);
       expect(head).toMatchObject({ status, html: '' });

@@ -9,12 +9,12 @@ import { visitor } from '../console/visitor.ts';
 async function serving() {
   const connection = await newLedger();
   const values = {
-    service: { port: 0, operator_tokens: ['op'] },
+    service: { port: 0, operator_tokens: ['op-0123456789abcdef'] },
     ledger: { connection },
     enforcement: { enabled_filters: ['MaxLeasesFilter'], max_leases_per_project: 9 },
   };
   const service = await runServiceOn({ environment: {}, configFiles: [], values });
-  const token = { 'X-Auth-Token': 'op' };
+  const token = { 'X-Auth-Token': 'op-0123456789abcdef' };
   const create = async () => (await service.post('/check-create', createLasting(3600))).status;
   const estimate = async () => {
     const lease = {

@@ -10,7 +10,7 @@ const GENERATION = 'generation';
 /** A service whose clock the test moves. */
 async function ground() {
   const clock = { now: 0 };
-  const service = { port: 0, decision_store: 'none', metrics_tokens: ['of-prometheus'] };
+  const service = { port: 0, decision_store: 'none', metrics_tokens: ['of-prometheus-0123456789abcdef'] };
   const enforcement = { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 60 };
   const { url, post } = await runServiceOn(
     { environment: {}, configFiles: [], values: { service, enforcement } },
@@ -30,10 +30,10 @@ it('a text is given to all readers for a second, with and without a token', asyn
   expect(samplesOf(await read(), GENERATION)).toEqual({ '': 1 });
   await decide();
   clock.now = 999;
-  const early = await Promise.all([read(), read({ 'X-Auth-Token': 'of-prometheus' })]);
+  const early = await Promise.all([read(), read({ 'X-Auth-Token': 'of-prometheus-0123456789abcdef' })]);
   expect(early.map(decisions)).toEqual([0, 0]);
   clock.now = 1000;
-  const late = await Promise.all([read(), read({ 'X-Auth-Token': 'of-prometheus' })]);
+  const late = await Promise.all([read(), read({ 'X-Auth-Token': 'of-prometheus-0123456789abcdef' })]);
   expect(late.map(decisions)).toEqual([1, 1]);
 });
 

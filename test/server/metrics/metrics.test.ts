@@ -407,11 +407,11 @@ describe('what callers make up', () => {
 });
 
 it('a scrape has a content type that Prometheus knows, and needs no token', async () => {
-  const { request } = await runService({ service: { tokens: ['s3cret'] } });
+  const { request } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
   const { status, headers, text } = await request('/metrics');
   expect(status).toBe(200);
   expect(headers.get('Content-Type')).toMatch(/^text\/plain; version=0\.0\.4/);
-  expect(text).not.toContain('s3cret');
+  expect(text).not.toContain('s3cret-0123456789abcdef');
   for (const line of text.trimEnd().split('\n')) {
     expect(line).toMatch(/^(|# (HELP|TYPE) \S+ .+|[a-z0-9_]+(\{.*\})? \S+)$/);
   }

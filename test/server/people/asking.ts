@@ -13,6 +13,7 @@ import { serviceOptions } from '../../../src/server/options.ts';
 import { FixedTokens } from '../../../src/server/people/fixed-tokens.ts';
 import { createPeople } from '../../../src/server/people/people.ts';
 import { Sessions } from '../../../src/server/people/sessions.ts';
+import { WrongTokens } from '../../../src/server/people/wrong-tokens.ts';
 import { SECTIONS } from '../../../src/server/sections.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
@@ -46,7 +47,10 @@ export async function peopleOf(configured: Configured) {
   ofBlazar.requiredAnyway = held !== undefined;
   onTestFinished(() => held?.release());
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
-  const people = createPeople({ tokens, sessions: new Sessions(), configuration: () => configuration });
+  const people = createPeople({
+    ...{ tokens, sessions: new Sessions(), wrong: new WrongTokens() },
+    configuration: () => configuration,
+  });
   const app = new Koa();
   app.silent = true;
   app.use(async (ctx) => {

@@ -9,13 +9,17 @@ const sends = (token: string) => ({ 'X-Auth-Token': token });
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 describe('a token of the configuration', () => {
-  const tokens = { blazar: ['blazar-1'], operator: ['op-1', 'op-2'], reader: ['read-1'] };
+  const tokens = {
+    blazar: ['blazar-1-0123456789abcdef'],
+    operator: ['op-1-0123456789abcdef', 'op-2-0123456789abcdef'],
+    reader: ['read-1-0123456789abcdef'],
+  };
 
   it.for([
-    ['op-1', 'operator', 'operator token'],
-    ['op-2', 'operator', 'operator token'],
-    ['read-1', 'reader', 'reader token'],
-    ['blazar-1', 'reader', 'service token'],
+    ['op-1-0123456789abcdef', 'operator', 'operator token'],
+    ['op-2-0123456789abcdef', 'operator', 'operator token'],
+    ['read-1-0123456789abcdef', 'reader', 'reader token'],
+    ['blazar-1-0123456789abcdef', 'reader', 'service token'],
   ] as const)('%s is that of an %s', async ([token, kind, who]) => {
     const { ask } = await peopleOf(tokens);
     const person = { kind, who, name: who, provenBy: 'token', userId: null, memberships: [] };
@@ -24,28 +28,40 @@ describe('a token of the configuration', () => {
   });
 
   it('is refused if it is another one', async () => {
-    const { ask } = await peopleOf(tokens);
-    for (const token of ['op', 'op-11', 'OP-1', 'op-1,op-2', 'op-1, op-1', '"op-1"', '*']) {
+    for (const token of [
+      'op-1',
+      'OP-1-0123456789abcdef',
+      'op-1-0123456789abcdef,op-2-0123456789abcdef',
+      'op-1-0123456789abcdef, op-1-0123456789abcdef',
+      '"op-1-0123456789abcdef"',
+      '*',
+    ]) {
+      const { ask } = await peopleOf(tokens);
       expect((await ask(sends(token))).status, token).toBe(401);
       expect((await ask(bearer(token))).status, token).toBe(401);
     }
+    const { ask } = await peopleOf(tokens);
     expect((await ask()).status).toBe(401);
     expect((await ask({ Authorization: 'Basic b3A6b3AtMQ==' })).status).toBe(401);
-    expect((await ask({ Authorization: 'op-1' })).status).toBe(401);
+    expect((await ask({ Authorization: 'op-1-0123456789abcdef' })).status).toBe(401);
   });
 
   it('may come twice, but not with another', async () => {
     const { ask } = await peopleOf(tokens);
-    expect((await ask({ ...sends('op-1'), ...bearer('op-1') })).status).toBe(200);
-    expect((await ask({ ...sends('read-1'), ...bearer('op-1') })).status).toBe(401);
-    expect((await ask({ ...sends('op-1'), ...bearer('wrong') })).status).toBe(401);
+    expect(
+      (await ask({ ...sends('op-1-0123456789abcdef'), ...bearer('op-1-0123456789abcdef') })).status,
+    ).toBe(200);
+    expect(
+      (await ask({ ...sends('read-1-0123456789abcdef'), ...bearer('op-1-0123456789abcdef') })).status,
+    ).toBe(401);
+    expect((await ask({ ...sends('op-1-0123456789abcdef'), ...bearer('wrong') })).status).toBe(401);
   });
 
   it('counts no longer when it is replaced', async () => {
     const { ask, tokens: accepted } = await peopleOf(tokens);
     accepted.replace({ operator: ['op-3'], reader: [], metrics: [] });
-    expect((await ask(sends('op-1'))).status).toBe(401);
-    expect((await ask(sends('read-1'))).status).toBe(401);
+    expect((await ask(sends('op-1-0123456789abcdef'))).status).toBe(401);
+    expect((await ask(sends('read-1-0123456789abcdef'))).status).toBe(401);
     expect((await ask(sends('op-3'))).body).toMatchObject({ kind: 'operator' });
   });
 });
@@ -142,11 +158,15 @@ describe('a token of Keystone', () => {
   });
 
   it('is what a token of the configuration is not: Keystone is told of none', async () => {
-    const { ask, keystone } = await cloud({ blazar: ['blazar-1'], operator: ['op-1'], reader: ['read-1'] });
+    const { ask, keystone } = await cloud({
+      blazar: ['blazar-1-0123456789abcdef'],
+      operator: ['op-1-0123456789abcdef'],
+      reader: ['read-1-0123456789abcdef'],
+    });
     for (const [token, kind] of [
-      ['op-1', 'operator'],
-      ['read-1', 'reader'],
-      ['blazar-1', 'reader'],
+      ['op-1-0123456789abcdef', 'operator'],
+      ['read-1-0123456789abcdef', 'reader'],
+      ['blazar-1-0123456789abcdef', 'reader'],
     ] as const) {
       expect((await ask(sends(token))).body).toMatchObject({ kind });
     }
@@ -157,25 +177,30 @@ describe('a token of Keystone', () => {
 describe("Blazar's door", () => {
   it('is closed to the tokens of people, and Keystone is not told of them', async () => {
     const keystone = await ValidatingKeystone.start();
-    keystone.tokens.set('op-1', 'service').set('read-1', 'service');
+    keystone.tokens.set('op-1-0123456789abcdef', 'service').set('read-1-0123456789abcdef', 'service');
     const { post } = await runService({
       enforcement: { max_lease_duration: 345_600 },
-      service: { keystone_auth: true, tokens: ['t'], operator_tokens: ['op-1'], reader_tokens: ['read-1'] },
+      service: {
+        keystone_auth: true,
+        tokens: ['t-0123456789abcdef'],
+        operator_tokens: ['op-1-0123456789abcdef'],
+        reader_tokens: ['read-1-0123456789abcdef'],
+      },
       keystone: keystone.account,
     });
     for (const path of ['/check-create', '/v1/commit-create', '/on-end']) {
-      for (const token of ['op-1', 'read-1']) {
+      for (const token of ['op-1-0123456789abcdef', 'read-1-0123456789abcdef']) {
         expect((await post(path, FITS, sends(token))).status, path + token).toBe(401);
       }
     }
     expect(keystone.asked).toEqual([]);
-    expect((await post('/check-create', FITS, sends('t'))).status).toBe(204);
+    expect((await post('/check-create', FITS, sends('t-0123456789abcdef'))).status).toBe(204);
   });
 
   it('stays open where it was: tokens of people close it to nobody', async () => {
     const { post } = await runService({
       enforcement: { max_lease_duration: 345_600 },
-      service: { operator_tokens: ['op-1'] },
+      service: { operator_tokens: ['op-1-0123456789abcdef'] },
     });
     expect((await post('/check-create', FITS)).status).toBe(204);
   });

@@ -23,9 +23,27 @@ export interface Walker {
 }
 
 const KINDS: readonly Walker[] = [
-  { name: 'an operator', roles: ['operator'], rolesElsewhere: ['operator'], refusal: 403, token: 'op-1' },
-  { name: 'a reader', roles: ['reader'], rolesElsewhere: ['reader'], refusal: 403, token: 'read-1' },
-  { name: 'Blazar', roles: ['reader'], rolesElsewhere: ['reader'], refusal: 403, token: 'blazar-1' },
+  {
+    name: 'an operator',
+    roles: ['operator'],
+    rolesElsewhere: ['operator'],
+    refusal: 403,
+    token: 'op-1-0123456789abcdef',
+  },
+  {
+    name: 'a reader',
+    roles: ['reader'],
+    rolesElsewhere: ['reader'],
+    refusal: 403,
+    token: 'read-1-0123456789abcdef',
+  },
+  {
+    name: 'Blazar',
+    roles: ['reader'],
+    rolesElsewhere: ['reader'],
+    refusal: 403,
+    token: 'blazar-1-0123456789abcdef',
+  },
   {
     ...{ name: 'a reader of the system', roles: ['reader'], rolesElsewhere: ['reader'], refusal: 403 },
     token: 'gAAAAAB-system',
@@ -79,7 +97,13 @@ export async function servedPeople() {
   const { request, url } = await runService({
     service: {
       keystone_auth: true,
-      ...{ tokens: ['blazar-1'], operator_tokens: ['op-1'], reader_tokens: ['read-1'] },
+      ...{
+        tokens: ['blazar-1-0123456789abcdef'],
+        // Each request has an address of its own: a wrong token is sent more often than is possible from one.
+        trusted_proxies: ['127.0.0.1'],
+        operator_tokens: ['op-1-0123456789abcdef'],
+        reader_tokens: ['read-1-0123456789abcdef'],
+      },
       ...{ manager_roles: ['member'], reader_roles: ['reader'] },
     },
     keystone: keystone.account,
@@ -107,9 +131,13 @@ export async function servedPeople() {
     const { headers } = await request('/login', { method: 'POST', body, redirect: 'manual' });
     return headers.getSetCookie()[0]?.split(';')[0] ?? '';
   };
+  let requests = 0;
   /** Reads no body: some never end. */
   const statusOf = async (path: string, init: RequestInit) => {
-    const answer = await fetch(url + path, { redirect: 'manual', ...init });
+    requests += 1;
+    const headers = new Headers(init.headers);
+    headers.set('X-Forwarded-For', `10.0.${requests >> 8}.${requests & 255}`);
+    const answer = await fetch(url + path, { redirect: 'manual', ...init, headers });
     await answer.body?.cancel();
     return answer.status;
   };
