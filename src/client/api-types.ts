@@ -1994,6 +1994,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidRequest"];
                 };
             };
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2078,6 +2079,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidRequest"];
                 };
             };
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2124,6 +2126,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2203,6 +2206,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidRequest"];
                 };
             };
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2307,6 +2311,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidRequest"];
                 };
             };
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2358,6 +2363,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2421,6 +2427,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidRequest"];
                 };
             };
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2480,6 +2487,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidRequest"];
                 };
             };
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2573,6 +2581,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidRequest"];
                 };
             };
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2655,6 +2664,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportRefusal"];
                 };
             };
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2720,6 +2730,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2769,6 +2780,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2830,6 +2842,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2879,6 +2892,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2923,6 +2937,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2988,6 +3003,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3044,6 +3060,7 @@ export interface operations {
             408: components["responses"]["ArrivedTooSlowly"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["WrongType"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3101,6 +3118,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3152,6 +3170,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];

@@ -180,7 +180,10 @@ describe('[skypilot] tokens', () => {
   const run = () =>
     runSkypilot(
       { IdlePolicy: '' },
-      { skypilot: { tokens: [TOKEN, 's:3'] }, service: { tokens: ['of-leases-0123456789abcdef'] } },
+      {
+        skypilot: { tokens: [TOKEN, 's:3-0123456789abcdef'] },
+        service: { tokens: ['of-leases-0123456789abcdef'] },
+      },
     );
 
   it('come as the password, as Python sends it from a URL or from .netrc', async () => {
