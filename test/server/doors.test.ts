@@ -128,12 +128,12 @@ describe('[kubernetes] tokens', () => {
     writeFileSync(file, 'second-0123456789abcdef\n');
     expect(await running.service.reload()).toBe(true);
     expect(await statusAt(running, ADMISSION, bearer('first-0123456789abcdef'))).toBe(401);
-    expect(await statusAt(running, `${ADMISSION}/second`)).toBe(200);
+    expect(await statusAt(running, `${ADMISSION}/second-0123456789abcdef`)).toBe(200);
     // A file that lost its tokens opens nothing.
     writeFileSync(file, '# none\n');
     expect(await running.service.reload()).toBe(false);
     expect(await statusAt(running, ADMISSION)).toBe(401);
-    expect(await statusAt(running, `${ADMISSION}/second`)).toBe(200);
+    expect(await statusAt(running, `${ADMISSION}/second-0123456789abcdef`)).toBe(200);
   });
 });
 
@@ -180,12 +180,15 @@ describe('[skypilot] tokens', () => {
   const run = () =>
     runSkypilot(
       { IdlePolicy: '' },
-      { skypilot: { tokens: [TOKEN, 's:3'] }, service: { tokens: ['of-leases-0123456789abcdef'] } },
+      {
+        skypilot: { tokens: [TOKEN, 's:3-0123456789abcdef'] },
+        service: { tokens: ['of-leases-0123456789abcdef'] },
+      },
     );
 
   it('come as the password, as Python sends it from a URL or from .netrc', async () => {
     const { post } = await run();
-    for (const pair of [`skypilot:${TOKEN}`, `:${TOKEN}`, 'any one:s:3']) {
+    for (const pair of [`skypilot:${TOKEN}`, `:${TOKEN}`, 'any one:s:3-0123456789abcdef']) {
       expect((await post(PATH, body(), basic(pair))).status, pair).toBe(200);
       expect((await post(`${PATH}/`, body(), basic(pair))).status, pair).toBe(200);
     }
