@@ -1,4 +1,4 @@
-/** The systemd unit and the rules of logrotate: the tools accept them, and they run commands that exist. */
+/** The systemd units and the rules of logrotate: the tools accept them, and they run commands that exist. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,12 +12,14 @@ import { temporaryFolder } from '../support/filter-folder.ts';
 import { runCommand, startCommand } from '../support/run-command.ts';
 
 const UNIT = 'blazar-enforcement.service';
+const TEMPLATE = 'blazar-enforcement@.service';
 const COMMAND = 'blazar-enforcement';
 /** As `systemd-analyze security` has it, times ten; 13 with systemd 252. A service without any of it has 96. */
 const MAX_EXPOSURE = 15;
 const LOG_RULES = 'etc/logrotate/blazar-enforcement';
 
 const text = readFileSync(projectFile(`etc/systemd/${UNIT}`), 'utf8');
+const template = readFileSync(projectFile(`etc/systemd/${TEMPLATE}`), 'utf8');
 
 /** Skips a test whose tool is missing, and says so. */
 function need(context: TestContext, tool: string): void {
@@ -38,12 +40,15 @@ function argumentsIn(line: string, conf: string): string[] {
   return args.map((argument) => (argument === '/etc/blazar/blazar.conf' ? conf : argument));
 }
 
-describe(`etc/systemd/${UNIT}`, () => {
+describe.each([
+  [UNIT, text],
+  [TEMPLATE, template],
+])('etc/systemd/%s', (name, content) => {
   it('has nothing that systemd does not understand', (context) => {
     need(context, 'systemd-analyze');
-    const unit = join(temporaryFolder(), UNIT);
+    const unit = join(temporaryFolder(), name.replace('@', '@1'));
     // If the command is not installed, systemd would report only that.
-    writeFileSync(unit, text.replaceAll(`=${COMMAND} `, `=${process.execPath} `));
+    writeFileSync(unit, content.replaceAll(`=${COMMAND} `, `=${process.execPath} `));
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' });
     const aboutIt = stderr.split('\n').filter((line) => line.includes(COMMAND));
     expect({ status, aboutIt }).toEqual({ status: 0, aboutIt: [] });
@@ -51,12 +56,39 @@ describe(`etc/systemd/${UNIT}`, () => {
 
   it('allows little more than the service needs', (context) => {
     need(context, 'systemd-analyze');
-    const args = ['security', '--offline=true', '--no-pager', projectFile(`etc/systemd/${UNIT}`)];
+    const args = ['security', '--offline=true', '--no-pager', projectFile(`etc/systemd/${name}`)];
     const { stdout } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
     const [, exposure] = /Overall exposure level .*: ([\d.]+)/.exec(stdout) ?? [];
     expect(Number(exposure) * 10, stdout).toBeLessThanOrEqual(MAX_EXPOSURE);
   });
 
+  it('names only variables of options that exist', async () => {
+    const names = (await knownOptions()).options.map(({ section, name: option }) =>
+      `OS_${section}__${option}`.toUpperCase(),
+    );
+    const used = content.match(/OS_\w+__\w+/g) ?? [];
+    expect(used.length).toBeGreaterThan(0);
+    expect(used.filter((one) => !names.includes(one))).toEqual([]);
+  });
+});
+
+describe(`etc/systemd/${TEMPLATE}`, () => {
+  it('differs from the other unit only in what each process has of its own', () => {
+    const lines = (unit: string) => unit.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    expect(lines(template).filter((line) => !lines(text).includes(line))).toEqual([
+      'Description=Usage enforcement for leases, process %i',
+      'Environment=OS_SERVICE__ADMIN_PORT=900%i',
+      'Environment=OS_SERVICE__DECISION_LOG=/var/log/blazar-enforcement/decisions-%i.jsonl',
+      'EnvironmentFile=-/etc/default/blazar-enforcement-%i',
+      'User=blazar-enforcement',
+    ]);
+    expect(lines(text).filter((line) => !lines(template).includes(line))).toEqual([
+      'Description=Usage enforcement for leases',
+    ]);
+  });
+});
+
+describe(`etc/systemd/${UNIT}`, () => {
   it('starts a service that survives a reload and exits with 0', async () => {
     const folder = temporaryFolder();
     const conf = confFile(
@@ -77,15 +109,6 @@ describe(`etc/systemd/${UNIT}`, () => {
     await expect.poll(generation).toBe(2);
     running.process.kill('SIGTERM');
     expect((await running.ended).code).toBe(0);
-  });
-
-  it('names only variables of options that exist', async () => {
-    const names = (await knownOptions()).options.map(({ section, name }) =>
-      `OS_${section}__${name}`.toUpperCase(),
-    );
-    const used = text.match(/OS_\w+__\w+/g) ?? [];
-    expect(used.length).toBeGreaterThan(0);
-    expect(used.filter((name) => !names.includes(name))).toEqual([]);
   });
 
   it('loads the credentials that it names', () => {
@@ -115,11 +138,16 @@ describe(`etc/systemd/${UNIT}`, () => {
 describe(LOG_RULES, () => {
   const rules = readFileSync(projectFile(LOG_RULES), 'utf8');
 
-  it('rotates what the unit lets the service write, and tells that unit', () => {
-    const [, log = ''] = /^(\/\S+) \{$/m.exec(rules) ?? [];
+  it('rotates what the units let the service write, and tells them', () => {
+    const [, log = '', ofEach = ''] = /^(\/\S+) (\/\S+) \{$/m.exec(rules) ?? [];
     expect(text).toContain(`# decision_log = ${log}\n`);
     expect(log.startsWith(`/var/log/${lastOf('LogsDirectory')}/`)).toBe(true);
-    expect(rules).toContain(`--signal=HUP ${UNIT}`);
+    expect(template).toContain(`OS_SERVICE__DECISION_LOG=${ofEach.replace('*', '%i')}\n`);
+    const [, told = ''] = /--signal=HUP '(\S+)'$/m.exec(rules) ?? [];
+    const [before = '', after = ''] = told.split('*');
+    for (const unit of [UNIT, TEMPLATE]) {
+      expect(unit.startsWith(before) && unit.endsWith(after), unit).toBe(true);
+    }
   });
 
   it('has nothing that logrotate does not understand', (context) => {
