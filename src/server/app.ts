@@ -4,7 +4,7 @@ import Koa from 'koa';
 import type { Logger } from '../logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
-import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
+import { answerBlazar } from './blazar.ts';
 import { assetRoutes } from './console/assets.ts';
 import { eventRoutes } from './console/live/events.ts';
 import { loginRoutes } from './console/login-routes.tsx';
@@ -25,7 +25,6 @@ import { PeopleLine } from './people-line.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
-import { straightAnswers } from './straight-answers.ts';
 import { tracedRequests } from './traced-requests.ts';
 
 export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'line'> {
@@ -62,7 +61,6 @@ export function createApp(parts: AppParts): RequestListener {
   });
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
-  const endpoints = blazarEndpoints(doors.blazar, recorder);
   const sessions = new Sessions();
   const people = createPeople({
     ...{ tokens: doors.people, sessions },
@@ -79,21 +77,13 @@ export function createApp(parts: AppParts): RequestListener {
   const events = eventRoutes({ people, current: () => generations.current, recent: recorder.recent });
   parts.stopping?.addEventListener('abort', events.close, { once: true });
   const routers: Router[] = [
-    ...[blazarRoutes(endpoints), health, openApiRoutes()],
+    ...[health, openApiRoutes()],
     ...[api, login.router, console, events.router, assetRoutes()],
   ];
   const paths = new Set(OWN_PATHS);
-  app.use(
-    aroundRequests({
-      current: () => generations.current,
-      isDraining,
-      metrics,
-      refusedRequests,
-      logger,
-      paths,
-    }),
-  );
-  app.use(straightTo(endpoints));
+  const current = () => generations.current;
+  const requests = { current, isDraining, metrics, refusedRequests, logger };
+  app.use(aroundRequests(requests, paths));
   app.use(
     kubernetesEndpoints(doors.kubernetes, { recorder, failures, reports, metrics: metrics.kubernetes }),
   );
@@ -101,7 +91,6 @@ export function createApp(parts: AppParts): RequestListener {
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }
-  const current = () => generations.current;
-  const straight = { door: doors.blazar, recorder, metrics, current, isDraining };
-  return tracedRequests(straightAnswers(straight, app.callback()), paths);
+  const answerAll = answerBlazar({ ...requests, door: doors.blazar, recorder }, app.callback());
+  return tracedRequests(answerAll, paths);
 }

@@ -5,16 +5,16 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { Context } from 'koa';
+import createError from 'http-errors';
 import { AcceptedTokens, type PeopleTokens } from './credentials.ts';
 import type { KeystoneGate } from './keystone-gate.ts';
-import { kubernetesPathOf } from './own-paths.ts';
+import { kubernetesPathOf, pathOf, queryOf } from './own-paths.ts';
 import { FixedTokens } from './people/fixed-tokens.ts';
 
 /** How a token is sent. */
 interface Way {
   /** The token of a request; `undefined`, or a text that no token equals, if there is none. */
-  readonly read: (ctx: Context) => string | undefined;
+  readonly read: (request: IncomingMessage) => string | undefined;
   /** For people. */
   readonly words: string;
   /** For programs, in OpenAPI's form, which has no tokens in paths. */
@@ -23,7 +23,7 @@ interface Way {
 
 const WAYS = {
   'X-Auth-Token': {
-    read: (ctx) => ctx.get('X-Auth-Token'),
+    read: ({ headers }) => headers['x-auth-token'] as string | undefined,
     words: 'in the header X-Auth-Token',
     scheme: {
       type: 'apiKey',
@@ -34,7 +34,7 @@ const WAYS = {
     },
   },
   bearer: {
-    read: (ctx) => /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1],
+    read: ({ headers }) => /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1],
     words: 'as Authorization: Bearer',
     scheme: {
       type: 'http',
@@ -43,7 +43,7 @@ const WAYS = {
     },
   },
   password: {
-    read: (ctx) => passwordOf(ctx.get('Authorization')),
+    read: ({ headers }) => passwordOf(headers.authorization ?? ''),
     words: 'as the password in the URL or in .netrc',
     scheme: {
       type: 'http',
@@ -54,7 +54,10 @@ const WAYS = {
   },
   /** A parameter that is given twice is not a token. */
   token: {
-    read: ({ query: { token } }) => (typeof token === 'string' ? token : undefined),
+    read: (request) => {
+      const tokens = queryOf(request).getAll('token');
+      return tokens.length === 1 ? tokens[0] : undefined;
+    },
     words: 'as ?token= in the URL',
     scheme: {
       type: 'apiKey',
@@ -64,7 +67,7 @@ const WAYS = {
     },
   },
   path: {
-    read: ({ path }) => kubernetesPathOf(path)?.token,
+    read: (request) => kubernetesPathOf(pathOf(request))?.token,
     words: 'as the last part of the path',
   },
 } as const satisfies Readonly<Record<string, Way>>;
@@ -188,29 +191,18 @@ export class Door {
    * Throws an HTTP error unless the request carries everything that is asked for: with status 401, and for a token of Keystone also 403 or
    * 503. Returns a promise, which may reject with such an error, only if Keystone must be asked.
    */
-  requireProof(ctx: Context): Promise<void> | undefined {
-    if (this.#asksForCertificate && !showsCertificate(ctx.req.socket)) {
-      ctx.throw(401, EXPECTED_CERTIFICATE);
+  requireProof(request: IncomingMessage): Promise<void> | undefined {
+    if (this.#asksForCertificate && !showsCertificate(request.socket)) {
+      throw createError(401, EXPECTED_CERTIFICATE);
     }
-    if (!this.tokens.required || this.#entry.ways.some((way) => this.#accepts(WAYS[way].read(ctx)))) {
+    if (!this.tokens.required || this.#entry.ways.some((way) => this.#accepts(WAYS[way].read(request)))) {
       return undefined;
     }
-    const token = WAYS['X-Auth-Token'].read(ctx);
-    return this.#keystone === undefined || this.isOfPeople(token)
-      ? ctx.throw(401, this.#entry.expected)
-      : this.#keystone.requireProof(ctx, token, this.#entry.expected);
-  }
-
-  /**
-   * Whether a request surely passes, judged by its connection and `X-Auth-Token` alone. If not, `requireProof` decides. Only for doors where
-   * tokens are sent in this header.
-   */
-  letsPass({ socket, headers }: IncomingMessage): boolean {
-    const { required } = this.tokens;
-    return (
-      (!this.#asksForCertificate || showsCertificate(socket)) &&
-      (!required || this.#accepts(headers['x-auth-token'] as string | undefined))
-    );
+    const token = WAYS['X-Auth-Token'].read(request) ?? '';
+    if (this.#keystone === undefined || this.isOfPeople(token)) {
+      throw createError(401, this.#entry.expected);
+    }
+    return this.#keystone.requireProof(token, this.#entry.expected);
   }
 
   #accepts(token: string | undefined): boolean {

@@ -1,5 +1,5 @@
 /** Who may ask with a token of Keystone, and the answers to everybody else. */
-import type { Context } from 'koa';
+import createError from 'http-errors';
 import type { ValidToken } from '../openstack/contract.ts';
 import type { TokenAnswer, TokenValidation, ValidationSettings } from '../openstack/token-validation.ts';
 
@@ -64,12 +64,12 @@ export class KeystoneGate {
    * Throws an HTTP error unless the token may ask: 401 for one that Keystone does not know, 403 for one without the role, 503 if nobody
    * can tell. Returns a promise, which may reject with such an error, only if Keystone must be asked.
    */
-  requireProof(ctx: Context, token: string, expected: string): Promise<void> | undefined {
+  requireProof(token: string, expected: string): Promise<void> | undefined {
     const answer = this.#validation.ask(token, this.#settings);
     if (answer instanceof Promise) {
-      return answer.then((later) => this.#judge(ctx, later, expected));
+      return answer.then((later) => this.#judge(later, expected));
     }
-    this.#judge(ctx, answer, expected);
+    this.#judge(answer, expected);
     return undefined;
   }
 
@@ -78,7 +78,6 @@ export class KeystoneGate {
    * 503 if nobody can tell.
    */
   async ownerOf<Person>(
-    ctx: Context,
     token: string,
     { expected, expectedRoles, personOf }: OwnerQuestion<Person>,
   ): Promise<Person> {
@@ -86,40 +85,45 @@ export class KeystoneGate {
     const person = answer.kind === 'valid' ? personOf(answer.token) : undefined;
     if (answer.kind === 'valid') {
       this.#count(person === undefined ? 'forbidden' : 'allowed', answer.from);
-      return person ?? ctx.throw(403, expectedRoles);
+      if (person === undefined) {
+        throw createError(403, expectedRoles);
+      }
+      return person;
     }
-    return this.#refuse(ctx, answer, expected);
+    return this.#refuse(answer, expected);
   }
 
   /** What Keystone says about the token of a session; `undefined` = it is not valid any more. Throws an HTTP error 503 if nobody can tell. */
-  async validated(ctx: Context, token: string): Promise<ValidToken | undefined> {
+  async validated(token: string): Promise<ValidToken | undefined> {
     const answer = await this.#validation.ask(token, this.#settings);
     if (answer.kind === 'unavailable') {
-      return this.#refuse(ctx, answer, '');
+      return this.#refuse(answer, '');
     }
     this.#count(answer.kind === 'valid' ? 'allowed' : 'invalid', answer.from);
     return answer.kind === 'valid' ? answer.token : undefined;
   }
 
-  #judge(ctx: Context, answer: TokenAnswer, expected: string): void {
+  #judge(answer: TokenAnswer, expected: string): void {
     switch (answer.kind) {
       case 'valid':
         if (!this.#settings.mayAsk(answer.token)) {
           this.#count('forbidden', answer.from);
-          ctx.throw(403, this.#expected, { headers: { 'X-Enforcement-Generation': this.#generation } });
+          throw createError(403, this.#expected, {
+            headers: { 'X-Enforcement-Generation': this.#generation },
+          });
         }
         this.#count('allowed', answer.from);
         return;
       default:
-        this.#refuse(ctx, answer, expected);
+        this.#refuse(answer, expected);
     }
   }
 
-  #refuse(ctx: Context, answer: Exclude<TokenAnswer, { kind: 'valid' }>, expected: string): never {
+  #refuse(answer: Exclude<TokenAnswer, { kind: 'valid' }>, expected: string): never {
     this.#count(answer.kind, answer.from);
     if (answer.kind === 'invalid') {
-      return ctx.throw(401, expected, { headers: { 'WWW-Authenticate': this.#challenge } });
+      throw createError(401, expected, { headers: { 'WWW-Authenticate': this.#challenge } });
     }
-    return ctx.throw(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
+    throw createError(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
   }
 }

@@ -6,13 +6,13 @@ import type { z } from 'zod';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { CursorError } from '../../ledger/views/pages.ts';
 import type { Logger } from '../../logger.ts';
-import { jsonBody, textBody } from '../body.ts';
 import { EXACT } from '../own-paths.ts';
 import { may } from '../people/access.ts';
 import type { People } from '../people/contract.ts';
 import type { Person } from '../people/person.ts';
 import type { PeopleLine } from '../people-line.ts';
-import { stateOf } from '../request-state.ts';
+import { readJson, readText } from '../read-body.ts';
+import { bodyLimit, stateOf } from '../request-state.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
 export interface ApiParts {
@@ -112,12 +112,12 @@ async function bodyOf(ctx: Context, { body }: ApiRoute): Promise<unknown> {
   }
   const texts = Object.keys(body.texts ?? {});
   if (texts.length > 0 && ctx.is(texts)) {
-    return textBody(ctx, texts);
+    return readText(ctx.req, bodyLimit(ctx), texts);
   }
   if (texts.length > 0 && !ctx.is('application/json')) {
     ctx.throw(415, `expected a body of type application/json or ${texts.join(' or ')}`);
   }
-  return checked(body.schema, await jsonBody(ctx));
+  return checked(body.schema, await readJson(ctx.req, bodyLimit(ctx)));
 }
 
 /** The first mistake, with where it is. */

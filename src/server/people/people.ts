@@ -32,7 +32,7 @@ export function createPeople({ tokens, sessions, configuration }: PeopleParts): 
       }
       const { options, keystone } = stateOf(ctx).generation;
       if (keystone !== undefined && !tokens.isOfPeople(token)) {
-        return keystone.gate.ownerOf(ctx, token, {
+        return keystone.gate.ownerOf(token, {
           expected: EXPECTED,
           expectedRoles: expectedRoles(options),
           personOf: (valid) => keystonePerson(valid, options),
