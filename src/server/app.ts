@@ -4,7 +4,7 @@ import Koa from 'koa';
 import type { Logger } from '../logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
-import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
+import { answerBlazar } from './blazar.ts';
 import { assetRoutes } from './console/assets.ts';
 import { eventRoutes } from './console/live/events.ts';
 import { loginRoutes } from './console/login-routes.tsx';
@@ -25,8 +25,8 @@ import { Sessions } from './people/sessions.ts';
 import { PeopleLine } from './people-line.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
+import type { RequestParts } from './request-state.ts';
 import { skypilotEndpoint } from './skypilot.ts';
-import { straightAnswers } from './straight-answers.ts';
 import { tracedRequests } from './traced-requests.ts';
 
 export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'line'> {
@@ -52,7 +52,6 @@ export function createApp(parts: AppParts): RequestListener {
   const health = healthOf(parts, hasAdminPort ? undefined : metrics);
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
-  const endpoints = blazarEndpoints(doors.blazar, recorder);
   const sessions = new Sessions();
   const people = createPeople({
     ...{ tokens: doors.people, sessions, wrong: doors.wrong },
@@ -69,10 +68,9 @@ export function createApp(parts: AppParts): RequestListener {
   const events = eventRoutes({ people, current: () => generations.current, recent: recorder.recent });
   parts.stopping?.addEventListener('abort', events.close, { once: true });
   const routers: Router[] = [
-    ...[blazarRoutes(endpoints), health, openApiRoutes()],
+    ...[health, openApiRoutes()],
     ...[api, login.router, console, events.router, assetRoutes()],
   ];
-  app.use(straightTo(endpoints));
   app.use(
     kubernetesEndpoints(doors.kubernetes, { recorder, failures, reports, metrics: metrics.kubernetes }),
   );
@@ -80,9 +78,8 @@ export function createApp(parts: AppParts): RequestListener {
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }
-  const current = () => generations.current;
-  const straight = { door: doors.blazar, recorder, metrics, current, isDraining };
-  return tracedRequests(straightAnswers(straight, app.callback()), paths, clientOf(parts));
+  const blazar = { ...requestParts(parts), door: doors.blazar, recorder };
+  return tracedRequests(answerBlazar(blazar, app.callback()), paths, clientOf(parts));
 }
 
 /** Health and metrics, for `[service] admin_port`. */
@@ -99,19 +96,19 @@ function clientOf({ generations }: AppParts): (request: IncomingMessage) => stri
 }
 
 /** `paths`: those that are counted by name. */
-function koaApp(
-  { generations, metrics, isDraining, refusedRequests, logger }: AppParts,
-  paths: ReadonlySet<string>,
-): Koa {
+function koaApp(parts: AppParts, paths: ReadonlySet<string>): Koa {
   const app = new Koa();
   app.on('error', (thrown: unknown) => {
-    logger.warn(
+    parts.logger.warn(
       { error: thrown instanceof Error ? thrown.message : String(thrown) },
       'answer could not be sent',
     );
   });
-  const current = () => generations.current;
-  return app.use(aroundRequests({ current, isDraining, metrics, refusedRequests, logger, paths }));
+  return app.use(aroundRequests(requestParts(parts), paths));
+}
+
+function requestParts({ generations, isDraining, metrics, refusedRequests, logger }: AppParts): RequestParts {
+  return { current: () => generations.current, isDraining, metrics, refusedRequests, logger };
 }
 
 function healthOf({ generations, doors, isDraining }: AppParts, metrics: Metrics | undefined): Router {

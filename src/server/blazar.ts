@@ -1,10 +1,8 @@
 /**
- * Blazar's external-service protocol: the filters decide about the request; the answer is 204, or 403 with the reason.
+ * Blazar's external-service protocol, from the request to its answer: the filters decide; the answer is 204, or 403 with the reason.
  * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter. The commits are those of StackHPC's fork.
  */
-import type { IncomingMessage } from 'node:http';
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type DecidedRequest, decisionRecord } from '../decisions/lease-record.ts';
 import type { AskedTime } from '../decisions/recent.ts';
 import type { CheckOptions } from '../enforcement/check-options.ts';
@@ -17,76 +15,107 @@ import {
   leaseStart,
   type UpdateRequest,
 } from '../lease/lease.ts';
-import { jsonBody } from './body.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
-import { BLAZAR_ENDPOINTS, type BlazarEndpoint, EXACT } from './own-paths.ts';
-import { type RequestState, stateOf } from './request-state.ts';
+import { BLAZAR_ENDPOINTS, type BlazarEndpoint, pathOf } from './own-paths.ts';
+import { readJson } from './read-body.ts';
+import {
+  type Answer,
+  beginRequest,
+  endRequest,
+  errorAnswer,
+  type RequestParts,
+  type RequestState,
+} from './request-state.ts';
 
-/** Answers a request at one of the paths. */
-export type Endpoint = (ctx: Context) => Promise<void>;
+export interface BlazarParts extends RequestParts {
+  readonly door: Door;
+  readonly recorder: DecisionRecorder;
+}
 
-/** By path: each endpoint under `/` and `/v1`. */
-export function blazarEndpoints(door: Door, recorder: DecisionRecorder): ReadonlyMap<string, Endpoint> {
-  return byPath((name) => async (ctx) => {
-    const state = stateOf(ctx);
-    if (state.judged !== undefined) {
-      answer(ctx, await state.judged);
-      return;
+/** Each endpoint is under `/` and `/v1`. */
+const ENDPOINTS: ReadonlyMap<string, BlazarEndpoint> = new Map(
+  BLAZAR_ENDPOINTS.flatMap((name) => [[`/${name}`, name] as const, [`/v1/${name}`, name] as const]),
+);
+
+/** Answers at Blazar's endpoints; `rest` answers everything else. */
+export function answerBlazar(parts: BlazarParts, rest: RequestListener): RequestListener {
+  return (request, response) => {
+    const path = pathOf(request);
+    const endpoint = ENDPOINTS.get(path);
+    if (endpoint === undefined) {
+      rest(request, response);
+    } else {
+      void answer(request, response, endpoint, path, parts);
     }
-    const { deadline } = state.generation.options;
-    const proof = door.requireProof(ctx);
-    // Awaiting `undefined` would cost most requests a turn of the event loop.
-    const left = proof === undefined ? deadline : deadline - (await secondsOf(proof));
-    answer(ctx, await decide(ctx.req, state, name, await jsonBody(ctx), recorder, left));
-  });
+  };
 }
 
-/** What belongs to each endpoint, by its paths. */
-export function byPath<Part>(partOf: (name: BlazarEndpoint) => Part): ReadonlyMap<string, Part> {
-  return new Map(
-    BLAZAR_ENDPOINTS.flatMap((name) => {
-      const part = partOf(name);
-      return [[`/${name}`, part] as const, [`/v1/${name}`, part] as const];
-    }),
-  );
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  endpoint: BlazarEndpoint,
+  path: string,
+  parts: BlazarParts,
+): Promise<void> {
+  const state = beginRequest(request, parts);
+  let answer: Answer;
+  try {
+    answer =
+      request.method === 'POST' ? await judge(request, endpoint, state, parts) : answerOtherMethod(request);
+  } catch (thrown) {
+    answer = errorAnswer(thrown, state, request, path, parts);
+  }
+  endRequest(state, request, answer.status, path, parts);
+  send(request, response, state.headers, answer);
 }
 
-async function secondsOf(proof: Promise<void>): Promise<number> {
-  const started = performance.now();
-  await proof;
-  return (performance.now() - started) / 1000;
+async function judge(
+  request: IncomingMessage,
+  endpoint: BlazarEndpoint,
+  state: RequestState,
+  { door, recorder }: BlazarParts,
+): Promise<Answer> {
+  const { generation } = state;
+  const began = performance.now();
+  await door.requireProof(request, state.address);
+  const seconds = generation.options.deadline - (performance.now() - began) / 1000;
+  const body = await readJson(request, generation.options.body_limit);
+  const decision = await decide(request, endpoint, body, state, recorder, seconds);
+  return refuses(decision) ? { status: 403, body: { message: decision.message } } : { status: 204 };
 }
 
 /**
- * Waits for its turn, asks the filters of the configuration that the request arrived under, and records the decision. Throws
- * `OverloadedError` if there is no room within `seconds`, and `InvalidRequestError` if the body is not a request: nothing is recorded then.
+ * Waits until there is room, asks the filters of the configuration that the request arrived under, and records the decision.
+ * @throws OverloadedError if there is no room within `seconds`
+ * @throws InvalidRequestError if the body is not a request: nothing is recorded then
  */
-export function decide(
-  asked: IncomingMessage,
-  { generation, requestId, headers }: RequestState,
-  name: BlazarEndpoint,
+function decide(
+  request: IncomingMessage,
+  endpoint: BlazarEndpoint,
   body: unknown,
+  { generation, requestId, headers }: RequestState,
   recorder: DecisionRecorder,
-  seconds: number = generation.options.deadline,
+  seconds: number,
 ): Promise<Decision | EndReport> {
   const { enforcement, number } = generation;
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
     // The protocol cannot return a changed lease: if a filter changes it, the refusal says what to ask for.
-    const idempotencyKey = isCreate(name) ? idempotencyKeyOf(asked) : undefined;
+    const idempotencyKey = isCreate(endpoint) ? idempotencyKeyOf(request) : undefined;
     const options = { deadline, requestId, idempotencyKey, acceptsChanges: false };
-    const decision = await ask(enforcement, name, body, options);
+    const decision = await ask(enforcement, endpoint, body, options);
     const milliseconds = performance.now() - started;
     // The enforcement has checked that the body is a request.
-    const request = body as DecidedRequest;
-    const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
-    const time = record.allowed ? undefined : askedTime(request);
-    const room = recorder.record(record, deadline, time, { request, names: decision.names });
-    // Awaiting `undefined` would cost every decision a turn of the event loop.
-    if (room !== undefined) {
-      await room;
-    }
+    const decided = body as DecidedRequest;
+    const record = decisionRecord(decision, {
+      requestId,
+      generation: number,
+      milliseconds,
+      request: decided,
+    });
+    const time = record.allowed ? undefined : askedTime(decided);
+    await recorder.record(record, deadline, time, { request: decided, names: decision.names });
     headers.push('X-Enforcement-Generation', String(number));
     return decision;
   }, seconds);
@@ -94,11 +123,11 @@ export function decide(
 
 function ask(
   enforcement: UsageEnforcement,
-  name: BlazarEndpoint,
+  endpoint: BlazarEndpoint,
   body: unknown,
   options: CheckOptions,
 ): Promise<Decision | EndReport> {
-  switch (name) {
+  switch (endpoint) {
     case 'check-create':
       return enforcement.checkCreate(body as CreateRequest, options);
     case 'check-update':
@@ -113,22 +142,13 @@ function ask(
 }
 
 /** Creating has no other identity; an update or an end names its lease. */
-function isCreate(name: BlazarEndpoint): boolean {
-  return name === 'check-create' || name === 'commit-create';
+function isCreate(endpoint: BlazarEndpoint): boolean {
+  return endpoint === 'check-create' || endpoint === 'commit-create';
 }
 
 /** The end of a lease cannot be refused. */
-export function refuses(decision: Decision | EndReport): decision is Decision {
+function refuses(decision: Decision | EndReport): decision is Decision {
   return decision.operation !== 'end' && !decision.allowed;
-}
-
-function answer(ctx: Context, decision: Decision | EndReport): void {
-  if (refuses(decision)) {
-    ctx.status = 403;
-    ctx.body = { message: decision.message };
-  } else {
-    ctx.status = 204;
-  }
 }
 
 /** With the quotes of the IETF draft or, as most clients send it, without. Two headers are joined to a text that is not a key. */
@@ -146,19 +166,34 @@ function askedTime({ lease, current_lease, currentLease }: DecidedRequest): Aske
   return start === undefined || end === undefined ? undefined : { start, end };
 }
 
-/** For paths in another spelling, such as with a query, and for other methods. */
-export function blazarRoutes(endpoints: ReadonlyMap<string, Endpoint>): Router {
-  const router = new Router(EXACT);
-  for (const [path, endpoint] of endpoints) {
-    router.post(path, endpoint);
-  }
-  return router;
+function answerOtherMethod({ method }: IncomingMessage): Answer {
+  const headers = { Allow: 'POST' };
+  return method === 'OPTIONS'
+    ? { status: 200, headers }
+    : { status: 405, headers, body: { message: `${method} is not possible here` } };
 }
 
-/** Skips the router for paths in their usual spelling: routing costs as much as the decision of the filters. */
-export function straightTo(endpoints: ReadonlyMap<string, Endpoint>): Middleware {
-  return (ctx, next) => {
-    const endpoint = ctx.req.method === 'POST' ? endpoints.get(ctx.req.url ?? '') : undefined;
-    return endpoint === undefined ? next() : endpoint(ctx);
-  };
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  common: readonly string[],
+  { status, headers = {}, body }: Answer,
+): void {
+  if (response.socket?.writable === false) {
+    // The client has gone.
+    return;
+  }
+  const all = [...common, ...Object.entries(headers).flat()];
+  if (body === undefined) {
+    response.writeHead(status, status === 204 ? all : [...all, 'Content-Length', '0']).end();
+    return;
+  }
+  const json = JSON.stringify(body);
+  all.push(
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Content-Length',
+    String(Buffer.byteLength(json)),
+  );
+  response.writeHead(status, all).end(request.method === 'HEAD' ? undefined : json);
 }

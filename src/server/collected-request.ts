@@ -1,6 +1,5 @@
 import { IncomingMessage } from 'node:http';
 import { GrowingBuffer } from '../growing-buffer.ts';
-import { goneError } from './whole-body.ts';
 
 /** Who waits for the body. */
 interface Collector {
@@ -60,4 +59,9 @@ export class CollectedRequest extends IncomingMessage {
     this.#body = undefined;
     resolve(body);
   }
+}
+
+/** The client has gone before the end of its body. */
+export function goneError(): Error {
+  return new Error('the connection was closed');
 }

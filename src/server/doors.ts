@@ -5,17 +5,17 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { Context } from 'koa';
+import createError from 'http-errors';
 import { AcceptedTokens, type PeopleTokens } from './credentials.ts';
-import type { KeystoneGate } from './keystone-gate.ts';
-import { kubernetesPathOf } from './own-paths.ts';
+import type { KeystoneGate, Refuse } from './keystone-gate.ts';
+import { kubernetesPathOf, pathOf, queryOf } from './own-paths.ts';
 import { FixedTokens } from './people/fixed-tokens.ts';
 import { WrongTokens } from './people/wrong-tokens.ts';
 
 /** How a token is sent. */
 interface Way {
   /** The token of a request; `undefined`, or a text that no token equals, if there is none. */
-  readonly read: (ctx: Context) => string | undefined;
+  readonly read: (request: IncomingMessage) => string | undefined;
   /** For people. */
   readonly words: string;
   /** For programs, in OpenAPI's form, which has no tokens in paths. */
@@ -24,7 +24,7 @@ interface Way {
 
 const WAYS = {
   'X-Auth-Token': {
-    read: (ctx) => ctx.get('X-Auth-Token'),
+    read: ({ headers }) => headers['x-auth-token'] as string | undefined,
     words: 'in the header X-Auth-Token',
     scheme: {
       type: 'apiKey',
@@ -35,7 +35,7 @@ const WAYS = {
     },
   },
   bearer: {
-    read: (ctx) => /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1],
+    read: ({ headers }) => /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1],
     words: 'as Authorization: Bearer',
     scheme: {
       type: 'http',
@@ -44,7 +44,7 @@ const WAYS = {
     },
   },
   password: {
-    read: (ctx) => passwordOf(ctx.get('Authorization')),
+    read: ({ headers }) => passwordOf(headers.authorization ?? ''),
     words: 'as the password in the URL or in .netrc',
     scheme: {
       type: 'http',
@@ -55,7 +55,10 @@ const WAYS = {
   },
   /** A parameter that is given twice is not a token. */
   token: {
-    read: ({ query: { token } }) => (typeof token === 'string' ? token : undefined),
+    read: (request) => {
+      const tokens = queryOf(request).getAll('token');
+      return tokens.length === 1 ? tokens[0] : undefined;
+    },
     words: 'as ?token= in the URL',
     scheme: {
       type: 'apiKey',
@@ -65,7 +68,7 @@ const WAYS = {
     },
   },
   path: {
-    read: ({ path }) => kubernetesPathOf(path)?.token,
+    read: (request) => kubernetesPathOf(pathOf(request))?.token,
     words: 'as the last part of the path',
   },
 } as const satisfies Readonly<Record<string, Way>>;
@@ -189,43 +192,29 @@ export class Door {
 
   /**
    * Throws an HTTP error unless the request carries everything that is asked for: with status 401, after many wrong tokens from the address
-   * 429, and for a token of Keystone also 403 or 503. Returns a promise, which may reject with such an error, only if Keystone must be asked.
+   * 429, and for a token of Keystone also 403 or 503. Returns a promise, which may reject with such an error, only if Keystone must be asked. `address`: the
+   * client's.
    */
-  requireProof(ctx: Context): Promise<void> | undefined {
-    if (this.#asksForCertificate && !showsCertificate(ctx.req.socket)) {
-      ctx.throw(401, EXPECTED_CERTIFICATE);
+  requireProof(request: IncomingMessage, address: string | undefined): Promise<void> | undefined {
+    if (this.#asksForCertificate && !showsCertificate(request.socket)) {
+      throw createError(401, EXPECTED_CERTIFICATE);
     }
-    const sent = this.#entry.ways.map((way) => WAYS[way].read(ctx));
+    const sent = this.#entry.ways.map((way) => WAYS[way].read(request));
     if (!this.tokens.required || sent.some((token) => this.#accepts(token))) {
       return undefined;
     }
-    const token = WAYS['X-Auth-Token'].read(ctx);
+    const token = WAYS['X-Auth-Token'].read(request) ?? '';
     if (this.isOfPeople(token)) {
       // No guess: it is right elsewhere.
-      return ctx.throw(401, this.#entry.expected);
+      throw createError(401, this.#entry.expected);
     }
-    return this.#keystone === undefined
-      ? this.#refuse(ctx, sent)
-      : this.#keystone.requireProof(ctx, token, (headers) => this.#refuse(ctx, sent, headers));
-  }
-
-  /**
-   * Whether a request surely passes, judged by its connection and `X-Auth-Token` alone. If not, `requireProof` decides. Only for doors where
-   * tokens are sent in this header.
-   */
-  letsPass({ socket, headers }: IncomingMessage): boolean {
-    const { required } = this.tokens;
-    return (
-      (!this.#asksForCertificate || showsCertificate(socket)) &&
-      (!required || this.#accepts(headers['x-auth-token'] as string | undefined))
-    );
-  }
-
-  #refuse(ctx: Context, sent: readonly (string | undefined)[], headers = {}): never {
-    const { expected } = this.#entry;
-    return sent.some((token) => token)
-      ? this.#wrong.refuse(ctx, expected, headers)
-      : ctx.throw(401, expected, { headers });
+    const refuse: Refuse = (headers) => {
+      const { expected } = this.#entry;
+      throw sent.some((one) => one)
+        ? this.#wrong.error(address, expected, headers)
+        : createError(401, expected, { headers });
+    };
+    return this.#keystone === undefined ? refuse({}) : this.#keystone.requireProof(token, refuse);
   }
 
   #accepts(token: string | undefined): boolean {

@@ -1,5 +1,5 @@
 /** Who may ask with a token of Keystone, and the answers to everybody else. */
-import type { Context } from 'koa';
+import createError from 'http-errors';
 import type { ValidToken } from '../openstack/contract.ts';
 import type { TokenAnswer, TokenValidation, ValidationSettings } from '../openstack/token-validation.ts';
 
@@ -67,12 +67,12 @@ export class KeystoneGate {
    * Throws an HTTP error unless the token may ask: by `refuse` for one that Keystone does not know, 403 for one without the role, 503 if
    * nobody can tell. Returns a promise, which may reject with such an error, only if Keystone must be asked.
    */
-  requireProof(ctx: Context, token: string, refuse: Refuse): Promise<void> | undefined {
+  requireProof(token: string, refuse: Refuse): Promise<void> | undefined {
     const answer = this.#validation.ask(token, this.#settings);
     if (answer instanceof Promise) {
-      return answer.then((later) => this.#judge(ctx, later, refuse));
+      return answer.then((later) => this.#judge(later, refuse));
     }
-    this.#judge(ctx, answer, refuse);
+    this.#judge(answer, refuse);
     return undefined;
   }
 
@@ -81,7 +81,6 @@ export class KeystoneGate {
    * 503 if nobody can tell.
    */
   async ownerOf<Person>(
-    ctx: Context,
     token: string,
     { refuse, expectedRoles, personOf }: OwnerQuestion<Person>,
   ): Promise<Person> {
@@ -89,45 +88,50 @@ export class KeystoneGate {
     const person = answer.kind === 'valid' ? personOf(answer.token) : undefined;
     if (answer.kind === 'valid') {
       this.#count(person === undefined ? 'forbidden' : 'allowed', answer.from);
-      return person ?? ctx.throw(403, expectedRoles);
+      if (person === undefined) {
+        throw createError(403, expectedRoles);
+      }
+      return person;
     }
-    return this.#refuse(ctx, answer, refuse);
+    return this.#refuse(answer, refuse);
   }
 
   /** What Keystone says about the token of a session; `undefined` = it is not valid any more. Throws an HTTP error 503 if nobody can tell. */
-  async validated(ctx: Context, token: string): Promise<ValidToken | undefined> {
+  async validated(token: string): Promise<ValidToken | undefined> {
     const answer = await this.#validation.ask(token, this.#settings);
     if (answer.kind === 'unavailable') {
-      return this.#unavailable(ctx, answer);
+      return this.#unavailable(answer);
     }
     this.#count(answer.kind === 'valid' ? 'allowed' : 'invalid', answer.from);
     return answer.kind === 'valid' ? answer.token : undefined;
   }
 
-  #judge(ctx: Context, answer: TokenAnswer, refuse: Refuse): void {
+  #judge(answer: TokenAnswer, refuse: Refuse): void {
     switch (answer.kind) {
       case 'valid':
         if (!this.#settings.mayAsk(answer.token)) {
           this.#count('forbidden', answer.from);
-          ctx.throw(403, this.#expected, { headers: { 'X-Enforcement-Generation': this.#generation } });
+          throw createError(403, this.#expected, {
+            headers: { 'X-Enforcement-Generation': this.#generation },
+          });
         }
         this.#count('allowed', answer.from);
         return;
       default:
-        this.#refuse(ctx, answer, refuse);
+        this.#refuse(answer, refuse);
     }
   }
 
-  #refuse(ctx: Context, answer: Exclude<TokenAnswer, { kind: 'valid' }>, refuse: Refuse): never {
+  #refuse(answer: Exclude<TokenAnswer, { kind: 'valid' }>, refuse: Refuse): never {
     if (answer.kind === 'unavailable') {
-      return this.#unavailable(ctx, answer);
+      return this.#unavailable(answer);
     }
     this.#count(answer.kind, answer.from);
     return refuse({ 'WWW-Authenticate': this.#challenge });
   }
 
-  #unavailable(ctx: Context, answer: Extract<TokenAnswer, { kind: 'unavailable' }>): never {
+  #unavailable(answer: Extract<TokenAnswer, { kind: 'unavailable' }>): never {
     this.#count(answer.kind, answer.from);
-    return ctx.throw(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
+    throw createError(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
   }
 }

@@ -59,7 +59,7 @@ export function kubernetesEndpoints(door: Door, sinks: ReviewSinks): Middleware 
       return;
     }
     const began = performance.now();
-    await door.requireProof(ctx);
+    await door.requireProof(ctx.req, ctx.ip);
     const asked = requestedSeconds(ctx);
     const read = await readReview(ctx);
     const seconds = Math.max(0, asked - (performance.now() - began) / 1000);

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 /** The endpoints of Blazar's protocol, each under `/` and `/v1`. */
 export const BLAZAR_ENDPOINTS = [
   'check-create',
@@ -74,6 +76,19 @@ export function kubernetesPathOf(path: string): KubernetesPath | undefined {
 /** Paths are exact, with one exception: SkyPilot sends its URL as the user wrote it, and a slash at the end makes no difference. */
 export function isSkypilotPath(configured: string, path: string): boolean {
   return path === configured || path === `${configured}/`;
+}
+
+/** Origin form, or absolute form, which every server must accept. Source: RFC 9112, 3.2. */
+const TARGET = /^(?:https?:\/\/[^/?#]*)?([^?#]*)/i;
+
+/** The path of a request, as it was written. */
+export function pathOf({ url = '' }: Pick<IncomingMessage, 'url'>): string {
+  return TARGET.exec(url)?.[1] ?? '';
+}
+
+/** The query of a request. */
+export function queryOf({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams {
+  return new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
 }
 
 /** For routers: paths match letter by letter. Another spelling would be counted and guarded as another path. */

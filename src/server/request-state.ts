@@ -1,9 +1,15 @@
+/** What every request begins and ends with: its id, its configuration, the answer to every error, the metrics and the log. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { HttpError } from 'http-errors';
 import type { Context } from 'koa';
-import type { Decision, EndReport } from '../filter/verdict.ts';
+import { errorText, InvalidRequestError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import { OverloadedError } from '../waiting-line.ts';
 import type { Generation } from './generation.ts';
-import { identifyRequestSpan } from './traced-requests.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import type { RefusedRequests } from './refused-requests.ts';
+import { identifyRequestSpan, nameRequestSpan } from './traced-requests.ts';
 
 /** What belongs to one request. */
 export interface RequestState {
@@ -11,6 +17,8 @@ export interface RequestState {
   readonly generation: Generation;
   /** The client's id, or ours. The answer and both logs have the same. */
   readonly requestId: string;
+  /** The client's, for limits and logs. */
+  readonly address: string | undefined;
   /** Additional headers of the answer: names and values by turns. */
   readonly headers: string[];
   /** A JSON body to send with status 200 and no further headers. */
@@ -19,52 +27,122 @@ export interface RequestState {
   route: string | undefined;
   /** Why the request was not judged, for the log. */
   refusedFor: string | undefined;
-  /** The body, if it is being read already. */
-  body: Promise<Uint8Array> | undefined;
-  /** The decision about a lease, if it is being made already. It must not be made twice. */
-  judged: Promise<Decision | EndReport> | undefined;
+}
+
+export interface RequestParts {
+  readonly current: () => Generation;
+  readonly isDraining: () => boolean;
+  readonly metrics: Metrics;
+  readonly refusedRequests: RefusedRequests;
+  readonly logger: Logger;
+}
+
+/** An answer, without the headers that every answer has. */
+export interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. Default: no body. */
+  readonly body?: unknown;
 }
 
 /** The form of an id in OpenStack: `req-` and a UUID. Anything else would be the client's text in our log. */
 const REQUEST_ID = /^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const REQUEST_ID_HEADER = 'X-Openstack-Request-Id';
+/** In seconds. A decision takes microseconds, so there is room again soon. */
+const RETRY_AFTER = '1';
+/** For people: Blazar shows its users a text of its own. */
+const FAULT = 'this is a fault of the service; its log has the cause under the request_id';
 
 export function stateOf(ctx: Context): RequestState {
   return ctx.state as RequestState;
 }
 
-/** Requests that were begun before Koa has seen them. */
-const begun = new WeakMap<IncomingMessage, RequestState>();
+/** The limit for the body of a request, in bytes. */
+export function bodyLimit(ctx: Context): number {
+  return stateOf(ctx).generation.options.body_limit;
+}
 
-/** Counts a request that begins. `generation`: the current one, which must then be left. */
-export function beginRequest(request: IncomingMessage, generation: Generation): RequestState {
+/** `end` must be called once for each. */
+export function beginRequest(request: IncomingMessage, { current }: RequestParts): RequestState {
+  const generation = current();
   const requestId = requestIdOf(request);
   generation.enter();
   identifyRequestSpan(REQUEST_ID_HEADER, requestId);
   // Whatever is answered, no browser may run it as a script because of what it looks like.
+  const headers = [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'];
+  const address = generation.proxies.clientOf(request);
   return {
     generation,
     requestId,
-    headers: [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'],
+    address,
+    headers,
     json: undefined,
     route: undefined,
     refusedFor: undefined,
-    body: undefined,
-    judged: undefined,
   };
 }
 
-/** Leaves a request that was begun to Koa. */
-export function handOver(request: IncomingMessage, state: RequestState): void {
-  begun.set(request, state);
+/**
+ * The answer to an error. Clients are told what is wrong with their request. For a fault of the service they get an id, under which the log
+ * has the cause. `path`: for the log.
+ */
+export function errorAnswer(
+  thrown: unknown,
+  state: RequestState,
+  { method = '' }: IncomingMessage,
+  path: string,
+  { metrics, logger }: RequestParts,
+): Answer {
+  if (thrown instanceof OverloadedError) {
+    metrics.refusedForOverload();
+    return { status: 503, headers: { 'Retry-After': RETRY_AFTER }, body: { message: thrown.message } };
+  }
+  if (thrown instanceof InvalidRequestError) {
+    state.refusedFor = reasonWithoutValue(thrown);
+    return { status: 400, body: { message: thrown.message, field: thrown.field } };
+  }
+  if (thrown instanceof HttpError && thrown.expose) {
+    const { status, headers = {}, message } = thrown;
+    if (status !== 404 && (status < 500 || status === 503)) {
+      state.refusedFor = reasonWithoutValue(thrown);
+    }
+    return { status, headers, body: { message } };
+  }
+  const { requestId: request_id, route } = state;
+  const cause =
+    thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
+  logger.error({ request_id, method, path, ...cause }, 'request failed');
+  return { status: 500, body: { ...(route !== undefined && { message: FAULT }), request_id } };
 }
 
-/** The state of a request that Koa was left; `undefined` = Koa is the first to see it. */
-export function handedOver(request: IncomingMessage): RequestState | undefined {
-  return begun.get(request);
+/** Counts the answer, and logs it if the request was refused unjudged. `path`: for metrics and logs. The answer is sent after this. */
+export function endRequest(
+  state: RequestState,
+  request: IncomingMessage,
+  status: number,
+  path: string,
+  { isDraining, metrics, refusedRequests }: RequestParts,
+): void {
+  state.generation.leave();
+  // The rest of a body that was not read must not become the next request on this connection.
+  if (!request.complete || isDraining()) {
+    state.headers.push('Connection', 'close');
+  }
+  metrics.answered(path, status);
+  nameRequestSpan(request, path);
+  if (state.refusedFor !== undefined) {
+    const { method = '' } = request;
+    const { requestId: request_id, address, refusedFor: reason } = state;
+    refusedRequests.log({ status, method, path, address, request_id, reason });
+  }
 }
 
 function requestIdOf({ headers }: IncomingMessage): string {
   const sent = headers['x-openstack-request-id'];
   return typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : `req-${randomUUID()}`;
+}
+
+/** What was expected, without the text that the client sent instead. */
+function reasonWithoutValue(thrown: unknown): string {
+  return errorText(thrown).replace(/,? got ".*$/s, '');
 }

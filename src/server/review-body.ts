@@ -6,7 +6,8 @@ import { InvalidRequestError } from '../errors.ts';
 import { GrowingBuffer } from '../growing-buffer.ts';
 import { parseAdmissionReview } from '../kubernetes/admission-review.ts';
 import { START_BYTES, type UnreadReview, unreadReview, unreadReviewAt } from '../kubernetes/unread-review.ts';
-import { jsonBody } from './body.ts';
+import { readJson } from './read-body.ts';
+import { bodyLimit } from './request-state.ts';
 
 export interface ReadBody {
   readonly request: ReturnType<typeof parseAdmissionReview>;
@@ -19,12 +20,12 @@ export interface UnreadBody {
   readonly why: string;
 }
 
-/** Throws what `jsonBody` and `parseAdmissionReview` throw where there is nothing that could be answered. */
+/** Throws what `readJson` and `parseAdmissionReview` throw where there is nothing that could be answered. */
 export async function readReview(ctx: Context): Promise<ReadBody | UnreadBody> {
   let start: Uint8Array | undefined;
   let body: unknown;
   try {
-    body = await jsonBody(ctx, (bytes) => {
+    body = await readJson(ctx.req, bodyLimit(ctx), (bytes) => {
       start = bytes;
     });
   } catch (thrown) {

@@ -5,14 +5,14 @@
 import { type Context, HttpError, type Middleware } from 'koa';
 import { reviewRecord } from '../decisions/review-record.ts';
 import { decodeInTurns, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
-import { jsonBody, parsedJson } from './body.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
 import type { SkypilotParts } from './generation.ts';
 import { TooMuchJsonError } from './json-pieces.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { isSkypilotPath } from './own-paths.ts';
-import { stateOf } from './request-state.ts';
+import { parsedJson, readJson } from './read-body.ts';
+import { bodyLimit, stateOf } from './request-state.ts';
 
 /** Answers at the configured path, which a reload may change; other requests go on to the next middleware. */
 export function skypilotEndpoint(door: Door, recorder: DecisionRecorder, metrics: Metrics): Middleware {
@@ -26,7 +26,7 @@ export function skypilotEndpoint(door: Door, recorder: DecisionRecorder, metrics
       ctx.set('Allow', 'POST');
       return;
     }
-    await door.requireProof(ctx);
+    await door.requireProof(ctx.req, ctx.ip);
     await review(ctx, skypilot, await receivedRequest(ctx), recorder, metrics);
   };
 }
@@ -39,7 +39,7 @@ export function servesSkypilot({ options, policies }: SkypilotParts, path: strin
 /** A body that is not a request gets 422, since 400 means a rejection. */
 async function receivedRequest(ctx: Context): Promise<ReceivedRequest> {
   try {
-    const body = await jsonBody(ctx);
+    const body = await readJson(ctx.req, bodyLimit(ctx));
     return await decodeInTurns(typeof body === 'string' ? await innerJson(body) : body);
   } catch (thrown) {
     if (thrown instanceof InvalidBodyError || (thrown instanceof HttpError && thrown.status === 400)) {

@@ -7,13 +7,13 @@ import { ownTurn } from '../../breath.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { CursorError } from '../../ledger/views/pages.ts';
 import type { Logger } from '../../logger.ts';
-import { jsonBody, textBody } from '../body.ts';
 import { EXACT } from '../own-paths.ts';
 import { may } from '../people/access.ts';
 import type { People } from '../people/contract.ts';
 import type { Person } from '../people/person.ts';
 import type { PeopleLine } from '../people-line.ts';
-import { stateOf } from '../request-state.ts';
+import { readJson, readText } from '../read-body.ts';
+import { bodyLimit, stateOf } from '../request-state.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
 export interface ApiParts {
@@ -122,13 +122,13 @@ async function bodyOf(ctx: Context, { body }: ApiRoute): Promise<() => unknown> 
   }
   const texts = Object.keys(body.texts ?? {});
   if (texts.length > 0 && ctx.is(texts)) {
-    const text = await textBody(ctx, texts);
+    const text = await readText(ctx.req, bodyLimit(ctx), texts);
     return () => text;
   }
   if (texts.length > 0 && !ctx.is('application/json')) {
     ctx.throw(415, `expected a body of type application/json or ${texts.join(' or ')}`);
   }
-  const json = await jsonBody(ctx);
+  const json = await readJson(ctx.req, bodyLimit(ctx));
   return () => checked(body.schema, json);
 }
 

@@ -1,6 +1,6 @@
 /** Reads the forms of the console. */
-import { type Context, HttpError } from 'koa';
-import { bodyBytes } from '../body.ts';
+import type { Context } from 'koa';
+import { BodyTooLargeError, readBody, UnknownEncodingError } from '../read-body.ts';
 
 /**
  * The fields of a form of at most `limit` bytes; `undefined` if it is longer or has too many. Throws an HTTP error that may be shown:
@@ -15,18 +15,14 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
   }
   try {
     // What browsers write by, and never an error.
-    const bytes = await bodyBytes(ctx.req, limit);
+    const bytes = await readBody(ctx.req, limit);
     return hasTooManyFields(bytes) ? undefined : new URLSearchParams(new TextDecoder().decode(bytes));
   } catch (thrown) {
-    const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined;
-    if (status === 413) {
+    if (thrown instanceof BodyTooLargeError) {
       return undefined;
     }
-    if (status === 415) {
+    if (thrown instanceof UnknownEncodingError) {
       ctx.throw(415, 'expected a form that is not compressed, or compressed by gzip, deflate or br');
-    }
-    if (thrown instanceof HttpError && thrown.status >= 500) {
-      throw thrown;
     }
     return ctx.throw(400, 'expected a complete form');
   }

@@ -98,7 +98,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       return;
     }
     stateOf(ctx).refusedFor = 'expected a valid token to log in to the console';
-    const seconds = outcome.isWrong ? wrong.count(ctx) : 0;
+    const seconds = outcome.isWrong ? wrong.count(ctx.ip) : 0;
     if (seconds > 0) {
       wait(ctx, seconds, next, { way: 'token' });
       return;

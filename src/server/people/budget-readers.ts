@@ -18,6 +18,9 @@ export function budgetReaders(tokens: FixedTokens, wrong: WrongTokens): (ctx: Co
     if (token === undefined) {
       return false;
     }
-    return tokens.seesBudgets(token) || wrong.refuse(ctx, EXPECTED_TOKEN);
+    if (!tokens.seesBudgets(token)) {
+      throw wrong.error(ctx.ip, EXPECTED_TOKEN);
+    }
+    return true;
   };
 }

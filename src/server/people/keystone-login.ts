@@ -66,7 +66,7 @@ export async function loginByPassword(
 /** With a token that somebody has got from Keystone themselves. */
 export async function loginByToken(ctx: Context, token: string, logger: Logger): Promise<LoginOutcome> {
   return withKeystone(ctx, logger, async ({ gate }) => {
-    const valid = await gate.validated(ctx, token);
+    const valid = await gate.validated(token);
     if (valid === undefined) {
       return refused(NO_TOKEN, { isWrong: true });
     }
@@ -114,7 +114,7 @@ async function proofIn(
   const { keystone, options } = stateOf(ctx).generation;
   const scoped = await keystone?.login.scoped(unscoped, scope, { signal });
   // By the same question as every later request, so that the login opens no session that the next request ends.
-  const valid = scoped === undefined ? undefined : await keystone?.gate.validated(ctx, scoped);
+  const valid = scoped === undefined ? undefined : await keystone?.gate.validated(scoped);
   return scoped === undefined || valid === undefined || keystonePerson(valid, options) === undefined
     ? undefined
     : new KeystoneProof(valid.user.id, { scoped, unscoped });

@@ -34,13 +34,18 @@ export function createPeople({ tokens, sessions, wrong, configuration }: PeopleP
       }
       const { options, keystone } = stateOf(ctx).generation;
       if (keystone !== undefined && !tokens.isOfPeople(token)) {
-        return keystone.gate.ownerOf(ctx, token, {
-          refuse: (headers) => wrong.refuse(ctx, EXPECTED, headers),
+        return keystone.gate.ownerOf(token, {
+          refuse: (headers) => {
+            throw wrong.error(ctx.ip, EXPECTED, headers);
+          },
           expectedRoles: expectedRoles(options),
           personOf: (valid) => keystonePerson(valid, options),
         });
       }
-      return isAsked() ? wrong.refuse(ctx, EXPECTED) : undefined;
+      if (isAsked()) {
+        throw wrong.error(ctx.ip, EXPECTED);
+      }
+      return undefined;
     },
     bySession: (ctx) => sessions.personOf(ctx),
     get anybody() {

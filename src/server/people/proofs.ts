@@ -45,7 +45,7 @@ export class KeystoneProof implements Proof {
   /** Asks through the cache of the tokens of requests. Throws an HTTP error 503 if Keystone cannot be asked. */
   async owner(ctx: Context): Promise<Person | undefined> {
     const { options, keystone } = stateOf(ctx).generation;
-    const valid = await keystone?.gate.validated(ctx, this.tokens.scoped);
+    const valid = await keystone?.gate.validated(this.tokens.scoped);
     return valid && keystonePerson(valid, options);
   }
 }

@@ -1,5 +1,5 @@
 /** The answers to wrong tokens. A right one never comes here, so it passes whoever guesses from its address. */
-import type { Context } from 'koa';
+import createError, { type HttpError } from 'http-errors';
 import { TokenLimit } from './login-limit.ts';
 
 /** The message of a 429. */
@@ -10,15 +10,19 @@ export class WrongTokens {
   readonly #limit = new TokenLimit();
 
   /** Counts one. Seconds to wait, if there were too many from the address of the client; otherwise 0. */
-  count({ ip }: Context): number {
-    return this.#limit.count(ip);
+  count(address: string | undefined): number {
+    return this.#limit.count(address ?? '');
   }
 
-  /** Counts one, and throws an HTTP error: 401 with the message, or 429 if there were too many. */
-  refuse(ctx: Context, expected: string, headers: Readonly<Record<string, string>> = {}): never {
-    const seconds = this.count(ctx);
+  /** Counts one. Returns the error to throw: 401 with the message, or 429 if there were too many. */
+  error(
+    address: string | undefined,
+    expected: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): HttpError {
+    const seconds = this.count(address);
     return seconds > 0
-      ? ctx.throw(429, TOO_MANY, { headers: { 'Retry-After': String(seconds) } })
-      : ctx.throw(401, expected, { headers });
+      ? createError(429, TOO_MANY, { headers: { 'Retry-After': String(seconds) } })
+      : createError(401, expected, { headers });
   }
 }

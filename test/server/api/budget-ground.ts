@@ -132,14 +132,16 @@ async function served(
   const app = new Koa();
   app.silent = true;
   app.use(
-    aroundRequests({
-      current: () => generation,
-      isDraining: () => false,
-      metrics,
-      refusedRequests: new RefusedRequests(logger),
-      logger,
-      paths: new Set(),
-    }),
+    aroundRequests(
+      {
+        current: () => generation,
+        isDraining: () => false,
+        metrics,
+        refusedRequests: new RefusedRequests(logger),
+        logger,
+      },
+      new Set(),
+    ),
   );
   const router = apiRoutes(API_ROUTES, { people, line: new PeopleLine(), logger });
   app.use(router.routes()).use(router.allowedMethods());

@@ -99,10 +99,10 @@ export async function consoleOn(
   app.silent = true;
   const refusedRequests = new RefusedRequests(logger);
   app.use(
-    aroundRequests({
-      ...{ current: () => generation, isDraining: () => false, metrics, refusedRequests, logger },
-      paths: new Set(),
-    }),
+    aroundRequests(
+      { current: () => generation, isDraining: () => false, metrics, refusedRequests, logger },
+      new Set(),
+    ),
   );
   const parts = { people, line, logger };
   for (const router of [

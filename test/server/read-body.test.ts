@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type ClientRequest, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { wholeBody } from '../../src/server/whole-body.ts';
+import { readBody } from '../../src/server/read-body.ts';
 
 it('rejects for a request that is given up in the middle of its body, without an error of its own', async () => {
   const read = new Promise<string>((settle) => {
     const server = createServer((received) => {
-      wholeBody(received, 1000).then(
+      readBody(received, 1000).then(
         () => settle('resolved'),
         (thrown: unknown) => settle(String(thrown)),
       );
@@ -29,7 +29,7 @@ it('rejects for a request that was given up before its body is read', async () =
   const read = new Promise<string>((settle) => {
     const server = createServer((received) => {
       received.once('close', () => {
-        wholeBody(received, 1000).then(
+        readBody(received, 1000).then(
           () => settle('resolved'),
           (thrown: unknown) => settle(String(thrown)),
         );

@@ -29,8 +29,8 @@ const CASES: readonly [what: string, path: string, body: string, decided: boolea
   ['a name of a prototype', '/check-create', '{"__proto__":{"lease":1},"context":null}', false],
 ];
 
-/** What Koa answers: a query is not the usual form. */
-const byKoa = (path: string) => `${path}?`;
+/** The same path in another spelling. */
+const withQuery = (path: string) => `${path}?`;
 
 async function counted({ request }: RunningService, name: string): Promise<number> {
   const { text } = await request('/metrics');
@@ -40,8 +40,8 @@ async function counted({ request }: RunningService, name: string): Promise<numbe
     .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
-describe('a request in the usual form', () => {
-  it.each(CASES)('is answered like any other, and decided once: %s', async (_, path, body, decided) => {
+describe('a request to one of Blazar’s endpoints', () => {
+  it.each(CASES)('is decided once, with a query or without: %s', async (_, path, body, decided) => {
     const service = await runService();
     const whole = async (at: string) => {
       const { status, text, headers } = await service.post(at, body, ID);
@@ -49,7 +49,7 @@ describe('a request in the usual form', () => {
     };
     const answer = await whole(path);
     expect(await counted(service, 'decisions_total')).toBe(decided ? 1 : 0);
-    expect(await whole(byKoa(path))).toEqual(answer);
+    expect(await whole(withQuery(path))).toEqual(answer);
     expect(await counted(service, 'decisions_total')).toBe(decided ? 2 : 0);
     const { text: metrics } = await service.request('/metrics');
     expect(metrics).toContain(`http_requests_total{path="${path}",status="${answer.status}"} 2`);
@@ -71,10 +71,10 @@ describe('a request in the usual form', () => {
     ['another token', { 'X-Auth-Token': 'other' }, 401],
     ['two tokens', { 'X-Auth-Token': 's3cret-0123456789abcdef, s3cret-0123456789abcdef' }, 401],
     ['the token', { 'X-Auth-Token': 's3cret-0123456789abcdef' }, 204],
-  ])('needs a token like any other: %s', async (_, headers: Record<string, string>, status) => {
+  ])('needs a token: %s', async (_, headers: Record<string, string>, status) => {
     const { post } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
     expect(await post('/check-create', FITS, headers)).toMatchObject({ status });
-    expect(await post(byKoa('/check-create'), FITS, headers)).toMatchObject({ status });
+    expect(await post(withQuery('/check-create'), FITS, headers)).toMatchObject({ status });
   });
 
   it('may not be longer than body_limit', async () => {
