@@ -10,18 +10,6 @@ const PREFIX = '2:';
  * reports: Blazar adds ids and states, replaces the flavor with its own, and picks hosts again.
  */
 export function demandOf(reservations: readonly Reservation[]): string {
-  let demand = known.get(reservations);
-  if (demand === undefined) {
-    demand = digestOf(reservations);
-    known.set(reservations, demand);
-  }
-  return demand;
-}
-
-/** An estimate tries many leases with the same reservations, which nothing changes. */
-const known = new WeakMap<readonly Reservation[], string>();
-
-function digestOf(reservations: readonly Reservation[]): string {
   const counts = reservations.map((reservation) => {
     const { resource_type: type = '', min, max, amount } = reservation;
     const asked = COUNTED_BY_AMOUNT.has(type)
