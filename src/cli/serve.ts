@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import type { FlagSetting } from '../config/layer.ts';
 import { isImportError } from '../plugin/import-errors.ts';
-import type { OpenedDoor } from '../server/opened-doors.ts';
+import type { ServedProtocol } from '../server/authentication/authenticators.ts';
 import type { Service } from '../server/service.ts';
 import { endTracing, flushTracing } from '../tracing.ts';
 import { isDone } from './early-exit.ts';
@@ -138,19 +138,19 @@ function signalled(...signals: NodeJS.Signals[]): Promise<void> {
 function greet({
   url,
   adminUrl,
-  doors,
+  authenticators,
   tokenForLeases,
   writesToStandardOutput,
-}: Pick<Service, 'url' | 'adminUrl' | 'doors' | 'tokenForLeases' | 'writesToStandardOutput'>): void {
+}: Pick<Service, 'url' | 'adminUrl' | 'authenticators' | 'tokenForLeases' | 'writesToStandardOutput'>): void {
   const token = tokenForLeases ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
   const to = writesToStandardOutput ? process.stderr : process.stdout;
   to.write(
-    `Listening on ${url}\n${adminUrl === undefined ? '' : `Health and metrics on ${adminUrl}\n`}\n${doors.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
+    `Listening on ${url}\n${adminUrl === undefined ? '' : `Health and metrics on ${adminUrl}\n`}\n${authenticators.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
   );
 }
 
 /** The addresses of a protocol and what it requires; never the token itself. */
-function doorText({ title, urls, asks }: OpenedDoor): string {
+function doorText({ title, urls, asks }: ServedProtocol): string {
   const lines = [
     ...urls,
     ...(asks.length === 0

@@ -35,6 +35,11 @@ export function hideCredentials(text: string): string {
   return text.replace(/\S+/g, (word) => hideQuery(hideUser(word)));
 }
 
+/** The same for a text whose queries are to be seen. */
+export function hideUsers(text: string): string {
+  return text.replace(/\S+/g, hideUser);
+}
+
 function hideUser(word: string): string {
   const at = word.lastIndexOf('@');
   const scheme = word.indexOf('://');
@@ -51,7 +56,7 @@ const CLOSING = '"\'`)]}>.,;:';
 /** Of a URL, also `https:/host`, which is read as one. In linear time: some texts are those of strangers. */
 function hideQuery(word: string): string {
   const scheme = word.search(/[a-z]:\//i);
-  const mark = scheme === -1 ? -1 : word.slice(scheme).search(/[?#]/);
+  const mark = scheme === -1 ? -1 : word.slice(scheme).indexOf('?');
   const start = scheme + mark + 1;
   let end = word.length;
   while (end > start && CLOSING.includes(word.charAt(end - 1))) {

@@ -4,6 +4,7 @@ import Koa from 'koa';
 import type { Logger } from '../logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
+import type { Authenticators } from './authentication/authenticators.ts';
 import { answerBlazar } from './blazar.ts';
 import { assetRoutes } from './console/assets.ts';
 import { eventRoutes } from './console/live/events.ts';
@@ -11,7 +12,6 @@ import { loginRoutes } from './console/login-routes.tsx';
 import type { ConsolePage } from './console/page.ts';
 import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
-import type { Doors } from './doors.ts';
 import { FailedReviews } from './failed-reviews.ts';
 import { healthRoutes, readinessParts } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
@@ -30,7 +30,7 @@ import { skypilotEndpoint } from './skypilot.ts';
 import { tracedRequests } from './traced-requests.ts';
 
 export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'line'> {
-  readonly doors: Doors;
+  readonly authenticators: Authenticators;
   /** Default: all. */
   readonly pages?: readonly ConsolePage[];
   /** Fires when the service begins to stop: streams without an end must end then. Default: never. */
@@ -45,7 +45,7 @@ export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'l
 
 /** The policy service without its socket: one file for each protocol, and one place that catches errors. */
 export function createApp(parts: AppParts): RequestListener {
-  const { generations, doors, recorder, metrics, isDraining, reports, logger } = parts;
+  const { generations, authenticators, recorder, metrics, isDraining, reports, logger } = parts;
   const { pages = CONSOLE_PAGES, hasAdminPort = false } = parts;
   const paths = new Set(OWN_PATHS);
   const app = koaApp(parts, paths);
@@ -54,10 +54,16 @@ export function createApp(parts: AppParts): RequestListener {
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
   const sessions = new Sessions();
   const people = createPeople({
-    ...{ tokens: doors.people, sessions, wrong: doors.wrong },
+    ...{ tokens: authenticators.people, sessions, wrong: authenticators.wrong },
     configuration: () => generations.current.configuration,
   });
-  const login = loginRoutes({ people, tokens: doors.people, wrong: doors.wrong, sessions, logger });
+  const login = loginRoutes({
+    people,
+    tokens: authenticators.people,
+    wrong: authenticators.wrong,
+    sessions,
+    logger,
+  });
   const { showLogin } = login;
   const line = new PeopleLine();
   const api = apiRoutes(API_ROUTES, { people, line, logger });
@@ -72,13 +78,18 @@ export function createApp(parts: AppParts): RequestListener {
     ...[api, login.router, console, events.router, assetRoutes()],
   ];
   app.use(
-    kubernetesEndpoints(doors.kubernetes, { recorder, failures, reports, metrics: metrics.kubernetes }),
+    kubernetesEndpoints(authenticators.kubernetes, {
+      recorder,
+      failures,
+      reports,
+      metrics: metrics.kubernetes,
+    }),
   );
-  app.use(skypilotEndpoint(doors.skypilot, recorder, metrics));
+  app.use(skypilotEndpoint(authenticators.skypilot, recorder, metrics));
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }
-  const blazar = { ...requestParts(parts), door: doors.blazar, recorder };
+  const blazar = { ...requestParts(parts), authenticator: authenticators.blazar, recorder };
   return tracedRequests(answerBlazar(blazar, app.callback()), paths, clientOf(parts));
 }
 
@@ -111,7 +122,10 @@ function requestParts({ generations, isDraining, metrics, refusedRequests, logge
   return { current: () => generations.current, isDraining, metrics, refusedRequests, logger };
 }
 
-function healthOf({ generations, doors, isDraining }: AppParts, metrics: Metrics | undefined): Router {
-  const seesBudgets = budgetReaders(doors.people, doors.wrong);
+function healthOf(
+  { generations, authenticators, isDraining }: AppParts,
+  metrics: Metrics | undefined,
+): Router {
+  const seesBudgets = budgetReaders(authenticators.people, authenticators.wrong);
   return healthRoutes({ ...readinessParts(generations, isDraining), metrics, seesBudgets });
 }

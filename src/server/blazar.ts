@@ -15,8 +15,8 @@ import {
   leaseStart,
   type UpdateRequest,
 } from '../lease/lease.ts';
+import type { Authenticator } from './authentication/authenticators.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
-import type { Door } from './doors.ts';
 import { BLAZAR_ENDPOINTS, type BlazarEndpoint, pathOf } from './own-paths.ts';
 import { readJson } from './read-body.ts';
 import {
@@ -29,7 +29,7 @@ import {
 } from './request-state.ts';
 
 export interface BlazarParts extends RequestParts {
-  readonly door: Door;
+  readonly authenticator: Authenticator;
   readonly recorder: DecisionRecorder;
 }
 
@@ -74,15 +74,21 @@ async function judge(
   request: IncomingMessage,
   endpoint: BlazarEndpoint,
   state: RequestState,
-  { door, recorder }: BlazarParts,
+  { authenticator, recorder }: BlazarParts,
 ): Promise<Answer> {
   const { generation } = state;
-  const began = performance.now();
-  await door.requireProof(request, state.address);
-  const seconds = generation.options.deadline - (performance.now() - began) / 1000;
-  const body = await readJson(request, generation.options.body_limit);
+  const { deadline, body_limit } = generation.options;
+  const proof = authenticator.requireProof(request, state.address);
+  const seconds = proof === undefined ? deadline : deadline - (await secondsOf(proof));
+  const body = await readJson(request, body_limit);
   const decision = await decide(request, endpoint, body, state, recorder, seconds);
   return refuses(decision) ? { status: 403, body: { message: decision.message } } : { status: 204 };
+}
+
+async function secondsOf(proof: Promise<void>): Promise<number> {
+  const began = performance.now();
+  await proof;
+  return (performance.now() - began) / 1000;
 }
 
 /**

@@ -18,10 +18,10 @@ import { keystoneSection } from '../openstack/options.ts';
 import type { SkypilotOptions } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../skypilot/section.ts';
+import type { HeldGate, KeystoneGates } from './authentication/keystone-gates.ts';
+import type { ProtocolTokens } from './authentication/protocols.ts';
 import { TrustedProxies } from './client-address.ts';
 import type { DecisionStores, HeldDecisions } from './decision-stores.ts';
-import type { DoorTokens } from './doors.ts';
-import type { HeldGate, KeystoneGates } from './keystone-gates.ts';
 import type { HeldSource, KubernetesSources } from './kubernetes-sources.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { readDoorTokens } from './sections.ts';
@@ -48,7 +48,7 @@ export class Generation {
   readonly admission: Admission;
   readonly proxies: TrustedProxies;
   /** The tokens of each protocol, as of loading. */
-  readonly tokens: DoorTokens;
+  readonly tokens: ProtocolTokens;
   /** For tokens of Keystone. `undefined` = `keystone_auth` is off. */
   readonly keystone: HeldGate | undefined;
   /** What all replicas have decided. `undefined` = decisions are not stored. */

@@ -9,11 +9,16 @@ import {
 import type { WatchedServices } from '../enforcement/services.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import type { KeystoneGates } from './authentication/keystone-gates.ts';
+import {
+  asksForCertificate,
+  PROTOCOLS,
+  type ProtocolName,
+  type ProtocolTokens,
+} from './authentication/protocols.ts';
 import type { DecisionStores } from './decision-stores.ts';
-import { asksForCertificate, DOORS, type DoorName, type DoorTokens } from './doors.ts';
 import { Generation } from './generation.ts';
 import { KeptRules } from './kept-rules.ts';
-import type { KeystoneGates } from './keystone-gates.ts';
 import type { KubernetesSources } from './kubernetes-sources.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { asksPeople } from './people/asked.ts';
@@ -240,7 +245,7 @@ function refuseEmptied(before: Configuration, next: Configuration): void {
  */
 function refuseOpened(before: Generation, next: Configuration, { certificates }: Started): void {
   const tokens = readDoorTokens(next);
-  const asked = (of: DoorTokens, configuration: Configuration, name: DoorName) =>
+  const asked = (of: ProtocolTokens, configuration: Configuration, name: ProtocolName) =>
     of[name].length > 0 || (name === 'blazar' && sectionOf(configuration, serviceSection).keystone_auth);
   const opened = servedDoors(next).filter(
     (name) =>
@@ -260,8 +265,8 @@ function refuseOpened(before: Generation, next: Configuration, { certificates }:
   }
 }
 
-function openedProblem(name: DoorName, { tokens }: Generation): Problem {
-  const { section } = DOORS[name];
+function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
+  const { section } = PROTOCOLS[name];
   const [option, gone] =
     tokens[name].length > 0
       ? ['tokens', 'the last token is gone']

@@ -21,8 +21,8 @@ import type { ReviewedKind } from '../kubernetes/reviewed-kind.ts';
 import type { WorkloadReview } from '../kubernetes/workloads.ts';
 import { isTraced } from '../tracing.ts';
 import { OverloadedError } from '../waiting-line.ts';
+import type { Authenticator } from './authentication/authenticators.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
-import type { Door } from './doors.ts';
 import type { FailedReviews } from './failed-reviews.ts';
 import type { KubernetesParts } from './generation.ts';
 import type { KubernetesReports } from './kubernetes-reports.ts';
@@ -42,14 +42,18 @@ export interface ReviewSinks {
 }
 
 /** Answers if there are scheduling policies, which a reload may change; other requests go on to the next middleware. */
-export function kubernetesEndpoints(door: Door, sinks: ReviewSinks): Middleware {
+export function kubernetesEndpoints(authenticator: Authenticator, sinks: ReviewSinks): Middleware {
   return async (ctx, next) => {
     // `ctx.path` parses the URL at each access.
     const at = ctx.req.url?.startsWith(PREFIX) === true ? kubernetesPathOf(ctx.path) : undefined;
     const state = stateOf(ctx);
     const { number, kubernetes } = state.generation;
     // If no token is needed, there is nothing after these paths either.
-    if (kubernetes === undefined || at === undefined || (at.token !== undefined && !door.tokens.required)) {
+    if (
+      kubernetes === undefined ||
+      at === undefined ||
+      (at.token !== undefined && !authenticator.tokens.required)
+    ) {
       return next();
     }
     const isAdmission = at.path === KUBERNETES_PATHS.admission;
@@ -59,7 +63,7 @@ export function kubernetesEndpoints(door: Door, sinks: ReviewSinks): Middleware 
       return;
     }
     const began = performance.now();
-    await door.requireProof(ctx.req, ctx.ip);
+    await authenticator.requireProof(ctx.req, ctx.ip);
     const asked = requestedSeconds(ctx);
     const read = await readReview(ctx);
     const seconds = Math.max(0, asked - (performance.now() - began) / 1000);

@@ -3,8 +3,8 @@ import type { SectionProblem } from '../config/option-groups.ts';
 import type { Setting } from '../config/resolve.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
 import type { Problem } from '../errors.ts';
+import { credentialProblems } from './authentication/credentials.ts';
 import { isNetwork } from './client-address.ts';
-import { credentialProblems } from './credentials.ts';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';

@@ -14,8 +14,8 @@ import {
   refuseShared,
   type ServiceTokenOptions,
   type TokenOptions,
-} from './credentials.ts';
-import type { DoorName, DoorTokens } from './doors.ts';
+} from './authentication/credentials.ts';
+import type { ProtocolName, ProtocolTokens } from './authentication/protocols.ts';
 import { serviceSection } from './options.ts';
 import { isOwnPath } from './own-paths.ts';
 import { oidcSection } from './people/oidc-options.ts';
@@ -41,10 +41,10 @@ export const SECTIONS = [
   },
 ] as const;
 
-/** The token options of each door. For a configuration without mistakes. */
+/** The token options of each authenticator. For a configuration without mistakes. */
 export function tokenOptionsOf(
   configuration: Configuration,
-): Readonly<Record<DoorName, TokenOptions>> & { readonly blazar: ServiceTokenOptions } {
+): Readonly<Record<ProtocolName, TokenOptions>> & { readonly blazar: ServiceTokenOptions } {
   return {
     blazar: sectionOf(configuration, serviceSection),
     skypilot: sectionOf(configuration, skypilotSection),
@@ -53,7 +53,7 @@ export function tokenOptionsOf(
 }
 
 /** Reads the tokens of a configuration and its files. @throws CredentialError */
-export function readDoorTokens(configuration: Configuration): DoorTokens {
+export function readDoorTokens(configuration: Configuration): ProtocolTokens {
   const { blazar, skypilot, kubernetes } = tokenOptionsOf(configuration);
   const others = { skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
   const people = readPeopleTokens(blazar);

@@ -5,8 +5,8 @@
 import { type Context, HttpError, type Middleware } from 'koa';
 import { reviewRecord } from '../decisions/review-record.ts';
 import { decodeInTurns, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
+import type { Authenticator } from './authentication/authenticators.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
-import type { Door } from './doors.ts';
 import type { SkypilotParts } from './generation.ts';
 import { TooMuchJsonError } from './json-pieces.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -15,7 +15,11 @@ import { parsedJson, readJson } from './read-body.ts';
 import { bodyLimit, stateOf } from './request-state.ts';
 
 /** Answers at the configured path, which a reload may change; other requests go on to the next middleware. */
-export function skypilotEndpoint(door: Door, recorder: DecisionRecorder, metrics: Metrics): Middleware {
+export function skypilotEndpoint(
+  authenticator: Authenticator,
+  recorder: DecisionRecorder,
+  metrics: Metrics,
+): Middleware {
   return async (ctx, next) => {
     const { skypilot } = stateOf(ctx).generation;
     if (!servesSkypilot(skypilot, ctx.path)) {
@@ -26,7 +30,7 @@ export function skypilotEndpoint(door: Door, recorder: DecisionRecorder, metrics
       ctx.set('Allow', 'POST');
       return;
     }
-    await door.requireProof(ctx.req, ctx.ip);
+    await authenticator.requireProof(ctx.req, ctx.ip);
     await review(ctx, skypilot, await receivedRequest(ctx), recorder, metrics);
   };
 }

@@ -6,15 +6,15 @@ import type { Problem } from '../errors.ts';
 import { kubernetesSection, servesKubernetes } from '../kubernetes/options.ts';
 import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
 import { skypilotSection } from '../skypilot/section.ts';
-import { asProblem, mistakesOf, type TokenOptions } from './credentials.ts';
+import { asProblem, mistakesOf, type TokenOptions } from './authentication/credentials.ts';
 import {
   asksForCertificate,
   type CertificateRules,
-  DOOR_NAMES,
-  DOORS,
-  type DoorName,
   isLoopback,
-} from './doors.ts';
+  PROTOCOL_NAMES,
+  PROTOCOLS,
+  type ProtocolName,
+} from './authentication/protocols.ts';
 import { serviceSection } from './options.ts';
 import { readDoorTokens, tokenOptionsOf } from './sections.ts';
 
@@ -47,7 +47,7 @@ export function startedWith(configuration: Configuration): Started {
   return { host, certificates, kubernetesAuthorities };
 }
 
-/** Doors that ask for nothing, at an address that others can reach. */
+/** Authenticators that ask for nothing, at an address that others can reach. */
 function openDoors(
   configuration: Configuration,
   host: string,
@@ -58,14 +58,14 @@ function openDoors(
     return [];
   }
   const tokens = tokenOptionsOf(configuration);
-  const isOpen = (name: DoorName) =>
+  const isOpen = (name: ProtocolName) =>
     !asksForCertificate(name, certificates) &&
     !hasTokens(tokens[name]) &&
     !(name === 'blazar' && keystone_auth);
   return servedDoors(configuration)
     .filter(isOpen)
     .map((name) => {
-      const { section, openTo, ownCertificates } = DOORS[name];
+      const { section, openTo, ownCertificates } = PROTOCOLS[name];
       const missing = `[${section}] tokens or tokens_file${ownCertificates ? ' or client_ca_file' : ''}${name === 'blazar' ? ' or keystone_auth' : ''}`;
       const message = `expected a loopback address, got ${host}, where everyone may ${openTo}: set ${missing}, or [service] allow_anonymous = true if that is meant`;
       return { section: 'service', option: 'host', message };
@@ -114,12 +114,12 @@ function hasTokens({ tokens, tokens_file }: TokenOptions): boolean {
 }
 
 /** The protocols that are served. Blazar's always is. */
-export function servedDoors(configuration: Configuration): DoorName[] {
+export function servedDoors(configuration: Configuration): ProtocolName[] {
   const { admin_policies } = sectionOf(configuration, skypilotSection);
   const isServed = {
     blazar: true,
     skypilot: admin_policies.length > 0,
     kubernetes: servesKubernetes(sectionOf(configuration, kubernetesSection)),
   };
-  return DOOR_NAMES.filter((name) => isServed[name]);
+  return PROTOCOL_NAMES.filter((name) => isServed[name]);
 }

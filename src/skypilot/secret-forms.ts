@@ -1,5 +1,5 @@
 /** Recognizes secrets in text by their form. */
-import { hideCredentials } from '../config/secret.ts';
+import { hideUsers } from '../config/secret.ts';
 import { isSecretMember, isSecretVariable } from './secret-names.ts';
 
 export const HIDDEN = '****';
@@ -42,7 +42,7 @@ export function withoutSecretForms(text: string, found: (secret: string) => void
     found(secret.replace(/^(["'])(.*)\1$/s, '$2'));
     return HIDDEN;
   };
-  const shown = hideCredentials(
+  const shown = hideUsers(
     text.replace(PEM, hide).replace(/:\/\/[^\s/@]+@/g, (credentials) => {
       const [, password] = /:([^:@]+)@$/.exec(credentials.slice(3)) ?? [];
       found(password ?? credentials.slice(3, -1));

@@ -46,17 +46,17 @@ const generationOf = ({ headers }: { headers: Headers }) => headers.get('X-Enfor
 /** Filters that tell, in the order in which it happens, what becomes of them; `open` lets the requests that wait go on. */
 function watchedFilters(): { folder: string; heard: string[]; open: (name: string) => void } {
   const heard: string[] = [];
-  const doors = new Map<string, () => void>();
-  const door = (name: string) => {
+  const authenticators = new Map<string, () => void>();
+  const authenticator = (name: string) => {
     heard.push(`${name} asked`);
-    return new Promise<void>((open) => doors.set(name, open));
+    return new Promise<void>((open) => authenticators.set(name, open));
   };
   vi.stubGlobal('heard', heard);
-  vi.stubGlobal('door', door);
+  vi.stubGlobal('authenticator', authenticator);
   onTestFinished(() => void vi.unstubAllGlobals());
   const slow = (name: string) =>
     filterSource(name, {
-      create: `return door('${name}').then(() => reject('says ${name}'));`,
+      create: `return authenticator('${name}').then(() => reject('says ${name}'));`,
       extra: `close() { heard.push('${name} closed'); }`,
     });
   const folder = filterFolder({
@@ -66,7 +66,7 @@ function watchedFilters(): { folder: string; heard: string[]; open: (name: strin
       extra: "constructor(options, services) { super(options, services); throw new Error('no licence'); }",
     }),
   });
-  return { folder, heard, open: (name) => doors.get(name)?.() };
+  return { folder, heard, open: (name) => authenticators.get(name)?.() };
 }
 
 it.each(['a reload', 'the start'])(

@@ -223,7 +223,7 @@ describe('[service] keystone_auth', () => {
   });
 });
 
-describe('the other doors', () => {
+describe('the other authenticators', () => {
   it('open for a token of the configuration, without asking Keystone', async () => {
     const { request, keystone } = await guarded({ tokens: ['s3cret-0123456789abcdef'] });
     expect((await request('/', { headers: sends('s3cret-0123456789abcdef') })).status).toBe(200);
@@ -258,7 +258,7 @@ describe('at the start', () => {
     const { service } = await start({ host: '0.0.0.0', keystone_auth: true }, account);
     expect(service).toMatchObject({
       tokenForLeases: true,
-      doors: [
+      authenticators: [
         {
           title: 'Blazar',
           asks: ['a token of Keystone with one of the roles service, admin, in the header X-Auth-Token'],
@@ -266,7 +266,7 @@ describe('at the start', () => {
       ],
     });
     const both = await start({ keystone_auth: true, tokens: ['s3cret-0123456789abcdef'] }, account);
-    expect(both.service.doors[0]?.asks).toEqual([
+    expect(both.service.authenticators[0]?.asks).toEqual([
       'one of [service] tokens or a token of Keystone with one of the roles service, admin, in the header X-Auth-Token',
     ]);
   });

@@ -66,7 +66,7 @@ describe('with [kubernetes] client_ca_file', () => {
     expect(await ask('client')).toBe(401);
     expect(await ask(undefined, ADMISSION, REVIEW, token)).toBe(401);
     expect(await ask('second-client', `${ADMISSION}/t0ken-0123456789abcdef`)).toBe(401);
-    expect(service.doors).toContainEqual({
+    expect(service.authenticators).toContainEqual({
       name: 'kubernetes',
       title: 'Kubernetes',
       urls: [`${url}/kubernetes/admission`, `${url}/kubernetes/validation`],

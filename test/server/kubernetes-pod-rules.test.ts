@@ -1,4 +1,4 @@
-/** Rules with `on: pod` at the webhook's door: the same rules for new pods, and for everything that makes another pod of one. */
+/** Rules with `on: pod` at the webhook's authenticator: the same rules for new pods, and for everything that makes another pod of one. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -25,14 +25,14 @@ const RULES = `rules:
 `;
 const COST = 'At most 4 cores in shop.';
 
-interface Door {
+interface Authenticator {
   readonly rules?: string;
   readonly policies?: string;
   readonly watch?: boolean;
   readonly kubernetes?: object;
 }
 
-async function door({ rules = RULES, policies, watch = false, kubernetes }: Door = {}) {
+async function authenticator({ rules = RULES, policies, watch = false, kubernetes }: Authenticator = {}) {
   const folder = temporaryFolder();
   const rules_path = join(folder, 'rules.yaml');
   writeFileSync(rules_path, rules);
@@ -86,7 +86,7 @@ const debugged = (image: string) =>
 
 describe('rules at the webhook', () => {
   it('allow a pod, and refuse another with their messages', async () => {
-    const { ask } = await door();
+    const { ask } = await authenticator();
     expect(await ask(pod('4'))).toMatchObject({ status: 200, allowed: true, message: undefined });
     const refused = await ask(pod('4001m', 'evil.example.org/x'));
     expect(refused).toMatchObject({ allowed: false, message: `${COST} Not from there.` });
@@ -94,7 +94,7 @@ describe('rules at the webhook', () => {
   });
 
   it('judge the pod that a resize, an ephemeral container or an update would make', async () => {
-    const { ask } = await door();
+    const { ask } = await authenticator();
     for (const [review, message] of [
       [resized('4'), undefined],
       [resized('4001m'), COST],
@@ -120,7 +120,7 @@ describe('rules at the webhook', () => {
   });
 
   it('judge labels, annotations, tolerations and deadlines that change, and not what controllers must be able to take', async () => {
-    const { ask } = await door({
+    const { ask } = await authenticator({
       rules: 'rules:\n- {name: none, on: pod, allow: "false", message: "No."}\n',
     });
     const answers = async (change: Parameters<typeof changing>[1]) =>
@@ -140,7 +140,7 @@ describe('rules at the webhook', () => {
 
   it('do not judge whom they exempt, and end at their time', async () => {
     const ended = '- {name: over, on: pod, until: "2020-01-01T00:00:00Z", allow: "false", message: "No."}\n';
-    const { ask } = await door({ rules: RULES + ended });
+    const { ask } = await authenticator({ rules: RULES + ended });
     const by = (username: string) => {
       const { request, ...review } = pod('9');
       return { ...review, request: { ...request, userInfo: { username, groups: [] } } };
@@ -152,7 +152,7 @@ describe('rules at the webhook', () => {
   });
 
   it('are named in the decision and counted', async () => {
-    const { ask, recorded } = await door({
+    const { ask, recorded } = await authenticator({
       rules: RULES.replace('{name: images', '{name: images, mode: audit'),
     });
     await ask(pod('5', 'evil.example.org/x'));
@@ -172,7 +172,7 @@ describe('rules at the webhook', () => {
   });
 
   it('only warn in audit mode', async () => {
-    const { ask } = await door({ rules: RULES.replace('on: pod', 'on: pod\n  mode: audit') });
+    const { ask } = await authenticator({ rules: RULES.replace('on: pod', 'on: pod\n  mode: audit') });
     expect(await ask(pod('9'))).toMatchObject({
       allowed: true,
       warnings: [`a rule in audit mode would reject this pod: rule cores: ${COST}`],
@@ -180,7 +180,7 @@ describe('rules at the webhook', () => {
   });
 
   it('refuse what breaks them with a text that says nothing of it, and log the cause', async () => {
-    const { ask, logger, recorded } = await door({
+    const { ask, logger, recorded } = await authenticator({
       rules: 'rules:\n- {name: nodes, on: pod, allow: pod.spec.secretMember == "x", message: "No."}\n',
     });
     const { allowed, message } = await ask(resized('1'), VALIDATION);
@@ -215,7 +215,7 @@ describe('the ephemeral containers of a pod without the pod, as Kubernetes sent 
   };
 
   it('are refused where rules would judge the pod', async () => {
-    const { ask } = await door();
+    const { ask } = await authenticator();
     expect(await ask(alone(), VALIDATION)).toMatchObject({
       status: 200,
       allowed: false,
@@ -227,16 +227,16 @@ describe('the ephemeral containers of a pod without the pod, as Kubernetes sent 
   it('only cause a warning where all rules are in audit mode, and pass where there are none', async () => {
     const policies = policiesForAll({ disks: { allowed: { nodeSelectors: { disk: ['ssd'] } } } });
     const audit = 'rules:\n- {name: a, on: pod, mode: audit, allow: "false", message: "No."}\n';
-    const tried = await (await door({ rules: audit, policies })).ask(alone(), VALIDATION);
+    const tried = await (await authenticator({ rules: audit, policies })).ask(alone(), VALIDATION);
     expect(tried).toMatchObject({ allowed: true, warnings: [expect.stringContaining('could not be tried')] });
-    const none = await door({ policies, kubernetes: { rules_path: undefined } });
+    const none = await authenticator({ policies, kubernetes: { rules_path: undefined } });
     expect(await none.ask(alone(), VALIDATION)).toMatchObject({ allowed: true, warnings: [] });
   });
 });
 
 describe('a file of rules that changes', () => {
   it('is read again, and the rules before stay in force where it cannot be', async () => {
-    const { ask, service, request, rules_path, logger } = await door();
+    const { ask, service, request, rules_path, logger } = await authenticator();
     const readiness = async () => (await request('/readyz')).text;
     const broken: [string, string | Buffer][] = [
       ['cut off', RULES.slice(0, RULES.indexOf('message: {exp') + 20)],
@@ -257,7 +257,7 @@ describe('a file of rules that changes', () => {
   });
 
   it('is seen by who watches it', async () => {
-    const { ask, folder, rules_path } = await door({ watch: true });
+    const { ask, folder, rules_path } = await authenticator({ watch: true });
     expect(await ask(pod('5'))).toMatchObject({ allowed: false });
     const next = join(folder, 'next');
     writeFileSync(next, RULES.replace('<= 4.0', '<= 6.0'));

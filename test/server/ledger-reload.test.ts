@@ -49,30 +49,30 @@ describe('a reload with a ledger', () => {
   });
 
   it('closes the previous one after its last request, which is recorded there', async () => {
-    const doors: (() => void)[] = [];
-    vi.stubGlobal('door', () => new Promise<void>((open) => doors.push(open)));
+    const authenticators: (() => void)[] = [];
+    vi.stubGlobal('authenticator', () => new Promise<void>((open) => authenticators.push(open)));
     onTestFinished(() => void vi.unstubAllGlobals());
-    const create = 'return door().then(() => allow());';
+    const create = 'return authenticator().then(() => allow());';
     const folder = filterFolder({ 'slow-filter.js': filterSource('SlowFilter', { create }) });
     const [before, after] = [await newLedger(), await newLedger()];
     const { post, change } = await onLedger(before, 'SlowFilter, MaxLeasesFilter', folder);
 
     const waiting = post('/check-create', createLasting(60));
-    await vi.waitFor(() => expect(doors).toHaveLength(1), SOON);
+    await vi.waitFor(() => expect(authenticators).toHaveLength(1), SOON);
     expect(await change(after)).toBe(true);
     expect([openings(before), openings(after)]).toEqual([1, 1]);
-    doors[0]?.();
+    authenticators[0]?.();
     expect(await waiting).toMatchObject({ status: 204 });
     await vi.waitFor(() => expect(openings(before)).toBe(0), SOON);
 
     const next = post('/check-create', createLasting(60));
-    await vi.waitFor(() => expect(doors).toHaveLength(2), SOON);
-    doors[1]?.();
+    await vi.waitFor(() => expect(authenticators).toHaveLength(2), SOON);
+    authenticators[1]?.();
     expect(await next).toMatchObject({ status: 204 });
     expect(await change(before)).toBe(true);
     const full = post('/check-create', createLasting(61));
-    await vi.waitFor(() => expect(doors).toHaveLength(3), SOON);
-    doors[2]?.();
+    await vi.waitFor(() => expect(authenticators).toHaveLength(3), SOON);
+    authenticators[2]?.();
     expect(await full, 'the waiting one was recorded in the ledger that it had found').toMatchObject({
       status: 403,
     });

@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CONSOLE_PAGES } from '../../src/server/console/pages.ts';
 import { createExample, endExample, updateExample } from '../../src/server/openapi/examples.ts';
-import { LOGIN_PATHS } from '../../src/server/own-paths.ts';
+import { BLAZAR_ENDPOINTS, LOGIN_PATHS } from '../../src/server/own-paths.ts';
 import { pageNamed, tableUnder } from '../docs/markdown.ts';
 import { apiDescription, mistakes, operations, resolved, validatorOf } from '../support/api-description.ts';
 import { projectFile } from '../support/files.ts';
@@ -58,8 +58,10 @@ describe('the description', () => {
       // Where GET is possible, HEAD is.
       .filter((route) => !route.startsWith('HEAD '))
       .filter((route) => !FOR_BROWSERS.has(route.split(' ')[1] ?? ''));
+    // A handler of their own answers them.
+    const blazar = BLAZAR_ENDPOINTS.flatMap((name) => [`POST /${name}`, `POST /v1/${name}`]);
     const described = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
-    expect([...described].sort()).toEqual(mounted.sort());
+    expect([...described].sort()).toEqual([...mounted, ...blazar].sort());
   });
 
   it('says the same of each path under /v1', () => {

@@ -56,14 +56,14 @@ describe('startService', () => {
     expect(open.warnings).toMatchObject([
       { severity: 'warning', message: expect.stringContaining('every lease') },
     ]);
-    expect(open).toMatchObject({ tokenForLeases: false, doors: [{ title: 'Blazar', asks: [] }] });
+    expect(open).toMatchObject({ tokenForLeases: false, authenticators: [{ title: 'Blazar', asks: [] }] });
     await open.close();
     const limited = { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 };
     const closed = await start(limited, { tokens: ['s3cret-0123456789abcdef'] });
     expect(closed).toMatchObject({
       warnings: [],
       tokenForLeases: true,
-      doors: [{ title: 'Blazar', asks: ['one of [service] tokens, in the header X-Auth-Token'] }],
+      authenticators: [{ title: 'Blazar', asks: ['one of [service] tokens, in the header X-Auth-Token'] }],
     });
     await closed.close();
   });

@@ -1,4 +1,4 @@
-/** A policy that hangs or breaks, through the door that SkyPilot uses. */
+/** A policy that hangs or breaks, through the authenticator that SkyPilot uses. */
 import { expect, it } from 'vitest';
 import { metric } from '../support/metric.ts';
 import { FAILED } from '../support/skypilot.ts';

@@ -144,7 +144,7 @@ describe('a reload', () => {
     const heard: string[] = [];
     let open = () => {};
     vi.stubGlobal('heard', heard);
-    vi.stubGlobal('door', () => {
+    vi.stubGlobal('authenticator', () => {
       heard.push('asked');
       return new Promise<void>((go) => {
         open = go;
@@ -157,7 +157,7 @@ describe('a reload', () => {
       'WaitingPolicy',
       policySource(
         'WaitingPolicy',
-        "return door().then(() => { task.name = 'old'; return new MutatedUserRequest(task, config); });",
+        "return authenticator().then(() => { task.name = 'old'; return new MutatedUserRequest(task, config); });",
         { extra: "close() { heard.push('closed'); }" },
       ),
     );

@@ -8,10 +8,10 @@ import type { DecisionLog } from '../../src/decisions/log.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { ConfigSources, UsageEnforcement } from '../../src/index.ts';
 import { createApp } from '../../src/server/app.ts';
+import { createAuthenticators } from '../../src/server/authentication/authenticators.ts';
 import type { ConsolePage } from '../../src/server/console/page.ts';
 import { CONSOLE_PAGES } from '../../src/server/console/pages.ts';
 import { DecisionRecorder } from '../../src/server/decision-recorder.ts';
-import { createDoors } from '../../src/server/doors.ts';
 import { Generation } from '../../src/server/generation.ts';
 import { Metrics } from '../../src/server/metrics/metrics.ts';
 import { serviceOptions } from '../../src/server/options.ts';
@@ -168,7 +168,7 @@ export async function runApp(
   const app = createApp({
     generations: { current, problems: [] },
     pages,
-    doors: createDoors(doorTokens, { everybody: false, kubernetes: false }),
+    authenticators: createAuthenticators(doorTokens, { everybody: false, kubernetes: false }),
     recorder: new DecisionRecorder(metrics, log),
     metrics,
     isDraining: () => false,

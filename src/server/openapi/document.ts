@@ -9,7 +9,7 @@ import { requestSchemas } from '../../lease/request-schemas.ts';
 import { packageVersion } from '../../version.ts';
 import type { ApiRoute } from '../api/route.ts';
 import { API_ROUTES } from '../api/routes.ts';
-import { type DoorName, securitySchemesOf } from '../doors.ts';
+import { type ProtocolName, securitySchemesOf } from '../authentication/protocols.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { apiOperation, apiSchemas, sharedAnswersOf } from './api-operations.ts';
@@ -59,7 +59,7 @@ export function openApiDocument(served: Served = {}) {
     ...operations.flatMap(({ entry }) => [...entry.responses, ...ALWAYS]),
     ...API_ROUTES.flatMap((route) => sharedAnswersOf(route, RESPONSES)),
   ]);
-  const doors = new Set(operations.flatMap(({ entry }) => entry.door ?? []));
+  const authenticators = new Set(operations.flatMap(({ entry }) => entry.authenticator ?? []));
   return {
     openapi: '3.1.1',
     info: {
@@ -87,7 +87,7 @@ export function openApiDocument(served: Served = {}) {
       parameters: { RequestId: requestIdParameter() },
       headers: mapped(headerSchemas, header),
       responses: mapped(only(RESPONSES, names), response),
-      securitySchemes: Object.assign({}, ...[...doors].map(securitySchemesOf)),
+      securitySchemes: Object.assign({}, ...[...authenticators].map(securitySchemesOf)),
     },
   };
 }
@@ -147,7 +147,7 @@ function operation({
   description,
   parameters = [],
   body,
-  door,
+  authenticator,
   responses: own,
 }: Operation): object {
   return {
@@ -155,7 +155,7 @@ function operation({
     tags: [tag],
     summary,
     description,
-    security: security(door),
+    security: security(authenticator),
     parameters: [
       { $ref: '#/components/parameters/RequestId' },
       ...parameters.map((parameter) => PARAMETERS[parameter]),
@@ -174,10 +174,10 @@ function operation({
 }
 
 /** One of the schemes is enough; none is needed where none is configured. */
-function security(door: DoorName | undefined): object[] {
-  return door === undefined
+function security(authenticator: ProtocolName | undefined): object[] {
+  return authenticator === undefined
     ? []
-    : [...Object.keys(securitySchemesOf(door)).map((scheme) => ({ [scheme]: [] })), {}];
+    : [...Object.keys(securitySchemesOf(authenticator)).map((scheme) => ({ [scheme]: [] })), {}];
 }
 
 function responsesNamed(names: readonly ResponseName[]): Record<string, object> {

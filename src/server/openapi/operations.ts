@@ -1,6 +1,6 @@
 /** The paths of the service, with their requests and answers, for /openapi.json. */
 
-import type { DoorName } from '../doors.ts';
+import type { ProtocolName } from '../authentication/protocols.ts';
 import { KUBERNETES_PATHS } from '../own-paths.ts';
 import type { RequestSchemaName } from './bodies.ts';
 import { admissionExample, createExample, endExample, skypilotExample, updateExample } from './examples.ts';
@@ -19,8 +19,8 @@ export interface Operation {
   /** Default: none. */
   readonly body?: { readonly schema: RequestSchemaName; readonly example: object | string };
   readonly responses: readonly ResponseName[];
-  /** The door that may ask clients for proof. Default: none. */
-  readonly door?: DoorName;
+  /** The authenticator that may ask clients for proof. Default: none. */
+  readonly authenticator?: ProtocolName;
 }
 
 /** Query parameters other than tokens. */
@@ -54,7 +54,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description: 'Sent before a lease is created.',
     body: { schema: 'CreateRequest', example: createExample },
     responses: ['Allowed', 'Rejected', ...WITH_A_BODY],
-    door: 'blazar',
+    authenticator: 'blazar',
   },
   '/check-update': {
     id: 'checkUpdate',
@@ -63,7 +63,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description: 'Sent before a lease is changed.',
     body: { schema: 'UpdateRequest', example: updateExample },
     responses: ['Allowed', 'Rejected', ...WITH_A_BODY],
-    door: 'blazar',
+    authenticator: 'blazar',
   },
   '/commit-create': {
     id: 'commitCreate',
@@ -73,7 +73,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
       'For a Blazar that checks first and commits later. Shared limits are verified again and the lease is recorded; other filters are not asked again. A request that is sent twice is recorded once. With `[ledger] commit = check` the check has recorded the lease already.',
     body: { schema: 'CreateRequest', example: createExample },
     responses: ['Committed', 'NotCommitted', ...WITH_A_BODY],
-    door: 'blazar',
+    authenticator: 'blazar',
   },
   '/commit-update': {
     id: 'commitUpdate',
@@ -82,7 +82,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description: 'Like `/commit-create`, for a change of a lease.',
     body: { schema: 'UpdateRequest', example: updateExample },
     responses: ['Committed', 'NotCommitted', ...WITH_A_BODY],
-    door: 'blazar',
+    authenticator: 'blazar',
   },
   '/on-end': {
     id: 'onEnd',
@@ -91,7 +91,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description: 'Sent after a lease has ended or was deleted. It may come late, twice or never.',
     body: { schema: 'EndRequest', example: endExample },
     responses: ['Heard', 'Forbidden', ...WITH_A_BODY],
-    door: 'blazar',
+    authenticator: 'blazar',
   },
 };
 
@@ -118,7 +118,7 @@ export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description:
       'Decisions, durations, the queue, reloads, and figures of the process. With a token of `[service]` that makes its owner a reader or operator, or one of `metrics_tokens`, also single budgets, if `metrics_budgets` is above 0.',
     responses: ['Measured', 'NoMetricsToken', 'TooManyTokens'],
-    door: 'blazar',
+    authenticator: 'blazar',
   },
   [OPENAPI_PATH]: {
     id: 'getApiDescription',
@@ -133,7 +133,7 @@ export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'The page for people.',
     description: 'The configuration, the latest decisions, and a form to try requests.',
     responses: ['Page', 'Login'],
-    door: 'blazar',
+    authenticator: 'blazar',
   },
 };
 
@@ -156,12 +156,12 @@ export const SKYPILOT_OPERATION: Operation = {
     'ReviewFailed',
     'Overloaded',
   ],
-  door: 'skypilot',
+  authenticator: 'skypilot',
 };
 
-const POD_REVIEW: Pick<Operation, 'tag' | 'parameters' | 'body' | 'responses' | 'door'> = {
+const POD_REVIEW: Pick<Operation, 'tag' | 'parameters' | 'body' | 'responses' | 'authenticator'> = {
   tag: 'kubernetes',
-  door: 'kubernetes',
+  authenticator: 'kubernetes',
   parameters: ['timeout'],
   body: { schema: 'AdmissionReview', example: admissionExample },
   responses: [

@@ -1,6 +1,6 @@
 /** The answers of the policy service: status, headers and body, by their names in /openapi.json. */
 import { z } from 'zod';
-import { DOORS, EXPECTED_CERTIFICATE } from '../doors.ts';
+import { EXPECTED_CERTIFICATE, PROTOCOLS } from '../authentication/protocols.ts';
 import { EXPECTED_TOKEN } from '../people/budget-readers.ts';
 import { TOO_MANY } from '../people/wrong-tokens.ts';
 import { REQUEST_ID_HEADER } from '../request-state.ts';
@@ -124,7 +124,7 @@ export const RESPONSES = {
       'The service has tokens, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a token that Keystone knows.',
     headers: [REQUEST_ID_HEADER, 'WWW-Authenticate'],
     body: 'Refusal',
-    examples: { noToken: { message: DOORS.blazar.expected } },
+    examples: { noToken: { message: PROTOCOLS.blazar.expected } },
   },
   Rejected: {
     status: 403,
@@ -347,7 +347,7 @@ export const RESPONSES = {
     headers: ANSWERED,
     body: 'Refusal',
     examples: {
-      noToken: { message: DOORS.kubernetes.expected },
+      noToken: { message: PROTOCOLS.kubernetes.expected },
       noCertificate: { message: EXPECTED_CERTIFICATE },
     },
   },
@@ -364,7 +364,7 @@ export const RESPONSES = {
       'There are tokens for SkyPilot, and neither the password nor `token` in the query, given once, is one of them.',
     headers: ANSWERED,
     body: 'Refusal',
-    examples: { noToken: { message: DOORS.skypilot.expected } },
+    examples: { noToken: { message: PROTOCOLS.skypilot.expected } },
   },
   NoSkypilotRequest: {
     status: 422,

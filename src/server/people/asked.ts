@@ -1,11 +1,11 @@
 /** Whether people must show who they are. */
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import type { DoorTokens } from '../doors.ts';
+import type { ProtocolTokens } from '../authentication/protocols.ts';
 import { serviceSection } from '../options.ts';
 import { oidcSection } from './oidc-options.ts';
 
 /** With any way to prove who one is, everybody must. */
-export function asksPeople({ blazar, people }: DoorTokens, configuration: Configuration): boolean {
+export function asksPeople({ blazar, people }: ProtocolTokens, configuration: Configuration): boolean {
   const tokens = [...blazar, ...people.operator, ...people.reader];
   const { keystone_auth } = sectionOf(configuration, serviceSection);
   return tokens.length > 0 || keystone_auth || sectionOf(configuration, oidcSection).issuer !== undefined;

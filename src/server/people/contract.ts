@@ -10,7 +10,7 @@ export interface People {
   byToken(ctx: Context): Promise<Person | undefined>;
   /** The person of the session of a browser; `undefined` = there is none, or it has ended. Sends cookies only to rotate. */
   bySession(ctx: Context): Promise<Person | undefined>;
-  /** Who asks when the doors are open and nothing was shown; `undefined` = something must be shown. */
+  /** Who asks when the authenticators are open and nothing was shown; `undefined` = something must be shown. */
   readonly anybody: Person | undefined;
   /** What forms of a session must send back as `csrf`; empty without a session. */
   csrfOf(ctx: Context): string;

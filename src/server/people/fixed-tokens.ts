@@ -1,5 +1,5 @@
 /** Those who show a token of the configuration: operators, readers, Blazar itself, which may read, and Prometheus, which reads metrics. */
-import { AcceptedTokens, type PeopleTokens } from '../credentials.ts';
+import { AcceptedTokens, type PeopleTokens } from '../authentication/credentials.ts';
 import { fixedPerson, type Person } from './person.ts';
 
 /** A person, and what identifies the token: a session ends with it. */
@@ -17,7 +17,7 @@ export class FixedTokens {
   readonly #operator = new AcceptedTokens([]);
   readonly #reader = new AcceptedTokens([]);
   readonly #metrics = new AcceptedTokens([]);
-  /** Those of Blazar's door, which replaces them. */
+  /** Those of Blazar's authenticator, which replaces them. */
   readonly #service: AcceptedTokens;
 
   constructor(service: AcceptedTokens, tokens: PeopleTokens) {

@@ -5,7 +5,7 @@ import { withinDeadline } from '../../deadline.ts';
 import { errorText } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
-import type { HeldGate } from '../keystone-gates.ts';
+import type { HeldGate } from '../authentication/keystone-gates.ts';
 import { stateOf } from '../request-state.ts';
 import { keystonePerson } from './keystone-person.ts';
 import { KeystoneProof } from './proofs.ts';

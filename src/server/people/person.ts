@@ -18,7 +18,7 @@ export interface Person {
    * - `member`: sees the projects of `memberships`, and changes what a manager may where they are one
    */
   readonly kind: 'operator' | 'reader' | 'member';
-  /** How they proved who they are. `nobody` = the door is open, and nothing was asked. */
+  /** How they proved who they are. `nobody` = the authenticator is open, and nothing was asked. */
   readonly provenBy: 'keystone' | 'oidc' | 'token' | 'nobody';
   /** Whose sessions, streams and requests are counted together: a user, or a token of the configuration, which many may share. */
   readonly identity: string;

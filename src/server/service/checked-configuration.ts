@@ -2,8 +2,8 @@
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
 import { ConfigurationError } from '../../errors.ts';
-import { credentialFiles, tlsOptionsOf } from '../credential-files.ts';
-import type { TlsOptions } from '../credentials.ts';
+import { credentialFiles, tlsOptionsOf } from '../authentication/credential-files.ts';
+import type { TlsOptions } from '../authentication/credentials.ts';
 import { groundProblems } from '../ground-checks.ts';
 import { type ServiceOptions, serviceSection } from '../options.ts';
 import { SECTIONS } from '../sections.ts';

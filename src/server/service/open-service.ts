@@ -7,13 +7,13 @@ import { configuredKeeper } from '../../kubernetes/certificates/configured-keepe
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { createLogger } from '../../logger.ts';
 import { type AppParts, createAdminApp, createApp } from '../app.ts';
-import { readTls } from '../credentials.ts';
+import { createAuthenticators } from '../authentication/authenticators.ts';
+import { readTls } from '../authentication/credentials.ts';
+import { KeystoneGates } from '../authentication/keystone-gates.ts';
 import { DecisionRecorder, type Heard, openDecisionLog, requestMemberOf } from '../decision-recorder.ts';
 import { DecisionStores } from '../decision-stores.ts';
-import { createDoors } from '../doors.ts';
 import { Follower } from '../follower.ts';
 import { Generations } from '../generations.ts';
-import { KeystoneGates } from '../keystone-gates.ts';
 import { KubernetesReports } from '../kubernetes-reports.ts';
 import { KubernetesSources } from '../kubernetes-sources.ts';
 import { Listener } from '../listener.ts';
@@ -101,7 +101,7 @@ async function open(
       ])),
   });
   opened.push(() => generations.close());
-  const doors = createDoors(
+  const authenticators = createAuthenticators(
     generations.current.tokens,
     started.certificates,
     generations.current.keystone?.gate,
@@ -117,7 +117,7 @@ async function open(
   const recorder = new DecisionRecorder(metrics, log, heard, requestMember);
   const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
   const appParts: AppParts = {
-    ...{ generations, doors, recorder, metrics, refusedRequests, reports, logger },
+    ...{ generations, authenticators, recorder, metrics, refusedRequests, reports, logger },
     isDraining: () => state.isDraining,
     stopping: state.stopping.signal,
     hasAdminPort: admin_port !== undefined,
@@ -159,7 +159,17 @@ async function open(
   });
   const service = new Service({
     ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests },
-    ...{ generations, follower, skypilotFollower, certificates, reports, doors, listener, admin, state },
+    ...{
+      generations,
+      follower,
+      skypilotFollower,
+      certificates,
+      reports,
+      authenticators,
+      listener,
+      admin,
+      state,
+    },
   });
   service.begin();
   return service;

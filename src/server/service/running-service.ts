@@ -7,16 +7,20 @@ import { errorText, type Problem } from '../../errors.ts';
 import type { ConfiguredKeeper } from '../../kubernetes/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import type { Logger } from '../../logger.ts';
-import { credentialFiles, rereadCredentials } from '../credential-files.ts';
+import {
+  type Authenticators,
+  replaceTokens,
+  type ServedProtocol,
+  servedProtocols,
+} from '../authentication/authenticators.ts';
+import { credentialFiles, rereadCredentials } from '../authentication/credential-files.ts';
 import type { DecisionStores } from '../decision-stores.ts';
-import { type Doors, replaceTokens } from '../doors.ts';
 import type { Follower } from '../follower.ts';
 import type { Generation } from '../generation.ts';
 import type { Generations } from '../generations.ts';
 import type { KubernetesReports } from '../kubernetes-reports.ts';
 import type { Listener } from '../listener.ts';
 import type { Metrics, UncaughtKind } from '../metrics/metrics.ts';
-import { type OpenedDoor, openedDoors } from '../opened-doors.ts';
 import type { RefusedRequests } from '../refused-requests.ts';
 import type { SkypilotFollower } from '../skypilot-follower.ts';
 import { type CheckedConfiguration, filesRead, type Watched } from './checked-configuration.ts';
@@ -40,7 +44,7 @@ export interface ServiceParts extends CheckedConfiguration {
   readonly skypilotFollower: SkypilotFollower;
   readonly reports: KubernetesReports;
   readonly certificates: ConfiguredKeeper | undefined;
-  readonly doors: Doors;
+  readonly authenticators: Authenticators;
   readonly listener: Listener;
   /** `undefined` = `listener` has health and metrics. */
   readonly admin: Listener | undefined;
@@ -63,7 +67,7 @@ export class Service {
   /** Warnings about the configuration, for the operator. */
   readonly warnings: readonly Problem[];
   /** The protocols that are served, and what they ask for, as of the start. */
-  readonly doors: readonly OpenedDoor[];
+  readonly authenticators: readonly ServedProtocol[];
   /** Whether requests about leases need a token, as of the start. */
   readonly tokenForLeases: boolean;
   /** Whether the decision log is standard output, to which nothing else may be written then. */
@@ -72,12 +76,12 @@ export class Service {
   /** Of parts that are open and answer. For `openService`. */
   constructor(parts: ServiceParts) {
     this.#parts = parts;
-    const { configuration, options, doors, generations, listener } = parts;
+    const { configuration, options, authenticators, generations, listener } = parts;
     this.url = listener.url;
     this.adminUrl = parts.admin?.url;
     this.warnings = configuration.problems;
-    this.doors = openedDoors(doors, generations.current, listener.url);
-    this.tokenForLeases = doors.blazar.tokens.required;
+    this.authenticators = servedProtocols(authenticators, generations.current, listener.url);
+    this.tokenForLeases = authenticators.blazar.tokens.required;
     this.writesToStandardOutput = options.decision_log === '-';
   }
 
@@ -137,10 +141,10 @@ export class Service {
 
   /** The step in which a new configuration begins to decide. */
   takeOver(next: Generation): void {
-    const { doors, watchdog } = this.#parts;
+    const { authenticators, watchdog } = this.#parts;
     next.decisions?.apply();
-    replaceTokens(doors, next.tokens);
-    doors.blazar.keystone = next.keystone?.gate;
+    replaceTokens(authenticators, next.tokens);
+    authenticators.blazar.keystone = next.keystone?.gate;
     for (const listener of this.#listeners) {
       listener.replaceDeadline(next.options.deadline);
     }

@@ -222,6 +222,14 @@ async function fromNames(): Promise<RouteAnswer[]> {
   return [...answers, ...(await listed('physics@Default')), await given('physics@Default', null)];
 }
 
+/** To a wrong token, after many of them from the same address. */
+async function fromGuesses(): Promise<RouteAnswer[]> {
+  const { all } = await run({ service: { tokens: ['secret-0123456789abcdef'] } });
+  const token = 'another';
+  await all({ token });
+  return all({ token });
+}
+
 async function fromAFault(): Promise<RouteAnswer[]> {
   const line = vi.spyOn(PeopleLine.prototype, 'run').mockRejectedValue(new TypeError('a fault'));
   onTestFinished(() => line.mockRestore());
@@ -231,7 +239,9 @@ async function fromAFault(): Promise<RouteAnswer[]> {
 }
 
 it('gives every answer that is described, as it is described, and no other', async () => {
-  const groups = await Promise.all([fromALedger(), withoutALedger(), fromKeystone(), fromNames()]);
+  const groups = await Promise.all([
+    ...[fromALedger(), withoutALedger(), fromKeystone(), fromNames(), fromGuesses()],
+  ]);
   const answers = [...groups.flat(), ...(await fromAFault())];
   expectDescribed(leaseDescription, answers, (path) => API_ROUTES.some((one) => one.path === path));
   for (const answer of answers) {

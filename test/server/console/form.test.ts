@@ -88,7 +88,7 @@ describe('a form', () => {
     expect(sent).toEqual([]);
   });
 
-  it('of another site changes nothing, also where the door is open', async () => {
+  it('of another site changes nothing, also where the authenticator is open', async () => {
     const { send, sent } = await visit();
     for (const headers of [
       { 'Sec-Fetch-Site': 'cross-site' },

@@ -174,7 +174,7 @@ describe('a token of Keystone', () => {
   });
 });
 
-describe("Blazar's door", () => {
+describe("Blazar's authenticator", () => {
   it('is closed to the tokens of people, and Keystone is not told of them', async () => {
     const keystone = await ValidatingKeystone.start();
     keystone.tokens.set('op-1-0123456789abcdef', 'service').set('read-1-0123456789abcdef', 'service');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from '../../src/index.ts';
-import { capturedText } from '../support/requests.ts';
-import { runService } from '../support/running-service.ts';
+import { ConfigurationError } from '../../../src/index.ts';
+import { capturedText } from '../../support/requests.ts';
+import { runService } from '../../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const BODIES: Record<string, string> = {

@@ -1,9 +1,9 @@
 /** Who may ask what: each protocol has its own way to be sure. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
-import { PodAdmission } from '../../src/kubernetes/pod-admission.ts';
-import { isLoopback } from '../../src/server/doors.ts';
-import { temporaryFile } from '../support/files.ts';
+import { PodAdmission } from '../../../src/kubernetes/pod-admission.ts';
+import { isLoopback } from '../../../src/server/authentication/protocols.ts';
+import { temporaryFile } from '../../support/files.ts';
 import {
   ADMISSION,
   creating,
@@ -12,10 +12,10 @@ import {
   policiesForAll,
   runKubernetes,
   VALIDATION,
-} from '../support/kubernetes-service.ts';
-import { runServiceOn, type ServiceAnswer } from '../support/running-service.ts';
-import { body } from '../support/skypilot.ts';
-import { PATH, runSkypilot } from '../support/skypilot-service.ts';
+} from '../../support/kubernetes-service.ts';
+import { runServiceOn, type ServiceAnswer } from '../../support/running-service.ts';
+import { body } from '../../support/skypilot.ts';
+import { PATH, runSkypilot } from '../../support/skypilot-service.ts';
 
 const TOKEN = '0123abcd-path-token';
 const REVIEW = creating();
@@ -171,7 +171,7 @@ describe('a token in a path', () => {
     await running.service.close();
     expect(readFileSync(log, 'utf8')).toContain('kubernetes.admission');
     expect(readFileSync(log, 'utf8')).not.toContain(TOKEN);
-    expect(JSON.stringify(running.service.doors)).not.toContain(TOKEN);
+    expect(JSON.stringify(running.service.authenticators)).not.toContain(TOKEN);
     expect(answers.at(-2)?.text).toContain(`http_requests_total{path="${ADMISSION}",status="200"} 2`);
   });
 });
@@ -225,7 +225,7 @@ describe('[skypilot] tokens', () => {
   });
 });
 
-describe('an open door', () => {
+describe('an open authenticator', () => {
   const OPEN_SECTIONS = { kubernetes: POLICIES };
   const start = async (host: string, service: object, kubernetes?: object) => {
     const values = {
@@ -311,7 +311,7 @@ describe('an open door', () => {
 
 it('says of each protocol where it is asked, and what for', async () => {
   const { service, url } = await guarded();
-  expect(service.doors).toEqual([
+  expect(service.authenticators).toEqual([
     {
       name: 'blazar',
       title: 'Blazar',

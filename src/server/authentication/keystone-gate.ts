@@ -1,7 +1,7 @@
 /** Who may ask with a token of Keystone, and the answers to everybody else. */
 import createError from 'http-errors';
-import type { ValidToken } from '../openstack/contract.ts';
-import type { TokenAnswer, TokenValidation, ValidationSettings } from '../openstack/token-validation.ts';
+import type { ValidToken } from '../../openstack/contract.ts';
+import type { TokenAnswer, TokenValidation, ValidationSettings } from '../../openstack/token-validation.ts';
 
 /** What became of a request with a token that is none of the service's own. */
 export type TokenOutcome = 'allowed' | 'forbidden' | 'invalid' | 'unavailable';

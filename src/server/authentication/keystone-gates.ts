@@ -1,11 +1,11 @@
 /** The gates of all configurations that are in use, and the clients of Keystone behind them. */
 import { hash } from 'node:crypto';
-import type { SharedServices } from '../filter/services.ts';
-import type { KeystoneOptions } from '../openstack/options.ts';
-import type { TokenValidation, ValidationObserver } from '../openstack/token-validation.ts';
-import type { UserLogin } from '../openstack/user-login.ts';
+import type { SharedServices } from '../../filter/services.ts';
+import type { KeystoneOptions } from '../../openstack/options.ts';
+import type { TokenValidation, ValidationObserver } from '../../openstack/token-validation.ts';
+import type { UserLogin } from '../../openstack/user-login.ts';
+import type { ServiceOptions } from '../options.ts';
 import { type CountToken, KeystoneGate } from './keystone-gate.ts';
-import type { ServiceOptions } from './options.ts';
 
 export interface GateObserver extends ValidationObserver {
   readonly countToken: CountToken;
@@ -62,10 +62,10 @@ export class KeystoneGates {
       return undefined;
     }
     // Loading them takes time that only those need who use them.
-    const { createKeystone } = await import('../openstack/keystone.ts');
-    const { effectiveOptions } = await import('../openstack/effective-options.ts');
-    const { TokenValidation: Validation } = await import('../openstack/token-validation.ts');
-    const { UserLogin: Login } = await import('../openstack/user-login.ts');
+    const { createKeystone } = await import('../../openstack/keystone.ts');
+    const { effectiveOptions } = await import('../../openstack/effective-options.ts');
+    const { TokenValidation: Validation } = await import('../../openstack/token-validation.ts');
+    const { UserLogin: Login } = await import('../../openstack/user-login.ts');
     const { options } = await effectiveOptions(keystone);
     // A digest, since the options may hold a password.
     const key = hash('sha256', JSON.stringify([keystone, options]));

@@ -1,17 +1,17 @@
 /** Token and certificate files, which are read again when they change. */
-import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
-import { errorText } from '../errors.ts';
-import { kubernetesSection } from '../kubernetes/options.ts';
-import type { Logger } from '../logger.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { errorText } from '../../errors.ts';
+import { kubernetesSection } from '../../kubernetes/options.ts';
+import type { Logger } from '../../logger.ts';
+import type { Listener } from '../listener.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { ServiceOptions } from '../options.ts';
+import { readDoorTokens, tokenOptionsOf } from '../sections.ts';
+import { type Authenticators, replaceTokens } from './authenticators.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
-import { type Doors, replaceTokens } from './doors.ts';
-import type { Listener } from './listener.ts';
-import type { Metrics } from './metrics/metrics.ts';
-import type { ServiceOptions } from './options.ts';
-import { readDoorTokens, tokenOptionsOf } from './sections.ts';
 
 export interface CredentialUsers {
-  readonly doors: Doors;
+  readonly authenticators: Authenticators;
   readonly listeners: readonly Listener[];
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -21,10 +21,10 @@ export interface CredentialUsers {
 export function rereadCredentials(
   configuration: Configuration,
   tlsOptions: TlsOptions,
-  { doors, listeners, logger, metrics }: CredentialUsers,
+  { authenticators, listeners, logger, metrics }: CredentialUsers,
 ): boolean {
   const mistakes = [
-    ...mistakeOf(() => replaceTokens(doors, readDoorTokens(configuration))),
+    ...mistakeOf(() => replaceTokens(authenticators, readDoorTokens(configuration))),
     ...mistakeOf(() => {
       const tls = readTls(tlsOptions);
       if (tls !== undefined) {

@@ -1,7 +1,7 @@
 import createError from 'http-errors';
 import { describe, expect, it } from 'vitest';
-import type { ValidToken } from '../../src/openstack/contract.ts';
-import { KeystoneGate } from '../../src/server/keystone-gate.ts';
+import type { ValidToken } from '../../../src/openstack/contract.ts';
+import { KeystoneGate } from '../../../src/server/authentication/keystone-gate.ts';
 
 const PROJECT = { id: 'p', name: 'service', domain: 'Default' };
 

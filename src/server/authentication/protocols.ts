@@ -1,0 +1,169 @@
+/**
+ * The protocols of the service: for each, how clients prove who they are. The endpoints, the banner, /openapi.json and the check before the
+ * start read the same table.
+ */
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { kubernetesPathOf, pathOf, queryOf } from '../own-paths.ts';
+import type { PeopleTokens } from './credentials.ts';
+
+/** How a token is sent. */
+export interface Way {
+  /** The token of a request; `undefined`, or a text that no token equals, if there is none. */
+  readonly read: (request: IncomingMessage) => string | undefined;
+  /** For people. */
+  readonly words: string;
+  /** For programs, in OpenAPI's form, which has no tokens in paths. */
+  readonly scheme?: Readonly<Record<string, string>>;
+}
+
+export const WAYS = {
+  'X-Auth-Token': {
+    read: ({ headers }) => headers['x-auth-token'] as string | undefined,
+    words: 'in the header X-Auth-Token',
+    scheme: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Auth-Token',
+      description:
+        'One of the tokens of the service or, with `keystone_auth`, a token of Keystone. Not needed if the service has neither.',
+    },
+  },
+  bearer: {
+    read: ({ headers }) => /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1],
+    words: 'as Authorization: Bearer',
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'One of the tokens for Kubernetes. Not needed if there are none.',
+    },
+  },
+  password: {
+    read: ({ headers }) => passwordOf(headers.authorization ?? ''),
+    words: 'as the password in the URL or in .netrc',
+    scheme: {
+      type: 'http',
+      scheme: 'basic',
+      description:
+        'Any user name, and one of the tokens for SkyPilot as the password. Not needed if there are none.',
+    },
+  },
+  /** A parameter that is given twice is not a token. */
+  token: {
+    read: (request) => {
+      const tokens = queryOf(request).getAll('token');
+      return tokens.length === 1 ? tokens[0] : undefined;
+    },
+    words: 'as ?token= in the URL',
+    scheme: {
+      type: 'apiKey',
+      in: 'query',
+      name: 'token',
+      description: 'One of the tokens for SkyPilot. Not needed if there are none.',
+    },
+  },
+  path: {
+    read: (request) => kubernetesPathOf(pathOf(request))?.token,
+    words: 'as the last part of the path',
+  },
+} as const satisfies Readonly<Record<string, Way>>;
+
+type WayName = keyof typeof WAYS;
+
+/** For `[kubernetes] client_ca_file`. */
+const CERTIFICATE_SCHEME = {
+  clientCertificate: {
+    type: 'mutualTLS',
+    description:
+      'A certificate from the authorities for API servers, in addition to a token if both are configured. Not needed if there are no authorities.',
+  },
+};
+
+/** The name of a protocol, and what it asks for. */
+export interface Protocol {
+  readonly title: string;
+  /** The section of its `tokens` and `tokens_file`. */
+  readonly section: string;
+  /** The ways to send a token; one is enough. */
+  readonly ways: readonly WayName[];
+  /** Whether its section has a `client_ca_file` of its own. */
+  readonly ownCertificates: boolean;
+  /** The message of a 401. */
+  readonly expected: string;
+  /** What everyone could do if it asked for nothing. */
+  readonly openTo: string;
+}
+
+/** The table. */
+export const PROTOCOLS = {
+  blazar: {
+    title: 'Blazar',
+    section: 'service',
+    ways: ['X-Auth-Token'],
+    ownCertificates: false,
+    expected: 'expected a valid token in the header X-Auth-Token',
+    openTo: 'ask for leases, end them and look into the console',
+  },
+  skypilot: {
+    title: 'SkyPilot',
+    section: 'skypilot',
+    ways: ['password', 'token'],
+    ownCertificates: false,
+    expected: 'expected a valid token as the password, or as the query parameter token',
+    openTo: 'ask as SkyPilot',
+  },
+  kubernetes: {
+    title: 'Kubernetes',
+    section: 'kubernetes',
+    ways: ['bearer', 'path'],
+    ownCertificates: true,
+    expected: 'expected a valid token as Authorization: Bearer, or as the last part of the path',
+    openTo: 'ask as an API server of Kubernetes',
+  },
+} as const satisfies Readonly<Record<string, Protocol>>;
+
+export type ProtocolName = keyof typeof PROTOCOLS;
+export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly ProtocolName[];
+
+/** The tokens that are accepted for each protocol, and those of people, which are accepted for none. */
+export type ProtocolTokens = Readonly<Record<ProtocolName, readonly string[]>> & {
+  readonly people: PeopleTokens;
+};
+
+/** Which clients need a certificate: all of them, or API servers only. Read at the start, like everything about the socket. */
+export interface CertificateRules {
+  readonly everybody: boolean;
+  readonly kubernetes: boolean;
+}
+
+export const EXPECTED_CERTIFICATE =
+  'expected a client certificate of the authorities in [kubernetes] client_ca_file';
+
+/** Whether a protocol always needs a certificate. */
+export function asksForCertificate(name: ProtocolName, { everybody, kubernetes }: CertificateRules): boolean {
+  return everybody || (kubernetes && PROTOCOLS[name].ownCertificates);
+}
+
+/** The security schemes of a protocol for OpenAPI, by name. */
+export function securitySchemesOf(name: ProtocolName): Readonly<Record<string, object>> {
+  const { ways, ownCertificates }: Protocol = PROTOCOLS[name];
+  const schemes = ways.flatMap((way) => {
+    const { scheme }: Way = WAYS[way];
+    return scheme === undefined ? [] : [[way, scheme] as const];
+  });
+  return { ...Object.fromEntries(schemes), ...(ownCertificates && CERTIFICATE_SCHEME) };
+}
+
+/** The password of `Basic` authorization, whatever the user name. */
+function passwordOf(authorization: string): string | undefined {
+  const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization)?.[1];
+  const pair = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('latin1');
+  const colon = pair.indexOf(':');
+  return colon < 0 ? undefined : pair.slice(colon + 1);
+}
+
+/** Whether only this machine can reach an address. A name other than `localhost` may stand for any address. */
+export function isLoopback(host: string): boolean {
+  const plain = host.replace(/^::ffff:(?=\d+\.)/i, '');
+  return host === 'localhost' || host === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
+}
