@@ -6,7 +6,7 @@ import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/ledger-filter.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
 import type { CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
-import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/parse-request.ts';
+import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/request.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';

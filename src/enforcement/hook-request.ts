@@ -6,7 +6,7 @@ import type { RequestNames } from '../filter/request-names.ts';
 import type { LeaseRequest } from '../filter/services.ts';
 import type { Decision } from '../filter/verdict.ts';
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
-import { parseCreateRequest, parseUpdateRequest } from '../lease/parse-request.ts';
+import { parseCreateRequest, parseUpdateRequest } from '../lease/request.ts';
 import { readOnly } from '../lease/read-only.ts';
 import type { CheckOptions } from './check-options.ts';
 import type { LoggedRequest } from './log-lines.ts';

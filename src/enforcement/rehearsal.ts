@@ -9,7 +9,7 @@ import type { RuleObserver } from '../filter/rule-observer.ts';
 import type { FilterServices } from '../filter/services.ts';
 import { allow, type Decision } from '../filter/verdict.ts';
 import type { HttpClient } from '../http/contract.ts';
-import { parseCreateRequest, parseUpdateRequest } from '../lease/parse-request.ts';
+import { parseCreateRequest, parseUpdateRequest } from '../lease/request.ts';
 import type { Logger } from '../logger.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { isThenable } from './call-hook.ts';
