@@ -66,7 +66,8 @@ export async function decide(
         continue;
       }
       const started = performance.now();
-      const result = await callHook(member, view, request, logger, invoke);
+      const answer = callHook(member, view, request, logger, invoke);
+      const result = answer instanceof Promise ? await answer : answer;
       const { verdict } = result;
       const changed = verdict.allowed && !isSame(verdict.lease, lease) ? verdict.lease : undefined;
       const latest = outcomeOf(member, result, performance.now() - started, changed !== undefined);
