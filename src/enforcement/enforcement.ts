@@ -24,8 +24,8 @@ import { type Configuration, requireConfiguration } from './configuration.ts';
 import type { Estimate } from './estimate/contract.ts';
 import type { EstimateOptions } from './estimate/trial.ts';
 import { projectIdsOf } from './keystone.ts';
-import { closeChain } from './open-chain.ts';
-import { openParts, type Parts } from './parts.ts';
+import { closeChain } from './loading/open-chain.ts';
+import { openParts, type Parts } from './loading/parts.ts';
 import type { EnforcementServices, WatchedServices } from './services.ts';
 
 /**

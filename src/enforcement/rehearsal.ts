@@ -16,8 +16,8 @@ import { keystoneSection } from '../openstack/options.ts';
 import { decide, Exemptions } from './chain/chain.ts';
 import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from './chain/hook.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
+import { closeChain, openChain } from './loading/open-chain.ts';
 import { Occupation } from './occupation.ts';
-import { closeChain, openChain } from './open-chain.ts';
 
 /** What cannot be asked about the past. `commit`: what the filter says when a lease is recorded. */
 export type Unknown = 'ledger' | 'service' | 'keystone' | 'commit';

@@ -1,11 +1,11 @@
 /** The filters of a configuration, in order: constructed and opened when it is loaded, closed at the end. */
-import { withOrigin } from '../config/option-groups.ts';
-import { ConfigurationError, errorText } from '../errors.ts';
-import type { FilterServices } from '../filter/services.ts';
-import type { Logger } from '../logger.ts';
-import type { ChainedFilter } from './chain/hook.ts';
-import type { Configuration } from './configuration.ts';
-import type { Occupation } from './occupation.ts';
+import { withOrigin } from '../../config/option-groups.ts';
+import { ConfigurationError, errorText } from '../../errors.ts';
+import type { FilterServices } from '../../filter/services.ts';
+import type { Logger } from '../../logger.ts';
+import type { ChainedFilter } from '../chain/hook.ts';
+import type { Configuration } from '../configuration.ts';
+import type { Occupation } from '../occupation.ts';
 
 /** Throws `ConfigurationError` if a filter refuses its options. The filters before it are then closed. */
 export async function openChain(
