@@ -95,9 +95,7 @@ async function readRequests(
   if (files.filter((file) => file === '-').length > 1) {
     throw new UsageError('standard input (-) can be read once');
   }
-  const { parseCreateRequest, parseEndRequest, parseUpdateRequest } = await import(
-    '../lease/parse-request.ts'
-  );
+  const { parseCreateRequest, parseEndRequest, parseUpdateRequest } = await import('../lease/request.ts');
   const parse = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest }[operation];
   const requests = [];
   for (const file of files) {

@@ -155,7 +155,7 @@ async function request(file: string | undefined, kind: 'create' | 'update'): Pro
   if (file === undefined) {
     return undefined;
   }
-  const { parseCreateRequest, parseUpdateRequest } = await import('../lease/parse-request.ts');
+  const { parseCreateRequest, parseUpdateRequest } = await import('../lease/request.ts');
   try {
     const text = readTextFile(file);
     (kind === 'create' ? parseCreateRequest : parseUpdateRequest)(JSON.parse(text));

@@ -14,18 +14,23 @@ import { type Resolution, resolve, type Setting, schemaInput } from '../config/r
 import { type ConfigSources, type ReadSources, readSources } from '../config/sources.ts';
 import { ConfigurationError, type Problem } from '../errors.ts';
 import {
+  chooseFilters,
+  type FilterCatalog,
+  type InstalledFilter,
+  isPackageFilter,
+  unloadedFilters,
+} from './loading/filter-catalog.ts';
+import { loadFilterCatalog } from './loading/filter-loader.ts';
+import {
   brokenFilters,
+  filterCheck,
+  keystoneProblem,
   misplacedOptions,
   namesWithoutKeystone,
   optionsWithoutEffect,
   settingsWithoutEffect,
   worldReadableSecrets,
-} from './configuration-warnings.ts';
-import type { FilterCatalog, InstalledFilter } from './filter-catalog.ts';
-import { filterCheck, keystoneProblem } from './filter-checks.ts';
-import { loadFilterCatalog } from './filter-loader.ts';
-import { isPackageFilter } from './filter-names.ts';
-import { chooseFilters, unloadedFilters } from './named-filters.ts';
+} from './loading/option-checks.ts';
 
 const SECTION = 'enforcement';
 

@@ -1,12 +1,11 @@
-/** The chain: create, update, commit, estimate, end, close. What the filters answer is put together in `decide.ts`. */
-
+/** A request to the library: validated, judged by the chain, recorded, and answered. How the filters are asked is in `chain/chain.ts`. */
 import type { ConfigSources } from '../config/sources.ts';
-import { formatProblem } from '../errors.ts';
+import { EnforcementClosedError, formatProblem } from '../errors.ts';
 import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/ledger-filter.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
-import type { CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
-import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/parse-request.ts';
+import type { CreateRequest, EndRequest, UpdateRequest } from '../lease/lease.ts';
+import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/request.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
@@ -17,21 +16,16 @@ import { notificationsSection } from '../notifications/options.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names } from '../openstack/names.ts';
 import { keystoneSection } from '../openstack/options.ts';
-import { callOnEnd } from './call-hook.ts';
-import { CallsUnderWay } from './calls-under-way.ts';
-import { type ChainedFilter, closeChain } from './chain.ts';
+import { accepted, decide, type Exemptions, tellEnd } from './chain/chain.ts';
+import type { Commits } from './chain/commit.ts';
+import { type ChainedFilter, checkRequest, endRequest, type HookRequest } from './chain/hook.ts';
 import type { CheckOptions } from './check-options.ts';
-import type { Commits } from './commit.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
-import { decide } from './decide.ts';
-import { accepted } from './decision.ts';
 import type { Estimate } from './estimate/contract.ts';
 import type { EstimateOptions } from './estimate/trial.ts';
-import type { Exemptions } from './exemptions.ts';
-import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
 import { projectIdsOf } from './keystone.ts';
-import { withNames } from './named-request.ts';
-import { openParts, type Parts } from './parts.ts';
+import { closeChain } from './loading/open-chain.ts';
+import { openParts, type Parts } from './loading/parts.ts';
 import type { EnforcementServices, WatchedServices } from './services.ts';
 
 /**
@@ -59,7 +53,9 @@ export class UsageEnforcement {
   readonly #judgedByCommit: number;
   /** Whether several filters ask the ledger: it is read once for all of them. */
   readonly #sharesLedger: boolean;
-  readonly #calls = new CallsUnderWay();
+  /** Calls that are not answered yet: closing waits for them. */
+  #calls = 0;
+  #lastEnded: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(parts: Parts) {
@@ -147,22 +143,12 @@ export class UsageEnforcement {
    * decision whatever a filter does. Throws `InvalidRequestError` if the request is malformed.
    */
   checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
-    return this.#calls.run(() => {
-      const parsed = parseCreateRequest(request);
-      return withNames(this.names, parsed.context, options, (names) =>
-        this.#check(parsed, createRequest(parsed, 'create', options, names), options),
-      );
-    });
+    return this.#judge('create', request, options);
   }
 
   /** Like `checkCreate`, for a change of a lease. `currentLease` may also be called `current_lease`, as on the wire. */
   checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
-    return this.#calls.run(() => {
-      const parsed = parseUpdateRequest(request);
-      return withNames(this.names, parsed.context, options, (names) =>
-        this.#check(parsed, updateRequest(parsed, 'update', options, names), options),
-      );
-    });
+    return this.#judge('update', request, options);
   }
 
   /**
@@ -170,108 +156,41 @@ export class UsageEnforcement {
    * leases share once more; does not ask other filters again. Changes nothing if the lease is recorded already.
    */
   commitCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
-    return this.#calls.run(() => {
-      const parsed = parseCreateRequest(request);
-      return withNames(this.names, parsed.context, options, (names) =>
-        this.#commitUnchecked(parsed, createRequest(parsed, 'commit-create', options, names)),
-      );
-    });
+    return this.#judge('commit-create', request, options);
   }
 
   /** Like `commitCreate`, for a change of a lease. */
   commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
-    return this.#calls.run(() => {
-      const parsed = parseUpdateRequest(request);
-      return withNames(this.names, parsed.context, options, (names) =>
-        this.#commitUnchecked(parsed, updateRequest(parsed, 'commit-update', options, names)),
-      );
-    });
+    return this.#judge('commit-update', request, options);
   }
 
-  /**
-   * What a new lease would cost, and whether it would be allowed; for one that would be refused, leases near it that would be allowed.
-   * Records nothing. Filters that call other services are asked at most three times. Throws `InvalidRequestError` if the request is malformed.
-   */
-  estimate(request: CreateRequest, options: EstimateOptions = {}): Promise<Estimate> {
-    return this.#calls.run(async () => {
-      const parsed = parseCreateRequest(request);
-      const names = await this.names?.of(parsed.context, options.deadline);
-      // Checks do not need it.
-      const { estimate } = await import('./estimate/estimate.ts');
-      const parts = {
-        ...{ chain: this.#chain, exemptions: this.#exemptions, ledger: this.#ledger },
-        ...{ claimants: this.claimants, logger: this.#logger },
-      };
-      return estimate(parts, parsed, options, names);
-    });
-  }
-
-  /**
-   * Tells every filter that a lease has ended, all at the same time: a filter that hangs or fails does not affect the others. With
-   * `dryRun`, filters that record leases or messages in the ledger are left out.
-   */
-  onEnd(
-    request: EndRequest,
-    options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'dryRun'> = {},
-  ): Promise<EndReport> {
-    return this.#calls.run(async () => {
-      const parsed = parseEndRequest(request);
-      return withNames<EndReport>(this.names, parsed.context, options, async (names) => {
-        const end = endRequest(parsed, options, names);
-        const members = options.dryRun
-          ? this.#chain.filter(({ name, filter }) => !isLedgerFilter(filter) && !this.#outbox.isSender(name))
-          : this.#chain;
-        const outcomes = await Promise.all(members.map((member) => callOnEnd(member, end, this.#logger)));
-        const warnings = outcomes.flatMap(({ message }) => message ?? []);
-        return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
-      });
-    });
-  }
-
-  /**
-   * Waits until every running call has been answered, then closes the filters and the ledger. A filter that never answers blocks
-   * it, unless its call has a `deadline` or a `signal`. May be called more than once.
-   */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    await this.#calls.close();
-    await this.#commits?.settled();
-    await this.notifications?.settle();
-    await this.#outbox.close();
-    await this.notifications?.close();
-    await closeChain(this.#chain, this.#logger);
-    await this.#ledger.close();
-    await this.keystone?.close();
-  }
-
-  #check(
-    lease: CreateRequest | UpdateRequest,
-    request: HookRequest,
-    options: CheckOptions,
-  ): Decision | Promise<Decision> {
-    const records = this.#commitsChecks && options.dryRun !== true;
-    // What is recorded is judged once, with the project locked.
-    const left = records && options.explain !== true ? this.#judgedByCommit : this.#chain.length;
-    if (this.#sharesLedger) {
-      this.#ledger.remember(request.call);
+  /** One request, from its parts as they came to the decision. */
+  async #judge(operation: Decision['operation'], input: unknown, options: CheckOptions): Promise<Decision> {
+    this.#begin();
+    try {
+      const isNew = operation === 'create' || operation === 'commit-create';
+      const isCheck = operation === 'create' || operation === 'update';
+      const parsed = isNew ? parseCreateRequest(input) : parseUpdateRequest(input);
+      const names = this.names && (await this.names.of(parsed.context, options.deadline));
+      const request = checkRequest(operation, parsed, options, names);
+      const records = !isCheck || (this.#commitsChecks && options.dryRun !== true);
+      if (isCheck && this.#sharesLedger) {
+        this.#ledger.remember(request.call);
+      }
+      // What is recorded is judged once, with the project locked.
+      const { explain, acceptsChanges } = options;
+      const askedUpTo = records && explain !== true ? this.#judgedByCommit : this.#chain.length;
+      const how = { explain, acceptsChanges, askedUpTo };
+      const judged =
+        this.#exemptions.of(parsed.lease, request) ??
+        (isCheck
+          ? await decide(this.#chain, parsed.lease, request, how, this.#logger)
+          : accepted(operation, parsed.lease, false, []));
+      const decision = records ? await this.#commit(judged, parsed, request) : judged;
+      return names === undefined ? decision : { ...decision, names };
+    } finally {
+      this.#end();
     }
-    const decision = this.#decide(lease.lease, request, options, left);
-    if (!records) {
-      return decision;
-    }
-    return decision instanceof Promise
-      ? decision.then((decided) => this.#commit(decided, lease, request))
-      : this.#commit(decision, lease, request);
-  }
-
-  #commitUnchecked(lease: CreateRequest | UpdateRequest, request: HookRequest): Promise<Decision> {
-    const unchecked =
-      this.#exemptions.of(lease.lease, request) ?? accepted(request.operation, lease.lease, false, []);
-    return this.#commit(unchecked, lease, request);
   }
 
   /** Records the lease of a decision that allows it. Any other decision is returned as it is. */
@@ -287,14 +206,86 @@ export class UsageEnforcement {
     return committed.allowed ? committed : { ...committed, lease: lease.lease, changed: false };
   }
 
-  #decide(
-    lease: Lease,
-    request: HookRequest,
-    options: CheckOptions,
-    left: number,
-  ): Decision | Promise<Decision> {
-    return (
-      this.#exemptions.of(lease, request) ?? decide(this.#chain, lease, request, options, this.#logger, left)
-    );
+  /**
+   * What a new lease would cost, and whether it would be allowed; for one that would be refused, leases near it that would be allowed.
+   * Records nothing. Filters that call other services are asked at most three times. Throws `InvalidRequestError` if the request is malformed.
+   */
+  async estimate(request: CreateRequest, options: EstimateOptions = {}): Promise<Estimate> {
+    this.#begin();
+    try {
+      const parsed = parseCreateRequest(request);
+      const names = await this.names?.of(parsed.context, options.deadline);
+      // Checks do not need it.
+      const { estimate } = await import('./estimate/estimate.ts');
+      const parts = {
+        ...{ chain: this.#chain, exemptions: this.#exemptions, ledger: this.#ledger },
+        ...{ claimants: this.claimants, logger: this.#logger },
+      };
+      return await estimate(parts, parsed, options, names);
+    } finally {
+      this.#end();
+    }
+  }
+
+  /**
+   * Tells every filter that a lease has ended, all at the same time: a filter that hangs or fails does not affect the others. With
+   * `dryRun`, filters that record leases or messages in the ledger are left out.
+   */
+  async onEnd(
+    request: EndRequest,
+    options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'dryRun'> = {},
+  ): Promise<EndReport> {
+    this.#begin();
+    try {
+      const parsed = parseEndRequest(request);
+      const names = await this.names?.of(parsed.context, options.deadline);
+      const members = options.dryRun
+        ? this.#chain.filter(({ name, filter }) => !isLedgerFilter(filter) && !this.#outbox.isSender(name))
+        : this.#chain;
+      const outcomes = await tellEnd(members, endRequest(parsed, options, names), this.#logger);
+      const warnings = outcomes.flatMap(({ message }) => message ?? []);
+      const report: EndReport = { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
+      return names === undefined ? report : { ...report, names };
+    } finally {
+      this.#end();
+    }
+  }
+
+  #begin(): void {
+    if (this.#closing !== undefined) {
+      throw new EnforcementClosedError();
+    }
+    this.#calls += 1;
+  }
+
+  #end(): void {
+    this.#calls -= 1;
+    if (this.#calls === 0) {
+      this.#lastEnded?.();
+    }
+  }
+
+  /**
+   * Waits until every running call has been answered, then closes the filters and the ledger. A filter that never answers blocks
+   * it, unless its call has a `deadline` or a `signal`. May be called more than once.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#calls > 0) {
+      await new Promise<void>((resolve) => {
+        this.#lastEnded = resolve;
+      });
+    }
+    await this.#commits?.settled();
+    await this.notifications?.settle();
+    await this.#outbox.close();
+    await this.notifications?.close();
+    await closeChain(this.#chain, this.#logger);
+    await this.#ledger.close();
+    await this.keystone?.close();
   }
 }

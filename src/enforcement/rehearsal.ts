@@ -9,15 +9,14 @@ import type { RuleObserver } from '../filter/rule-observer.ts';
 import type { FilterServices } from '../filter/services.ts';
 import { allow, type Decision } from '../filter/verdict.ts';
 import type { HttpClient } from '../http/contract.ts';
-import { parseCreateRequest, parseUpdateRequest } from '../lease/parse-request.ts';
+import type { Lease } from '../lease/lease.ts';
+import { parseCreateRequest, parseUpdateRequest } from '../lease/request.ts';
 import type { Logger } from '../logger.ts';
 import { keystoneSection } from '../openstack/options.ts';
-import { isThenable } from './call-hook.ts';
-import { type ChainedFilter, closeChain, openChain } from './chain.ts';
+import { decide, Exemptions } from './chain/chain.ts';
+import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from './chain/hook.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
-import { decide } from './decide.ts';
-import { Exemptions } from './exemptions.ts';
-import { createRequest, type HookRequest, updateRequest } from './hook-request.ts';
+import { closeChain, openChain } from './loading/open-chain.ts';
 import { Occupation } from './occupation.ts';
 
 /** What cannot be asked about the past. `commit`: what the filter says when a lease is recorded. */
@@ -98,13 +97,15 @@ export class Rehearsal {
   async #judge({ operation, body, names, now }: RehearsedRequest, deadline: Deadline): Promise<Rehearsed> {
     this.#past.now = now;
     const told = this.usesNames ? names : undefined;
-    const [lease, request] = hookRequest(operation, body, told, deadline);
+    const parsed = operation === 'create' ? parseCreateRequest(body) : parseUpdateRequest(body);
+    const { lease } = parsed;
+    const request = checkRequest(operation, parsed, { deadline }, told);
     const exempt = this.#exemptions.of(lease, request);
     if (exempt !== undefined) {
       return { decision: exempt, unasked: NOTHING };
     }
     let unasked: Unasked[] | undefined;
-    const invoke: HookRequest['invoke'] = (filter, seen) =>
+    const invoke: typeof invokeHook = (filter, seen) =>
       this.#invoke(request, filter, seen, (needs) => {
         const { name, audit = true } = this.#members.get(filter) ?? {};
         if (name !== undefined && !audit && unasked?.some((one) => one.filter === name) !== true) {
@@ -112,8 +113,8 @@ export class Rehearsal {
         }
       });
     // As in the service, which cannot return a changed lease.
-    const how = { acceptsChanges: false };
-    const decision = await decide(this.#chain, lease, { ...request, invoke }, how, this.#logger);
+    const how = { acceptsChanges: false, invoke };
+    const decision = await decide(this.#chain, lease, request, how, this.#logger);
     return { decision, unasked: this.#withCommits(operation, decision, unasked ?? NOTHING) };
   }
 
@@ -134,12 +135,7 @@ export class Rehearsal {
   }
 
   /** Whatever a filter says that has looked for the unknown, it is taken to allow the lease: the others are to be asked, too. */
-  #invoke(
-    request: HookRequest,
-    filter: BaseFilter,
-    lease: Parameters<HookRequest['invoke']>[1],
-    missed: (needs: Unknown) => void,
-  ): unknown {
+  #invoke(request: HookRequest, filter: BaseFilter, lease: Lease, missed: (needs: Unknown) => void): unknown {
     const past = this.#past;
     past.sought = undefined;
     const sought = (): boolean => {
@@ -155,7 +151,7 @@ export class Rehearsal {
       throw thrown;
     };
     try {
-      const returned = request.invoke(filter, lease);
+      const returned = invokeHook(filter, lease, request);
       return isThenable(returned)
         ? returned.then((answer) => (sought() ? allow() : answer), failed)
         : sought()
@@ -165,21 +161,6 @@ export class Rehearsal {
       return failed(thrown);
     }
   }
-}
-
-function hookRequest(
-  operation: RehearsedRequest['operation'],
-  body: unknown,
-  names: RequestNames | undefined,
-  deadline: Deadline,
-) {
-  const options = { deadline };
-  if (operation === 'create') {
-    const parsed = parseCreateRequest(body);
-    return [parsed.lease, createRequest(parsed, 'create', options, names)] as const;
-  }
-  const parsed = parseUpdateRequest(body);
-  return [parsed.lease, updateRequest(parsed, 'update', options, names)] as const;
 }
 
 /** The surroundings of filters: a clock that stands, and services that only note that they were sought. */

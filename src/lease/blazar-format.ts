@@ -1,9 +1,8 @@
 /** For a lease service that embeds the library: Blazar's own values → the context and the lease of a request. */
 import { InvalidRequestError } from '../errors.ts';
 import type { Allocation, Context, Lease, Reservation } from './lease.ts';
-import { kindOf, validated } from './parse-request.ts';
+import { isContext, kindOf, validated } from './request.ts';
 import { contextSchema } from './request-schemas.ts';
-import { isContext } from './well-formed.ts';
 
 /** The part of every context that comes from the configuration of the lease service. */
 export interface ContextDetails {

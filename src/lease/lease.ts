@@ -2,6 +2,13 @@
 import { type DateValue, type Instant, toInstant } from './dates.ts';
 import { shownBy } from './read-only.ts';
 
+/** Of one lease. Real leases have a few. */
+export const MAX_RESERVATIONS = 500;
+/** Of all reservations of a lease together: enough for ten thousand hosts, reserved twice. */
+export const MAX_ALLOCATIONS = 20_000;
+/** In characters, for ids of users and projects, which appear in logs and messages. Keystone's have at most 255. */
+export const ID_LENGTH = 65_536;
+
 /** The user who sent the request, as Blazar describes them. */
 export interface Context {
   readonly user_id: string;

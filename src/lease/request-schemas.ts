@@ -3,11 +3,29 @@
  * came. zod's copy drops unknown attributes, which makes it cheaper.
  */
 import { z } from 'zod';
-import { DATE_PATTERN } from './date-pattern.ts';
 import { type DateValue, toInstant } from './dates.ts';
-import type { Allocation } from './lease.ts';
-import { ID_LENGTH, MAX_RESERVATIONS } from './request-bounds.ts';
-import { typesRequired } from './reservation-types.ts';
+import { type Allocation, ID_LENGTH, MAX_RESERVATIONS } from './lease.ts';
+
+const year = '(0[1-9]|[1-9][0-9])[0-9]{2}';
+const month = '(0[1-9]|1[0-2])';
+const day = '(0[1-9]|[12][0-9]|3[01])';
+const week = 'W(0[1-9]|[1-4][0-9]|5[0-3])';
+const dayOfYear = '(00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])';
+const hour = '([01][0-9]|2[0-4])';
+const minute = '[0-5][0-9]';
+const second = '[0-5][0-9]([.,][0-9]{1,18})?';
+const offset = '([Zz]|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)';
+
+/** `2026-12-01`, `2026-12-01 09:00`, `2026-12-01T09:00:00.000001+01:00`. */
+const calendar = `${year}-${month}-${day}([Tt ]${hour}:${minute}(:${second})?)?${offset}?`;
+/** `20261201T090000Z`, `2026-335`, `2026-W49-2T09:00`. */
+const other = `${year}(${month}${day}|-?${dayOfYear}|-?${week}-?[1-7])([Tt]${hour}(:?${minute}(:?${second})?)?${offset}?)?`;
+
+/**
+ * The dates that `toInstant` accepts, as a regular expression for the OpenAPI document. It cannot tell whether the calendar
+ * has a day (`2026-02-30`). It uses no lookaheads and no flags, which some languages lack.
+ */
+export const DATE_PATTERN = `^(${calendar}|${other})$`;
 
 const dateSchema = z
   .custom<DateValue>((value) => toInstant(value) !== undefined, 'an ISO 8601 date')
@@ -81,6 +99,22 @@ function datesRequired(...leases: string[]): object {
 
 function all(names: readonly string[], schema: object): Record<string, object> {
   return Object.fromEntries(names.map((name) => [name, schema]));
+}
+
+/** `refuseTypeless` of `request.ts` as JSON Schema, which cannot look up an id in the current lease. */
+function typesRequired({ update }: { readonly update: boolean }): object {
+  const typed = { required: ['resource_type'] };
+  const named = { properties: { resource_type: { pattern: '\\S' } } };
+  const of = (items: object) => ({ properties: { reservations: { items: { ...named, ...items } } } });
+  return {
+    allOf: [
+      {
+        properties: update
+          ? { lease: of({ anyOf: [typed, { required: ['id'] }] }), current_lease: of(typed) }
+          : { lease: of(typed) },
+      },
+    ],
+  };
 }
 
 export const createSchema = z.object({ context: contextSchema, lease: leaseSchema }, 'an object').meta({

@@ -1,6 +1,6 @@
 /** The result of the policies for one request. */
 
-import { ruleWarnings } from '../enforcement/decision.ts';
+import { ruleWarnings } from '../enforcement/chain/messages.ts';
 import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { Mapping } from '../yaml/tree.ts';
 import { type Config, configOver } from './config/config.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createLeases, type Fields, resources } from '../../src/conformance/leases.ts';
-import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease/parse-request.ts';
+import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease/request.ts';
 import { capturedText } from '../support/requests.ts';
 
 const NOW = new Date('2026-11-21T15:37:41.123Z');

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease/parse-request.ts';
+import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease/request.ts';
 import { YamlDocument } from '../../src/yaml/document.ts';
 import { projectFile } from '../support/files.ts';
 import { type Block, PAGES } from './markdown.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
+import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';
 import { createLease, newClients, startClients } from '../support/lease-clients.ts';
 import { inspect, leaseNames } from '../support/ledger-inspection.ts';
 import {

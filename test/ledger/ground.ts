@@ -4,7 +4,7 @@ import type { Compilable, CompiledQuery } from 'kysely';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
 import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
-import { RequestCall } from '../../src/enforcement/request-call.ts';
+import { RequestCall } from '../../src/enforcement/chain/hook.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { type Context, formatUnitHours, type Lease } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';

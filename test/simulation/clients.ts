@@ -1,5 +1,5 @@
 /** What a Blazar does on behalf of its users: it asks before it creates and changes leases, and reports their ends. */
-import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
+import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';
 import type { Decision } from '../../src/index.ts';
 import { type Asked, asSent, type Held, hostIds, PROJECT } from './blazar.ts';
 import type { Replica } from './replica.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
+import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';
 import type { Reservation } from '../../src/index.ts';
 import { DEADLINE, MARGIN, type ServiceAnswer, type ServiceProcess, slowest } from './ledger-processes.ts';
 import { createPhysicalHost, endActive, updateExtend } from './requests.ts';

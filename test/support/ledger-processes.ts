@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, vi } from 'vitest';
-import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
+import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { confFile, projectFile } from './files.ts';
 import { giveBudget, ledgerAt, upgraded } from './ledgers.ts';

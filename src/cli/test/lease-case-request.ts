@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { InvalidRequestError } from '../../errors.ts';
 import type { Instant } from '../../lease/dates.ts';
-import { parseCreateRequest, parseUpdateRequest } from '../../lease/parse-request.ts';
+import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
 import type { ReadCase } from '../cases/case-files.ts';
 import { CaseMistake } from '../cases/case-mistake.ts';
 import type { LeaseCase, ShortLease } from './lease-case.ts';

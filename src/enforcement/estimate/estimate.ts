@@ -7,7 +7,7 @@ import type { CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/claimant.ts';
 import { foreseenCharges } from '../../ledger/foreseen.ts';
 import type { Prospect } from '../../ledger/prospect.ts';
-import { failureMessage } from '../failure.ts';
+import { failureMessage } from '../chain/messages.ts';
 import type { Estimate } from './contract.ts';
 import { instead } from './instead.ts';
 import { type EstimateOptions, type EstimateParts, Trial } from './trial.ts';

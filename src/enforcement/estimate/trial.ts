@@ -9,12 +9,9 @@ import type { Claimant } from '../../ledger/claimant.ts';
 import type { Prospect } from '../../ledger/prospect.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { Logger } from '../../logger.ts';
-import { isThenable } from '../call-hook.ts';
-import type { ChainedFilter } from '../chain.ts';
+import { decide, type Exemptions } from '../chain/chain.ts';
+import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from '../chain/hook.ts';
 import type { CheckOptions } from '../check-options.ts';
-import { decide } from '../decide.ts';
-import type { Exemptions } from '../exemptions.ts';
-import { createRequest, type HookRequest } from '../hook-request.ts';
 
 export type EstimateOptions = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'acceptsChanges'>;
 
@@ -82,7 +79,7 @@ export class Trial {
   }
 
   /** What a check would answer, with the answer of every filter. */
-  explain(lease: Lease): Decision | Promise<Decision> {
+  explain(lease: Lease): Promise<Decision> {
     const { acceptsChanges = true } = this.#options;
     return this.#decide(this.#parts.chain, lease, { explain: true, acceptsChanges });
   }
@@ -187,14 +184,16 @@ export class Trial {
     lease: Lease,
     how: Pick<CheckOptions, 'explain' | 'acceptsChanges'>,
     request = this.#request,
-  ): Decision | Promise<Decision> {
-    return decide(chain, lease, request, how, this.#parts.logger);
+  ): Promise<Decision> {
+    const invoke: typeof invokeHook = (filter, seen, asked) =>
+      this.#counted(filter, invokeHook(filter, seen, asked));
+    return decide(chain, lease, request, { ...how, invoke }, this.#parts.logger);
   }
 
   #newRequest(lease: Lease, like?: HookRequest): HookRequest {
-    const request = createRequest({ context: this.#context, lease }, 'create', this.#options, this.#names);
+    const request = checkRequest('create', { context: this.#context, lease }, this.#options, this.#names);
     this.#parts.ledger.remember(request.call, like?.call);
-    return { ...request, invoke: (filter, seen) => this.#counted(filter, request.invoke(filter, seen)) };
+    return request;
   }
 
   #counted(filter: BaseFilter, returned: unknown): unknown {

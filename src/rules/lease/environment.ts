@@ -1,5 +1,5 @@
 /** What rules for leases may name: variables, their attributes, and functions. */
-import { MAX_ALLOCATIONS, MAX_RESERVATIONS } from '../../lease/request-bounds.ts';
+import { MAX_ALLOCATIONS, MAX_RESERVATIONS } from '../../lease/lease.ts';
 import { objectType, RuleEnvironment } from '../cel/environment.ts';
 import { LEASE_FUNCTIONS } from './functions.ts';
 import { LeaseView, ReservationView } from './lease-view.ts';

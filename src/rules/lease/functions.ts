@@ -1,7 +1,7 @@
 /** Functions of rules for leases. */
 
 import { toInstant } from '../../lease/dates.ts';
-import { MAX_RESERVATIONS } from '../../lease/request-bounds.ts';
+import { MAX_RESERVATIONS } from '../../lease/lease.ts';
 import { Failure } from '../cel/failure.ts';
 import type { CelFunction } from '../cel/function.ts';
 import { SCALAR, textShape, USUAL_TEXT } from '../cel/shape.ts';

@@ -4,8 +4,14 @@
  */
 import { z } from 'zod';
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import { type Context, type CreateRequest, type Lease, leaseEnd, leaseStart } from '../../lease/lease.ts';
-import { MAX_RESERVATIONS } from '../../lease/request-bounds.ts';
+import {
+  type Context,
+  type CreateRequest,
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  MAX_RESERVATIONS,
+} from '../../lease/lease.ts';
 
 const MINUTE = 60n * MICROSECONDS_PER_SECOND;
 

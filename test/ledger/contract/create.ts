@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RequestCall } from '../../../src/enforcement/request-call.ts';
+import { RequestCall } from '../../../src/enforcement/chain/hook.ts';
 import { allow, type Lease, reject } from '../../../src/index.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { type Grounds, leaseOf } from '../ground.ts';

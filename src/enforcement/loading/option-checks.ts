@@ -1,15 +1,16 @@
-/** Warnings: settings without effect, files without use, secrets that everyone may read. */
+/** What is wrong with options beside their values: checks of filters, settings without effect, files without use, secrets that everyone may read. */
 import { resolve as resolvePath } from 'node:path';
 import type { z } from 'zod';
-import { isReadByEveryone } from '../config/file-modes.ts';
-import type { Layer } from '../config/layer.ts';
-import { firstKeystoneName } from '../config/names.ts';
-import type { Option } from '../config/option.ts';
-import type { Setting } from '../config/resolve.ts';
-import { showText } from '../config/secret.ts';
-import type { ReadSources } from '../config/sources.ts';
-import { valueText } from '../config/text.ts';
-import type { Problem } from '../errors.ts';
+import { isReadByEveryone } from '../../config/file-modes.ts';
+import type { Layer } from '../../config/layer.ts';
+import { firstKeystoneName } from '../../config/names.ts';
+import type { Option } from '../../config/option.ts';
+import type { OptionsCheck } from '../../config/option-groups.ts';
+import type { Setting } from '../../config/resolve.ts';
+import { showText } from '../../config/secret.ts';
+import type { ReadSources } from '../../config/sources.ts';
+import { valueText } from '../../config/text.ts';
+import { errorText, type Problem } from '../../errors.ts';
 import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './filter-catalog.ts';
 
 const SECTION = 'enforcement';
@@ -152,4 +153,53 @@ export function misplacedOptions(layers: readonly Layer[], options: readonly Opt
         message: 'has no effect here: it belongs in [enforcement]',
       })),
   );
+}
+
+/* Checks of filters. One that throws is reported as one more mistake. */
+
+/**
+ * `named`: the option that names the filter; mistakes that do not belong to one option are reported there. `incomplete`: some
+ * options are wrong, so there is no warning that they limit nothing.
+ */
+export function filterCheck(
+  { name, filterClass }: InstalledFilter,
+  named: string,
+  incomplete: boolean,
+): OptionsCheck {
+  return async (values, settings) => {
+    try {
+      const problems = (await filterClass.check?.(values, settings)) ?? [];
+      const what = incomplete ? undefined : filterClass.limitsNothing?.(values);
+      return what === undefined ? problems : [...problems, warning(named, `${name} ${what}`)];
+    } catch (thrown) {
+      return [{ option: named, message: `${name} could not check its options: ${errorText(thrown)}` }];
+    }
+  };
+}
+
+/** A filter that sends tokens of Keystone, without a `[keystone]` to take them from. `options`: those of the filter, if they are valid. */
+export function keystoneProblem(
+  { filterClass }: InstalledFilter,
+  options: unknown,
+  settings: readonly Setting[],
+): Problem[] {
+  const needed = options === undefined ? undefined : filterClass.needsKeystone?.(options as never);
+  const isSet = settings.some(
+    ({ option: { section, name }, input }) =>
+      section === 'keystone' && (name === 'auth_url' || name === 'cloud') && input !== undefined,
+  );
+  return needed === undefined || isSet
+    ? []
+    : [
+        {
+          severity: 'error',
+          section: 'enforcement',
+          option: needed,
+          message: 'needs an account at Keystone: set [keystone] auth_url or cloud',
+        },
+      ];
+}
+
+function warning(option: string, message: string): Problem {
+  return { severity: 'warning', section: 'enforcement', option, message };
 }

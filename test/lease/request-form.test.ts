@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
-import { ID_LENGTH, MAX_RESERVATIONS } from '../../src/lease/request-bounds.ts';
+import { ID_LENGTH, MAX_RESERVATIONS } from '../../src/lease/lease.ts';
+import { isContext, isCreate, isUpdate } from '../../src/lease/request.ts';
 import { requestSchemas } from '../../src/lease/request-schemas.ts';
-import { isContext, isCreate, isUpdate } from '../../src/lease/well-formed.ts';
 
 /** Good and bad values for any attribute. */
 const VALUES: readonly unknown[] = [

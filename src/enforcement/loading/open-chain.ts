@@ -1,21 +1,11 @@
 /** The filters of a configuration, in order: constructed and opened when it is loaded, closed at the end. */
-
-import { withOrigin } from '../config/option-groups.ts';
-import { ConfigurationError, errorText } from '../errors.ts';
-import type { BaseFilter } from '../filter/base-filter.ts';
-import type { FilterServices } from '../filter/services.ts';
-import type { Logger } from '../logger.ts';
-import type { Configuration } from './configuration.ts';
-import type { Occupation, Turn } from './occupation.ts';
-
-/** A filter in the chain. */
-export interface ChainedFilter {
-  readonly name: string;
-  readonly filter: BaseFilter;
-  readonly audit: boolean;
-  /** Begins and ends with each call of the filter, up to its first `await`. */
-  readonly turn: Turn;
-}
+import { withOrigin } from '../../config/option-groups.ts';
+import { ConfigurationError, errorText } from '../../errors.ts';
+import type { FilterServices } from '../../filter/services.ts';
+import type { Logger } from '../../logger.ts';
+import type { ChainedFilter } from '../chain/hook.ts';
+import type { Configuration } from '../configuration.ts';
+import type { Occupation } from '../occupation.ts';
 
 /** Throws `ConfigurationError` if a filter refuses its options. The filters before it are then closed. */
 export async function openChain(

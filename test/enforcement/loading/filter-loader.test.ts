@@ -1,8 +1,8 @@
 import { utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadFilterCatalog } from '../../src/enforcement/filter-loader.ts';
-import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { loadFilterCatalog } from '../../../src/enforcement/loading/filter-loader.ts';
+import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 
 const withOption = (name: string, option: string) =>
   `import { z } from 'zod';\n${filterSource(name, { extra: `static options = z.object({ ${option}: z.int().default(5) });` })}`;

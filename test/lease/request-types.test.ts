@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refuseTypeless } from '../../src/lease/reservation-types.ts';
+import { refuseTypeless } from '../../src/lease/request.ts';
 import { runService } from '../support/running-service.ts';
 
 const HOSTS = { resource_type: 'physical:host', min: 1, max: 1 };

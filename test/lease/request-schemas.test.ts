@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { expect, it } from 'vitest';
-import { DATE_PATTERN } from '../../src/lease/date-pattern.ts';
 import { toInstant } from '../../src/lease/dates.ts';
+import { DATE_PATTERN } from '../../src/lease/request-schemas.ts';
 
 const pattern = new RegExp(DATE_PATTERN);
 

@@ -1,23 +1,24 @@
 /** A configuration → the filters, and what they work with. */
 
-import { isLedgerFilter } from '../filter/ledger-filter.ts';
-import type { Clock } from '../filter/services.ts';
-import { ledgerSection } from '../ledger/options.ts';
-import { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
-import { ChainLedger } from '../ledger/service.ts';
-import type { Logger } from '../logger.ts';
-import type { Notifications } from '../notifications/notifications.ts';
-import type { Keystone } from '../openstack/contract.ts';
-import type { Names } from '../openstack/names.ts';
-import { NO_KEYSTONE } from '../openstack/no-keystone.ts';
-import { type ChainedFilter, closeChain, openChain } from './chain.ts';
-import type { Commits } from './commit.ts';
-import { type Configuration, sectionOf } from './configuration.ts';
-import { Exemptions } from './exemptions.ts';
-import { keystoneOf, namesOf } from './keystone.ts';
-import { noticesOf } from './notices.ts';
-import { Occupation } from './occupation.ts';
-import { createSharedServices, type WatchedServices } from './services.ts';
+import { isLedgerFilter } from '../../filter/ledger-filter.ts';
+import type { Clock } from '../../filter/services.ts';
+import { ledgerSection } from '../../ledger/options.ts';
+import { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
+import { ChainLedger } from '../../ledger/service.ts';
+import type { Logger } from '../../logger.ts';
+import type { Notifications } from '../../notifications/notifications.ts';
+import type { Keystone } from '../../openstack/contract.ts';
+import type { Names } from '../../openstack/names.ts';
+import { NO_KEYSTONE } from '../../openstack/no-keystone.ts';
+import { Exemptions } from '../chain/chain.ts';
+import type { Commits } from '../chain/commit.ts';
+import type { ChainedFilter } from '../chain/hook.ts';
+import { type Configuration, sectionOf } from '../configuration.ts';
+import { keystoneOf, namesOf } from '../keystone.ts';
+import { noticesOf } from '../notices.ts';
+import { Occupation } from '../occupation.ts';
+import { createSharedServices, type WatchedServices } from '../services.ts';
+import { closeChain, openChain } from './open-chain.ts';
 
 export interface Parts {
   readonly chain: readonly ChainedFilter[];
@@ -64,7 +65,7 @@ export async function openParts(configuration: Configuration, services: WatchedS
       throw thrown;
     });
   const commits = chain.some(recordsLeases)
-    ? new (await import('./commit.ts')).Commits({ chain, ledger, outbox, logger })
+    ? new (await import('../chain/commit.ts')).Commits({ chain, ledger, outbox, logger })
     : undefined;
   const exemptions = new Exemptions(configuration.exemptProjects, logger);
   const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;

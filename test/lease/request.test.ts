@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidRequestError } from '../../src/index.ts';
-import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease/parse-request.ts';
+import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease/request.ts';
 
 const context = { user_id: 'alice', project_id: 'climate' };
 const lease = { start_date: '2026-12-01', end_date: '2026-12-02' };

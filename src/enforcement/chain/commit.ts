@@ -3,26 +3,22 @@
  * transaction, which verifies their limits once more. Then the filters with commit hooks. If one refuses, everything is undone.
  */
 
-import { inTime, type Wait, withinDeadline } from '../deadline.ts';
-import { isLedgerFilter } from '../filter/ledger-filter.ts';
-import type { LeaseRequest } from '../filter/services.ts';
-import { allow, type Decision, type Outcome, type RuleOutcomes, reject } from '../filter/verdict.ts';
-import { readOnly } from '../lease/read-only.ts';
-import type { Claimant } from '../ledger/claimant.ts';
-import { claimantOf } from '../ledger/lease-request.ts';
-import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
-import type { Author } from '../ledger/posting.ts';
-import type { ChainLedger } from '../ledger/service.ts';
-import type { Recording } from '../ledger/transactions.ts';
-import type { Logger } from '../logger.ts';
-import { callHook } from './call-hook.ts';
-import type { ChainedFilter } from './chain.ts';
-import { accepted, refused } from './decision.ts';
-import { failureMessage, failureVerdict } from './failure.ts';
-import { commitRequest, type HookRequest } from './hook-request.ts';
-import { logAudit, logFailure } from './log-lines.ts';
-import type { Turn } from './occupation.ts';
-import { afterCommit, type HookResult, outcomeOf } from './outcomes.ts';
+import { inTime, type Wait, withinDeadline } from '../../deadline.ts';
+import { isLedgerFilter } from '../../filter/ledger-filter.ts';
+import type { LeaseRequest } from '../../filter/services.ts';
+import { allow, type Decision, type Outcome, type RuleOutcomes, reject } from '../../filter/verdict.ts';
+import { readOnly } from '../../lease/read-only.ts';
+import type { Claimant } from '../../ledger/claimant.ts';
+import { claimantOf } from '../../ledger/lease-request.ts';
+import type { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
+import type { Author } from '../../ledger/posting.ts';
+import type { ChainLedger } from '../../ledger/service.ts';
+import type { Recording } from '../../ledger/transactions.ts';
+import type { Logger } from '../../logger.ts';
+import type { Turn } from '../occupation.ts';
+import { accepted, afterCommit, isTried, outcomeOf, refused } from './chain.ts';
+import { type ChainedFilter, callHook, commitRequest, type HookRequest, type HookResult } from './hook.ts';
+import { failureMessage, failureVerdict, logAudit, logFailure } from './messages.ts';
 
 export interface CommitParts {
   readonly chain: readonly ChainedFilter[];
@@ -144,19 +140,18 @@ export class Commits {
 
   /** In order, until one refuses. Adds to `committed` the filters that may have recorded the lease. */
   async #callCommitHooks(
-    leaseRequest: LeaseRequest,
+    { currentLease, lease }: LeaseRequest,
     request: HookRequest,
     outcomes: CommitOutcomes,
     committed: ChainedFilter[],
   ): Promise<void> {
-    const { currentLease, lease } = leaseRequest;
     const members = this.#chain.filter(
       ({ filter }) => (currentLease === undefined ? filter.commitCreate : filter.commitUpdate) !== undefined,
     );
     if (members.length === 0) {
       return;
     }
-    const commit = commitRequest(request, leaseRequest);
+    const commit = commitRequest(request);
     for (const member of members) {
       const started = performance.now();
       const result = await callHook(member, readOnly(lease), commit, this.#logger);
@@ -312,7 +307,7 @@ class CommitOutcomes {
     if (!result.verdict.allowed && !member.audit) {
       this.rejection ??= outcome;
     }
-    if (before?.allowed !== outcome.allowed || before.onError !== outcome.onError) {
+    if (isTried(outcome) && (before?.allowed !== outcome.allowed || before.onError !== outcome.onError)) {
       logAudit(this.#logger, this.#request, outcome);
     }
   }

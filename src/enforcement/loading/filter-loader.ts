@@ -2,21 +2,20 @@
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { whyWritable } from '../config/file-modes.ts';
-import type { Option } from '../config/option.ts';
-import { systemErrorText } from '../config/read-file.ts';
-import { errorText } from '../errors.ts';
-import { type FilterClass, isFilterClass } from '../filter/base-filter.ts';
-import { classFileName } from '../plugin/class-names.ts';
-import { declaredOptions } from '../plugin/declared-options.ts';
-import { importFile, importPackage } from '../plugin/importing.ts';
-import { moduleFiles, versionOf } from '../plugin/module-files.ts';
-import { makePackagesResolvable } from '../plugin/packages.ts';
-import { type FilterCatalog, fileStem, type InstalledFilter } from './filter-catalog.ts';
-import { isFilterClassName } from './filter-names.ts';
+import { whyWritable } from '../../config/file-modes.ts';
+import type { Option } from '../../config/option.ts';
+import { systemErrorText } from '../../config/read-file.ts';
+import { errorText } from '../../errors.ts';
+import { type FilterClass, isFilterClass } from '../../filter/base-filter.ts';
+import { classFileName } from '../../plugin/class-names.ts';
+import { declaredOptions } from '../../plugin/declared-options.ts';
+import { importFile, importPackage } from '../../plugin/importing.ts';
+import { moduleFiles, versionOf } from '../../plugin/module-files.ts';
+import { makePackagesResolvable } from '../../plugin/packages.ts';
+import { type FilterCatalog, fileStem, type InstalledFilter, isFilterClassName } from './filter-catalog.ts';
 
 /** The included filters: `.ts` in the source tree, `.js` in the build. */
-const OWN_FOLDER = fileURLToPath(new URL('../../filters', import.meta.url));
+const OWN_FOLDER = fileURLToPath(new URL('../../../filters', import.meta.url));
 const HOOKS = ['checkCreate', 'checkUpdate', 'onEnd'] as const;
 
 /**

@@ -1,0 +1,346 @@
+/** A request as it goes through a chain, and the call of a hook of one filter. Any error is a failure, and the failure of a check refuses the lease. */
+import { hash, randomUUID } from 'node:crypto';
+import { inTime, type Wait, waitFor } from '../../deadline.ts';
+import { errorText, InvalidRequestError } from '../../errors.ts';
+import type { BaseFilter } from '../../filter/base-filter.ts';
+import type { Call, Repetition } from '../../filter/call.ts';
+import type { RequestNames } from '../../filter/request-names.ts';
+import { allow, type Decision, isVerdict, reject, type Verdict } from '../../filter/verdict.ts';
+import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
+import { readOnly, withoutViews } from '../../lease/read-only.ts';
+import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
+import type { Logger } from '../../logger.ts';
+import { inSpan, isTraced } from '../../tracing.ts';
+import type { CheckOptions } from '../check-options.ts';
+import type { Turn } from '../occupation.ts';
+import { failureVerdict, type LoggedRequest, logFailure, shownAnswer } from './messages.ts';
+
+/** A filter in the chain. */
+export interface ChainedFilter {
+  readonly name: string;
+  readonly filter: BaseFilter;
+  readonly audit: boolean;
+  /** Begins and ends with each call of the filter, up to its first `await`. */
+  readonly turn: Turn;
+}
+
+/** A request to a hook. */
+interface AnyHookRequest extends LoggedRequest {
+  readonly wait: Wait;
+  /** The same object for every filter. */
+  readonly call: Call;
+  /** What filters see of `context`. */
+  readonly seenContext: Context;
+}
+
+/** A request to a hook that answers with a verdict. The lease that a filter sees may be one that an earlier filter has changed. */
+export type HookRequest = AnyHookRequest & { readonly operation: Decision['operation'] } & (
+    | { readonly hook: 'checkCreate' | 'commitCreate' }
+    | {
+        readonly hook: 'checkUpdate' | 'commitUpdate';
+        readonly currentLease: Lease;
+        /** What filters see of `currentLease`. */
+        readonly seenCurrent: Lease;
+      }
+  );
+
+/** A request to `onEnd`. */
+export interface EndHookRequest extends AnyHookRequest {
+  readonly operation: 'end';
+}
+
+/** The verdict of one filter. With `failed`, the chain made the verdict: the filter threw, was too late or returned no verdict. */
+export interface HookResult {
+  readonly verdict: Verdict;
+  readonly failed: boolean;
+}
+
+type Options = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'idempotencyKey'>;
+
+/** A request to the check of every filter. @throws InvalidRequestError if the key of the options is none */
+export function checkRequest(
+  operation: Decision['operation'],
+  request: CreateRequest | UpdateRequest,
+  options: Options,
+  names: RequestNames | undefined,
+): HookRequest {
+  const { context, lease } = request;
+  const { requestId, idempotencyKey } = options;
+  const wait = waitOf(options);
+  const seenContext = readOnly(context);
+  if (!('currentLease' in request)) {
+    const call = new RequestCall(wait, idempotencyKey, [context, lease], names);
+    return { operation, hook: 'checkCreate', context, seenContext, requestId, lease, wait, call };
+  }
+  const { currentLease } = request;
+  const seenCurrent = readOnly(currentLease);
+  const call = new RequestCall(wait, idempotencyKey, [context, lease, currentLease], names);
+  // No spread: V8 would make a hidden class for each request, which costs as much as the rest of a check.
+  return {
+    operation,
+    hook: 'checkUpdate',
+    context,
+    seenContext,
+    requestId,
+    lease,
+    wait,
+    call,
+    currentLease,
+    seenCurrent,
+  };
+}
+
+/** The same request to the commit hooks. Use it only with filters that have the hook. */
+export function commitRequest(request: HookRequest): HookRequest {
+  return 'currentLease' in request && 'seenCurrent' in request
+    ? { ...request, hook: 'commitUpdate' }
+    : { ...request, hook: 'commitCreate' };
+}
+
+export function endRequest(
+  { context, lease }: EndRequest,
+  options: Options,
+  names: RequestNames | undefined,
+): EndHookRequest {
+  const wait = waitOf(options);
+  const call = new RequestCall(wait, undefined, [context, lease], names);
+  const { requestId } = options;
+  return { operation: 'end', context, seenContext: readOnly(context), requestId, lease, wait, call };
+}
+
+function waitOf({ signal, deadline }: Options): Wait {
+  return deadline ?? waitFor(signal);
+}
+
+/** The `Call` of one request. Its parts are computed when a filter first reads them. */
+export class RequestCall implements Call {
+  readonly wait: Wait;
+  readonly names: RequestNames | undefined;
+  readonly #idempotencyKey: string | undefined;
+  readonly #request: readonly [Context, ...Lease[]];
+  #requestKey: string | undefined;
+  #repetition: Repetition | undefined;
+
+  /** `idempotencyKey`: as it came with the request. `request`: all parts of it. @throws InvalidRequestError */
+  constructor(
+    wait: Wait,
+    idempotencyKey: string | undefined,
+    request: readonly [Context, ...Lease[]],
+    names?: RequestNames,
+  ) {
+    if (idempotencyKey !== undefined && !KEY.test(idempotencyKey)) {
+      throw new InvalidRequestError('Idempotency-Key', 'expected 1 to 255 visible characters of ASCII');
+    }
+    this.wait = wait;
+    this.names = names;
+    this.#idempotencyKey = idempotencyKey;
+    this.#request = request;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.wait.signal;
+  }
+
+  get requestKey(): string {
+    this.#requestKey ??= this.#idempotencyKey ?? randomUUID();
+    return this.#requestKey;
+  }
+
+  get repetition(): Repetition | undefined {
+    if (this.#idempotencyKey !== undefined && this.#repetition === undefined) {
+      this.#repetition = { key: this.#idempotencyKey, content: contentOf(this.#request) };
+    }
+    return this.#repetition;
+  }
+}
+
+/** Any such key fits into a header, and into an index of a database. */
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** Ids of leases are left out: a lease may have none when it is checked, and one when it is recorded. */
+function contentOf([{ user_id }, ...leases]: readonly [Context, ...Lease[]]): string {
+  return hash(
+    'sha256',
+    JSON.stringify([user_id, leases.map((lease) => ({ ...lease, id: undefined }))]),
+    'base64url',
+  );
+}
+
+/** Calls the hook that the request is for. */
+export function invokeHook(filter: BaseFilter, lease: Lease, request: HookRequest): unknown {
+  const { seenContext, call } = request;
+  switch (request.hook) {
+    case 'checkCreate':
+      return filter.checkCreate(seenContext, lease, call);
+    case 'checkUpdate':
+      return filter.checkUpdate(seenContext, request.seenCurrent, lease, call);
+    case 'commitCreate':
+      return filter.commitCreate?.(seenContext, lease, call);
+    case 'commitUpdate':
+      return filter.commitUpdate?.(seenContext, request.seenCurrent, lease, call);
+  }
+}
+
+/**
+ * The verdict of one filter on a lease. Never throws. A promise only if the hook has returned one: to await all of them costs a tenth of a
+ * check. `invoke`: calls the hook in another way, and returns what the filter has returned.
+ */
+export function callHook(
+  member: ChainedFilter,
+  lease: Lease,
+  request: HookRequest,
+  logger: Logger,
+  invoke: typeof invokeHook = invokeHook,
+): HookResult | Promise<HookResult> {
+  return isTraced()
+    ? inSpan(spanOf(member, request.hook), () => hookResult(member, lease, request, logger, invoke), spanEnd)
+    : hookResult(member, lease, request, logger, invoke);
+}
+
+function hookResult(
+  member: ChainedFilter,
+  lease: Lease,
+  request: HookRequest,
+  logger: Logger,
+  invoke: typeof invokeHook,
+): HookResult | Promise<HookResult> {
+  const { filter, turn } = member;
+  const { wait } = request;
+  try {
+    wait.throwIfOver();
+    turn.begin();
+    const returned = invoke(filter, lease, request);
+    turn.end();
+    if (isThenable(returned)) {
+      return awaitedResult(member, returned, request, logger);
+    }
+    wait.throwIfOver();
+    return validResult(returned, request, 'returned');
+  } catch (thrown) {
+    return failedResult(member, request, logger, thrown);
+  }
+}
+
+async function awaitedResult(
+  member: ChainedFilter,
+  returned: PromiseLike<unknown>,
+  request: HookRequest,
+  logger: Logger,
+): Promise<HookResult> {
+  try {
+    return validResult(await inTime(returned, request.wait), request, 'resolved to');
+  } catch (thrown) {
+    return failedResult(member, request, logger, thrown);
+  }
+}
+
+function failedResult(
+  { name }: ChainedFilter,
+  request: HookRequest,
+  logger: Logger,
+  thrown: unknown,
+): HookResult {
+  logFailure(logger, name, request, thrown);
+  return { verdict: failureVerdict(thrown), failed: true };
+}
+
+/** Calls `onEnd` of one filter. Never throws, so that the other filters are called too. */
+export function callOnEnd(
+  member: ChainedFilter,
+  request: EndHookRequest,
+  logger: Logger,
+): Promise<HookResult> {
+  return isTraced()
+    ? inSpan(spanOf(member, 'onEnd'), () => endResult(member, request, logger), spanEnd)
+    : endResult(member, request, logger);
+}
+
+async function endResult(
+  { name, filter, turn }: ChainedFilter,
+  request: EndHookRequest,
+  logger: Logger,
+): Promise<HookResult> {
+  try {
+    turn.begin();
+    const returned: unknown = filter.onEnd(request.seenContext, readOnly(request.lease), request.call);
+    turn.end();
+    if (isThenable(returned)) {
+      await inTime(returned, request.wait);
+    }
+    return { verdict: allow(), failed: false };
+  } catch (thrown) {
+    logFailure(logger, name, request, thrown);
+    return { verdict: reject(`${name} could not be told that the lease has ended.`), failed: true };
+  }
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+/** The returned value as a verdict. Throws if it is not a verdict, or contains a lease that cannot be judged. */
+function validResult(returned: unknown, request: HookRequest, verb: 'returned' | 'resolved to'): HookResult {
+  const { hook } = request;
+  if (!isVerdict(returned)) {
+    throw new TypeError(
+      `${hook} ${verb} ${shownAnswer(returned)}; expected allow(), allow(lease) or reject(message)`,
+    );
+  }
+  if (!returned.allowed || returned.lease === undefined) {
+    return { verdict: returned, failed: false };
+  }
+  const lease = withoutViews(returned.lease);
+  try {
+    refuseUnusable(lease, request);
+  } catch (thrown) {
+    throw new TypeError(`${hook} ${verb} a changed lease that cannot be used: ${errorText(thrown)}`, {
+      cause: thrown,
+    });
+  }
+  return { verdict: { ...returned, lease }, failed: false };
+}
+
+/** Throws if a filter has changed the lease into one that cannot be judged. */
+function refuseUnusable(lease: Lease, request: HookRequest): void {
+  const { context } = request;
+  switch (request.hook) {
+    case 'checkCreate':
+      parseCreateRequest({ context, lease });
+      return;
+    case 'checkUpdate':
+      parseUpdateRequest({ context, currentLease: request.currentLease, lease });
+      return;
+    case 'commitCreate':
+    case 'commitUpdate':
+      throw new TypeError('the lease cannot be changed any more');
+  }
+}
+
+function spanOf({ name, audit }: ChainedFilter, hook: string) {
+  return {
+    name: `filter ${name}`,
+    attributes: {
+      'blazar_enforcement.filter.name': name,
+      'blazar_enforcement.filter.hook': hook,
+      'blazar_enforcement.filter.audit': audit,
+    },
+  };
+}
+
+function spanEnd({ verdict, failed }: HookResult) {
+  return {
+    attributes: {
+      'blazar_enforcement.filter.verdict': failed ? 'failed' : verdictWord(verdict),
+      'blazar_enforcement.filter.failed': failed,
+    },
+    errorType: failed ? '_OTHER' : undefined,
+  };
+}
+
+/** The word for what a filter answered, as the decision log has it. */
+function verdictWord(verdict: Verdict): 'allowed' | 'changed' | 'rejected' | 'allowed-on-error' {
+  if (!verdict.allowed) {
+    return 'rejected';
+  }
+  return verdict.onError === true ? 'allowed-on-error' : verdict.lease === undefined ? 'allowed' : 'changed';
+}

@@ -1,0 +1,313 @@
+/**
+ * Validates requests: their form, dates, types of reservations, and bounds. Context and leases are returned as they came, not copied; other
+ * parts of a request are dropped.
+ */
+import type { z } from 'zod';
+import { InvalidRequestError } from '../errors.ts';
+import { toInstant } from './dates.ts';
+import { firstMistake } from './first-mistake.ts';
+import {
+  type Context,
+  type CreateRequest,
+  type EndRequest,
+  ID_LENGTH,
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  MAX_ALLOCATIONS,
+  MAX_RESERVATIONS,
+  type UpdateRequest,
+} from './lease.ts';
+import { createSchema, endSchema, updateSchema } from './request-schemas.ts';
+
+/** In characters, for names of leases. Blazar's have at most 80. */
+const NAME_LENGTH = 65_536;
+/** In characters, for all reservations of a lease without their allocations: the part that identifies a lease. */
+const MAX_RESERVED = 262_144;
+
+/** Throws `InvalidRequestError` naming the first wrong field. */
+export function parseCreateRequest(input: unknown): CreateRequest {
+  const { context, lease } = isCreate(input) ? input : (validated(createSchema, input) as CreateRequest);
+  refuseUndated(lease);
+  refuseTypeless(lease);
+  refuseDear('lease', lease);
+  return { context, lease };
+}
+
+/**
+ * As `parseCreateRequest`. The current lease may be `current_lease`, its name on the wire, or `currentLease`; errors
+ * call it what the request calls it. If the request has both, `current_lease` counts.
+ */
+export function parseUpdateRequest(input: unknown): UpdateRequest {
+  const inCode = isObject(input) && 'currentLease' in input && !('current_lease' in input);
+  const wire = inCode ? { ...input, current_lease: input.currentLease } : input;
+  const current = inCode ? 'currentLease' : 'current_lease';
+  const { context, current_lease, lease } = isUpdate(wire)
+    ? wire
+    : (validated(updateSchema, wire, current) as WireUpdate);
+  refuseUndated(lease, current_lease);
+  refuseTypeless(lease, current_lease, current);
+  refuseDear(current, current_lease);
+  refuseDear('lease', lease);
+  return { context, currentLease: current_lease, lease };
+}
+
+/** As `parseCreateRequest`, except that dates may be missing. */
+export function parseEndRequest(input: unknown): EndRequest {
+  const { context, lease } = isCreate(input) ? input : (validated(endSchema, input) as EndRequest);
+  refuseDear('lease', lease);
+  return { context, lease };
+}
+
+/**
+ * A lease to be checked has a start and an end, in this order. In an update, either may come from the current lease. Not a refinement of the
+ * schemas: zod would copy each request for it, and V8 keeps what the copies hold until the next full garbage collection.
+ */
+function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
+  const start = leaseStart(lease) ?? leaseStart(currentLease);
+  const end = leaseEnd(lease) ?? leaseEnd(currentLease);
+  const refuse = (field: string, expected: string): never => {
+    throw new InvalidRequestError(`lease.${field}`, `expected ${expected}, got ${kindOf(lease[field])}`);
+  };
+  if (start === undefined) {
+    refuse('start_date', 'an ISO 8601 date');
+  } else if (end === undefined) {
+    refuse('end_date', 'an ISO 8601 date');
+  } else if (end < start) {
+    refuse(lease.end_date === undefined ? 'end_time' : 'end_date', 'a date that is not before start_date');
+  }
+}
+
+/*
+ * The form. Only a schema tells what is wrong with a request, and it has the last word; these functions answer yes or no, which costs a quarter
+ * of what zod takes.
+ */
+
+/** A request as it is on the wire: an update has a `current_lease`. */
+export interface WireUpdate extends CreateRequest {
+  readonly current_lease: Lease;
+}
+
+/** As `createSchema`, which is that of an end too. */
+export function isCreate(input: unknown): input is CreateRequest {
+  return isObject(input) && isContext(input.context) && isLease(input.lease);
+}
+
+/** As `updateSchema`. */
+export function isUpdate(input: unknown): input is WireUpdate {
+  return isObject(input) && isContext(input.context) && isLease(input.current_lease) && isLease(input.lease);
+}
+
+/** As `contextSchema`. */
+export function isContext(value: unknown): value is Context {
+  return isObject(value) && isId(value.user_id) && isId(value.project_id);
+}
+
+function isLease(value: unknown): value is Lease {
+  return (
+    isObject(value) &&
+    isDateOrMissing(value.start_date) &&
+    isDateOrMissing(value.end_date) &&
+    isDateOrMissing(value.end_time) &&
+    areReservationsOrMissing(value.reservations)
+  );
+}
+
+function areReservationsOrMissing(value: unknown): boolean {
+  if (!Array.isArray(value)) {
+    return isMissing(value);
+  }
+  if (value.length > MAX_RESERVATIONS) {
+    return false;
+  }
+  // Not `every`, which skips holes.
+  for (const reservation of value) {
+    if (!isReservation(reservation)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+function isReservation(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    (value.resource_type === undefined || typeof value.resource_type === 'string') &&
+    (isMissing(value.allocations) || Array.isArray(value.allocations))
+  );
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' && value.length > 0 && value.length <= ID_LENGTH;
+}
+
+function isDateOrMissing(value: unknown): boolean {
+  return isMissing(value) || toInstant(value) !== undefined;
+}
+
+function isMissing(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The input, if the schema accepts it. `currentLease`: what the caller calls `current_lease`. */
+export function validated(schema: z.ZodType, input: unknown, currentLease = 'current_lease'): unknown {
+  const issue = firstMistake(schema, input);
+  if (issue === undefined) {
+    return input;
+  }
+  const [first, ...rest] = issue.path;
+  const path = first === 'current_lease' ? [currentLease, ...rest] : issue.path;
+  throw new InvalidRequestError(
+    path.map(String).join('.'),
+    `expected ${issue.message}, got ${kindOf(issue.input)}`,
+  );
+}
+
+/** What a message shows of a value: a short text in full, a long one cut, of an object or a list only its kind. */
+export function kindOf(input: unknown): string {
+  if (input === undefined) {
+    return 'nothing';
+  }
+  if (input === null) {
+    return 'null';
+  }
+  if (typeof input === 'string') {
+    return JSON.stringify(input.length > 40 ? `${input.slice(0, 40)}…` : input);
+  }
+  return Array.isArray(input) ? 'a list' : typeof input === 'object' ? 'an object' : String(input);
+}
+
+/*
+ * Types. Every reservation needs a resource type: limits are per type, and would not see a reservation without one. Blazar sends
+ * `resource_type` with each reservation, in both leases of an update.
+ */
+
+/** The part of a reservation that is checked. */
+interface Typed {
+  readonly id?: unknown;
+  readonly resource_type?: string | undefined;
+}
+
+interface WithReservations {
+  readonly reservations?: readonly Typed[] | null | undefined;
+}
+
+/**
+ * Throws `InvalidRequestError` for the first reservation without a type. A reservation of an update may lack it if the current
+ * lease has a reservation with the same id. `currentName`: what the request calls the current lease. The cost is linear.
+ */
+export function refuseTypeless(
+  lease: WithReservations,
+  currentLease: WithReservations = {},
+  currentName = 'current_lease',
+): void {
+  const current = currentLease.reservations ?? [];
+  const reservations = lease.reservations ?? [];
+  // Most requests end here, before anything is made for the others.
+  if (!reservations.some(isTypeless) && !current.some(isTypeless)) {
+    return;
+  }
+  const ids = new Set(current.flatMap(({ id }) => (typeof id === 'string' ? [id] : [])));
+  const isKnown = ({ id, resource_type }: Typed) =>
+    resource_type === undefined && typeof id === 'string' && ids.has(id);
+  refuse(
+    'lease',
+    reservations.findIndex((one) => isTypeless(one) && !isKnown(one)),
+  );
+  refuse(currentName, current.findIndex(isTypeless));
+}
+
+function isTypeless({ resource_type }: Typed): boolean {
+  return resource_type === undefined || resource_type.trim() === '';
+}
+
+function refuse(lease: string, index: number): void {
+  if (index !== -1) {
+    throw new InvalidRequestError(
+      `${lease}.reservations.${index}.resource_type`,
+      'expected the type of what is reserved, such as physical:host, got none',
+    );
+  }
+}
+
+/* Bounds, which keep any request cheap: whatever fits into a body occupies the process only for a moment. */
+
+interface Reserved {
+  readonly id?: unknown;
+  readonly allocations?: readonly object[] | null;
+}
+
+interface Bounded {
+  readonly name?: unknown;
+  readonly reservations?: readonly Reserved[] | null;
+}
+
+/** Throws `InvalidRequestError` for a lease that exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in the request. */
+export function refuseDear(lease: string, { name, reservations }: Bounded): void {
+  if (typeof name === 'string' && name.length > NAME_LENGTH) {
+    const expected = `expected a text of at most ${NAME_LENGTH} characters, got ${name.length}`;
+    throw new InvalidRequestError(`${lease}.name`, expected);
+  }
+  // Every request comes here, so nothing is made that most do not need: iterators, texts, a set.
+  let ids: Set<unknown> | undefined;
+  let allocated = 0;
+  let reserved = 0;
+  for (let index = 0; index < (reservations?.length ?? 0); index += 1) {
+    const reservation = reservations?.[index] as Reserved;
+    const place = () => `${lease}.reservations.${index}`;
+    const { id, allocations } = reservation;
+    reserved += sizeWithoutAllocations(reservation, MAX_RESERVED - reserved);
+    if (reserved > MAX_RESERVED) {
+      const expected = `expected reservations of at most ${MAX_RESERVED} characters together, without their allocations, got more`;
+      throw new InvalidRequestError(place(), expected);
+    }
+    allocated += allocations?.length ?? 0;
+    if (allocated > MAX_ALLOCATIONS) {
+      const expected = `expected at most ${MAX_ALLOCATIONS} allocations in all reservations of a lease, got more`;
+      throw new InvalidRequestError(`${place()}.allocations`, expected);
+    }
+    if (id === undefined || id === null) {
+      continue;
+    }
+    if (ids?.has(id)) {
+      // An update merges each reservation with the current one of that id, allocations included.
+      const expected = 'expected an id that no other reservation of the lease has, got one twice';
+      throw new InvalidRequestError(`${place()}.id`, expected);
+    }
+    ids ??= new Set();
+    ids.add(id);
+  }
+}
+
+function sizeWithoutAllocations(reservation: Reserved, most: number): number {
+  let size = 0;
+  for (const name in reservation) {
+    if (size > most) {
+      break;
+    }
+    const value = (reservation as Readonly<Record<string, unknown>>)[name];
+    size += name === 'allocations' ? 0 : name.length + sizeOf(value, most - size);
+  }
+  return size;
+}
+
+/** Roughly the length of the value as JSON. Stops counting above `most`. */
+function sizeOf(value: unknown, most: number): number {
+  if (typeof value === 'string') {
+    return value.length;
+  }
+  let size = 1;
+  if (typeof value === 'object' && value !== null) {
+    for (const name in value) {
+      if (size > most) {
+        break;
+      }
+      size += name.length + sizeOf((value as Readonly<Record<string, unknown>>)[name], most - size);
+    }
+  }
+  return size;
+}
