@@ -2,7 +2,7 @@
 import type { Dialect } from '../src/ledger/database/connection.ts';
 import type { Ledger } from '../src/ledger/ledger.ts';
 import { openLedger } from '../src/ledger/open.ts';
-import { readOpenRows } from '../src/ledger/rounds/round.ts';
+import { readOpenRows } from '../src/ledger/rounds/reconcile.ts';
 import { openClusters } from '../src/ledger/views/clusters.ts';
 import { budgetCourses } from '../src/ledger/views/courses.ts';
 import { listEntries } from '../src/ledger/views/entries.ts';

@@ -184,6 +184,21 @@ export function added(maps: readonly ReadonlyMap<string, Amount>[]): Map<string,
   return total;
 }
 
+/** Account → how much more is charged than before; unchanged accounts are left out. */
+export function changesOf(
+  charged: ReadonlyMap<string, Amount>,
+  before: ReadonlyMap<string, Amount>,
+): Map<string, Amount> {
+  const changes = new Map<string, Amount>();
+  for (const account of new Set([...charged.keys(), ...before.keys()])) {
+    const change = (charged.get(account) ?? 0n) - (before.get(account) ?? 0n);
+    if (change !== 0n) {
+      changes.set(account, change);
+    }
+  }
+  return changes;
+}
+
 /** What remains of an alternative from a second on; `undefined` = all but what an earlier lease has used. */
 export function restOf(one: Alternative, second: bigint | undefined): Alternative {
   const claims = one.claims.filter(({ kind }) => kind !== 'spent');

@@ -18,7 +18,7 @@ import { movedClaims } from './moved-claims.ts';
 import { otherLeases } from './other-leases.ts';
 import { balancesOf } from './posting.ts';
 import { type Claimed, type FilterClaims, type Reckoning, reckonWithin } from './reckoning.ts';
-import { isShown } from './rounds/shown-lease.ts';
+import { isShown } from './rounds/leases.ts';
 import type { Statements } from './statements.ts';
 
 /** The result of `foresee`. */

@@ -9,6 +9,7 @@ import type { Instant } from '../lease/dates.ts';
 import {
   type Alternative,
   after,
+  changesOf,
   chargedBy,
   covers,
   distinct,
@@ -149,13 +150,7 @@ export function reckon(of: Reckoned): Reckoning {
   ];
   const refusals = wanted[0].byFilter.flatMap((one) => all.filter(({ filter }) => filter === one.filter));
 
-  const deltas = new Map<string, Amount>();
-  for (const account of new Set([...charged.keys(), ...givenBack.keys()])) {
-    const delta = (charged.get(account) ?? 0n) - (givenBack.get(account) ?? 0n);
-    if (delta !== 0n) {
-      deltas.set(account, delta);
-    }
-  }
+  const deltas = changesOf(charged, givenBack);
   const [first = alternativeOf(wanted[0]), ...further] = next;
   return {
     refusal: refusals.find(({ audit }) => !audit),

@@ -14,7 +14,7 @@ import { begunOf, foresee, type Prospect } from './prospect.ts';
 import { type Refusal, TOO_MUCH } from './reckoning.ts';
 import { reopened } from './reopening.ts';
 import { recordedResources } from './resources.ts';
-import { ASKED } from './rounds/shown-lease.ts';
+import { ASKED } from './rounds/leases.ts';
 import { type NewLease, revisionStep, type Statements } from './statements.ts';
 import type { Moment, Turn } from './turn.ts';
 

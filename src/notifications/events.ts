@@ -2,7 +2,7 @@
 import { formatUnitHours } from '../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Crossing } from '../ledger/notices/crossings.ts';
-import type { Reconciled } from '../ledger/rounds/reconcile-lease.ts';
+import type { Reconciled } from '../ledger/rounds/change-lease.ts';
 import type { Corrections } from './corrections.ts';
 import type { EventKind } from './options.ts';
 

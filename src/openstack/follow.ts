@@ -4,12 +4,12 @@ import type { Claimant } from '../ledger/claimant.ts';
 import { CLUSTER_REGION } from '../ledger/clusters/cluster-mark.ts';
 import { rows } from '../ledger/database/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { BLAZAR_SEAT, type Seat } from '../ledger/rounds/follower-seat.ts';
-import { isGuessed, withdrawRegion } from '../ledger/rounds/guessed-region.ts';
+import type { Reconciled } from '../ledger/rounds/change-lease.ts';
+import { BLAZAR_SEAT, onSeat, type RoundElsewhere, type Seat } from '../ledger/rounds/follower-seat.ts';
 import type { KnownSince } from '../ledger/rounds/known-since.ts';
-import { onSeat, type RoundElsewhere } from '../ledger/rounds/on-seat.ts';
-import type { Reconciled } from '../ledger/rounds/reconcile-lease.ts';
-import { followOnce, OFTEN, readOpenRows } from '../ledger/rounds/round.ts';
+import { OFTEN } from '../ledger/rounds/plan.ts';
+import { readOpenRows, reconcileObservation } from '../ledger/rounds/reconcile.ts';
+import { isGuessed, withdrawRegion } from '../ledger/rounds/regions.ts';
 import type { Keystone } from './contract.ts';
 import { observe } from './observation.ts';
 
@@ -97,7 +97,7 @@ async function run(following: Following, seat: Seat, wait: Wait) {
   }
   const matched = JSON.stringify([observation.endpoint, region]);
   const doubts = [...unsure, ...observation.doubts];
-  const round = followOnce(
+  const round = reconcileObservation(
     ledger,
     before,
     observation.leases,

@@ -12,7 +12,7 @@ import type { LeaseRow } from '../../src/ledger/database/schema.ts';
 import { claimantOf, ledgerRequest } from '../../src/ledger/lease-request.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
-import type { Reconciled } from '../../src/ledger/rounds/reconcile-lease.ts';
+import type { Reconciled } from '../../src/ledger/rounds/change-lease.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import type { Keystone } from '../../src/openstack/contract.ts';
 import { type Followed, type Following, follow } from '../../src/openstack/follow.ts';

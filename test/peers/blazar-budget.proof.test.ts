@@ -8,7 +8,7 @@ import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { rows } from '../../src/ledger/database/database.ts';
 import type { LeaseRow } from '../../src/ledger/database/schema.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { reconcile } from '../../src/ledger/rounds/reconcile.ts';
+import { reconcileList } from '../../src/ledger/rounds/reconcile.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -94,7 +94,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
           who: 'operator',
           reason: null,
         };
-        for await (const { outcome } of reconcile(ledger, listed, options, NO_WAIT)) {
+        for await (const { outcome } of reconcileList(ledger, listed, options, NO_WAIT)) {
           counts.set(`reconciled ${outcome}`, (counts.get(`reconciled ${outcome}`) ?? 0) + 1);
           stuck = outcome === 'released' ? Math.max(0, stuck - 1) : stuck;
         }

@@ -1,6 +1,6 @@
 /** Rounds that compare the ledger with Blazar. One replica at a time makes them; what a round leaves is kept here, by virtual time. */
-import type { Reconciled } from '../../src/ledger/rounds/reconcile-lease.ts';
-import { followOnce, readOpenRows } from '../../src/ledger/rounds/round.ts';
+import type { Reconciled } from '../../src/ledger/rounds/change-lease.ts';
+import { readOpenRows, reconcileObservation } from '../../src/ledger/rounds/reconcile.ts';
 import { observe } from '../../src/openstack/observation.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import type { Blazar } from './blazar.ts';
@@ -77,7 +77,7 @@ export class Follower {
       ...{ exemptProjects: [], grace: BigInt(GRACE), isDryRun: false, doubts, isKnownEndpoint: true },
       ...{ doubted: this.#doubted, looksOften: age <= GRACE },
     };
-    const round = followOnce(ledger, before, leases, options, NO_WAIT);
+    const round = reconcileObservation(ledger, before, leases, options, NO_WAIT);
     let next = await round.next();
     while (!next.done) {
       done.push(next.value);

@@ -3,7 +3,7 @@ import { type Amount, MAX_AMOUNT } from '../../filter/amount.ts';
 import type { Claim, Proposal } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
-import { added, alternativesOf, chargedBy, heldBy, usedBy } from '../alternatives.ts';
+import { added, alternativesOf, changesOf, chargedBy, heldBy, usedBy } from '../alternatives.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Claimant } from '../claimant.ts';
 import { rows, Undone, type Work } from '../database/database.ts';
@@ -15,7 +15,7 @@ import { type Author, balancesOf, post } from '../posting.ts';
 import { TOO_MUCH } from '../reckoning.ts';
 import { charge, formatClaims } from '../recorded-claim.ts';
 import { recordedResources } from '../resources.ts';
-import { throwing } from '../rounds/reconcile-lease.ts';
+import { throwing, untouched } from '../rounds/change-lease.ts';
 import { revisionStep } from '../statements.ts';
 import type { Turn } from '../turn.ts';
 import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
@@ -110,13 +110,7 @@ export function* settleCluster(
       .map((claim) => ({ ...claim, account: accountName(claim.account) }));
   });
   const charged = added([past.kept, chargedBy([{ claims }])]);
-  const deltas = new Map<string, Amount>();
-  for (const account of new Set([...charged.keys(), ...past.charged.keys()])) {
-    const delta = (charged.get(account) ?? 0n) - (past.charged.get(account) ?? 0n);
-    if (delta !== 0n) {
-      deltas.set(account, delta);
-    }
-  }
+  const deltas = changesOf(charged, past.charged);
   const mark = clusterMark(row ?? { shown: null });
   const state = isRunning ? 'seen' : last === undefined && mark.state === 'awaited' ? 'awaited' : 'settled';
   const hasAutostop = isRunning && (truth.hasAutostop ?? mark.hasAutostop);
@@ -264,9 +258,4 @@ function identityOf(row: LeaseRow, wanted: LeaseIdentity): LeaseIdentity {
 
 function later(a: Instant, b: Instant): Instant {
   return a < b ? b : a;
-}
-
-function* untouched({ statements }: Ledger, before: LeaseRow): Work<LeaseRow | undefined> {
-  const [row] = yield* rows(statements.leaseByRow({ id: before.id }));
-  return row?.revision === before.revision && row.state === before.state ? row : undefined;
 }

@@ -1,6 +1,9 @@
-/** Which of several processes compares the ledger with Blazar: the row that it holds, by the database's clock. */
+/**
+ * Which of several processes compares the ledger with Blazar: the row that it holds, by the database's clock. One round at a time: the others
+ * learn when it was done.
+ */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import { type Wait, waitFor } from '../../deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { rows } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
@@ -143,4 +146,56 @@ export function leaveSeat(
 function rowsIn(written: string | null): Set<bigint> {
   const found: unknown = written === null ? [] : JSON.parse(written);
   return new Set(Array.isArray(found) ? found.map((row) => BigInt(String(row))) : []);
+}
+
+/** The seat is kept for 30 s. */
+const RENEW_MS = 10_000;
+
+/** A round that another process does, or has done. */
+export type RoundElsewhere = Exclude<Taken, { readonly kind: 'mine' }>;
+
+export interface SeatTerms {
+  /** `BLAZAR_SEAT` or `SKYPILOT_SEAT`. */
+  readonly id: bigint;
+  /** A process, unlike any other. */
+  readonly holder: string;
+  /** Do nothing if a round has ended less than so many seconds ago. */
+  readonly every: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Does `work` while this process holds the seat, which is free afterwards whatever fails. The signal of `work` also fires when another process
+ * has taken the seat. @throws LedgerUnavailableError, and what `work` throws
+ */
+export async function onSeat<Result>(
+  ledger: Ledger,
+  { id, holder, every, signal }: SeatTerms,
+  work: (
+    seat: Seat,
+    signal: AbortSignal,
+  ) => Promise<{ readonly result: Result; readonly left: Left | undefined }>,
+): Promise<Result | RoundElsewhere> {
+  const taken = await takeSeat(ledger, holder, every, waitFor(signal), id);
+  if (taken.kind !== 'mine') {
+    return taken;
+  }
+  const lost = new AbortController();
+  const renewing = setInterval(() => {
+    keepSeat(ledger, holder, waitFor(undefined)).then(
+      (isMine) => isMine || lost.abort(new Error('another process compares the ledger now')),
+      () => {},
+    );
+  }, RENEW_MS);
+  let left: Left | undefined;
+  try {
+    const either = AbortSignal.any(signal === undefined ? [lost.signal] : [lost.signal, signal]);
+    const done = await work(taken.seat, either);
+    left = done.left;
+    return done.result;
+  } finally {
+    clearInterval(renewing);
+    // Also after a failure: the seat would be kept for half a minute.
+    await leaveSeat(ledger, holder, left, waitFor(undefined)).catch(() => {});
+  }
 }

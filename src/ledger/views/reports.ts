@@ -14,7 +14,7 @@ import type {
 } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
 import { parseClaims, type RecordedClaim } from '../recorded-claim.ts';
-import { regionsOf } from '../rounds/known-regions.ts';
+import { regionsOf } from '../rounds/regions.ts';
 
 export interface LeaseSelection {
   readonly projectId?: string | undefined;

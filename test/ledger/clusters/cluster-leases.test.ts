@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { claimantOf } from '../../../src/ledger/lease-request.ts';
-import { knownRegions } from '../../../src/ledger/rounds/reconcile.ts';
-import { followOnce, readOpenRows } from '../../../src/ledger/rounds/round.ts';
+import { readOpenRows, reconcileObservation } from '../../../src/ledger/rounds/reconcile.ts';
+import { knownRegions } from '../../../src/ledger/rounds/regions.ts';
 import { Lab } from '../../policies/charging.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 
@@ -11,7 +11,7 @@ it('a list of leases of Blazar says nothing about clusters of SkyPilot', async (
   lab.pass(7200);
   expect(await knownRegions(lab.ledger, NO_WAIT)).toEqual([]);
   const before = await readOpenRows(lab.ledger, '', NO_WAIT);
-  const round = followOnce(
+  const round = reconcileObservation(
     lab.ledger,
     before,
     [],

@@ -4,7 +4,7 @@ import { foldLeases } from '../../../src/ledger/folding/fold.ts';
 import { foldedLine, readFolded } from '../../../src/ledger/folding/folded-lease.ts';
 import type { LeaseIdentity } from '../../../src/ledger/identity.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
-import { knownRegions } from '../../../src/ledger/rounds/reconcile.ts';
+import { knownRegions } from '../../../src/ledger/rounds/regions.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { budgetCourses } from '../../../src/ledger/views/courses.ts';
 import { usageOf } from '../../../src/ledger/views/usage.ts';

@@ -3,9 +3,9 @@ import type { Claim } from '../../../src/filter/claim.ts';
 import { toInstant } from '../../../src/lease/dates.ts';
 import type { Claimant } from '../../../src/ledger/claimant.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
-import type { ListedLease } from '../../../src/ledger/rounds/lease-pairing.ts';
-import { reconcile } from '../../../src/ledger/rounds/reconcile.ts';
-import type { ReconcileOptions } from '../../../src/ledger/rounds/reconcile-lease.ts';
+import type { ListedLease } from '../../../src/ledger/rounds/leases.ts';
+import type { ListTerms } from '../../../src/ledger/rounds/plan.ts';
+import { reconcileList } from '../../../src/ledger/rounds/reconcile.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { leaseDetails, listLeases } from '../../../src/ledger/views/reports.ts';
 import { giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
@@ -52,11 +52,7 @@ function listedLease(lease: {
 
 const WHOLE = { projectId: 'climate', userId: 'alice', reservations: [{ resource_type: 'physical:host' }] };
 
-async function reconciled(
-  ledger: Ledger,
-  listed: readonly ListedLease[],
-  options: Partial<ReconcileOptions> = {},
-) {
+async function reconciled(ledger: Ledger, listed: readonly ListedLease[], options: Partial<ListTerms> = {}) {
   const done = [];
   const all = {
     region: '',
@@ -69,7 +65,7 @@ async function reconciled(
     reason: 'a test',
     ...options,
   };
-  for await (const { outcome, name, leaseId, note } of reconcile(ledger, listed, all, NO_WAIT)) {
+  for await (const { outcome, name, leaseId, note } of reconcileList(ledger, listed, all, NO_WAIT)) {
     done.push([outcome, name, leaseId, note]);
   }
   return done;

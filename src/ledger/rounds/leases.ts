@@ -1,20 +1,32 @@
-/** A lease as Blazar shows it, with what it was really given. */
+/** A lease as Blazar has it: from a list in a file, or as the service has observed it. */
 import { hash } from 'node:crypto';
 import type { Instant } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
 
-export interface ShownLease {
+/** A lease of a list. `openstack reservation lease list` prints neither its owner nor its reservations. */
+export interface ListedLease {
   readonly id: string;
   readonly name: string;
   readonly start: Instant;
   readonly end: Instant;
+  readonly projectId: string | undefined;
+  readonly userId: string | undefined;
+  /** As Blazar lists them. */
+  readonly reservations: readonly Reservation[] | undefined;
+}
+
+/** A listed lease with everything that recording it takes. */
+export interface WholeLease extends ListedLease {
   readonly projectId: string;
   readonly userId: string;
+  readonly reservations: readonly Reservation[];
+}
+
+/** A lease as Blazar shows it, with what it was really given. */
+export interface ShownLease extends WholeLease {
   /** By our clock; `undefined` = Blazar does not say. */
   readonly createdAt: Instant | undefined;
-  /** As Blazar lists them. */
-  readonly reservations: readonly Reservation[];
-  /** The same, but each with the counts and the allocations that it has. */
+  /** The reservations, but each with the counts and the allocations that it has. */
   readonly given: readonly Reservation[];
   /** Blazar has lost or replaced resources of it, at a time that is not known. */
   readonly isHealed: boolean;

@@ -1,17 +1,39 @@
-/**
- * Leases that a round has recorded before any was asked for have the region of `[keystone]`. A Blazar without `os_region_name`, such as
- * that of Kolla-Ansible, asks without a region: then theirs was a guess, and they would be counted a second time.
- */
+/** The regions of Blazar that the ledger has leases of, and a region that was a guess. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
+import { CLUSTER_REGION } from '../clusters/cluster-mark.ts';
 import { rows, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
 import { rowsTable } from '../views/many.ts';
+
+/** Sorted; with those of which all leases are folded. Costs a look into an index for each region, however many leases there are. */
+export function* regionsOf({ database: { queries } }: Ledger): Work<string[]> {
+  const query = sql<{ region: string }>`
+    with recursive known(region) as (
+      select min(region) from leases
+      union all
+      select (select min(region) from leases where leases.region > known.region)
+      from known where known.region is not null
+    )
+    select region from known where region is not null
+    union select region from folds
+    order by region`;
+  return (yield* rows(query.compile(queries))).map(({ region }) => region);
+}
+
+/** Of Blazar only. @throws LedgerUnavailableError */
+export async function knownRegions(ledger: Ledger, wait: Wait): Promise<string[]> {
+  const regions = await ledger.read('read', () => regionsOf(ledger), wait);
+  return regions.filter((region) => region !== CLUSTER_REGION);
+}
 
 /** Leases of all regions that are looked at in one piece. */
 const PIECE = 2000;
 
 /**
+ * Leases that a round has recorded before any was asked for have the region of `[keystone]`. A Blazar without `os_region_name`, such as
+ * that of Kolla-Ansible, asks without a region: then theirs was a guess, and they would be counted a second time.
+ *
  * Whether Blazar has never asked about a lease of the region. The newest are looked at first, a piece at a time: one of them almost always tells.
  * Leases that are folded do not tell: then it is none.
  * @throws LedgerUnavailableError
