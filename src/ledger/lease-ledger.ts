@@ -7,16 +7,16 @@ import type { Clock, LeaseRequest } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
 import type { Logger } from '../logger.ts';
 import type { CheckMemory } from './check-memory.ts';
-import type { Claimant } from './claimant.ts';
+import { requestMistake } from './identity.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';
+import type { Claimant } from './ledger-request.ts';
 import type { CrossingWatch } from './notices/crossings.ts';
 import type { LedgerObserver } from './observer.ts';
 import { type Opened, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Author } from './posting.ts';
 import type { Prospect } from './prospect.ts';
-import { requestMistake } from './texts.ts';
 import type { Recording, Undo } from './transactions.ts';
 
 export interface LeaseLedgerParts {

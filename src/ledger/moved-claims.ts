@@ -4,7 +4,7 @@ import { type Budget, budgetAccount } from '../filter/budget.ts';
 import type { Claim } from '../filter/claim.ts';
 import { ceil, floor, larger, smaller } from '../filter/seconds.ts';
 import type { Alternative } from './alternatives.ts';
-import type { Claimant } from './claimant.ts';
+import type { Claimant } from './ledger-request.ts';
 
 /** Throws when a budget would pay for time outside its validity: only filters can tell which budget pays instead. */
 export function movedClaims({

@@ -1,21 +1,19 @@
 /** What recording a lease would do: reads all that is needed, and computes the result. A check ends here; a commit goes on and writes. */
 
 import type { Amount } from '../filter/amount.ts';
-import type { Budget } from '../filter/budget.ts';
-import type { Claim, Proposal, Standing } from '../filter/claim.ts';
+import { type Budget, budgetAccount } from '../filter/budget.ts';
+import type { Claim, OtherLeases, Proposal, Standing } from '../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
-import { added, alternativesOf, heldBy } from './alternatives.ts';
+import { added, alternativesOf, chargedBy, heldBy, refundOf } from './alternatives.ts';
 import { budgetOf } from './budgets/rows.ts';
-import type { Claimant } from './claimant.ts';
 import { announcing, rows, type Work } from './database/database.ts';
 import type { LeaseRow } from './database/schema.ts';
 import { demandOf } from './demand.ts';
 import { findByShape, repeatedAmong } from './find-lease.ts';
 import { type FirstReads, firstReads, listOf } from './first-reads.ts';
 import { accountName, type LeaseIdentity } from './identity.ts';
-import type { LedgerRequest } from './ledger-request.ts';
+import type { Claimant, LedgerRequest } from './ledger-request.ts';
 import { movedClaims } from './moved-claims.ts';
-import { otherLeases } from './other-leases.ts';
 import { balancesOf } from './posting.ts';
 import { type Claimed, type FilterClaims, type Reckoning, reckonWithin } from './reckoning.ts';
 import { isShown } from './rounds/leases.ts';
@@ -236,4 +234,35 @@ function claimedBy(claimants: readonly Claimant[], proposal: Proposal, standing:
 function kept(claim: Claim): Claim {
   const account = accountName(claim.account);
   return account === claim.account ? claim : { ...claim, account };
+}
+
+interface Read {
+  readonly project: string;
+  readonly isUpdate: boolean;
+  /** The lease itself; `undefined` = it is new. */
+  readonly row: LeaseRow | undefined;
+  readonly overdueRows: readonly Parameters<typeof alternativesOf>[0][];
+  readonly budgets: readonly Budget[];
+  readonly now: bigint;
+}
+
+/** Reads with the lock of the project when a commit asks: nothing changes before the lease is recorded. */
+function* otherLeases(
+  statements: Statements,
+  { project: project_id, isUpdate, row, overdueRows, budgets, now }: Read,
+): Work<OtherLeases> {
+  const [counted] = yield* rows(statements.openLeases({ project_id, now }));
+  const isCounted = row?.state === 'open' && row.ends_at > now;
+  const count = BigInt(counted?.count ?? 0) - (isCounted ? 1n : 0n);
+  const own = row?.state === 'open' ? alternativesOf(row) : [];
+  const givenBack = added([
+    isUpdate ? refundOf(own, now / MICROSECONDS_PER_SECOND) : chargedBy(own),
+    ...overdueRows.map((one) => heldBy(alternativesOf(one))),
+  ]);
+  const balances = yield* balancesOf(statements, project_id, new Set(budgets.map(budgetAccount)));
+  const takenOf = (budget: Budget): Amount => {
+    const account = budgetAccount(budget);
+    return (balances.get(account) ?? 0n) - (givenBack.get(account) ?? 0n);
+  };
+  return { count, takenOf };
 }

@@ -7,7 +7,7 @@ import { prepared, preparedRows } from './database/prepared.ts';
 import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './database/schema.ts';
 import { ExpectedAccounts } from './expected-accounts.ts';
 import type { Crossings } from './notices/crossings.ts';
-import { ENDED, OPEN } from './rounds/open-leases.ts';
+import { ENDED, OPEN } from './views/many.ts';
 
 export type Statements = ReturnType<typeof createStatements>;
 

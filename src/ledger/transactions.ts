@@ -12,7 +12,6 @@ import type { LedgerRequest } from './ledger-request.ts';
 import { type Author, balancesOf, negative, type Posting, post } from './posting.ts';
 import { begunOf, foresee, type Prospect } from './prospect.ts';
 import { type Refusal, TOO_MUCH } from './reckoning.ts';
-import { reopened } from './reopening.ts';
 import { recordedResources } from './resources.ts';
 import { ASKED } from './rounds/leases.ts';
 import { type NewLease, revisionStep, type Statements } from './statements.ts';
@@ -243,4 +242,30 @@ function* endOverdue(statements: Statements, overdue: Prospect['overdue']): Work
     operation: 'end-date',
     deltas: negative(returned),
   }));
+}
+
+/**
+ * Reopens leases that ended by date although their end is still to come. An end that was reported while the clock was ahead looks the
+ * same, and such a lease counts until its end date, too. Needed only when the clock is behind the last entry. Returns whether there were any.
+ */
+export function* reopened(
+  statements: Statements,
+  project_id: string,
+  { now, latest }: Moment,
+  author: Author,
+): Work<boolean> {
+  if (latest <= now) {
+    return false;
+  }
+  const early = yield* rows(statements.endedEarly({ project_id, now }));
+  for (const row of early) {
+    const { id } = row;
+    const deltas = heldBy(alternativesOf(row));
+    const balances = yield* balancesOf(statements, project_id, new Set(deltas.keys()));
+    yield* rows(statements.reopen({ id }));
+    yield* post(statements, { project_id, at: latest, balances, author }, [
+      { lease: id, operation: 'reopen', deltas },
+    ]);
+  }
+  return early.length > 0;
 }

@@ -1,13 +1,13 @@
 /** One transaction: which project it has locked, and what time it is there. */
-import type { CompiledQuery } from 'kysely';
+import { type CompiledQuery, sql } from 'kysely';
 import { LedgerUnavailableError } from '../errors.ts';
 import { announcing, type Database, rows, type Work } from './database/database.ts';
 import { type FirstReads, firstReads } from './first-reads.ts';
 import type { LedgerClock } from './ledger-clock.ts';
-import { lockProjects } from './lock-projects.ts';
 import type { Position } from './position.ts';
-import type { Statements } from './statements.ts';
+import type { Locked, Statements } from './statements.ts';
 import { suspendedError } from './suspension.ts';
+import { recordsTable } from './views/many.ts';
 
 /** What time it is in a project, in microseconds of the epoch. */
 export interface Moment {
@@ -89,4 +89,26 @@ export class Turn {
     this.behind = behind > 0n ? behind : 0n;
     return { now, latest: now + this.behind };
   }
+}
+
+/** Locks many projects, always in the same order. `at`: the current time. */
+function lockProjects(
+  { queries, dialect }: Pick<Database, 'queries' | 'dialect'>,
+  projectIds: readonly string[],
+  at: bigint,
+): CompiledQuery<Locked & { readonly project_id: string }> {
+  const table = recordsTable(
+    dialect,
+    [['project_id', 'text']],
+    projectIds.map((id) => [id]),
+  );
+  const query = sql<Locked & { readonly project_id: string }>`
+    insert into projects (project_id, revision, latest_at)
+    select project_id, 1, cast(${at} as bigint) from ${table} as listed where true order by project_id
+    on conflict (project_id) do update set revision = projects.revision + 1,
+      latest_at = case when projects.latest_at < excluded.latest_at then excluded.latest_at
+        else projects.latest_at end
+    returning project_id, revision, latest_at, (select id from ledger) as ledger,
+      (select epoch from ledger) as epoch, (select suspended from ledger) as suspended`;
+  return query.compile(queries);
 }

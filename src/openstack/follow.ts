@@ -1,9 +1,9 @@
 /** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
 import { type Wait, waitFor } from '../deadline.ts';
-import type { Claimant } from '../ledger/claimant.ts';
 import { CLUSTER_REGION } from '../ledger/clusters/cluster-mark.ts';
 import { rows } from '../ledger/database/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { Claimant } from '../ledger/ledger-request.ts';
 import type { Reconciled } from '../ledger/rounds/change-lease.ts';
 import { BLAZAR_SEAT, onSeat, type RoundElsewhere, type Seat } from '../ledger/rounds/follower-seat.ts';
 import type { KnownSince } from '../ledger/rounds/known-since.ts';

@@ -3,8 +3,8 @@ import { errorText } from '../errors.ts';
 import type { HttpAnswer } from '../http/contract.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Allocation } from '../lease/lease.ts';
+import { keptName } from '../ledger/identity.ts';
 import type { ShownLease } from '../ledger/rounds/leases.ts';
-import { keptName } from '../ledger/texts.ts';
 import {
   type Allocations,
   type AnsweredLease,

@@ -8,7 +8,7 @@ import { RequestCall } from '../../src/enforcement/request-call.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { type Context, formatUnitHours, type Lease } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import type { Claimant } from '../../src/ledger/claimant.ts';
+import type { Claimant } from '../../src/ledger/ledger-request.ts';
 import { rows } from '../../src/ledger/database/database.ts';
 import type { Tables } from '../../src/ledger/database/schema.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Claim } from '../../src/filter/claim.ts';
 import { toInstant } from '../../src/lease/dates.ts';
-import type { Claimant } from '../../src/ledger/claimant.ts';
+import type { Claimant } from '../../src/ledger/ledger-request.ts';
 import type { LeaseIdentity } from '../../src/ledger/identity.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';

@@ -6,7 +6,7 @@ import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { toInstant } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import type { Claimant } from '../../src/ledger/claimant.ts';
+import type { Claimant } from '../../src/ledger/ledger-request.ts';
 import { rows } from '../../src/ledger/database/database.ts';
 import type { LeaseRow } from '../../src/ledger/database/schema.ts';
 import { claimantOf, ledgerRequest } from '../../src/ledger/lease-request.ts';

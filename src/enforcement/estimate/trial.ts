@@ -5,7 +5,7 @@ import { isLedgerFilter, LedgerFilter } from '../../filter/ledger-filter.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Context, CreateRequest, Lease } from '../../lease/lease.ts';
-import type { Claimant } from '../../ledger/claimant.ts';
+import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { Prospect } from '../../ledger/prospect.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { Logger } from '../../logger.ts';

@@ -5,9 +5,7 @@
 import { errorText } from '../../errors.ts';
 import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
 import type { Logger } from '../../logger.ts';
-import { type Pace, pauseAfter } from './pace.ts';
-import { Rest } from './rest.ts';
-import { ServicePauses } from './service-pauses.ts';
+import { type Pace, pauseAfter, Rest, ServicePauses } from './pace.ts';
 import type { ClaimedMessage, Settlement, Wanted } from './statements.ts';
 import type { NewMessages } from './store.ts';
 

@@ -1,13 +1,12 @@
 /** What a comparison with Blazar does about one lease, in a transaction of its own. A row that was touched since it was read stays as it is. */
 import type { Instant } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
-import type { Claimant } from '../claimant.ts';
 import { rows, Undone, type Work } from '../database/database.ts';
 import type { LeaseRow } from '../database/schema.ts';
 import { demandOf } from '../demand.ts';
 import type { LeaseIdentity } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
-import type { LedgerRequest } from '../ledger-request.ts';
+import type { Claimant, LedgerRequest } from '../ledger-request.ts';
 import type { Author } from '../posting.ts';
 import { foresee } from '../prospect.ts';
 import { record, release } from '../transactions.ts';

@@ -11,12 +11,12 @@ import {
   sums,
 } from '../alternatives.ts';
 import { budgetOf } from '../budgets/rows.ts';
-import type { Claimant } from '../claimant.ts';
 import { rows, Undone, type Work } from '../database/database.ts';
 import type { LeaseRow } from '../database/schema.ts';
 import { demandOf } from '../demand.ts';
 import { accountName } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
+import type { Claimant } from '../ledger-request.ts';
 import { movedClaims } from '../moved-claims.ts';
 import { balancesOf, post } from '../posting.ts';
 import { TOO_MUCH } from '../reckoning.ts';

@@ -5,7 +5,7 @@
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf } from '../alternatives.ts';
 import type { LeaseRow } from '../database/schema.ts';
-import { keptName, textMistake } from '../texts.ts';
+import { keptName, textMistake } from '../identity.ts';
 import { left, type Reconciled, type Terms, unrecorded } from './change-lease.ts';
 import { differs } from './correct-lease.ts';
 import { ABSENT, digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';

@@ -4,9 +4,10 @@ import type { Wait } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { rows, Undone, type Work } from '../database/database.ts';
 import type { LeaseRow } from '../database/schema.ts';
+import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
-import { textMistake } from '../texts.ts';
 import type { Turn } from '../turn.ts';
+import { openLeasesOf } from '../views/many.ts';
 import {
   left,
   type Reconciled,
@@ -20,7 +21,6 @@ import {
 import { correctLease } from './correct-lease.ts';
 import type { KnownSince } from './known-since.ts';
 import { ABSENT, type ListedLease, type ShownLease } from './leases.ts';
-import { openLeasesOf } from './open-leases.ts';
 import {
   type ListTerms,
   mayBeOneOf,

@@ -1,14 +1,15 @@
 /** The leases of a project that overlap with a time span, and when they use what: read in pieces, and no more than a bound. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
+import type { Amount } from '../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { rows, type Work } from '../database/database.ts';
 import type { LeaseRow, LeaseState } from '../database/schema.ts';
 import { type FoldedTotals, foldedOf } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { resourcePeriods } from '../resources.ts';
-import { type ChargedRow, endedBefore, type Share, sharesOf } from './charges.ts';
-import { type BudgetAccounts, budgetAccounts, CHARGED, chargesOf, projectShares } from './lease-rows.ts';
+import { type ChargedRow, endedBefore, type Share, sharesOf, usedBefore } from './charges.ts';
+import { type BudgetAccounts, budgetAccounts, CHARGED, chargesOf, projectShares } from './leases.ts';
 import { type ReadPiece, reading } from './reading.ts';
 
 export interface SpanLease {
@@ -33,7 +34,7 @@ export interface LeaseSpan {
 }
 
 /** Maximum number of leases that are read. */
-export const MAX_READ = 3000;
+const MAX_READ = 3000;
 /** Leases in one piece: their claims are read and parsed at once. */
 const PIECE = 100;
 /** Entries of an index that are passed in one piece. */
@@ -220,4 +221,29 @@ function larger(a: bigint, b: bigint): bigint {
 
 function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+
+/** After every lease, in seconds of the epoch. */
+const NEVER = 2n ** 43n;
+
+/**
+ * Account → what is still to be used of what is taken. `undefined` = there are too many pending and active leases to tell.
+ * @throws LedgerUnavailableError
+ */
+export async function plannedUse(
+  ledger: Ledger,
+  projectId: string,
+  wait: Wait,
+): Promise<ReadonlyMap<string, Amount> | undefined> {
+  const now = ledger.now() / MICROSECONDS_PER_SECOND;
+  const { leases, completeFrom } = await leaseSpan(ledger, { projectId, from: now, until: NEVER }, wait);
+  if (completeFrom > now) {
+    return undefined;
+  }
+  const planned = new Map<string, Amount>();
+  for (const share of leases.flatMap(({ charges }) => charges)) {
+    const rest = share.amount - usedBefore(share, now);
+    planned.set(share.account, (planned.get(share.account) ?? 0n) + rest);
+  }
+  return planned;
 }

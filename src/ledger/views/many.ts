@@ -1,6 +1,11 @@
-/** Lists of values as one parameter: the text of a query stays the same however many there are, and is prepared once. */
-import { type RawBuilder, sql } from 'kysely';
+/**
+ * Parts of queries: the open leases, and lists of values as one parameter, so that the text of a query stays the same however many there are, and
+ * is prepared once.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Instant } from '../../lease/dates.ts';
 import type { Dialect } from '../database/connection.ts';
+import type { LeaseState, Tables } from '../database/schema.ts';
 
 /** A table of one column, `value`, for `from` and `in (select value from …)`. */
 export function textsTable(dialect: Dialect, values: readonly string[]): RawBuilder<{ value: string }> {
@@ -39,4 +44,20 @@ export function recordsTable(
   return dialect === 'sqlite'
     ? sql`(select ${selected} from json_each(${json}))`
     : sql`(select ${selected} from jsonb_array_elements(cast(${json} as jsonb)) as listed(value))`;
+}
+
+/**
+ * The states of leases, to compare with. They are no parameters: SQLite has an index of open leases only, and would build a query again each
+ * time that a parameter says whether it has what is asked for.
+ */
+export const OPEN = sql.lit<LeaseState>('open');
+export const ENDED = sql.lit<LeaseState>('ended');
+
+/** The pending and active leases of a region. */
+export function openLeasesOf(queries: Kysely<Tables>, region: string, now: Instant) {
+  return queries
+    .selectFrom('leases')
+    .where('region', '=', region)
+    .where('state', '=', OPEN)
+    .where('ends_at', '>', now);
 }

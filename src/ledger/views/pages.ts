@@ -1,5 +1,5 @@
 /** Lists in pages: a cursor says where the next page begins, so that what is added meanwhile moves nothing. */
-import { textMistake } from '../texts.ts';
+import { textMistake } from '../identity.ts';
 
 export interface PageQuery {
   /** 1 to 1000. */

@@ -1,6 +1,6 @@
 /** Which leases take from budgets. */
 import { z } from 'zod';
-import { pageOfChargedLeases } from '../../ledger/budgets/charges.ts';
+import { pageOfChargedLeases } from '../../ledger/budgets/history.ts';
 import { charge } from '../../ledger/recorded-claim.ts';
 import type { LeaseReport } from '../../ledger/views/reports.ts';
 import { ledgerFor } from '../budgets/asker.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { budgetCsv, readBudgetCsv } from '../../../src/ledger/budgets/csv.ts';
 import { wantedLines } from '../../../src/ledger/budgets/file.ts';
 import { exportedBudget } from '../../../src/ledger/budgets/texts.ts';
-import { textMistake } from '../../../src/ledger/texts.ts';
+import { textMistake } from '../../../src/ledger/identity.ts';
 
 const HEAD = 'project_id,user_id,valid_from,valid_until,amount';
 const ROW = 'climate,,2027-01-01,2028-01-01,100';

@@ -2,7 +2,7 @@
 import SqliteConnection from 'better-sqlite3';
 import type { CompiledQuery } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
-import { openLeasesOf } from '../../../src/ledger/rounds/open-leases.ts';
+import { openLeasesOf } from '../../../src/ledger/views/many.ts';
 import { isGuessed, knownRegions } from '../../../src/ledger/rounds/regions.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedger, newLedgers } from '../../support/ledgers.ts';
 import { recordLease } from '../recorded-leases.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Claim } from '../../../src/filter/claim.ts';
 import { toInstant } from '../../../src/lease/dates.ts';
-import type { Claimant } from '../../../src/ledger/claimant.ts';
+import type { Claimant } from '../../../src/ledger/ledger-request.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import type { ListedLease } from '../../../src/ledger/rounds/leases.ts';
 import type { ListTerms } from '../../../src/ledger/rounds/plan.ts';

@@ -1,7 +1,6 @@
 /** People who look share two connections, whatever they look at: leases need the others. */
 import { expect, it, vi } from 'vitest';
-import { pageOfChargedLeases } from '../../../src/ledger/budgets/charges.ts';
-import { pageOfBudgetChanges } from '../../../src/ledger/budgets/history.ts';
+import { pageOfBudgetChanges, pageOfChargedLeases } from '../../../src/ledger/budgets/history.ts';
 import { budgetById, pageOfBudgets } from '../../../src/ledger/budgets/view.ts';
 import { listProjects } from '../../../src/ledger/views/projects.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
