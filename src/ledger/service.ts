@@ -7,14 +7,14 @@ import type { LeaseRequest, LedgerService } from '../filter/services.ts';
 import type { Verdict } from '../filter/verdict.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';
-import { CheckMemory } from './check-memory.ts';
 import type { LeaseLedger, LeaseLedgerParts } from './lease-ledger.ts';
 import type { Ledger } from './ledger.ts';
 import type { Claimant } from './ledger-request.ts';
 import type { LedgerSettings } from './options.ts';
-import type { Author } from './posting.ts';
-import type { Prospect } from './prospect.ts';
-import type { Recording, Undo } from './transactions.ts';
+import type { Author } from './transactions/journal.ts';
+import type { Recording, Undo } from './transactions/lease-transactions.ts';
+import { CheckMemory } from './transactions/memory/check-memory.ts';
+import type { Prospect } from './transactions/preview.ts';
 
 export class ChainLedger implements LedgerService {
   readonly #settings: LedgerSettings;

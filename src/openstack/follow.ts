@@ -1,15 +1,20 @@
 /** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
 import { type Wait, waitFor } from '../deadline.ts';
-import { CLUSTER_REGION } from '../ledger/clusters/cluster-mark.ts';
-import { rows } from '../ledger/database/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Claimant } from '../ledger/ledger-request.ts';
-import type { Reconciled } from '../ledger/rounds/change-lease.ts';
-import { BLAZAR_SEAT, onSeat, type RoundElsewhere, type Seat } from '../ledger/rounds/follower-seat.ts';
-import type { KnownSince } from '../ledger/rounds/known-since.ts';
-import { OFTEN } from '../ledger/rounds/plan.ts';
-import { readOpenRows, reconcileObservation } from '../ledger/rounds/reconcile.ts';
-import { isGuessed, withdrawRegion } from '../ledger/rounds/regions.ts';
+import type { Reconciled } from '../ledger/reconciliation/change-lease.ts';
+import { CLUSTER_REGION } from '../ledger/reconciliation/cluster-mark.ts';
+import {
+  BLAZAR_SEAT,
+  onSeat,
+  type RoundElsewhere,
+  type Seat,
+} from '../ledger/reconciliation/leader-lease.ts';
+import { OFTEN } from '../ledger/reconciliation/plan.ts';
+import { readOpenRows, reconcileObservation } from '../ledger/reconciliation/reconcile.ts';
+import { isGuessed, withdrawRegion } from '../ledger/reconciliation/regions.ts';
+import type { KnownSince } from '../ledger/reconciliation/row-ages.ts';
+import { rows } from '../ledger/storage/database.ts';
 import type { Keystone } from './contract.ts';
 import { observe } from './observation.ts';
 

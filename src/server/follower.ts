@@ -1,8 +1,8 @@
 /** Compares the ledger with Blazar, in rounds. */
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../enforcement/enforcement.ts';
-import type { Reconciled } from '../ledger/rounds/change-lease.ts';
-import { KnownSince } from '../ledger/rounds/known-since.ts';
+import type { Reconciled } from '../ledger/reconciliation/change-lease.ts';
+import { KnownSince } from '../ledger/reconciliation/row-ages.ts';
 import type { Logger } from '../logger.ts';
 import { Corrections } from '../notifications/corrections.ts';
 import { blazarSection, keystoneSection } from '../openstack/options.ts';

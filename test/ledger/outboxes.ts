@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished, vi } from 'vitest';
 import type { Call, Delivery, Outbox, OutboxMessage } from '../../src/index.ts';
+import type { Pace } from '../../src/ledger/outbox/backoff.ts';
 import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
-import type { Pace } from '../../src/ledger/outbox/pace.ts';
 import { listOutbox, type OutboxReport } from '../../src/ledger/outbox/reports.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';

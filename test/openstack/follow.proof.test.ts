@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import { rows } from '../../src/ledger/database/database.ts';
-import { KnownSince } from '../../src/ledger/rounds/known-since.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
+import { KnownSince } from '../../src/ledger/reconciliation/row-ages.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
 import { giveBudget, NO_WAIT } from '../support/ledgers.ts';
 import { type Answer, type Listed, NOW, recorded, World } from './blazar-world.ts';

@@ -1,7 +1,7 @@
 /** Two real Blazars ask a service of two workers about leases at the same time, while a worker is killed: the budget is never overdrawn. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
 import { readSamples } from '../support/samples.ts';

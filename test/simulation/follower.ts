@@ -1,6 +1,6 @@
 /** Rounds that compare the ledger with Blazar. One replica at a time makes them; what a round leaves is kept here, by virtual time. */
-import type { Reconciled } from '../../src/ledger/rounds/change-lease.ts';
-import { readOpenRows, reconcileObservation } from '../../src/ledger/rounds/reconcile.ts';
+import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
+import { readOpenRows, reconcileObservation } from '../../src/ledger/reconciliation/reconcile.ts';
 import { observe } from '../../src/openstack/observation.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import type { Blazar } from './blazar.ts';

@@ -1,8 +1,12 @@
 /** What would be allowed instead of a lease that is refused, and what was looked for. */
 import { LedgerUnavailableError } from '../../errors.ts';
 import type { Decision } from '../../filter/verdict.ts';
-import { type FittingTimes, fittingTimes, foreseenCharges } from '../../ledger/foreseen.ts';
-import type { Prospect } from '../../ledger/prospect.ts';
+import type { Prospect } from '../../ledger/transactions/preview.ts';
+import {
+  type FittingTimes,
+  fittingTimes,
+  foreseenCharges,
+} from '../../ledger/transactions/previewed-charges.ts';
 import type { Estimate, Suggestion } from './contract.ts';
 import { LATEST, SHORTEST } from './dates.ts';
 import { type Candidate, halves, search } from './search.ts';

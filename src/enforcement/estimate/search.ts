@@ -1,8 +1,8 @@
 /** Looks for leases near a refused one that the filters which answer in this process allow. */
 import { breathing } from '../../breath.ts';
 import type { Lease } from '../../lease/lease.ts';
-import type { FittingTimes } from '../../ledger/foreseen.ts';
-import type { Prospect } from '../../ledger/prospect.ts';
+import type { Prospect } from '../../ledger/transactions/preview.ts';
+import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
 import { later, shorter } from './dates.ts';
 import { nearest } from './nearest.ts';
 import { smaller } from './sizes.ts';

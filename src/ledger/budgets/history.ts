@@ -1,12 +1,12 @@
 /** What has happened to budgets, in pages: every change, with who, when and why; and the open leases that are charged to them. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { rows } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
-import { textsTable } from '../views/many.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from '../views/pages.ts';
-import { reading } from '../views/reading.ts';
-import { type LeaseReport, reportOf } from '../views/reports.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery } from '../reports/pages.ts';
+import { reading } from '../reports/reading.ts';
+import { type LeaseReport, reportOf } from '../reports/reports.ts';
+import { rows } from '../storage/database.ts';
+import { textsTable } from '../storage/query-parts.ts';
 import { type BudgetChange, changeOf } from './rows.ts';
 
 export interface BudgetChangesQuery extends PageQuery {

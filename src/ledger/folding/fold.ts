@@ -1,13 +1,13 @@
 /** Folds settled leases into totals: a file keeps them first, then their rows go. What balances and budgets say stays the same. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { CLUSTER_REGION } from '../clusters/cluster-mark.ts';
-import { rows, Undone, type Work } from '../database/database.ts';
-import type { LeaseRow } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
-import { leaseDigests } from '../outbox/identity.ts';
-import type { Turn } from '../turn.ts';
-import { rowsTable, textsTable } from '../views/many.ts';
+import { leaseDigests } from '../outbox/lease-digests.ts';
+import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import { rowsTable, textsTable } from '../storage/query-parts.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import type { Turn } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
 import { addTotals } from './totals.ts';
 

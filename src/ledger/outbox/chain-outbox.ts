@@ -6,11 +6,11 @@ import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filt
 import type { Logger } from '../../logger.ts';
 import type { LedgerObserver } from '../observer.ts';
 import type { ChainLedger } from '../service.ts';
-import { UNBOUNDED } from '../transaction-wait.ts';
-import { PACE, type Pace } from './pace.ts';
+import { UNBOUNDED } from '../transactions/transaction-wait.ts';
+import { PACE, type Pace } from './backoff.ts';
 
-type Lane = import('./lane.ts').Lane;
-type LaneParts = import('./lane.ts').LaneParts;
+type Lane = import('./delivery-queue.ts').Lane;
+type LaneParts = import('./delivery-queue.ts').LaneParts;
 type OutboxStore = import('./store.ts').OutboxStore;
 
 export interface ChainOutboxParts {
@@ -65,7 +65,10 @@ export class ChainOutbox implements OutboxService {
   async open(sender: OutboxSender): Promise<Outbox> {
     const { ledger, pace = PACE } = this.#parts;
     await ledger.open();
-    const [{ OutboxStore }, { Lane }] = await Promise.all([import('./store.ts'), import('./lane.ts')]);
+    const [{ OutboxStore }, { Lane }] = await Promise.all([
+      import('./store.ts'),
+      import('./delivery-queue.ts'),
+    ]);
     const { name } = sender;
     const store = new OutboxStore(name, () => ledger.ledger(UNBOUNDED), pace, {
       take: (messages) => lane.take(messages),

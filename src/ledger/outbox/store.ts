@@ -5,16 +5,16 @@ import type { Wait } from '../../deadline.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
-import { type Database, rows, type Work } from '../database/database.ts';
-import { PostgresDatabase } from '../database/postgres.ts';
-import { missingRights, NEEDED_FOR_OUTBOX } from '../database/rights.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
-import { UNBOUNDED } from '../transaction-wait.ts';
+import { type Database, rows, type Work } from '../storage/database.ts';
+import { PostgresDatabase } from '../storage/postgres/postgres.ts';
+import { missingRights, NEEDED_FOR_OUTBOX } from '../storage/rights.ts';
+import { UNBOUNDED } from '../transactions/transaction-wait.ts';
+import type { Pace } from './backoff.ts';
+import { Held } from './claim-renewal.ts';
 import { GroupCommit } from './group-commit.ts';
-import { Held } from './held.ts';
-import { leaseOf, shownIdentity } from './identity.ts';
-import type { Pace } from './pace.ts';
+import { leaseOf, shownIdentity } from './lease-digests.ts';
 import {
   type AddedMessage,
   addClaimed,

@@ -4,7 +4,7 @@ import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
-import { CursorError } from '../../ledger/views/pages.ts';
+import { CursorError } from '../../ledger/reports/pages.ts';
 import type { Logger } from '../../logger.ts';
 import { jsonBody, textBody } from '../body.ts';
 import { EXACT } from '../own-paths.ts';

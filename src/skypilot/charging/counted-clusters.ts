@@ -5,9 +5,9 @@
 import { z } from 'zod';
 import type { Proposal } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { rows, type Work } from '../../ledger/database/database.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { SKYPILOT_SEAT } from '../../ledger/rounds/follower-seat.ts';
+import { SKYPILOT_SEAT } from '../../ledger/reconciliation/leader-lease.ts';
+import { rows, type Work } from '../../ledger/storage/database.ts';
 import type { Launch, LaunchLimit } from './contract.ts';
 
 export const NOT_COUNTED =

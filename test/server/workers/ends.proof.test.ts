@@ -5,7 +5,7 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ExitCode } from '../../../src/cli/output.ts';
-import { verifyLedger } from '../../../src/ledger/verify.ts';
+import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { decisionsInFile } from '../../support/decision-logs.ts';
 import { filterFolder, filterSource, temporaryFolder } from '../../support/filter-folder.ts';
 import { newLease } from '../../support/lease-clients.ts';

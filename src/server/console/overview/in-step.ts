@@ -2,7 +2,7 @@
 import { inTime, withinDeadline } from '../../../deadline.ts';
 import { LedgerUnavailableError } from '../../../errors.ts';
 import { countOutbox, type OutboxCounts } from '../../../ledger/outbox/reports.ts';
-import { type LedgerStanding, ledgerStanding } from '../../../ledger/views/clusters.ts';
+import { type LedgerStanding, ledgerStanding } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../generation.ts';
 
 export type InStep = { readonly outbox: OutboxCounts } & LedgerStanding;
