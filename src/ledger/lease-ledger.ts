@@ -17,7 +17,7 @@ import type { CrossingWatch } from './outbox/crossings.ts';
 import type { Author } from './transactions/journal.ts';
 import type { Recording, Undo } from './transactions/lease-transactions.ts';
 import type { CheckMemory } from './transactions/memory/check-memory.ts';
-import type { Prospect } from './transactions/preview.ts';
+import type { LeasePreview } from './transactions/preview.ts';
 
 export interface LeaseLedgerParts {
   readonly logger: Logger;
@@ -83,15 +83,15 @@ export class LeaseLedger {
   }
 
   /** What recording a new lease would do. `undefined` = it cannot be recorded. */
-  async foresee(
+  async preview(
     request: LeaseRequest,
     claimants: readonly Claimant[],
     wait: Wait,
     memory: CheckMemory,
-  ): Promise<Prospect | undefined> {
+  ): Promise<LeasePreview | undefined> {
     const ledger = await this.ledger(wait);
     return requestMistake(request) === undefined
-      ? ledger.foresee(ledgerRequest(request, claimants), wait, memory)
+      ? ledger.preview(ledgerRequest(request, claimants), wait, memory)
       : undefined;
   }
 

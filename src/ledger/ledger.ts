@@ -26,7 +26,7 @@ import {
 import type { CheckMemory } from './transactions/memory/check-memory.ts';
 import { GroupMemory } from './transactions/memory/group-memory.ts';
 import { recognisable } from './transactions/memory/query-kinds.ts';
-import { foresee, type Prospect } from './transactions/preview.ts';
+import { type LeasePreview, previewLease } from './transactions/preview.ts';
 import { createStatements, type Statements } from './transactions/statements.ts';
 import { tracedTransaction } from './transactions/traced-transaction.ts';
 import { Turn } from './transactions/transaction.ts';
@@ -116,13 +116,13 @@ export class Ledger {
 
   /** What the filters would refuse now, in their order. Records nothing. @throws LedgerUnavailableError */
   async check(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<readonly Refusal[]> {
-    const { reckoning, isRepeated } = await this.foresee(request, wait, memory);
-    const { refusal, warnings } = reckoning;
+    const { calculation, isRepeated } = await this.preview(request, wait, memory);
+    const { refusal, warnings } = calculation;
     return isRepeated ? [] : refusal === undefined ? warnings : [refusal, ...warnings];
   }
 
   /** What recording a lease would do now. Records nothing. @throws LedgerUnavailableError */
-  async foresee(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<Prospect> {
+  async preview(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<LeasePreview> {
     if (this.#suspension.isLikely && memory?.isEmpty !== false) {
       const reason = await this.suspension(wait);
       if (reason !== undefined) {
@@ -130,11 +130,11 @@ export class Ledger {
       }
     }
     if (memory === undefined) {
-      return this.read('check', () => foresee(this.statements, request, this.now()), wait);
+      return this.read('check', () => previewLease(this.statements, request, this.now()), wait);
     }
     const now = memory.now(() => this.now());
     return memory.run(
-      () => foresee(memory.statements(this.statements), request, now),
+      () => previewLease(memory.statements(this.statements), request, now),
       (work) => this.read('check', work, wait),
     );
   }

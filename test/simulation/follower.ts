@@ -14,7 +14,7 @@ export const GRACE = 600;
 export interface Mishaps {
   /** Clocks may be set. */
   step(): void;
-  /** Whether another replica begins a round meanwhile: a clock that is set back takes the seat from its holder. */
+  /** Whether another replica begins a round meanwhile: a clock that is set back takes the leader lease from its holder. */
   isTakenOver(): boolean;
   /** Whether an answer of Blazar arrives in part. */
   isCutOff(): boolean;
@@ -85,7 +85,7 @@ export class Follower {
       next = await round.next();
     }
     if (this.#holder !== replica) {
-      // Another one has the seat by now, and what it leaves counts.
+      // Another one has the leader lease by now, and what it leaves counts.
       return;
     }
     this.#doubted = next.value.doubted;

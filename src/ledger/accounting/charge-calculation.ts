@@ -39,7 +39,7 @@ export interface Claimed {
   readonly byFilter: readonly FilterClaims[];
 }
 
-export interface Reckoned {
+export interface ChargeInput {
   /** In seconds of the epoch. */
   readonly now: bigint;
   /** What the lease may become; the first is what was requested. */
@@ -67,7 +67,7 @@ export interface Reckoned {
   readonly balances: ReadonlyMap<string, Amount>;
 }
 
-export interface Reckoning {
+export interface ChargeCalculation {
   /** From the first enforced filter that refuses; the lease must not be recorded. */
   readonly refusal: Refusal | undefined;
   /** From audited filters. */
@@ -89,12 +89,12 @@ export interface Refusal {
 const MOST_ALTERNATIVES = 16;
 
 /** When the time is uncertain, between two moments: no account gets back more than at either of them. */
-export function reckonWithin(early: Reckoned, late: Reckoned | undefined): Reckoning {
-  const first = reckon(early);
+export function calculateChargeWithin(early: ChargeInput, late: ChargeInput | undefined): ChargeCalculation {
+  const first = calculateCharge(early);
   if (late === undefined) {
     return first;
   }
-  const second = reckon(late);
+  const second = calculateCharge(late);
   const deltas = most([first.deltas, second.deltas]);
   for (const account of deltas.keys()) {
     // An account that is missing in one of them does not change there.
@@ -105,7 +105,7 @@ export function reckonWithin(early: Reckoned, late: Reckoned | undefined): Recko
   return { ...first, refusal, isTooMuch: isTooMuch || second.isTooMuch, deltas };
 }
 
-export function reckon(of: Reckoned): Reckoning {
+export function calculateCharge(of: ChargeInput): ChargeCalculation {
   const { now, recorded, staysOpen, balances } = of;
   const { wanted, current, overflowing } = withoutOverflow(of);
 
@@ -163,7 +163,7 @@ export function reckon(of: Reckoned): Reckoning {
 
 /** Alternatives with other counts, left by a change that may have failed half way: a request shows dates, but not counts. */
 function withOtherCounts(
-  { recorded, current, wanted, countsAreSeen, begun }: Reckoned,
+  { recorded, current, wanted, countsAreSeen, begun }: ChargeInput,
   likely: readonly Alternative[],
 ): Alternative[] {
   if (countsAreSeen) {
@@ -232,7 +232,7 @@ function tooMany({ byFilter }: Claimed): Judged[] {
  * Removes claims beyond `MAX_AMOUNT`, the largest number that a database holds. Their filter refuses the lease; when it is audited,
  * its claims are not recorded, and no other filter is affected.
  */
-function withoutOverflow(of: Reckoned): {
+function withoutOverflow(of: ChargeInput): {
   wanted: readonly [Claimed, ...Claimed[]];
   current: Claimed | undefined;
   overflowing: Judged[];

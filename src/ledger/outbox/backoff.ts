@@ -1,7 +1,7 @@
 /** How fast messages are delivered, and how long a service is left alone after failures. */
 
 /** Times in milliseconds. */
-export interface Pace {
+export interface Backoff {
   /** After the first failure; doubled with each further one. */
   readonly firstPause: number;
   readonly longestPause: number;
@@ -13,24 +13,30 @@ export interface Pace {
   readonly atOnce: number;
 }
 
-export const PACE: Pace = { firstPause: 1000, longestPause: 300_000, poll: 1000, claim: 15_000, atOnce: 4 };
+export const BACKOFF: Backoff = {
+  firstPause: 1000,
+  longestPause: 300_000,
+  poll: 1000,
+  claim: 15_000,
+  atOnce: 4,
+};
 
 /** A service that asks for a longer rest is asked again after this, in milliseconds. */
 const LONGEST_RETRY_AFTER = 3_600_000;
 
 /** Milliseconds after the nth failure, from 1: doubled each time, and random, so that not everything comes back at once. */
-export function pauseAfter(failures: number, { firstPause, longestPause }: Pace): number {
+export function pauseAfter(failures: number, { firstPause, longestPause }: Backoff): number {
   const full = Math.min(firstPause * 2 ** Math.min(failures - 1, 40), longestPause);
   return full * (0.5 + Math.random() / 2);
 }
 
 /** The pause of a whole service: at least what it has asked for, in seconds. */
-function servicePause(failures: number, retryAfter: number | undefined, pace: Pace): number {
+function servicePause(failures: number, retryAfter: number | undefined, pace: Backoff): number {
   return Math.max(pauseAfter(failures, pace), Math.min((retryAfter ?? 0) * 1000, LONGEST_RETRY_AFTER));
 }
 
 export class ServicePauses {
-  readonly #pace: Pace;
+  readonly #pace: Backoff;
   #failures = 0;
   /** Pauses in a row, and until when the current one lasts, by `performance.now()`. */
   #pauses = 0;
@@ -38,7 +44,7 @@ export class ServicePauses {
   /** The same, if the service has asked for it: then no answer that arrives late ends the pause. */
   #askedUntil = 0;
 
-  constructor(pace: Pace) {
+  constructor(pace: Backoff) {
     this.#pace = pace;
   }
 
@@ -93,7 +99,7 @@ export class ServicePauses {
 }
 
 /** A pause that can be ended, also before it begins. */
-export class Rest {
+export class Pause {
   #isOver = false;
   #end: (() => void) | undefined;
 

@@ -1,7 +1,7 @@
 /** Keeps the claims of messages that are held back, while this process lives. */
 import { outsideTraces } from '../../tracing.ts';
 
-export class Held {
+export class ClaimRenewal {
   readonly #every: number;
   readonly #keep: (ids: readonly bigint[]) => Promise<void>;
   readonly #ids = new Set<bigint>();

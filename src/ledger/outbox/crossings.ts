@@ -10,7 +10,7 @@ import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { Tables } from '../storage/schema.ts';
-import type { Author, Occasion, RecordingId } from '../transactions/journal-entry.ts';
+import type { Author, JournalEntry, RecordingId } from '../transactions/journal-entry.ts';
 import { messageOf, type Notice, orderOf } from './notice.ts';
 import { addMessages } from './statements.ts';
 
@@ -57,7 +57,7 @@ export class Crossings {
 
   /** Call it after each change of balances. `changes`: account → by how much. Reads and writes nothing unless a threshold is passed. */
   *note(
-    { balances, author, budgets = [], recording, at }: Occasion,
+    { balances, author, budgets = [], recording, at }: JournalEntry,
     changes: ReadonlyMap<string, Amount>,
   ): Work<void> {
     const grown = new Map<bigint, string>();

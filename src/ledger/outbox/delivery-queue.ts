@@ -5,13 +5,13 @@
 import { errorText } from '../../errors.ts';
 import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
 import type { Logger } from '../../logger.ts';
-import { type Pace, pauseAfter, Rest, ServicePauses } from './backoff.ts';
+import { type Backoff, Pause, pauseAfter, ServicePauses } from './backoff.ts';
 import type { ClaimedMessage, Settlement, Wanted } from './statements.ts';
 import type { NewMessages } from './store.ts';
 
-export interface LaneParts {
+export interface DeliveryQueueParts {
   readonly sender: OutboxSender;
-  readonly pace: Pace;
+  readonly pace: Backoff;
   readonly logger: Logger;
   /** Microseconds of the epoch. */
   readonly now: () => bigint;
@@ -40,12 +40,12 @@ const OFTEN = 30n;
 /** While the database fails, in milliseconds. */
 const LONGEST_DATABASE_PAUSE = 30_000;
 
-export class Lane implements NewMessages {
-  readonly #parts: LaneParts;
+export class DeliveryQueue implements NewMessages {
+  readonly #parts: DeliveryQueueParts;
   readonly #queue: ClaimedMessage[] = [];
   readonly #underWay = new Map<bigint, Promise<void>>();
   readonly #settled: Settlement[] = [];
-  readonly #rest = new Rest();
+  readonly #rest = new Pause();
   readonly #aborting = new AbortController();
   readonly #pauses: ServicePauses;
   #renewedAt = 0;
@@ -55,7 +55,7 @@ export class Lane implements NewMessages {
   #hasAll = false;
   #running: Promise<void> | undefined;
 
-  constructor(parts: LaneParts) {
+  constructor(parts: DeliveryQueueParts) {
     this.#parts = parts;
     this.#pauses = new ServicePauses(parts.pace);
   }
@@ -113,7 +113,7 @@ export class Lane implements NewMessages {
     await this.#giveBack();
   }
 
-  /** For messages that were being written while the lane stopped. */
+  /** For messages that were being written while the queue stopped. */
   async #finish(): Promise<void> {
     await this.#running;
     await this.#giveBack();

@@ -9,7 +9,7 @@ import { rows, Undone, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import type { Author } from '../transactions/journal.ts';
 import { record, release } from '../transactions/lease-transactions.ts';
-import { foresee } from '../transactions/preview.ts';
+import { previewLease } from '../transactions/preview.ts';
 import type { Turn } from '../transactions/transaction.ts';
 import { digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
 
@@ -121,8 +121,12 @@ export function* recordLease(
 function* refusalOf({ statements }: Ledger, request: LedgerRequest, now: Instant): Work<string | null> {
   const { start } = request.proposal;
   const rest = { ...request.proposal, start: start < now ? now : start };
-  const { reckoning } = yield* foresee(statements, { ...request, proposal: rest, current: undefined }, now);
-  return reckoning.refusal?.message ?? null;
+  const { calculation } = yield* previewLease(
+    statements,
+    { ...request, proposal: rest, current: undefined },
+    now,
+  );
+  return calculation.refusal?.message ?? null;
 }
 
 /** What recording a lease needs that was `current` before. One that was observed takes exactly what it was given. */

@@ -9,7 +9,7 @@ import type { LeaseRow } from '../storage/schema.ts';
 import { findById } from '../transactions/find-lease.ts';
 import type { Author } from '../transactions/journal.ts';
 import { record } from '../transactions/lease-transactions.ts';
-import { foresee } from '../transactions/preview.ts';
+import { previewLease } from '../transactions/preview.ts';
 import { revisionStep, type Statements } from '../transactions/statements.ts';
 import type { Turn } from '../transactions/transaction.ts';
 import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
@@ -21,13 +21,13 @@ export interface Held {
 }
 
 /** What `holdCluster` would answer. Writes nothing. */
-export function* foreseeCluster(statements: Statements, request: LedgerRequest, now: bigint): Work<Held> {
+export function* previewCluster(statements: Statements, request: LedgerRequest, now: bigint): Work<Held> {
   const row = yield* findById(statements, request.identity);
   if (yield* isCovered(statements, request, row, now)) {
     return { refusal: undefined, isCovered: true };
   }
-  const { reckoning } = yield* foresee(statements, request, now);
-  return { refusal: reckoning.refusal, isCovered: false };
+  const { calculation } = yield* previewLease(statements, request, now);
+  return { refusal: calculation.refusal, isCovered: false };
 }
 
 export function* holdCluster(
@@ -61,7 +61,7 @@ function* isCovered(
     return false;
   }
   const proposal = { ...request.proposal, end: row.ends_at };
-  const { wanted } = yield* foresee(statements, { ...request, proposal }, now);
+  const { wanted } = yield* previewLease(statements, { ...request, proposal }, now);
   if (wanted.byFilter.some(({ refusal }) => refusal !== undefined)) {
     return false;
   }

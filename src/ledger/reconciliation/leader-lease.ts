@@ -11,10 +11,10 @@ import { rows } from '../storage/database.ts';
 
 /** How long a process that is gone keeps others waiting, in seconds. Whoever is there renews in time. */
 const HELD = 30n;
-/** A clock that is corrected little by little goes back by less, in microseconds: then the holder keeps its seat. */
+/** A clock that is corrected little by little goes back by less, in microseconds: then the holder keeps its leader lease. */
 const SLACK = 10n * MICROSECONDS_PER_SECOND;
 
-export interface Seat {
+export interface LeaderLease {
   /** For how many seconds the last complete round is over; infinite = there was none. */
   readonly age: number;
   /** The endpoint and region whose leases were last found in this ledger. */
@@ -24,32 +24,32 @@ export interface Seat {
 }
 
 export type Taken =
-  | { readonly kind: 'mine'; readonly seat: Seat }
+  | { readonly kind: 'mine'; readonly leader: LeaderLease }
   /** Somebody else holds it. */
   | { readonly kind: 'held'; readonly holder: string }
   /** A round has ended `age` seconds ago, less than `every`; `seconds` are left. */
   | { readonly kind: 'early'; readonly age: number; readonly seconds: number };
 
-/** The seats: one process compares with Blazar, and one with SkyPilot. */
-export const BLAZAR_SEAT = 1n;
-export const SKYPILOT_SEAT = 2n;
+/** The leader leases: one process compares with Blazar, and one with SkyPilot. */
+export const BLAZAR_LEADER = 1n;
+export const SKYPILOT_LEADER = 2n;
 
-/** Takes the seat, if it is free and the last round is `every` seconds old. @throws LedgerUnavailableError */
-export function takeSeat(
+/** Takes the leader lease, if it is free and the last round is `every` seconds old. @throws LedgerUnavailableError */
+export function acquireLeaderLease(
   ledger: Ledger,
   holder: string,
   every: number,
   wait: Wait,
-  seat = BLAZAR_SEAT,
+  leader = BLAZAR_LEADER,
 ): Promise<Taken> {
   const { queries } = ledger.database;
   const now = databaseTime(ledger.database.dialect);
-  const look = queries.selectFrom('follower').selectAll().select(now.as('now')).where('id', '=', seat);
+  const look = queries.selectFrom('follower').selectAll().select(now.as('now')).where('id', '=', leader);
   const until = sql<bigint>`${now} + ${HELD * MICROSECONDS_PER_SECOND}`;
   const take = queries
     .updateTable('follower')
     .set({ holder, held_until: until })
-    .where('id', '=', seat)
+    .where('id', '=', leader)
     .where((row) =>
       row.or([
         row('holder', 'is', null),
@@ -62,12 +62,12 @@ export function takeSeat(
     .returningAll();
   const add = queries
     .insertInto('follower')
-    .values({ id: seat, held_until: 0n })
+    .values({ id: leader, held_until: 0n })
     .onConflict((conflict) => conflict.column('id').doNothing());
   return ledger.transact(
     'reconcile',
     function* () {
-      if (seat !== BLAZAR_SEAT) {
+      if (leader !== BLAZAR_LEADER) {
         yield* rows(add.compile());
       }
       const [row] = yield* rows(look.compile());
@@ -83,14 +83,14 @@ export function takeSeat(
       }
       const { matched, doubted } = mine;
       const facts = { age: followedAt === undefined ? Number.POSITIVE_INFINITY : age, matched };
-      return { kind: 'mine', seat: { ...facts, doubted: rowsIn(doubted) } } as const;
+      return { kind: 'mine', leader: { ...facts, doubted: rowsIn(doubted) } } as const;
     },
     wait,
   );
 }
 
 /** Resolves to whether it is still held. @throws LedgerUnavailableError */
-export function keepSeat(ledger: Ledger, holder: string, wait: Wait): Promise<boolean> {
+export function renewLeaderLease(ledger: Ledger, holder: string, wait: Wait): Promise<boolean> {
   const renewed = ledger.database.queries
     .updateTable('follower')
     .set({
@@ -116,7 +116,7 @@ export interface Left {
 }
 
 /** Frees it for others. `left`: `undefined` = the round has failed. @throws LedgerUnavailableError */
-export function leaveSeat(
+export function releaseLeaderLease(
   ledger: Ledger,
   holder: string,
   round: Left | undefined,
@@ -148,14 +148,14 @@ function rowsIn(written: string | null): Set<bigint> {
   return new Set(Array.isArray(found) ? found.map((row) => BigInt(String(row))) : []);
 }
 
-/** The seat is kept for 30 s. */
+/** The leader lease is kept for 30 s. */
 const RENEW_MS = 10_000;
 
 /** A round that another process does, or has done. */
 export type RoundElsewhere = Exclude<Taken, { readonly kind: 'mine' }>;
 
-export interface SeatTerms {
-  /** `BLAZAR_SEAT` or `SKYPILOT_SEAT`. */
+export interface LeaderTerms {
+  /** `BLAZAR_LEADER` or `SKYPILOT_LEADER`. */
   readonly id: bigint;
   /** A process, unlike any other. */
   readonly holder: string;
@@ -165,24 +165,24 @@ export interface SeatTerms {
 }
 
 /**
- * Does `work` while this process holds the seat, which is free afterwards whatever fails. The signal of `work` also fires when another process
- * has taken the seat. @throws LedgerUnavailableError, and what `work` throws
+ * Does `work` while this process holds the leader lease, which is free afterwards whatever fails. The signal of `work` also fires when another process
+ * has taken the leader lease. @throws LedgerUnavailableError, and what `work` throws
  */
-export async function onSeat<Result>(
+export async function whileLeader<Result>(
   ledger: Ledger,
-  { id, holder, every, signal }: SeatTerms,
+  { id, holder, every, signal }: LeaderTerms,
   work: (
-    seat: Seat,
+    leader: LeaderLease,
     signal: AbortSignal,
   ) => Promise<{ readonly result: Result; readonly left: Left | undefined }>,
 ): Promise<Result | RoundElsewhere> {
-  const taken = await takeSeat(ledger, holder, every, waitFor(signal), id);
+  const taken = await acquireLeaderLease(ledger, holder, every, waitFor(signal), id);
   if (taken.kind !== 'mine') {
     return taken;
   }
   const lost = new AbortController();
   const renewing = setInterval(() => {
-    keepSeat(ledger, holder, waitFor(undefined)).then(
+    renewLeaderLease(ledger, holder, waitFor(undefined)).then(
       (isMine) => isMine || lost.abort(new Error('another process compares the ledger now')),
       () => {},
     );
@@ -190,12 +190,12 @@ export async function onSeat<Result>(
   let left: Left | undefined;
   try {
     const either = AbortSignal.any(signal === undefined ? [lost.signal] : [lost.signal, signal]);
-    const done = await work(taken.seat, either);
+    const done = await work(taken.leader, either);
     left = done.left;
     return done.result;
   } finally {
     clearInterval(renewing);
-    // Also after a failure: the seat would be kept for half a minute.
-    await leaveSeat(ledger, holder, left, waitFor(undefined)).catch(() => {});
+    // Also after a failure: the leader lease would be kept for half a minute.
+    await releaseLeaderLease(ledger, holder, left, waitFor(undefined)).catch(() => {});
   }
 }

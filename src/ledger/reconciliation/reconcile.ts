@@ -30,14 +30,14 @@ import {
   planForObservation,
   type Step,
 } from './plan.ts';
-import type { KnownSince } from './row-ages.ts';
+import type { RowAges } from './row-ages.ts';
 
 /** `known`: what earlier comparisons of this process have seen. @throws LedgerUnavailableError */
 export async function readOpenRows(
   ledger: Ledger,
   region: string,
   wait: Wait,
-  known?: KnownSince,
+  known?: RowAges,
 ): Promise<OpenRows> {
   const begun = known?.now() ?? 0;
   await ledger.setClock(wait);

@@ -6,7 +6,7 @@ import type { LeaseRow } from '../storage/schema.ts';
 
 type Known = Pick<LeaseRow, 'id' | 'revision'>;
 
-export class KnownSince {
+export class RowAges {
   readonly #milliseconds: () => number;
   #rows = new Map<bigint, { readonly revision: bigint; readonly at: number }>();
 

@@ -33,7 +33,7 @@ export async function openClusters(ledger: Ledger, most: number, wait: Wait): Pr
   return [...found.values()];
 }
 
-export interface LedgerStanding {
+export interface LedgerStatus {
   /** Why nothing is granted; `undefined` = leases are granted. */
   readonly suspended: string | undefined;
   /** When the last complete comparison with Blazar ended, in microseconds of the epoch; `undefined` = there was none. */
@@ -45,10 +45,10 @@ export interface LedgerStanding {
 }
 
 /** Reads two rows. @throws LedgerUnavailableError */
-export function ledgerStanding(ledger: Ledger, wait: Wait): Promise<LedgerStanding> {
+export function ledgerStatus(ledger: Ledger, wait: Wait): Promise<LedgerStatus> {
   const { queries } = ledger.database;
   const mark = queries.selectFrom('ledger').select('suspended').compile();
-  const seat = queries
+  const leader = queries
     .selectFrom('follower')
     .select(['holder', 'followed_at'])
     .where('id', '=', 1n)
@@ -56,7 +56,7 @@ export function ledgerStanding(ledger: Ledger, wait: Wait): Promise<LedgerStandi
   // Not `ledger.read`: a look is no use of the ledger, and must not count itself.
   return ledger.database.read(function* () {
     const [marked] = yield* rows(mark);
-    const [follower] = yield* rows(seat);
+    const [follower] = yield* rows(leader);
     return {
       suspended: marked?.suspended ?? undefined,
       followedAt: follower?.followed_at ?? undefined,

@@ -1,4 +1,4 @@
-/** On what occasion balances change: who changed them, why, and what is known about them. */
+/** What one entry of the journal has in common with the others of its transaction: who changed balances, why, and what is known about them. */
 import type { Amount } from '../../filter/amount.ts';
 import type { Budget } from '../../filter/budget.ts';
 
@@ -16,8 +16,8 @@ export interface RecordingId {
   readonly revision: bigint;
 }
 
-/** What the postings of one transaction have in common. */
-export interface Occasion {
+/** What the changes of one transaction have in common. */
+export interface JournalEntry {
   readonly project_id: string;
   readonly at: bigint;
   /** Before. */

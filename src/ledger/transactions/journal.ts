@@ -2,21 +2,25 @@
 import type { Amount } from '../../filter/amount.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { EntriesTable } from '../storage/schema.ts';
-import type { Occasion } from './journal-entry.ts';
+import type { JournalEntry } from './journal-entry.ts';
 import type { Statements } from './statements.ts';
 
 export type { Author } from './journal-entry.ts';
 
 /** The changes of balances by one lease. */
-export interface Posting {
+export interface BalanceChange {
   readonly lease: bigint;
   readonly operation: string;
   readonly deltas: ReadonlyMap<string, Amount>;
 }
 
 /** Writes entries, and adds their sums to the balances. */
-export function* post(statements: Statements, occasion: Occasion, postings: readonly Posting[]): Work<void> {
-  const { project_id, at, balances, author } = occasion;
+export function* post(
+  statements: Statements,
+  entry: JournalEntry,
+  postings: readonly BalanceChange[],
+): Work<void> {
+  const { project_id, at, balances, author } = entry;
   const { who, requestId: request_id, reason } = author;
   const entries: Omit<EntriesTable, 'id'>[] = [];
   const changes = new Map<string, Amount>();
@@ -43,7 +47,7 @@ export function* post(statements: Statements, occasion: Occasion, postings: read
     yield* rows(statements.addEntries(some));
   }
   if (statements.crossings !== undefined) {
-    yield* statements.crossings.note(occasion, changes);
+    yield* statements.crossings.note(entry, changes);
   }
 }
 

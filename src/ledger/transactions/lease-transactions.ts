@@ -19,8 +19,8 @@ import { rows, Undone, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { findById, findByShape, type LeaseShape } from './find-lease.ts';
 import { type FirstReads, listOf } from './first-reads.ts';
-import { type Author, balancesOf, negative, type Posting, post } from './journal.ts';
-import { begunOf, foresee, type Prospect } from './preview.ts';
+import { type Author, type BalanceChange, balancesOf, negative, post } from './journal.ts';
+import { begunOf, type LeasePreview, previewLease } from './preview.ts';
 import { type NewLease, revisionStep, type Statements } from './statements.ts';
 import type { Moment, Turn } from './transaction.ts';
 
@@ -60,10 +60,10 @@ export function* record(
   const { now, latest } = yield* turn.lock(project_id, listOf(first));
   // What was read before the leases were reopened is out of date.
   const isReopened = yield* reopened(statements, project_id, { now, latest }, author);
-  const prospect = yield* foresee(statements, request, now, latest, isReopened ? undefined : first);
-  const { row, isRepeated, overdue, balances, budgets, reckoning } = prospect;
-  const { refusal, warnings, alternatives } = reckoning;
-  if (row !== undefined && (isRepeated || saysNothingNew(row, request, reckoning))) {
+  const preview = yield* previewLease(statements, request, now, latest, isReopened ? undefined : first);
+  const { row, isRepeated, overdue, balances, budgets, calculation } = preview;
+  const { refusal, warnings, alternatives } = calculation;
+  if (row !== undefined && (isRepeated || saysNothingNew(row, request, calculation))) {
     // A new revision: an earlier request for it can no longer take it back.
     const lease_id = row.lease_id ?? identity.leaseId;
     yield* rows(
@@ -74,7 +74,7 @@ export function* record(
   if (refusal !== undefined && !force) {
     return new Undone({ refusal, warnings, lease: null, undo: undefined });
   }
-  if (force && reckoning.isTooMuch) {
+  if (force && calculation.isTooMuch) {
     throw new RangeError(TOO_MUCH);
   }
 
@@ -119,9 +119,9 @@ export function* record(
   const recording = { lease, revision };
   yield* post(statements, { project_id, at: latest, balances, author, budgets, recording }, [
     ...ended,
-    { lease, operation: author.operation, deltas: reckoning.deltas },
+    { lease, operation: author.operation, deltas: calculation.deltas },
   ]);
-  const undo = { lease, projectId: project_id, before: row, revision, deltas: reckoning.deltas };
+  const undo = { lease, projectId: project_id, before: row, revision, deltas: calculation.deltas };
   return { refusal: undefined, warnings, lease, undo };
 }
 
@@ -229,7 +229,7 @@ export function* release(
 function saysNothingNew(
   row: LeaseRow,
   { current }: LedgerRequest,
-  { alternatives, deltas, isTooMuch }: Prospect['reckoning'],
+  { alternatives, deltas, isTooMuch }: LeasePreview['calculation'],
 ): boolean {
   return (
     current === undefined &&
@@ -240,7 +240,7 @@ function saysNothingNew(
   );
 }
 
-function* endOverdue(statements: Statements, overdue: Prospect['overdue']): Work<Posting[]> {
+function* endOverdue(statements: Statements, overdue: LeasePreview['overdue']): Work<BalanceChange[]> {
   for (const { id } of overdue) {
     yield* rows(statements.endOverdue({ id }));
   }

@@ -6,10 +6,10 @@ import type { Claim, OtherLeases, Proposal, Standing } from '../../filter/claim.
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { added, alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
 import {
+  type ChargeCalculation,
   type Claimed,
+  calculateChargeWithin,
   type FilterClaims,
-  type Reckoning,
-  reckonWithin,
 } from '../accounting/charge-calculation.ts';
 import { demandOf } from '../accounting/demand.ts';
 import { movedClaims } from '../accounting/moved-claims.ts';
@@ -24,8 +24,8 @@ import { type FirstReads, firstReads, listOf } from './first-reads.ts';
 import { balancesOf } from './journal.ts';
 import type { Statements } from './statements.ts';
 
-/** The result of `foresee`. */
-export interface Prospect {
+/** The result of `previewLease`. */
+export interface LeasePreview {
   readonly row: LeaseRow | undefined;
   /** The request was sent before, and is recorded. */
   readonly isRepeated: boolean;
@@ -35,20 +35,20 @@ export interface Prospect {
   readonly wanted: Claimed;
   /** Of the project, and of the user in it. */
   readonly budgets: readonly Budget[];
-  readonly reckoning: Reckoning;
+  readonly calculation: ChargeCalculation;
 }
 
 /**
  * What the filters would answer now. Writes nothing and locks nothing. `latest`: as in `Moment`; when it differs from `now`, the lease
  * is charged the larger of both results. `sent`: what was asked for already.
  */
-export function* foresee(
+export function* previewLease(
   statements: Statements,
   request: LedgerRequest,
   now: bigint,
   latest = now,
   sent?: FirstReads,
-): Work<Prospect> {
+): Work<LeasePreview> {
   const { identity, proposal, current, halfway, isCertain, claimants } = request;
   const { projectId: project_id } = identity;
   const isSent = sent !== undefined && now <= sent.until;
@@ -96,7 +96,7 @@ export function* foresee(
     }
   }
   const balances = yield* readBalances(statements, identity, accounts, reads);
-  const reckoned = {
+  const input = {
     now: now / MICROSECONDS_PER_SECOND,
     begun: begunOf(current, now),
     wanted: [first, ...halves] as const,
@@ -119,9 +119,9 @@ export function* foresee(
   const late =
     latest === now
       ? undefined
-      : { ...reckoned, now: latest / MICROSECONDS_PER_SECOND, begun: begunOf(current, latest) };
-  const reckoning = reckonWithin(reckoned, late);
-  return { row, isRepeated, overdue, balances, wanted: first, budgets, reckoning };
+      : { ...input, now: latest / MICROSECONDS_PER_SECOND, begun: begunOf(current, latest) };
+  const calculation = calculateChargeWithin(input, late);
+  return { row, isRepeated, overdue, balances, wanted: first, budgets, calculation };
 }
 
 /**

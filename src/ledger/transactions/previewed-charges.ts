@@ -5,9 +5,9 @@ import type { Claim, Precision } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { added } from '../accounting/alternatives.ts';
 import { charge } from '../accounting/recorded-claim.ts';
-import type { Prospect } from './preview.ts';
+import type { LeasePreview } from './preview.ts';
 
-export interface ForeseenCharge {
+export interface PreviewedCharge {
   readonly filter: string;
   readonly account: string;
   readonly kind: 'usage' | 'held';
@@ -35,13 +35,13 @@ export interface FittingTimes {
   readonly starts: readonly Instant[];
 }
 
-export function fittingTimes(prospect: Prospect): FittingTimes {
+export function fittingTimes(preview: LeasePreview): FittingTimes {
   const room = new Map(
-    foreseenCharges(prospect).flatMap(({ account, amount, left }) =>
+    previewedCharges(preview).flatMap(({ account, amount, left }) =>
       left !== null && left < 0n ? [[account, left + amount > 0n ? left + amount : 0n] as const] : [],
     ),
   );
-  const { budgets, wanted } = prospect;
+  const { budgets, wanted } = preview;
   const ends: bigint[] = [];
   const starts: bigint[] = budgets.map(({ validFrom }) => validFrom);
   for (const claim of wanted.byFilter.flatMap(({ claims }) => claims)) {
@@ -63,7 +63,7 @@ function instants(seconds: readonly bigint[]): Instant[] {
 }
 
 /** In the order of the filters and of their claims. Of several limits of one account, the smallest. */
-export function foreseenCharges({ wanted, overdue, balances }: Prospect): ForeseenCharge[] {
+export function previewedCharges({ wanted, overdue, balances }: LeasePreview): PreviewedCharge[] {
   const totals = new Map<string, Total>();
   for (const { filter, claims } of wanted.byFilter) {
     for (const claim of claims) {

@@ -4,10 +4,10 @@ import { MAX_AMOUNT } from '../../../src/filter/amount.ts';
 import type { Claim, Shortage } from '../../../src/filter/claim.ts';
 import { type Alternative, chargedBy, refundOf } from '../../../src/ledger/accounting/alternatives.ts';
 import {
+  type ChargeInput,
   type Claimed,
+  calculateCharge,
   type FilterClaims,
-  type Reckoned,
-  reckon,
 } from '../../../src/ledger/accounting/charge-calculation.ts';
 import type { RecordedClaim } from '../../../src/ledger/accounting/recorded-claim.ts';
 
@@ -37,7 +37,7 @@ function taken(claims: readonly RecordedClaim[]): Alternative {
   return { ...SHAPE, claims };
 }
 
-function reckoned(claims: readonly Claim[], more: Partial<Reckoned> = {}): Reckoned {
+function input(claims: readonly Claim[], more: Partial<ChargeInput> = {}): ChargeInput {
   return {
     now: 0n,
     wanted: [claimed(by('F', claims))],
@@ -55,35 +55,35 @@ function reckoned(claims: readonly Claim[], more: Partial<Reckoned> = {}): Recko
   };
 }
 
-describe('reckon', () => {
+describe('calculateCharge', () => {
   it('lets a lease take all that is left, and no more', () => {
     const balances = new Map([['a', 7n]]);
-    expect(reckon(reckoned([held('a', 3n, 10n)], { balances })).refusal).toBeUndefined();
-    const { refusal } = reckon(reckoned([held('a', 4n, 10n)], { balances }));
+    expect(calculateCharge(input([held('a', 3n, 10n)], { balances })).refusal).toBeUndefined();
+    const { refusal } = calculateCharge(input([held('a', 4n, 10n)], { balances }));
     expect(refusal).toMatchObject({ filter: 'F', message: 'asked 4, left 3, taken 7' });
   });
 
   it('counts several claims on one account together', () => {
     const claims = [held('a', 3n, 5n), used('a', 1n, 0n, 3n, 5n)];
-    expect(reckon(reckoned(claims)).refusal?.message).toBe('asked 6, left 5, taken 0');
+    expect(calculateCharge(input(claims)).refusal?.message).toBe('asked 6, left 5, taken 0');
   });
 
   it('refuses nothing without a limit, and nothing that costs nothing', () => {
     const balances = new Map([['a', 100n]]);
-    expect(reckon(reckoned([held('a', 1n)], { balances })).refusal).toBeUndefined();
-    expect(reckon(reckoned([held('a', 0n, 0n)], { balances })).refusal).toBeUndefined();
+    expect(calculateCharge(input([held('a', 1n)], { balances })).refusal).toBeUndefined();
+    expect(calculateCharge(input([held('a', 0n, 0n)], { balances })).refusal).toBeUndefined();
   });
 
   it('reports 0 left, never less, when more is taken than the limit', () => {
-    const { refusal } = reckon(reckoned([held('a', 1n, 10n)], { balances: new Map([['a', 12n]]) }));
+    const { refusal } = calculateCharge(input([held('a', 1n, 10n)], { balances: new Map([['a', 12n]]) }));
     expect(refusal?.message).toBe('asked 1, left 0, taken 12');
   });
 
   it('counts what leases past their end give back', () => {
     const balances = new Map([['a', 10n]]);
     const returned = new Map([['a', 4n]]);
-    expect(reckon(reckoned([held('a', 4n, 10n)], { balances, returned })).refusal).toBeUndefined();
-    const { refusal, deltas } = reckon(reckoned([held('a', 5n, 10n)], { balances, returned }));
+    expect(calculateCharge(input([held('a', 4n, 10n)], { balances, returned })).refusal).toBeUndefined();
+    const { refusal, deltas } = calculateCharge(input([held('a', 5n, 10n)], { balances, returned }));
     expect(refusal?.message).toBe('asked 5, left 4, taken 6');
     // What is returned is for somebody else to post.
     expect(deltas).toEqual(new Map([['a', 5n]]));
@@ -96,7 +96,7 @@ describe('reckon', () => {
       by('First', [held('c', 1n, 0n)]),
       by('Second', [held('d', 1n, 0n)]),
     ];
-    const { refusal, warnings } = reckon(reckoned([], { wanted: [claimed(...wanted)] }));
+    const { refusal, warnings } = calculateCharge(input([], { wanted: [claimed(...wanted)] }));
     expect(refusal?.filter).toBe('First');
     expect(warnings.map(({ filter }) => filter)).toEqual(['Tried', 'Tried', 'Unsure']);
   });
@@ -104,16 +104,16 @@ describe('reckon', () => {
   it('judges an update by what it takes more', () => {
     const recorded = [taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }])];
     const running = { now: 4n, recorded, isUpdate: true, begun: 4n, balances: new Map([['a', 20n]]) };
-    const { refusal } = reckon(reckoned([used('a', 3n, 0n, 10n, 25n)], running));
+    const { refusal } = calculateCharge(input([used('a', 3n, 0n, 10n, 25n)], running));
     expect(refusal?.message).toBe('asked 6, left 5, taken 8, update');
-    const { deltas, alternatives } = reckon(reckoned([used('a', 3n, 0n, 10n, 26n)], running));
+    const { deltas, alternatives } = calculateCharge(input([used('a', 3n, 0n, 10n, 26n)], running));
     expect(deltas).toEqual(new Map([['a', 6n]]));
     expect(alternatives).toEqual([
       taken([{ kind: 'usage', account: 'a', perSecond: 3n, from: 4n, until: 10n }]),
     ]);
     // Over the limit already, and no larger.
-    expect(reckon(reckoned([used('a', 2n, 0n, 10n, 5n)], running)).refusal).toBeUndefined();
-    expect(reckon(reckoned([used('a', 2n, 0n, 11n, 5n)], running)).refusal?.message).toBe(
+    expect(calculateCharge(input([used('a', 2n, 0n, 10n, 5n)], running)).refusal).toBeUndefined();
+    expect(calculateCharge(input([used('a', 2n, 0n, 11n, 5n)], running)).refusal?.message).toBe(
       'asked 2, left 0, taken 8, update',
     );
   });
@@ -121,11 +121,11 @@ describe('reckon', () => {
   it('trusts the request about a lease that the ledger does not have', () => {
     const current = claimed(by('F', [used('a', 2n, 0n, 10n)]));
     const running = { now: 4n, current, isUpdate: true, begun: 4n };
-    expect(reckon(reckoned([used('a', 2n, 0n, 10n, 0n)], running))).toMatchObject({
+    expect(calculateCharge(input([used('a', 2n, 0n, 10n, 0n)], running))).toMatchObject({
       refusal: undefined,
       deltas: new Map([['a', 12n]]),
     });
-    expect(reckon(reckoned([used('a', 2n, 0n, 11n, 13n)], running)).refusal?.message).toBe(
+    expect(calculateCharge(input([used('a', 2n, 0n, 11n, 13n)], running)).refusal?.message).toBe(
       'asked 2, left 1, taken 0, update',
     );
   });
@@ -143,7 +143,9 @@ describe('reckon', () => {
       fc.property(fc.array(claim), fc.array(claim), figure, fc.boolean(), (wanted, before, now, hasBegun) => {
         const begun = hasBegun ? now : undefined;
         const recorded = [taken(before)];
-        const { deltas, alternatives } = reckon(reckoned(wanted, { recorded, now, begun, isUpdate: true }));
+        const { deltas, alternatives } = calculateCharge(
+          input(wanted, { recorded, now, begun, isUpdate: true }),
+        );
         const [charged, returned] = [chargedBy(alternatives), refundOf(recorded, now)];
         for (const name of ['a', 'b', 'c']) {
           expect(deltas.get(name) ?? 0n).toBe((charged.get(name) ?? 0n) - (returned.get(name) ?? 0n));
@@ -151,7 +153,7 @@ describe('reckon', () => {
         }
         expect(alternatives[0].claims).toHaveLength(wanted.length);
         // The same once more changes nothing.
-        const again = reckon(reckoned(wanted, { recorded: alternatives, now, begun, isUpdate: true }));
+        const again = calculateCharge(input(wanted, { recorded: alternatives, now, begun, isUpdate: true }));
         expect(hasBegun ? [...again.deltas] : []).toEqual([]);
       }),
     );
@@ -159,8 +161,8 @@ describe('reckon', () => {
 
   it('charges a lease for its dearest alternative on each account', () => {
     const current = claimed(by('F', [used('a', 2n, 0n, 10n, 100n), used('b', 1n, 0n, 5n, 100n)]));
-    const { deltas, alternatives } = reckon(
-      reckoned([used('a', 1n, 0n, 10n, 100n), used('b', 3n, 0n, 5n, 100n)], { current, isUpdate: true }),
+    const { deltas, alternatives } = calculateCharge(
+      input([used('a', 1n, 0n, 10n, 100n), used('b', 3n, 0n, 5n, 100n)], { current, isUpdate: true }),
     );
     expect(deltas).toEqual(
       new Map([
@@ -191,16 +193,16 @@ describe('reckon', () => {
     const rest = asked(shownStart > 2n ? shownStart : 2n, shownStart + 4n);
     const wanted: [Claimed] = [rest];
     const update = { now: 2n, current: rest, wanted, recorded, isUpdate: true };
-    expect(reckon(reckoned([], { ...update, shownStart })).deltas).toEqual(new Map());
+    expect(calculateCharge(input([], { ...update, shownStart })).deltas).toEqual(new Map());
     // The row may be another lease's: what that may have used stays charged.
-    expect(reckon(reckoned([], update)).deltas).toEqual(new Map([['a', tooMuch]]));
+    expect(calculateCharge(input([], update)).deltas).toEqual(new Map([['a', tooMuch]]));
   });
 
   describe('a new lease with the id of one that is recorded', () => {
     const earlier = taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }]);
     const asked = (perSecond: bigint, limit: bigint) =>
-      reckon(
-        reckoned([], {
+      calculateCharge(
+        input([], {
           ...{ now: 4n, staysOpen: true, recorded: [earlier], balances: new Map([['a', 20n]]) },
           wanted: [{ ...claimed(by('F', [used('a', perSecond, 4n, 10n, limit)])), start: 4n }],
         }),
@@ -228,7 +230,7 @@ describe('reckon', () => {
       claimed(by('F', [used('a', 4n, 0n, 10n, 20n)])),
     ];
     const current = claimed(by('F', [used('a', 1n, 0n, 10n, 20n)]));
-    const { refusal } = reckon(reckoned([], { wanted, current, isUpdate: true }));
+    const { refusal } = calculateCharge(input([], { wanted, current, isUpdate: true }));
     expect(refusal?.message).toBe('asked 30, left 10, taken 0, update');
   });
 
@@ -238,10 +240,10 @@ describe('reckon', () => {
     ['a balance', [held('a', 1n)], new Map([['a', MAX_AMOUNT]])],
   ])('refuses %s that a database cannot hold, by the filter that claims it', (_, claims, balances) => {
     const wanted: [Claimed] = [claimed(by('Fine', [held('b', 1n)]), by('Large', claims))];
-    const { refusal, isTooMuch } = reckon(reckoned([], { wanted, balances }));
+    const { refusal, isTooMuch } = calculateCharge(input([], { wanted, balances }));
     expect([refusal?.filter, isTooMuch]).toEqual(['Large', true]);
     const tried: [Claimed] = [claimed(by('Fine', [held('b', 1n)]), by('Large', claims, true))];
-    const result = reckon(reckoned([], { wanted: tried, balances }));
+    const result = calculateCharge(input([], { wanted: tried, balances }));
     expect(result.refusal).toBeUndefined();
     expect(result.warnings.map(({ filter }) => filter)).toEqual(['Large']);
     expect(result.deltas).toEqual(new Map([['b', 1n]]));

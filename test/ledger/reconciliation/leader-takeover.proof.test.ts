@@ -11,7 +11,7 @@ import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
 /** A round over so many takes seconds, on a busy machine minutes. */
 const LEASES = 1500;
-/** The half minute for which a seat is held, and a round, in milliseconds: more than both take on a busy machine. */
+/** The half minute for which the leader lease is held, and a round, in milliseconds: more than both take on a busy machine. */
 const TAKEN_OVER = 240_000;
 
 const newLedger = newLedgers();
@@ -68,8 +68,8 @@ reconcile_interval = 1`;
     const recorded = async () =>
       (await read(queries.selectFrom('leases').select('id').where('state', '=', 'open').compile())).length;
     const holder = async () => {
-      const [seat] = await read(queries.selectFrom('follower').select('holder').compile());
-      return Number(seat?.holder?.split('/').at(1));
+      const [leader] = await read(queries.selectFrom('follower').select('holder').compile());
+      return Number(leader?.holder?.split('/').at(1));
     };
     const services = [await startService(setup), await startService(setup)];
 

@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
-import { KnownSince } from '../../../src/ledger/reconciliation/row-ages.ts';
+import { RowAges } from '../../../src/ledger/reconciliation/row-ages.ts';
 
-function knownSince() {
+function rowAges() {
   const clock = { now: 1000 };
-  return { clock, known: new KnownSince(() => clock.now) };
+  return { clock, known: new RowAges(() => clock.now) };
 }
 
 const ROW = { id: 1n, revision: 7n };
 
 it('knows a row for as long as it has been as it is', () => {
-  const { clock, known } = knownSince();
+  const { clock, known } = rowAges();
   known.learn([ROW]);
   clock.now = 4000;
   known.learn([ROW]);
@@ -17,7 +17,7 @@ it('knows a row for as long as it has been as it is', () => {
 });
 
 it('takes a row that was asked for again for a new one', () => {
-  const { clock, known } = knownSince();
+  const { clock, known } = rowAges();
   known.learn([ROW]);
   clock.now = 4000;
   const again = { ...ROW, revision: 8n };
@@ -28,7 +28,7 @@ it('takes a row that was asked for again for a new one', () => {
 });
 
 it('forgets what is not there any more', () => {
-  const { clock, known } = knownSince();
+  const { clock, known } = rowAges();
   known.learn([ROW]);
   known.learn([]);
   clock.now = 4000;
