@@ -1,6 +1,6 @@
 /** What it costs checks that their decisions are stored in the ledger, and whether all of them get there. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Dialect } from '../src/ledger/database/connection.ts';
+import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { median } from './harness/results.ts';
 import { type Comparison, processorOf, type Run, type Scale, type Trial } from './harness/suite.ts';
 import { newLedger, PROJECT, startDatabases } from './ledger-databases.ts';

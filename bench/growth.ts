@@ -1,5 +1,5 @@
 /** What a check and a commit cost with more and more leases recorded: points of a curve, beside the smallest. */
-import type { Dialect } from '../src/ledger/database/connection.ts';
+import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Suite, Trial } from './harness/suite.ts';
 import { newLedger, startDatabases } from './ledger-databases.ts';

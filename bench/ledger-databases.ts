@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { setBudget } from '../src/ledger/budgets/budgets.ts';
-import { type Connection, type Dialect, parseConnection } from '../src/ledger/database/connection.ts';
-import { upgradeTables } from '../src/ledger/migrations/index.ts';
 import { openLedger } from '../src/ledger/open.ts';
+import { type Connection, type Dialect, parseConnection } from '../src/ledger/storage/connection.ts';
+import { upgradeTables } from '../src/ledger/storage/migrations/index.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 
 /** The environment variable that tells the processes of the subjects. */

@@ -1,7 +1,7 @@
 /** Ledgers in which many leases have been recorded: one that really was, many times. */
 import { open } from 'node:fs/promises';
 import { Kysely, sql } from 'kysely';
-import type { Dialect } from '../src/ledger/database/connection.ts';
+import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { PROJECT, parsed } from './ledger-databases.ts';
 import { create, enforcementAt, requestsOf } from './ledger-leases.ts';
 
@@ -150,8 +150,8 @@ async function indexesOf(
 async function kyselyDialect(connection: string) {
   const to = parsed(connection);
   return to.dialect === 'sqlite'
-    ? (await import('../src/ledger/migrations/sqlite-dialect.ts')).sqliteDialect(to.file)
-    : (await import('../src/ledger/migrations/postgres-dialect.ts')).postgresDialect(to.url);
+    ? (await import('../src/ledger/storage/migrations/sqlite-dialect.ts')).sqliteDialect(to.file)
+    : (await import('../src/ledger/storage/migrations/postgres-dialect.ts')).postgresDialect(to.url);
 }
 
 /** The pattern: a lease that was recorded, and has ended. */

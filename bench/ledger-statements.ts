@@ -1,7 +1,7 @@
 /** What the ledger says to its database when a lease is created, to be said again by somebody who does nothing else. */
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
-import type { Dialect } from '../src/ledger/database/connection.ts';
+import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { newLedger } from './ledger-databases.ts';
 import { create, enforcementAt, NAME, requestsOf } from './ledger-leases.ts';
 

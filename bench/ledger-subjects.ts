@@ -1,7 +1,7 @@
 /** The ledger, and those that it is compared with. */
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
-import type { Dialect } from '../src/ledger/database/connection.ts';
+import type { Dialect } from '../src/ledger/storage/connection.ts';
 import type { Subject } from './harness/suite.ts';
 import { newLedger } from './ledger-databases.ts';
 import { create, enforcementAt, requestsOf } from './ledger-leases.ts';

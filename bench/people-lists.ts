@@ -1,14 +1,15 @@
 /** What people look at in the ledger: lists, pages and usage, with a million leases recorded beside a thousand. */
-import type { Dialect } from '../src/ledger/database/connection.ts';
+
 import type { Ledger } from '../src/ledger/ledger.ts';
 import { openLedger } from '../src/ledger/open.ts';
-import { readOpenRows } from '../src/ledger/rounds/round.ts';
-import { openClusters } from '../src/ledger/views/clusters.ts';
-import { budgetCourses } from '../src/ledger/views/courses.ts';
-import { listEntries } from '../src/ledger/views/entries.ts';
-import { listProjectLeases } from '../src/ledger/views/leases.ts';
-import { listProjects } from '../src/ledger/views/projects.ts';
-import { usageOf } from '../src/ledger/views/usage.ts';
+import { readOpenRows } from '../src/ledger/reconciliation/reconcile.ts';
+import { listEntries } from '../src/ledger/reports/entries.ts';
+import { listProjectLeases } from '../src/ledger/reports/leases.ts';
+import { openClusters } from '../src/ledger/reports/ledger-status.ts';
+import { listProjects } from '../src/ledger/reports/projects.ts';
+import { usageOf } from '../src/ledger/reports/usage.ts';
+import { budgetCourses } from '../src/ledger/reports/usage-over-time.ts';
+import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
 import { CLOCK, NO_WAIT, newLedger, PROJECT, startDatabases } from './ledger-databases.ts';

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { ApiClient } from '../client/client.ts';
 import { budgetUnit } from '../enforcement/budget-unit.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
-import { overlapText, whoseText } from '../ledger/budgets/texts.ts';
+import { overlapText, whoseText } from '../ledger/budgets/format.ts';
 import {
   type AuthorFlags,
   type ExportFlags,
@@ -236,7 +236,7 @@ async function show(project: string, flags: FormatFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
     const projectId = await typedId(configuration, 'project', project);
     const { listBudgets } = await import('../ledger/budgets/budgets.ts');
-    const { chargedLeases } = await import('../ledger/views/reports.ts');
+    const { chargedLeases } = await import('../ledger/reports/reports.ts');
     const unit = budgetUnit(configuration);
     const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
     const leases = await chargedLeases(ledger, projectId, NO_DEADLINE);
@@ -252,7 +252,7 @@ async function show(project: string, flags: FormatFlags): Promise<void> {
 
 /** An empty answer would hide a mistyped id. */
 async function warnOfNoBudget(ledger: Ledger, projectId: string): Promise<void> {
-  const { listLeases } = await import('../ledger/views/reports.ts');
+  const { listLeases } = await import('../ledger/reports/reports.ts');
   const isKnown = (await listLeases(ledger, { projectId, limit: 1 }, NO_DEADLINE)).length > 0;
   const more = isKnown ? '' : ', and the ledger has none of its leases: is this the id of the project?';
   process.stderr.write(`${onOneLine(`warning: project ${projectId} has no budget${more}`)}\n`);

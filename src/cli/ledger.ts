@@ -91,7 +91,7 @@ export function ledgerCommand(): Command {
 
 async function list(flags: ListFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
-    const { listLeases } = await import('../ledger/views/reports.ts');
+    const { listLeases } = await import('../ledger/reports/reports.ts');
     const { project, user, state, limit } = flags;
     const projectId = project && (await typedId(configuration, 'project', project));
     const userId = user && (await typedId(configuration, 'user', user));
@@ -113,7 +113,7 @@ async function list(flags: ListFlags): Promise<void> {
 
 async function show(key: string, flags: FormatFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
-    const { leaseDetails } = await import('../ledger/views/reports.ts');
+    const { leaseDetails } = await import('../ledger/reports/reports.ts');
     const row = /^#(\d{1,18})$/.exec(key)?.[1];
     const found = await leaseDetails(ledger, row === undefined ? key : BigInt(row), NO_DEADLINE);
     if (found.length === 0) {
@@ -163,8 +163,8 @@ async function warnOfFolded(ledger: Ledger, projectId: string | undefined): Prom
 }
 
 type Ledger = import('../ledger/ledger.ts').Ledger;
-type LeaseDetails = import('../ledger/views/reports.ts').LeaseDetails;
-type RecordedClaim = import('../ledger/recorded-claim.ts').RecordedClaim;
+type LeaseDetails = import('../ledger/reports/reports.ts').LeaseDetails;
+type RecordedClaim = import('../ledger/accounting/recorded-claim.ts').RecordedClaim;
 
 async function printDetails(
   { lease, entries }: LeaseDetails,
@@ -174,8 +174,8 @@ async function printDetails(
   const facts = Object.entries(leaseObject(lease, names)).map(([name, value]) => [name, String(value ?? '')]);
   await printTable(['LEASE', `#${lease.row}`], facts.slice(1));
   process.stdout.write('\n');
-  const { charge } = await import('../ledger/recorded-claim.ts');
-  const { isBudgetAccount } = await import('../ledger/views/reports.ts');
+  const { charge } = await import('../ledger/accounting/recorded-claim.ts');
+  const { isBudgetAccount } = await import('../ledger/reports/reports.ts');
   const { secondText } = await import('./ledger/output.ts');
   const { formatInstant } = await import('../lease/dates.ts');
   const claimRow = (claim: RecordedClaim) => [
@@ -211,7 +211,7 @@ async function printDetails(
 
 async function exportAll(flags: ExportFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
-    const { exportLedger } = await import('../ledger/views/reports.ts');
+    const { exportLedger } = await import('../ledger/reports/reports.ts');
     const projectId = flags.project && (await typedId(configuration, 'project', flags.project));
     const hand = async (record: Parameters<typeof recordObject>[0]) => {
       if (!process.stdout.write(jsonLine(recordObject(record)))) {
@@ -225,7 +225,7 @@ async function exportAll(flags: ExportFlags): Promise<void> {
 
 async function verify(flags: FormatFlags): Promise<void> {
   await withLedger(flags, async ({ ledger }) => {
-    const { verifyLedger } = await import('../ledger/verify.ts');
+    const { verifyLedger } = await import('../ledger/reports/verify.ts');
     const progress = new Progress('leases');
     const { differences, compared } = await verifyLedger(ledger, NO_DEADLINE, (leases, all) => {
       progress.total = all;

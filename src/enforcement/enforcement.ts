@@ -6,7 +6,7 @@ import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
 import type { CreateRequest, EndRequest, UpdateRequest } from '../lease/lease.ts';
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/request.ts';
-import type { Claimant } from '../ledger/claimant.ts';
+import type { Claimant } from '../ledger/ledger-request.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../ledger/service.ts';

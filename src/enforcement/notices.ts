@@ -1,7 +1,7 @@
 import type { SharedServices } from '../filter/services.ts';
-import type { CrossingWatch } from '../ledger/notices/crossings.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
+import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import type { Notifications } from '../notifications/notifications.ts';
 import { notificationsSection } from '../notifications/options.ts';

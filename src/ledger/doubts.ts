@@ -27,8 +27,8 @@ import { z } from 'zod';
 import { errorText } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { outsideTraces } from '../tracing.ts';
-import type { Author } from './posting.ts';
-import type { Undo } from './transactions.ts';
+import type { Author } from './transactions/journal.ts';
+import type { Undo } from './transactions/lease-transactions.ts';
 
 export interface Doubt {
   readonly undo: Undo;

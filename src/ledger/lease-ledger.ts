@@ -6,18 +6,18 @@ import type { SharedLimit } from '../filter/claim.ts';
 import type { Clock, LeaseRequest } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
 import type { Logger } from '../logger.ts';
-import type { CheckMemory } from './check-memory.ts';
-import type { Claimant } from './claimant.ts';
+import { requestMistake } from './identity.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';
-import type { CrossingWatch } from './notices/crossings.ts';
+import type { Claimant } from './ledger-request.ts';
 import type { LedgerObserver } from './observer.ts';
 import { type Opened, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
-import type { Author } from './posting.ts';
-import type { Prospect } from './prospect.ts';
-import { requestMistake } from './texts.ts';
-import type { Recording, Undo } from './transactions.ts';
+import type { CrossingWatch } from './outbox/crossings.ts';
+import type { Author } from './transactions/journal.ts';
+import type { Recording, Undo } from './transactions/lease-transactions.ts';
+import type { CheckMemory } from './transactions/memory/check-memory.ts';
+import type { LeasePreview } from './transactions/preview.ts';
 
 export interface LeaseLedgerParts {
   readonly logger: Logger;
@@ -83,15 +83,15 @@ export class LeaseLedger {
   }
 
   /** What recording a new lease would do. `undefined` = it cannot be recorded. */
-  async foresee(
+  async preview(
     request: LeaseRequest,
     claimants: readonly Claimant[],
     wait: Wait,
     memory: CheckMemory,
-  ): Promise<Prospect | undefined> {
+  ): Promise<LeasePreview | undefined> {
     const ledger = await this.ledger(wait);
     return requestMistake(request) === undefined
-      ? ledger.foresee(ledgerRequest(request, claimants), wait, memory)
+      ? ledger.preview(ledgerRequest(request, claimants), wait, memory)
       : undefined;
   }
 

@@ -7,11 +7,10 @@ import { reject } from '../filter/verdict.ts';
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
 import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../lease/reservations.ts';
-import type { Claimant } from './claimant.ts';
-import { demandOf } from './demand.ts';
+import { demandOf } from './accounting/demand.ts';
 import { identityOf, nameOf } from './identity.ts';
-import type { LedgerRequest } from './ledger-request.ts';
-import type { EndedLease } from './transactions.ts';
+import type { Claimant, LedgerRequest } from './ledger-request.ts';
+import type { EndedLease } from './transactions/lease-transactions.ts';
 
 export function claimantOf(filter: SharedLimit, name: string, audit: boolean): Claimant {
   const { readsProject } = filter;

@@ -6,7 +6,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../filter/services.ts';
 import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import { type Instant, toInstant } from '../lease/dates.ts';
-import type { Dialect } from './database/connection.ts';
+import type { Dialect } from './storage/connection.ts';
 
 export class LedgerClock {
   readonly #clock: Clock;

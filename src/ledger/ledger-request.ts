@@ -1,6 +1,6 @@
+/** What the ledger is asked about one lease. */
 import type { Repetition } from '../filter/call.ts';
-import type { Proposal } from '../filter/claim.ts';
-import type { Claimant } from './claimant.ts';
+import type { Claims, Proposal, Standing } from '../filter/claim.ts';
 import type { LeaseIdentity } from './identity.ts';
 
 /** A lease as it is requested, and as it is. */
@@ -25,4 +25,13 @@ export interface LedgerRequest {
   /** For a new lease: identifies a request that is sent again; `undefined` = it is not. */
   readonly repetition: Repetition | undefined;
   readonly claimants: readonly Claimant[];
+}
+
+/** A filter with a shared limit, as the ledger calls it. */
+export interface Claimant {
+  readonly name: string;
+  readonly audit: boolean;
+  /** As in `SharedLimit`. */
+  readonly readsProject?: boolean | undefined;
+  claims(proposal: Proposal, standing: Standing): Claims;
 }

@@ -5,25 +5,32 @@ import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Logger } from '../logger.ts';
 import { isTraced } from '../tracing.ts';
-import { recognisable } from './asks.ts';
-import type { CheckMemory } from './check-memory.ts';
-import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database/database.ts';
+import type { Refusal } from './accounting/charge-calculation.ts';
 import { Doubts } from './doubts.ts';
-import { GroupMemory } from './group-memory.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import type { LedgerRequest } from './ledger-request.ts';
-import { Crossings, type CrossingWatch } from './notices/crossings.ts';
 import type { LedgerObserver, LedgerOperation } from './observer.ts';
+import { Crossings, type CrossingWatch } from './outbox/crossings.ts';
 import { LedgerBehindError, Position } from './position.ts';
-import type { Author } from './posting.ts';
-import { foresee, type Prospect } from './prospect.ts';
-import type { Refusal } from './reckoning.ts';
-import { createStatements, type Statements } from './statements.ts';
+import { CommitInDoubtError, type Database, rows, Undone, type Work } from './storage/database.ts';
 import { Suspension, suspendedError } from './suspension.ts';
-import { tracedTransaction } from './traced-transaction.ts';
-import { firstOf, tookTooLong, UNBOUNDED } from './transaction-wait.ts';
-import { type EndedLease, end, type Recording, record, takeBack, type Undo } from './transactions.ts';
-import { Turn } from './turn.ts';
+import type { Author } from './transactions/journal.ts';
+import {
+  type EndedLease,
+  end,
+  type Recording,
+  record,
+  takeBack,
+  type Undo,
+} from './transactions/lease-transactions.ts';
+import type { CheckMemory } from './transactions/memory/check-memory.ts';
+import { GroupMemory } from './transactions/memory/group-memory.ts';
+import { recognisable } from './transactions/memory/query-kinds.ts';
+import { type LeasePreview, previewLease } from './transactions/preview.ts';
+import { createStatements, type Statements } from './transactions/statements.ts';
+import { tracedTransaction } from './transactions/traced-transaction.ts';
+import { Turn } from './transactions/transaction.ts';
+import { firstOf, tookTooLong, UNBOUNDED } from './transactions/transaction-wait.ts';
 
 export interface LedgerParts {
   /** With `SYSTEM_CLOCK`, a ledger on PostgreSQL has the clock of the database. */
@@ -109,13 +116,13 @@ export class Ledger {
 
   /** What the filters would refuse now, in their order. Records nothing. @throws LedgerUnavailableError */
   async check(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<readonly Refusal[]> {
-    const { reckoning, isRepeated } = await this.foresee(request, wait, memory);
-    const { refusal, warnings } = reckoning;
+    const { calculation, isRepeated } = await this.preview(request, wait, memory);
+    const { refusal, warnings } = calculation;
     return isRepeated ? [] : refusal === undefined ? warnings : [refusal, ...warnings];
   }
 
   /** What recording a lease would do now. Records nothing. @throws LedgerUnavailableError */
-  async foresee(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<Prospect> {
+  async preview(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<LeasePreview> {
     if (this.#suspension.isLikely && memory?.isEmpty !== false) {
       const reason = await this.suspension(wait);
       if (reason !== undefined) {
@@ -123,11 +130,11 @@ export class Ledger {
       }
     }
     if (memory === undefined) {
-      return this.read('check', () => foresee(this.statements, request, this.now()), wait);
+      return this.read('check', () => previewLease(this.statements, request, this.now()), wait);
     }
     const now = memory.now(() => this.now());
     return memory.run(
-      () => foresee(memory.statements(this.statements), request, now),
+      () => previewLease(memory.statements(this.statements), request, now),
       (work) => this.read('check', work, wait),
     );
   }

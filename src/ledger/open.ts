@@ -1,18 +1,18 @@
 /** Opens the ledger that `[ledger]` names. Imported only when it is needed: the database drivers take a while to load. */
 import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors.ts';
+import { Ledger, type LedgerParts } from './ledger.ts';
+import type { LedgerOptions, LedgerSettings } from './options.ts';
 import {
   type Connection,
   describeConnection,
   EXPECTED_CONNECTION,
   parseConnection,
-} from './database/connection.ts';
-import type { Database } from './database/database.ts';
-import { PostgresDatabase } from './database/postgres.ts';
-import { missingRights } from './database/rights.ts';
-import { SqliteDatabase } from './database/sqlite.ts';
-import { Ledger, type LedgerParts } from './ledger.ts';
-import { schemaState } from './migrations/index.ts';
-import type { LedgerOptions, LedgerSettings } from './options.ts';
+} from './storage/connection.ts';
+import type { Database } from './storage/database.ts';
+import { schemaState } from './storage/migrations/index.ts';
+import { PostgresDatabase } from './storage/postgres/postgres.ts';
+import { missingRights } from './storage/rights.ts';
+import { SqliteDatabase } from './storage/sqlite.ts';
 
 /** The server knows no such user or database, or the user lacks a privilege. Source: PostgreSQL docs, "Error Codes". */
 const NOT_LET_IN = /^(28|3D|42501)/;

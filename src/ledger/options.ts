@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FurtherSection } from '../config/option-groups.ts';
-import { EXPECTED_CONNECTION, parseConnection } from './database/connection.ts';
+import { EXPECTED_CONNECTION, parseConnection } from './storage/connection.ts';
 
 /** `[ledger]`: where leases and budgets are recorded. */
 export const ledgerOptions = z.object({

@@ -5,8 +5,8 @@
 
 import type { Kysely } from 'kysely';
 import { LedgerUnavailableError } from '../errors.ts';
-import { rows, type Work } from './database/database.ts';
-import type { Tables } from './database/schema.ts';
+import { rows, type Work } from './storage/database.ts';
+import type { Tables } from './storage/schema.ts';
 
 /** The ledger has lost transactions that it had acknowledged. */
 export class LedgerBehindError extends LedgerUnavailableError {}

@@ -7,14 +7,14 @@ import type { LeaseRequest, LedgerService } from '../filter/services.ts';
 import type { Verdict } from '../filter/verdict.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';
-import { CheckMemory } from './check-memory.ts';
-import type { Claimant } from './claimant.ts';
 import type { LeaseLedger, LeaseLedgerParts } from './lease-ledger.ts';
 import type { Ledger } from './ledger.ts';
+import type { Claimant } from './ledger-request.ts';
 import type { LedgerSettings } from './options.ts';
-import type { Author } from './posting.ts';
-import type { Prospect } from './prospect.ts';
-import type { Recording, Undo } from './transactions.ts';
+import type { Author } from './transactions/journal.ts';
+import type { Recording, Undo } from './transactions/lease-transactions.ts';
+import { CheckMemory } from './transactions/memory/check-memory.ts';
+import type { LeasePreview } from './transactions/preview.ts';
 
 export class ChainLedger implements LedgerService {
   readonly #settings: LedgerSettings;
@@ -51,14 +51,14 @@ export class ChainLedger implements LedgerService {
   }
 
   /** What recording a new lease would do; `undefined` = it cannot be recorded. Records nothing. @throws LedgerUnavailableError */
-  async foresee(
+  async preview(
     request: LeaseRequest,
     claimants: readonly Claimant[],
     call: Call,
-  ): Promise<Prospect | undefined> {
+  ): Promise<LeasePreview | undefined> {
     const ledger = await this.#opened();
     const memory = this.#memories.get(call) ?? new CheckMemory();
-    return ledger.foresee({ ...request, names: call.names }, claimants, waitOf(call), memory);
+    return ledger.preview({ ...request, names: call.names }, claimants, waitOf(call), memory);
   }
 
   /** @throws LedgerUnavailableError as long as no lease can be recorded: checks only read, and would not notice */

@@ -5,7 +5,7 @@
 import { withinDeadline } from '../deadline.ts';
 import { LedgerUnavailableError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
-import { type Database, rows, type Work } from './database/database.ts';
+import { type Database, rows, type Work } from './storage/database.ts';
 
 export class Suspension {
   readonly #database: Database;

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
 import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
-import type { Connection } from './database/connection.ts';
-import { schemaState, upgradeTables } from './migrations/index.ts';
 import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
+import type { Connection } from './storage/connection.ts';
+import { schemaState, upgradeTables } from './storage/migrations/index.ts';
 
 /**
  * Resolves to the names of the migrations that were applied; empty = the tables were up to date. Creates the file of a SQLite

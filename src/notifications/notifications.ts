@@ -4,10 +4,10 @@ import { waitFor } from '../deadline.ts';
 import { errorText } from '../errors.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { CrossingWatch } from '../ledger/notices/crossings.ts';
-import { NOTICES, type Notice } from '../ledger/notices/notice.ts';
-import { addNotices } from '../ledger/notices/writing.ts';
+import { addNotices } from '../ledger/outbox/add-notices.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
+import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
+import { NOTICES, type Notice } from '../ledger/outbox/notice.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import type { Logger } from '../logger.ts';
 import {

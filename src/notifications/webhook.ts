@@ -4,7 +4,7 @@ import type { Delivery, OutboxMessage, OutboxSender } from '../filter/outbox.ts'
 import { tlsFrom, tokenHeaders } from '../filter/service-options.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpClient } from '../http/contract.ts';
-import { NOTICES } from '../ledger/notices/notice.ts';
+import { NOTICES } from '../ledger/outbox/notice.ts';
 import type { NotificationsOptions } from './options.ts';
 import { secretsOf, tokenOf } from './secrets.ts';
 import { webhookHeaders } from './signature.ts';

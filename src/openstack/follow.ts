@@ -1,15 +1,20 @@
 /** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
 import { type Wait, waitFor } from '../deadline.ts';
-import type { Claimant } from '../ledger/claimant.ts';
-import { CLUSTER_REGION } from '../ledger/clusters/cluster-mark.ts';
-import { rows } from '../ledger/database/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { BLAZAR_SEAT, type Seat } from '../ledger/rounds/follower-seat.ts';
-import { isGuessed, withdrawRegion } from '../ledger/rounds/guessed-region.ts';
-import type { KnownSince } from '../ledger/rounds/known-since.ts';
-import { onSeat, type RoundElsewhere } from '../ledger/rounds/on-seat.ts';
-import type { Reconciled } from '../ledger/rounds/reconcile-lease.ts';
-import { followOnce, OFTEN, readOpenRows } from '../ledger/rounds/round.ts';
+import type { Claimant } from '../ledger/ledger-request.ts';
+import type { Reconciled } from '../ledger/reconciliation/change-lease.ts';
+import { CLUSTER_REGION } from '../ledger/reconciliation/cluster-mark.ts';
+import {
+  BLAZAR_LEADER,
+  type LeaderLease,
+  type RoundElsewhere,
+  whileLeader,
+} from '../ledger/reconciliation/leader-lease.ts';
+import { OFTEN } from '../ledger/reconciliation/plan.ts';
+import { readOpenRows, reconcileObservation } from '../ledger/reconciliation/reconcile.ts';
+import { isGuessed, withdrawRegion } from '../ledger/reconciliation/regions.ts';
+import type { RowAges } from '../ledger/reconciliation/row-ages.ts';
+import { rows } from '../ledger/storage/database.ts';
 import type { Keystone } from './contract.ts';
 import { observe } from './observation.ts';
 
@@ -33,7 +38,7 @@ export interface Following {
    * What the rounds of this process have seen. `undefined` = it makes only one: how long ago a lease was asked for is told by the ledger's
    * clock.
    */
-  readonly known?: KnownSince | undefined;
+  readonly known?: RowAges | undefined;
   /** For the entries. */
   readonly who: string;
   readonly reason: string | null;
@@ -59,14 +64,14 @@ const LATEST = 1000;
 /** @throws BlazarError, LedgerUnavailableError, and what `Keystone` throws */
 export async function follow(following: Following): Promise<Followed> {
   const { ledger, holder, every, signal, isDryRun } = following;
-  const terms = { id: BLAZAR_SEAT, holder, every, signal };
-  return onSeat<Followed & { kind: 'done' }>(ledger, terms, async (seat, either) => {
-    const { followed, left } = await run({ ...following, signal: either }, seat, waitFor(either));
+  const terms = { id: BLAZAR_LEADER, holder, every, signal };
+  return whileLeader<Followed & { kind: 'done' }>(ledger, terms, async (leader, either) => {
+    const { followed, left } = await run({ ...following, signal: either }, leader, waitFor(either));
     return { result: followed, left: isDryRun ? undefined : left };
   });
 }
 
-async function run(following: Following, seat: Seat, wait: Wait) {
+async function run(following: Following, leader: LeaderLease, wait: Wait) {
   const {
     ledger,
     keystone,
@@ -92,12 +97,12 @@ async function run(following: Following, seat: Seat, wait: Wait) {
     const doubts = [...unsure, ...observation.doubts];
     return {
       followed: { kind: 'done', listed: observation.listed, doubts, endpoint: observation.endpoint } as const,
-      left: { isGood: doubts.length === 0, matched: seat.matched, doubted: seat.doubted },
+      left: { isGood: doubts.length === 0, matched: leader.matched, doubted: leader.doubted },
     };
   }
   const matched = JSON.stringify([observation.endpoint, region]);
   const doubts = [...unsure, ...observation.doubts];
-  const round = followOnce(
+  const round = reconcileObservation(
     ledger,
     before,
     observation.leases,
@@ -110,10 +115,10 @@ async function run(following: Following, seat: Seat, wait: Wait) {
       grace: BigInt(grace),
       isDryRun,
       doubts,
-      isKnownEndpoint: seat.matched === matched,
-      doubted: seat.doubted,
+      isKnownEndpoint: leader.matched === matched,
+      doubted: leader.doubted,
       // A lease may have come and gone while nobody looked. The clock of the database may have been set back.
-      looksOften: seat.age >= 0 && seat.age <= Math.max(grace, Number(OFTEN)),
+      looksOften: leader.age >= 0 && leader.age <= Math.max(grace, Number(OFTEN)),
     },
     wait,
   );
@@ -133,7 +138,7 @@ async function run(following: Following, seat: Seat, wait: Wait) {
     } as const,
     left: {
       isGood: end.doubts.length === 0,
-      matched: end.hasMatched ? matched : seat.matched,
+      matched: end.hasMatched ? matched : leader.matched,
       doubted: end.doubted,
     },
   };

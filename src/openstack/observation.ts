@@ -3,8 +3,9 @@ import { errorText } from '../errors.ts';
 import type { HttpAnswer } from '../http/contract.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Allocation } from '../lease/lease.ts';
-import type { ShownLease } from '../ledger/rounds/shown-lease.ts';
-import { keptName } from '../ledger/texts.ts';
+import { keptName } from '../ledger/identity.ts';
+import type { ShownLease } from '../ledger/reconciliation/leases.ts';
+import { givenBy } from './allocated.ts';
 import {
   type Allocations,
   type AnsweredLease,
@@ -14,7 +15,6 @@ import {
 } from './blazar-answers.ts';
 import { BlazarError } from './blazar-error.ts';
 import type { Keystone } from './contract.ts';
-import { givenBy } from './given.ts';
 
 export interface Observation {
   /** The address of the API, with its version. */

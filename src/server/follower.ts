@@ -1,8 +1,8 @@
 /** Compares the ledger with Blazar, in rounds. */
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../enforcement/enforcement.ts';
-import { KnownSince } from '../ledger/rounds/known-since.ts';
-import type { Reconciled } from '../ledger/rounds/reconcile-lease.ts';
+import type { Reconciled } from '../ledger/reconciliation/change-lease.ts';
+import { RowAges } from '../ledger/reconciliation/row-ages.ts';
 import type { Logger } from '../logger.ts';
 import { Corrections } from '../notifications/corrections.ts';
 import { blazarSection, keystoneSection } from '../openstack/options.ts';
@@ -25,7 +25,7 @@ export interface FollowerParts {
 export class Follower extends Rounds<Followable> {
   readonly #metrics: FollowerMetrics;
   readonly #logger: Logger;
-  readonly #known = new KnownSince();
+  readonly #known = new RowAges();
   /** The leases of the round that could not be compared, and the first reason. */
   #failures = { count: 0, error: '' };
   /** The first reason when it was last logged. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { errorText } from '../errors.ts';
-import type { RoundElsewhere } from '../ledger/rounds/on-seat.ts';
+import type { RoundElsewhere } from '../ledger/reconciliation/leader-lease.ts';
 import type { Logger } from '../logger.ts';
 import type { RoundMetrics } from './metrics/round-metrics.ts';
 

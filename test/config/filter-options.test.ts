@@ -76,17 +76,16 @@ describe('ExternalServiceFilter', () => {
     const wrong = ['http://', 'http:///path', 'ftp://h/', 'file:///etc/passwd', 'h:80', '/path', 'http:h'];
     for (const url of [...wrong, 'http://h:99999/', 'javascript:alert(1)', 'http://h/a b', 'nonsense']) {
       expect(await external(endpoint, `${name} = ${url}`)).toEqual([
-        `blazar.conf:4: [enforcement] ${name}: expected an http or https URL with a host and without credentials, got "${url}"`,
+        `blazar.conf:4: [enforcement] ${name}: expected an http or https URL with a host and without credentials, got a value that is not shown`,
       ]);
     }
   });
 
   it('refuses credentials in a URL without showing them', async () => {
     for (const url of ['http://user:hush@h/', 'https://hush@h', 'http://user:p@hush@h:80/x']) {
-      const [problem = ''] = await external(`external_service_base_endpoint = ${url}`);
-      expect(problem).toContain('without credentials, got "http');
-      expect(problem).toContain('://****@h');
-      expect(problem).not.toContain('hush');
+      expect(await external(`external_service_base_endpoint = ${url}`), url).toEqual([
+        'blazar.conf:3: [enforcement] external_service_base_endpoint: expected an http or https URL with a host and without credentials, got a value that is not shown',
+      ]);
     }
   });
 

@@ -205,10 +205,10 @@ describe('a file in YAML', () => {
 
 it('YAML and INI files of the same content are the same configuration', async () => {
   const ini = await configuration(
-    '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\nmax_lease_duration_project_limits = a:1,b:-1\n[service]\nport = 80\ntokens = a, b\n',
+    '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\nmax_lease_duration_project_limits = a:1,b:-1\n[service]\nport = 80\ntokens = a-0123456789abcdef, b-0123456789abcdef\n',
   );
   const text =
-    'enforcement:\n  enabled_filters: [MaxLeaseDurationFilter]\n  max_lease_duration: 60\n  max_lease_duration_project_limits: {a: 1, b: -1}\nservice:\n  port: 80\n  tokens: [a, b]\n';
+    'enforcement:\n  enabled_filters: [MaxLeaseDurationFilter]\n  max_lease_duration: 60\n  max_lease_duration_project_limits: {a: 1, b: -1}\nservice:\n  port: 80\n  tokens: [a-0123456789abcdef, b-0123456789abcdef]\n';
   const yaml = await configuration('', { configFiles: [configFile(text, 'x.yaml')] });
   expect(yaml.problems).toEqual([]);
   const values = ({ settings }: typeof ini) => settings.map(({ option, value: one }) => [option.name, one]);

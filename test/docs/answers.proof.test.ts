@@ -136,7 +136,7 @@ it('docs/reference/protocol.md says which headers tell what', async () => {
 
 it('docs/reference/protocol.md says how the service tells how it is', async () => {
   const conf = (duration: string) =>
-    `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = ${duration}\n[service]\nport = 0\ntokens = secret\n`;
+    `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = ${duration}\n[service]\nport = 0\ntokens = secret-0123456789abcdef\n`;
   const file = confFile(conf('172800'));
   const start = () => startService({ environment: {}, configFiles: [file] }, { logger: recordingLogger() });
   const stopping = answerOf(await getWhileStopping(await start(), '/readyz'));

@@ -13,7 +13,7 @@ import type {
   LogLevel,
 } from '../../src/index.ts';
 import { UsageEnforcement } from '../../src/index.ts';
-import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/database/rights.ts';
+import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/storage/rights.ts';
 import { projectFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive } from '../support/requests.ts';

@@ -15,7 +15,7 @@ import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
 import { testCommand } from '../../src/cli/test.ts';
 import * as library from '../../src/index.ts';
-import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/database/rights.ts';
+import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/storage/rights.ts';
 import { projectFile } from '../support/files.ts';
 import { codeSpans, isProjectPath, PAGES } from './markdown.ts';
 

@@ -250,7 +250,7 @@ it('the configuration for production starts, and asks for a certificate and a to
   // Git lets everyone read it.
   chmodSync(join(tls, 'server.key'), 0o600);
   const conf = shown
-    .replace('/etc/blazar/tokens', confFile('the-new-token\nthe-old-token\n'))
+    .replace('/etc/blazar/tokens', confFile('the-new-token-0123456789\nthe-old-token-0123456789\n'))
     .replaceAll('/etc/blazar/tls', tls)
     .replace('/var/log/blazar-enforcement', folder);
   const environment = { OS_SERVICE__HOST: '127.0.0.1', OS_SERVICE__PORT: '0' };
@@ -270,7 +270,7 @@ it('the configuration for production starts, and asks for a certificate and a to
         .end(JSON.stringify(createLasting(60)));
     });
   const certificate = { cert: read('client.pem'), key: read('client.key') };
-  const withToken = { ...JSON_TYPE, 'X-Auth-Token': 'the-old-token' };
+  const withToken = { ...JSON_TYPE, 'X-Auth-Token': 'the-old-token-0123456789' };
   expect(await ask('/check-create', certificate, withToken)).toBe(204);
   expect(await ask('/check-create', certificate, JSON_TYPE)).toBe(401);
   expect(await ask('/healthz')).toMatch(/CERTIFICATE_REQUIRED|ECONNRESET/);

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { listLeases } from '../../src/ledger/views/reports.ts';
+import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLease } from '../support/lease-clients.ts';

@@ -117,13 +117,13 @@ max_lease_duration = 60
 
   it('returns the values of an additional section', async () => {
     const right = await configuration(
-      `[enforcement]\n${enabled}\nmax_lease_duration = 60\n[Service]\nport = +80\ntokens = a, b\n`,
+      `[enforcement]\n${enabled}\nmax_lease_duration = 60\n[Service]\nport = +80\ntokens = a-0123456789abcdef, b-0123456789abcdef\n`,
     );
     expect(right.problems).toEqual([]);
     expect(sectionOf(right, serviceSection)).toEqual({
       ...serviceOptions.parse({}),
       port: 80,
-      tokens: ['a', 'b'],
+      tokens: ['a-0123456789abcdef', 'b-0123456789abcdef'],
     });
   });
 });

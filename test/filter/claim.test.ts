@@ -7,7 +7,7 @@ import {
   parseClaims,
   type RecordedClaim,
   refund,
-} from '../../src/ledger/recorded-claim.ts';
+} from '../../src/ledger/accounting/recorded-claim.ts';
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),

@@ -1,10 +1,10 @@
 /** A clock that is set back, or was ahead: what is over, what is given back, and what is not. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/filter/system-clock.ts';
-import { rows } from '../../src/ledger/database/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { databaseTime } from '../../src/ledger/ledger-clock.ts';
 import { openLedger } from '../../src/ledger/open.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { leaseOf, newGrounds } from './ground.ts';

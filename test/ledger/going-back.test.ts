@@ -3,7 +3,7 @@ import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'n
 import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { listLeases } from '../../src/ledger/views/reports.ts';
+import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordLease } from './recorded-leases.ts';
 

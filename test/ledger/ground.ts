@@ -8,15 +8,15 @@ import { RequestCall } from '../../src/enforcement/chain/hook.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { type Context, formatUnitHours, type Lease } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import type { Claimant } from '../../src/ledger/claimant.ts';
-import { rows } from '../../src/ledger/database/database.ts';
-import type { Tables } from '../../src/ledger/database/schema.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+import type { Claimant } from '../../src/ledger/ledger-request.ts';
 import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
-import type { Author } from '../../src/ledger/posting.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
-import type { Recording, Undo } from '../../src/ledger/transactions.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
+import type { Tables } from '../../src/ledger/storage/schema.ts';
+import type { Author } from '../../src/ledger/transactions/journal.ts';
+import type { Recording, Undo } from '../../src/ledger/transactions/lease-transactions.ts';
 import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
 import {
   type BudgetText,

@@ -5,12 +5,11 @@ import { parseUnitHours } from '../../src/filter/amount.ts';
 import { budgetAccount } from '../../src/filter/budget.ts';
 import { toInstant } from '../../src/lease/dates.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
-import type { Claimant } from '../../src/ledger/claimant.ts';
-import { PostgresDatabase } from '../../src/ledger/database/postgres.ts';
-import { SqliteDatabase } from '../../src/ledger/database/sqlite.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import type { LedgerRequest } from '../../src/ledger/ledger-request.ts';
-import { type Recording, record, type Undo } from '../../src/ledger/transactions.ts';
+import type { Claimant, LedgerRequest } from '../../src/ledger/ledger-request.ts';
+import { PostgresDatabase } from '../../src/ledger/storage/postgres/postgres.ts';
+import { SqliteDatabase } from '../../src/ledger/storage/sqlite.ts';
+import { type Recording, record, type Undo } from '../../src/ledger/transactions/lease-transactions.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import { runSql as runInPostgres } from '../support/postgres-activity.ts';
 

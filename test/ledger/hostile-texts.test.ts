@@ -7,8 +7,8 @@ import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Context, Lease } from '../../src/index.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';
 import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
-import type { ListedLease } from '../../src/ledger/rounds/lease-pairing.ts';
-import { reconcile } from '../../src/ledger/rounds/reconcile.ts';
+import type { ListedLease } from '../../src/ledger/reconciliation/leases.ts';
+import { reconcileList } from '../../src/ledger/reconciliation/reconcile.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
@@ -128,7 +128,7 @@ it('of one lease stops no reconciling of the others', async () => {
     const outcomes: [string, string | null][] = [];
     // Twice: what is recorded once is found again under the name that is kept.
     for (let time = 0; time < 2; time += 1) {
-      for await (const { outcome, leaseId, note } of reconcile(ledger, listed, options, NO_WAIT)) {
+      for await (const { outcome, leaseId, note } of reconcileList(ledger, listed, options, NO_WAIT)) {
         outcomes.push([`${outcome} ${leaseId?.slice(0, 9)}`, note]);
       }
     }

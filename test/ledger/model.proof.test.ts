@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../src/index.ts';
 import { listBudgets, setBudget } from '../../src/ledger/budgets/budgets.ts';
-import { followOnce, type OpenRows, readOpenRows } from '../../src/ledger/rounds/round.ts';
-import type { ShownLease } from '../../src/ledger/rounds/shown-lease.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
+import type { ShownLease } from '../../src/ledger/reconciliation/leases.ts';
+import type { OpenRows } from '../../src/ledger/reconciliation/plan.ts';
+import { readOpenRows, reconcileObservation } from '../../src/ledger/reconciliation/reconcile.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { type Ground, newGrounds } from './ground.ts';
 import { asSent, candidateHosts, type HeldLease, PlainBlazar } from './plain-blazar.ts';
@@ -183,7 +184,7 @@ async function followSeen({ seen }: World, ground: Ground): Promise<void> {
     ...{ grace: 1n, isDryRun: false, doubts: [], isKnownEndpoint: true, looksOften: true },
     doubted: new Set(seen.rows.rows.keys()),
   };
-  const done = followOnce(ground.ledger, seen.rows, seen.leases, options, NO_WAIT);
+  const done = reconcileObservation(ground.ledger, seen.rows, seen.leases, options, NO_WAIT);
   for await (const { note } of done) {
     expect(note ?? '').not.toMatch(/expected|cannot|more than can be counted/);
   }

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished, vi } from 'vitest';
 import type { Call, Delivery, Outbox, OutboxMessage } from '../../src/index.ts';
+import type { Backoff } from '../../src/ledger/outbox/backoff.ts';
 import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
-import type { Pace } from '../../src/ledger/outbox/pace.ts';
 import { listOutbox, type OutboxReport } from '../../src/ledger/outbox/reports.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -16,7 +16,7 @@ export const AWAY: Delivery = { outcome: 'away', error: 'nobody there' };
 export const NOT_SENT: Delivery = { outcome: 'not-sent', error: 'the breaker is open' };
 
 /** Claims, and pauses of single messages, last until the clock of a test is moved. */
-const FAST: Pace = { firstPause: 2, longestPause: 10, poll: 5, claim: 15_000, atOnce: 4 };
+const FAST: Backoff = { firstPause: 2, longestPause: 10, poll: 5, claim: 15_000, atOnce: 4 };
 
 type Deliver = (message: OutboxMessage, attempt: number) => Delivery | Promise<Delivery>;
 
@@ -47,7 +47,7 @@ export async function newSender(
     name = `sender-${randomUUID()}`,
     maxAge = 3600,
     pace = FAST,
-  }: { name?: string; maxAge?: number; pace?: Pace } = {},
+  }: { name?: string; maxAge?: number; pace?: Backoff } = {},
 ): Promise<Sender> {
   const logger = recordingLogger();
   const chain = new ChainOutbox({ ledger: ground.chain, logger, observer: undefined, pace });

@@ -1,7 +1,7 @@
 /** No statement of a check, a commit or an end may read more, the more leases there are: each finds its rows in an index. */
 import SqliteConnection from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
-import { createStatements } from '../../src/ledger/statements.ts';
+import { createStatements } from '../../src/ledger/transactions/statements.ts';
 import { ledgerAt, newLedger } from '../support/ledgers.ts';
 
 it('finds everything that a commit reads in an index', async () => {

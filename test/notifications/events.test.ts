@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Crossing } from '../../src/ledger/notices/crossings.ts';
-import type { Reconciled } from '../../src/ledger/rounds/reconcile-lease.ts';
+import type { Crossing } from '../../src/ledger/outbox/crossings.ts';
+import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
 import { Corrections } from '../../src/notifications/corrections.ts';
 import { correctedEvent, refusedEvent, thresholdEvent } from '../../src/notifications/events.ts';
 import { hours } from '../filters/on-ledger.ts';

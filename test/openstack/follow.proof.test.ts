@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import { rows } from '../../src/ledger/database/database.ts';
-import { KnownSince } from '../../src/ledger/rounds/known-since.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
+import { RowAges } from '../../src/ledger/reconciliation/row-ages.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
 import { giveBudget, NO_WAIT } from '../support/ledgers.ts';
 import { type Answer, type Listed, NOW, recorded, World } from './blazar-world.ts';
@@ -67,7 +67,7 @@ describe('a round', () => {
     const [lease] = world.leases;
     await world.ask(lease as never, '2026-11-22T06:00:00Z', { start_date: '2026-11-22 07:00' });
     const mine = { now: 0 };
-    const known = new KnownSince(() => mine.now);
+    const known = new RowAges(() => mine.now);
     // It has not known the row for the grace, whose lease has had two hours.
     expect((await world.round({ known })).kept).toEqual(['left #4: Blazar does not have it yet']);
     mine.now = 600_000;
@@ -143,7 +143,7 @@ describe('a round', () => {
   it('releases no new lease that it has not known for the grace itself, whatever the clocks say', async () => {
     const world = await askedWorld();
     const mine = { now: 0 };
-    const known = new KnownSince(() => mine.now);
+    const known = new RowAges(() => mine.now);
     const [lease] = world.leases;
     // A replica whose clock is hours behind has recorded it; Blazar is about to build it.
     await world.ask({ ...lease, user_id: 'dora' } as never, '2026-11-21T08:00:00Z');

@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MICROSECONDS_PER_SECOND, toInstant, UsageEnforcement } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import { rows } from '../../src/ledger/database/database.ts';
-import type { LeaseRow } from '../../src/ledger/database/schema.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { reconcile } from '../../src/ledger/rounds/reconcile.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
+import { reconcileList } from '../../src/ledger/reconciliation/reconcile.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
+import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { peerProgram, skipAloud } from '../support/peers.ts';
@@ -94,7 +94,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
           who: 'operator',
           reason: null,
         };
-        for await (const { outcome } of reconcile(ledger, listed, options, NO_WAIT)) {
+        for await (const { outcome } of reconcileList(ledger, listed, options, NO_WAIT)) {
           counts.set(`reconciled ${outcome}`, (counts.get(`reconciled ${outcome}`) ?? 0) + 1);
           stuck = outcome === 'released' ? Math.max(0, stuck - 1) : stuck;
         }

@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { formatUnitHours, parseUnitHours } from '../../src/filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../src/index.ts';
-import { rows } from '../../src/ledger/database/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
 import type { ShownCharge, ShownEstimate } from '../../src/server/estimate/estimate-lease.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { peerProgram, skipAloud } from '../support/peers.ts';

@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import { rows } from '../../src/ledger/database/database.ts';
-import type { LeaseRow } from '../../src/ledger/database/schema.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import type { Reconciled } from '../../src/ledger/rounds/reconcile-lease.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
+import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
+import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { type Followed, type Following, follow } from '../../src/openstack/follow.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';

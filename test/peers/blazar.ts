@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { toInstant } from '../../src/index.ts';
-import type { ListedLease } from '../../src/ledger/rounds/lease-pairing.ts';
+import type { ListedLease } from '../../src/ledger/reconciliation/leases.ts';
 
 /** What Blazar has really allocated, from its database. */
 export interface TrueReservation {

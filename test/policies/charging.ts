@@ -7,8 +7,8 @@ import type { Amount } from '../../src/filter/amount.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
-import { listLeases } from '../../src/ledger/views/reports.ts';
+import { listLeases } from '../../src/ledger/reports/reports.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { notificationsSection } from '../../src/notifications/options.ts';
 import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import {

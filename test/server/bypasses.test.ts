@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { bypassRecord } from '../../src/decisions/bypass-record.ts';
 import { decisionRecordSchema } from '../../src/decisions/record.ts';
-import type { Settlement } from '../../src/ledger/clusters/settle-cluster.ts';
+import type { Settlement } from '../../src/ledger/reconciliation/settle-cluster.ts';
 import { Bypasses } from '../../src/server/bypasses.ts';
 import type { ClusterChange } from '../../src/skypilot/charging/follow.ts';
 

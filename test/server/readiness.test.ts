@@ -4,8 +4,8 @@ import { confFile } from '../support/files.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { runService, runServiceOn } from '../support/running-service.ts';
 
-const RIGHT =
-  '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = 0\ntokens = s3cret\n';
+const TOKEN = 's3cret-0123456789abcdef';
+const RIGHT = `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = 0\ntokens = ${TOKEN}\n`;
 
 describe('GET /readyz', () => {
   it('says that the service is ready, and which configuration decides', async () => {
@@ -52,7 +52,7 @@ describe('GET /readyz', () => {
     const conf = confFile(RIGHT);
     const { request, service, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
     expect(await request('/readyz')).toMatchObject({ status: 200 });
-    writeFileSync(conf, RIGHT.replace('s3cret', 's3cret,,n3xt'));
+    writeFileSync(conf, RIGHT.replace(TOKEN, `${TOKEN},,n3xt-0123456789abcdef`));
     await service.reload();
     const { status, text } = await request('/readyz');
     expect(status).toBe(503);

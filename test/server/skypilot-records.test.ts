@@ -127,8 +127,8 @@ describe('a review', () => {
       { IdlePolicy: '' },
       async ({ ask, request }) => {
         await ask();
-        await ask('{', '?token=secret');
-        await ask({ task: '[' }, '?token=secret');
+        await ask('{', '?token=secret-0123456789abcdef');
+        await ask({ task: '[' }, '?token=secret-0123456789abcdef');
         await request(PATH);
       },
       { skypilot: { tokens: ['secret-0123456789abcdef'] } },

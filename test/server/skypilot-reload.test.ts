@@ -62,17 +62,17 @@ describe('a reload', () => {
     const { ask, change } = await onFile(`admin_policies = ${one}`);
     expect(await ask()).toBe(named('one'));
 
-    expect(await change(`admin_policies = ${two}\ntokens = secret`)).toBe(true);
+    expect(await change(`admin_policies = ${two}\ntokens = secret-0123456789abcdef`)).toBe(true);
     expect(await ask()).toBe(401);
-    expect(await ask(`${PATH}?token=secret`)).toBe(named('two'));
+    expect(await ask(`${PATH}?token=secret-0123456789abcdef`)).toBe(named('two'));
 
-    expect(await change(`admin_policies = ${one}, ${two}\npath = /sky\ntokens = next`)).toBe(true);
+    expect(await change(`admin_policies = ${one}, ${two}\npath = /sky\ntokens = next-0123456789abcdef`)).toBe(true);
     expect(await ask()).toBe(404);
-    expect(await ask('/sky?token=secret')).toBe(401);
-    expect(await ask('/sky?token=next')).toBe(named('one'));
+    expect(await ask('/sky?token=secret-0123456789abcdef')).toBe(401);
+    expect(await ask('/sky?token=next-0123456789abcdef')).toBe(named('one'));
 
     expect(await change('')).toBe(true);
-    expect(await ask('/sky?token=next')).toBe(404);
+    expect(await ask('/sky?token=next-0123456789abcdef')).toBe(404);
 
     expect(await change(`admin_policies = ${one}`)).toBe(true);
     expect(await ask()).toBe(named('one'));
@@ -102,12 +102,12 @@ describe('a reload', () => {
 
   it('keeps the policies, the path and the tokens if there is an error', async () => {
     const folder = temporaryFolder();
-    const section = `admin_policies = ${policyFile(folder, 'OnePolicy', SET('first'))}\ntokens = secret`;
+    const section = `admin_policies = ${policyFile(folder, 'OnePolicy', SET('first'))}\ntokens = secret-0123456789abcdef`;
     const { ask, change, service, request, logger } = await onFile(section);
     let read = 0;
     const stillThere = async () => {
-      expect(await ask(`${PATH}?token=secret`)).toBe(named('first'));
-      expect(await ask(`${PATH}?token=other`)).toBe(401);
+      expect(await ask(`${PATH}?token=secret-0123456789abcdef`)).toBe(named('first'));
+      expect(await ask(`${PATH}?token=other-0123456789abcdef`)).toBe(401);
       expect((await request('/readyz')).status).toBe(503);
       const said = JSON.stringify(logger.lines.slice(read));
       read = logger.lines.length;
@@ -129,15 +129,15 @@ describe('a reload', () => {
     rmSync(join(folder, 'OnePolicy.js'));
     expect(await service.reload()).toBe(false);
     await stillThere();
-    expect(await change('admin_policies = Nowhere\ntokens = other')).toBe(false);
+    expect(await change('admin_policies = Nowhere\ntokens = other-0123456789abcdef')).toBe(false);
     expect(await stillThere()).toContain('no included policy has this name');
-    expect(await change(`admin_policies = \npath = no-path\ntokens = other`)).toBe(false);
+    expect(await change(`admin_policies = \npath = no-path\ntokens = other-0123456789abcdef`)).toBe(false);
     await stillThere();
     policyFile(folder, 'OnePolicy', SET('mended'), 99);
     expect(await change(section)).toBe(true);
-    expect(await ask(`${PATH}?token=secret`)).toBe(named('mended'));
+    expect(await ask(`${PATH}?token=secret-0123456789abcdef`)).toBe(named('mended'));
     expect((await request('/readyz')).status).toBe(200);
-    expect(JSON.stringify(logger.lines)).not.toContain('"secret"');
+    expect(JSON.stringify(logger.lines)).not.toContain('secret-0123456789abcdef');
   });
 
   it('lets a request finish with its policies, and closes them afterwards', async () => {

@@ -2,7 +2,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { waitFor } from '../../src/deadline.ts';
 import { DecisionTable } from '../../src/decisions/store/table.ts';
-import { listLeases } from '../../src/ledger/views/reports.ts';
+import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { startServices } from '../support/ledger-processes.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { envelope } from '../support/skypilot.ts';

@@ -1,6 +1,6 @@
 /** Rounds that compare the ledger with Blazar. One replica at a time makes them; what a round leaves is kept here, by virtual time. */
-import type { Reconciled } from '../../src/ledger/rounds/reconcile-lease.ts';
-import { followOnce, readOpenRows } from '../../src/ledger/rounds/round.ts';
+import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
+import { readOpenRows, reconcileObservation } from '../../src/ledger/reconciliation/reconcile.ts';
 import { observe } from '../../src/openstack/observation.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import type { Blazar } from './blazar.ts';
@@ -14,7 +14,7 @@ export const GRACE = 600;
 export interface Mishaps {
   /** Clocks may be set. */
   step(): void;
-  /** Whether another replica begins a round meanwhile: a clock that is set back takes the seat from its holder. */
+  /** Whether another replica begins a round meanwhile: a clock that is set back takes the leader lease from its holder. */
   isTakenOver(): boolean;
   /** Whether an answer of Blazar arrives in part. */
   isCutOff(): boolean;
@@ -77,7 +77,7 @@ export class Follower {
       ...{ exemptProjects: [], grace: BigInt(GRACE), isDryRun: false, doubts, isKnownEndpoint: true },
       ...{ doubted: this.#doubted, looksOften: age <= GRACE },
     };
-    const round = followOnce(ledger, before, leases, options, NO_WAIT);
+    const round = reconcileObservation(ledger, before, leases, options, NO_WAIT);
     let next = await round.next();
     while (!next.done) {
       done.push(next.value);
@@ -85,7 +85,7 @@ export class Follower {
       next = await round.next();
     }
     if (this.#holder !== replica) {
-      // Another one has the seat by now, and what it leaves counts.
+      // Another one has the leader lease by now, and what it leaves counts.
       return;
     }
     this.#doubted = next.value.doubted;

@@ -1,8 +1,8 @@
 /** What must hold at every step of a history, and when everything has become quiet. */
 import SqliteConnection from 'better-sqlite3';
-import { alternativesOf } from '../../src/ledger/alternatives.ts';
-import type { LeaseRow } from '../../src/ledger/database/schema.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
+import { alternativesOf } from '../../src/ledger/accounting/alternatives.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import type { Window } from '../ledger/plain-blazar.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { PROJECT } from './blazar.ts';

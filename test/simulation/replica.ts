@@ -3,9 +3,9 @@
 import type { Configuration } from '../../src/enforcement/configuration.ts';
 import type { HttpAnswer } from '../../src/index.ts';
 import { LedgerUnavailableError, UsageEnforcement } from '../../src/index.ts';
-import { CommitInDoubtError, type Database, type Work } from '../../src/ledger/database/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { KnownSince } from '../../src/ledger/rounds/known-since.ts';
+import { RowAges } from '../../src/ledger/reconciliation/row-ages.ts';
+import { CommitInDoubtError, type Database, type Work } from '../../src/ledger/storage/database.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import type { Actor, Chance, Schedule } from './schedule.ts';
 
@@ -38,7 +38,7 @@ export class Replica implements Actor {
   /** Resolves when it has crashed. */
   readonly gone: Promise<undefined>;
   /** What its rounds have seen: its monotonic clock is right, whatever the others say. */
-  readonly known: KnownSince;
+  readonly known: RowAges;
   readonly #parts: ReplicaParts;
   readonly #callers: ((nothing: undefined) => void)[] = [];
   #isDead = false;
@@ -50,7 +50,7 @@ export class Replica implements Actor {
     this.#parts = parts;
     this.name = parts.name;
     this.ahead = parts.ahead;
-    this.known = new KnownSince(() => parts.now() * 1000);
+    this.known = new RowAges(() => parts.now() * 1000);
     this.gone = new Promise((resolve) => {
       this.#die = resolve;
     });

@@ -1,11 +1,11 @@
 /** Compares a ledger with what clients were told. */
 
 import { type Amount, parseUnitHours } from '../../src/filter/amount.ts';
-import { alternativesOf, chargedBy } from '../../src/ledger/alternatives.ts';
-import { rows } from '../../src/ledger/database/database.ts';
-import type { LeaseRow } from '../../src/ledger/database/schema.ts';
+import { alternativesOf, chargedBy } from '../../src/ledger/accounting/alternatives.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
+import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
+import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import type { ClientLease, LeaseClient } from './lease-clients.ts';
 import { NO_WAIT } from './ledgers.ts';
 

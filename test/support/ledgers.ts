@@ -7,11 +7,11 @@ import { afterAll } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { type LedgerObserver, toInstant } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
-import { parseConnection } from '../../src/ledger/database/connection.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { upgradeTables } from '../../src/ledger/migrations/index.ts';
-import type { CrossingWatch } from '../../src/ledger/notices/crossings.ts';
 import { openLedger } from '../../src/ledger/open.ts';
+import type { CrossingWatch } from '../../src/ledger/outbox/crossings.ts';
+import { parseConnection } from '../../src/ledger/storage/connection.ts';
+import { upgradeTables } from '../../src/ledger/storage/migrations/index.ts';
 import { temporaryFolder } from './filter-folder.ts';
 import { createDatabase } from './shared-postgres.ts';
 

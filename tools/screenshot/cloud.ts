@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { createLogger, UsageEnforcement } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
-import { parseConnection } from '../../src/ledger/database/connection.ts';
-import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { openLedger } from '../../src/ledger/open.ts';
+import { parseConnection } from '../../src/ledger/storage/connection.ts';
+import { upgradeTables } from '../../src/ledger/storage/migrations/index.ts';
 import { startService } from '../../src/server/service.ts';
 import { BUDGETS, PAST, PROJECT, TODAY, type Wish } from './invented.ts';
 

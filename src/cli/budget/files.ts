@@ -2,7 +2,7 @@
 import { basename, extname } from 'node:path';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import type { ReadFile } from '../../ledger/budgets/file.ts';
-import type { ImportReport } from '../../ledger/budgets/report.ts';
+import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import { typedId } from '../command-names.ts';
 import { type LedgerAccess, NO_DEADLINE } from '../ledger/access.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
@@ -33,7 +33,7 @@ export async function importLocally(
 ): Promise<ImportReport> {
   const { readBudgetDocument, wantedLines } = await import('../../ledger/budgets/file.ts');
   const { importBudgets, tryImport } = await import('../../ledger/budgets/import.ts');
-  const { importReport } = await import('../../ledger/budgets/report.ts');
+  const { importReport } = await import('../../ledger/budgets/plan.ts');
   const { budgetUnit } = await import('../../enforcement/budget-unit.ts');
   let file: ReadFile;
   if (isJson) {

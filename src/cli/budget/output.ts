@@ -2,9 +2,9 @@
 
 import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import { formatInstant } from '../../lease/dates.ts';
+import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import type { BudgetChange, BudgetStanding } from '../../ledger/budgets/budgets.ts';
-import { charge } from '../../ledger/recorded-claim.ts';
-import type { LeaseReport } from '../../ledger/views/reports.ts';
+import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../command-names.ts';
 import { amountText, leaseObject, secondText, usageObject } from '../ledger/output.ts';
 import { printJson, printTable } from '../output.ts';

@@ -1,8 +1,8 @@
 /** `budget … --endpoint`: what each command does and prints, as on the ledger itself. */
 import type { ApiClient } from '../../client/client.ts';
 import { EndpointError } from '../../client/endpoint-error.ts';
+import { budgetAmountText, dateText, whoseText } from '../../ledger/budgets/format.ts';
 import { parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
-import { budgetAmountText, dateText, whoseText } from '../../ledger/budgets/texts.ts';
 import { onOneLine, printJson, UsageError } from '../output.ts';
 import { openBudgetFile, printImport } from './files.ts';
 import { type AuthorFlags, type FormatFlags, type ImportFlags, inFlags, type SetFlags } from './flags.ts';

@@ -4,8 +4,8 @@ import type { ApiClient } from '../../client/client.ts';
 import { EndpointError } from '../../client/endpoint-error.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { BudgetChange, BudgetStanding } from '../../ledger/budgets/budgets.ts';
-import type { ImportReport } from '../../ledger/budgets/report.ts';
-import type { LeaseReport } from '../../ledger/views/reports.ts';
+import type { ImportReport } from '../../ledger/budgets/plan.ts';
+import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../command-names.ts';
 import type { BudgetFile } from './files.ts';
 

@@ -4,9 +4,9 @@ import { waitFor } from '../../deadline.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
-import type { Connection } from '../../ledger/database/connection.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { LedgerOptions } from '../../ledger/options.ts';
+import type { Connection } from '../../ledger/storage/connection.ts';
 import { ExitCode, onOneLine, printWarnings, UsageError } from '../output.ts';
 import { type SourceFlags, sourcesOf } from '../sources.ts';
 
@@ -56,7 +56,7 @@ export async function withLedger(
 }
 
 export async function orUnavailable(connection: Connection, work: () => Promise<void>): Promise<void> {
-  const { describeConnection } = await import('../../ledger/database/connection.ts');
+  const { describeConnection } = await import('../../ledger/storage/connection.ts');
   try {
     await work();
   } catch (thrown) {

@@ -176,7 +176,7 @@ async function* pieces(
 }
 
 async function ledgerId(ledger: Ledger): Promise<string> {
-  const { rows } = await import('../../ledger/database/database.ts');
+  const { rows } = await import('../../ledger/storage/database.ts');
   const query = ledger.database.queries.selectFrom('ledger').select('id').compile();
   return (await ledger.read('read', () => rows(query), NO_DEADLINE))[0]?.id ?? '';
 }
@@ -186,7 +186,7 @@ async function requireRights({
   connection,
 }: Pick<LedgerAccess, 'ledger' | 'connection'>): Promise<void> {
   if (connection.dialect === 'postgresql') {
-    const { missingRights, NEEDED_FOR_FOLDING } = await import('../../ledger/database/rights.ts');
+    const { missingRights, NEEDED_FOR_FOLDING } = await import('../../ledger/storage/rights.ts');
     const missing = await missingRights(ledger.database, NEEDED_FOR_FOLDING);
     if (missing !== undefined) {
       throw new UsageError(missing);

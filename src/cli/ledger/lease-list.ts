@@ -1,7 +1,7 @@
 /** Reads a list of leases: the output of `openstack reservation lease list -f json`, or a response of Blazar's API. */
 import { z } from 'zod';
 import { toInstant } from '../../lease/dates.ts';
-import type { ListedLease } from '../../ledger/rounds/lease-pairing.ts';
+import type { ListedLease } from '../../ledger/reconciliation/leases.ts';
 import { readText, shownName } from '../input.ts';
 import { UsageError } from '../output.ts';
 

@@ -2,13 +2,13 @@
 
 import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { charge, type RecordedClaim } from '../../ledger/recorded-claim.ts';
+import { charge, type RecordedClaim } from '../../ledger/accounting/recorded-claim.ts';
 import {
   type EntryReport,
   isBudgetAccount,
   type LeaseReport,
   type LedgerRecord,
-} from '../../ledger/views/reports.ts';
+} from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../command-names.ts';
 
 /** `second`: of the epoch. */

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
-import type { Reconciled } from '../../ledger/rounds/reconcile-lease.ts';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { createLogger } from '../../logger.ts';
 import { type Followed, follow } from '../../openstack/follow.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';

@@ -1,6 +1,6 @@
 /** `ledger reconcile`: compares the ledger with the leases that Blazar has, and corrects it. */
 import { Command, Option } from 'commander';
-import type { Reconciled } from '../../ledger/rounds/reconcile-lease.ts';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { createLogger } from '../../logger.ts';
 import { UsageError } from '../output.ts';
 import { Progress } from '../progress.ts';
@@ -80,7 +80,7 @@ async function reconcile(file: string | undefined, flags: ReconcileFlags): Promi
     const done: Reconciled[] = [];
     let isOver = false;
     try {
-      const { reconcile: reconciled } = await import('../../ledger/rounds/reconcile.ts');
+      const { reconcileList: reconciled } = await import('../../ledger/reconciliation/reconcile.ts');
       const options = {
         region: await regionOf(access, list, flags),
         projectIds: flags.project === undefined ? undefined : new Set(flags.project),
@@ -125,7 +125,7 @@ async function regionOf(
   if (region !== undefined) {
     return region;
   }
-  const { knownRegions } = await import('../../ledger/rounds/reconcile.ts');
+  const { knownRegions } = await import('../../ledger/reconciliation/regions.ts');
   const regions = await knownRegions(ledger, NO_DEADLINE);
   const [first, second] = regions;
   if (second !== undefined) {

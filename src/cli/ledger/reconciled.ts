@@ -2,7 +2,7 @@
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { errorText } from '../../errors.ts';
 import { formatInstant } from '../../lease/dates.ts';
-import type { Reconciled } from '../../ledger/rounds/reconcile-lease.ts';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { notificationsSection } from '../../notifications/options.ts';
 import { onOneLine, printJson, printTable } from '../output.ts';
 import type { SourceFlags } from '../sources.ts';
@@ -29,7 +29,7 @@ export async function resume(
   if (dryRun) {
     return;
   }
-  const { knownRegions } = await import('../../ledger/rounds/reconcile.ts');
+  const { knownRegions } = await import('../../ledger/reconciliation/regions.ts');
   const isWhole =
     project === undefined &&
     (await knownRegions(ledger, NO_DEADLINE)).length < 2 &&

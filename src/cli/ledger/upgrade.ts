@@ -16,7 +16,7 @@ async function upgrade(flags: SourceFlags): Promise<void> {
   const { connection, options } = await configuredLedger(flags);
   await orUnavailable(connection, async () => {
     const { upgradeLedger } = await import('../../ledger/upgrade.ts');
-    const { describeConnection } = await import('../../ledger/database/connection.ts');
+    const { describeConnection } = await import('../../ledger/storage/connection.ts');
     const applied = await upgradeLedger(options);
     const result = applied.length === 0 ? 'is up to date' : `applied ${applied.join(', ')}`;
     process.stdout.write(`${onOneLine(`${describeConnection(connection)}: ${result}`)}\n`);

@@ -6,7 +6,7 @@ import { type Context, type Lease, leaseEnd, leaseStart } from '../../lease/leas
 import { type BudgetStanding, listBudgets, setBudget } from '../../ledger/budgets/budgets.ts';
 import { parseBudget } from '../../ledger/budgets/terms.ts';
 import { identityOf, nameOf } from '../../ledger/identity.ts';
-import { requestOf } from '../../ledger/rounds/reconcile-lease.ts';
+import { requestOf } from '../../ledger/reconciliation/change-lease.ts';
 import { timeOf } from './case-time.ts';
 import type { GivenBudget } from './lease-case.ts';
 import type { LeaseTrial } from './lease-trial.ts';

@@ -1,6 +1,6 @@
 /** Decisions in the ledger's database, for all replicas to see: types only. */
 import type { Wait } from '../../deadline.ts';
-import type { PageOf, PageQuery } from '../../ledger/views/pages.ts';
+import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import type { AskedTime } from '../recent.ts';
 import type { DecisionRecord } from '../record.ts';
 import type { Selection } from '../selection.ts';

@@ -2,8 +2,8 @@
 import { hostname } from 'node:os';
 import { type Wait, withinDeadline } from '../../deadline.ts';
 import { errorText } from '../../errors.ts';
-import { type Connection, describeConnection, parseConnection } from '../../ledger/database/connection.ts';
 import type { LedgerSettings } from '../../ledger/options.ts';
+import { type Connection, describeConnection, parseConnection } from '../../ledger/storage/connection.ts';
 import type { DecisionTarget } from './contract.ts';
 
 /** One writes, one reads. */
@@ -47,7 +47,7 @@ async function onServer(
   timeout: number,
 ): Promise<OpenedTarget> {
   const [{ PostgresDatabase }, { DecisionTable }, { schemaMistake }] = await Promise.all([
-    import('../../ledger/database/postgres.ts'),
+    import('../../ledger/storage/postgres/postgres.ts'),
     import('./table.ts'),
     import('./verify.ts'),
   ]);

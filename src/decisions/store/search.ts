@@ -3,7 +3,7 @@
  * bounded number of them at a time: no query reads all decisions, however rare what it looks for is.
  */
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Tables } from '../../ledger/database/schema.ts';
+import type { Tables } from '../../ledger/storage/schema.ts';
 import { type DecisionOutcome, decisionRecordSchema } from '../record.ts';
 import type { DecisionsQuery } from './contract.ts';
 import { MEMBER_OPERATIONS } from './member-view.ts';

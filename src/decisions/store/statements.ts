@@ -1,8 +1,8 @@
 /** Writes decisions and removes old ones, in the words of both databases. */
 import { type Kysely, sql } from 'kysely';
-import { rows, type Work } from '../../ledger/database/database.ts';
-import { prepared } from '../../ledger/database/prepared.ts';
-import type { DecisionFiltersTable, DecisionsTable, Tables } from '../../ledger/database/schema.ts';
+import { rows, type Work } from '../../ledger/storage/database.ts';
+import { prepared } from '../../ledger/storage/prepared.ts';
+import type { DecisionFiltersTable, DecisionsTable, Tables } from '../../ledger/storage/schema.ts';
 import type { Retention } from './contract.ts';
 import type { NewRow } from './rows.ts';
 

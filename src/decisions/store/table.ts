@@ -1,8 +1,8 @@
 /** The decisions in a database: written in batches, searched in pages, removed in small parts. */
 import type { Wait } from '../../deadline.ts';
-import { type Database, rows } from '../../ledger/database/database.ts';
-import { Gate } from '../../ledger/database/gate.ts';
-import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/views/pages.ts';
+import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/reports/pages.ts';
+import { type Database, rows } from '../../ledger/storage/database.ts';
+import { Gate } from '../../ledger/storage/gate.ts';
 import { isSelected } from '../selection.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
 import { memberQuery, memberView } from './member-view.ts';

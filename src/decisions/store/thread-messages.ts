@@ -1,7 +1,7 @@
 /** What the thread that writes to a file is asked, and what it answers. */
 
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../errors.ts';
-import { CursorError, type PageOf } from '../../ledger/views/pages.ts';
+import { CursorError, type PageOf } from '../../ledger/reports/pages.ts';
 import type { DecisionsQuery, Retention, StoredDecision } from './contract.ts';
 
 export interface ThreadStart {

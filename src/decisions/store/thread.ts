@@ -2,8 +2,8 @@
 import { Worker } from 'node:worker_threads';
 import { inTime, type Wait, withinDeadline } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
-import { CommitInDoubtError } from '../../ledger/database/database.ts';
-import type { PageOf } from '../../ledger/views/pages.ts';
+import type { PageOf } from '../../ledger/reports/pages.ts';
+import { CommitInDoubtError } from '../../ledger/storage/database.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
 import {
   errorOf,

@@ -1,8 +1,8 @@
 /** Whether decisions can be kept in a database. */
-import { type Connection, describeConnection } from '../../ledger/database/connection.ts';
-import type { Database } from '../../ledger/database/database.ts';
-import { missingRights, NEEDED_FOR_DECISIONS } from '../../ledger/database/rights.ts';
-import { schemaState } from '../../ledger/migrations/index.ts';
+import { type Connection, describeConnection } from '../../ledger/storage/connection.ts';
+import type { Database } from '../../ledger/storage/database.ts';
+import { schemaState } from '../../ledger/storage/migrations/index.ts';
+import { missingRights, NEEDED_FOR_DECISIONS } from '../../ledger/storage/rights.ts';
 
 /** What is wrong with the tables, or the rights on them; `undefined` = nothing. @throws LedgerUnavailableError */
 export async function schemaMistake(database: Database, connection: Connection): Promise<string | undefined> {

@@ -5,7 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Wait, withinDeadline } from '../../deadline.ts';
 import { errorText } from '../../errors.ts';
-import { SqliteDatabase } from '../../ledger/database/sqlite.ts';
+import { SqliteDatabase } from '../../ledger/storage/sqlite.ts';
 import { DecisionTable } from './table.ts';
 import {
   type ThreadAnswer,

@@ -1,7 +1,7 @@
 /** Leases with other dates. In whole minutes, as Blazar has them. */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import { type Lease, leaseEnd, leaseStart } from '../../lease/lease.ts';
-import type { FittingTimes } from '../../ledger/foreseen.ts';
+import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
 import { type Line, spread } from './nearest.ts';
 import type { Way } from './way.ts';
 

@@ -4,9 +4,9 @@ import { LedgerUnavailableError } from '../../errors.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
 import type { CreateRequest, Lease } from '../../lease/lease.ts';
-import type { Claimant } from '../../ledger/claimant.ts';
-import { foreseenCharges } from '../../ledger/foreseen.ts';
-import type { Prospect } from '../../ledger/prospect.ts';
+import type { Claimant } from '../../ledger/ledger-request.ts';
+import type { LeasePreview } from '../../ledger/transactions/preview.ts';
+import { previewedCharges } from '../../ledger/transactions/previewed-charges.ts';
 import { failureMessage } from '../chain/messages.ts';
 import type { Estimate } from './contract.ts';
 import { instead } from './instead.ts';
@@ -31,25 +31,25 @@ export async function estimate(
   await ownTurn();
   const explained = await trial.explain(lease);
   await ownTurn();
-  const foreseen = await foreseenIn(trial, explained.lease);
+  const foreseen = await previewedIn(trial, explained.lease);
   const broken = before ?? (foreseen instanceof LedgerUnavailableError ? foreseen : undefined);
   const decision = broken === undefined ? explained : unrecorded(explained, parts.claimants, broken);
-  const prospect = foreseen instanceof LedgerUnavailableError ? undefined : foreseen;
-  const charges = prospect === undefined ? [] : foreseenCharges(prospect);
+  const preview = foreseen instanceof LedgerUnavailableError ? undefined : foreseen;
+  const charges = preview === undefined ? [] : previewedCharges(preview);
   await ownTurn();
-  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, prospect);
+  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, preview);
   return { decision: named(decision), charges, ...result };
 }
 
 const NOT_SEARCHED = { suggestions: [], searched: null };
 
 /** The error if the ledger does not answer. */
-async function foreseenIn(
+async function previewedIn(
   trial: Trial,
   lease: Lease,
-): Promise<Prospect | LedgerUnavailableError | undefined> {
+): Promise<LeasePreview | LedgerUnavailableError | undefined> {
   try {
-    return await trial.foresee(lease);
+    return await trial.preview(lease);
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
       return thrown;

@@ -1,8 +1,12 @@
 /** What would be allowed instead of a lease that is refused, and what was looked for. */
 import { LedgerUnavailableError } from '../../errors.ts';
 import type { Decision } from '../../filter/verdict.ts';
-import { type FittingTimes, fittingTimes, foreseenCharges } from '../../ledger/foreseen.ts';
-import type { Prospect } from '../../ledger/prospect.ts';
+import type { LeasePreview } from '../../ledger/transactions/preview.ts';
+import {
+  type FittingTimes,
+  fittingTimes,
+  previewedCharges,
+} from '../../ledger/transactions/previewed-charges.ts';
 import type { Estimate, Suggestion } from './contract.ts';
 import { LATEST, SHORTEST } from './dates.ts';
 import { type Candidate, halves, search } from './search.ts';
@@ -17,11 +21,11 @@ const CHANGES = ['shorter', 'smaller', 'later'] as const;
 const FAILED = 'A filter could not decide, so nothing else was looked for.';
 const LOOKED = `Looked for the nearest lease that is shorter (at least ${SHORTEST} minutes, or less if less was asked for), smaller (not below min, and at least 1) or later (by up to ${LATEST} days).`;
 
-/** Every suggestion was allowed by every filter. `prospect`: of the lease that is refused; `undefined` = there is no ledger. */
+/** Every suggestion was allowed by every filter. `preview`: of the lease that is refused; `undefined` = there is no ledger. */
 export async function instead(
   trial: Trial,
   decision: Decision,
-  prospect: Prospect | undefined,
+  preview: LeasePreview | undefined,
 ): Promise<Instead> {
   const { lease, outcomes } = decision;
   const enforced = outcomes.filter(({ audit }) => !audit);
@@ -32,7 +36,7 @@ export async function instead(
   if (decision.filter !== null) {
     refusers.add(decision.filter);
   }
-  const times = prospect === undefined ? NO_TIMES : fittingTimes(prospect);
+  const times = preview === undefined ? NO_TIMES : fittingTimes(preview);
   const elsewhere = [...refusers].filter((name) => trial.isElsewhere(name));
   const suggestions: Suggestion[] = [];
   const said: string[] = [];
@@ -50,7 +54,7 @@ export async function instead(
       if (trial.isElsewhere()) {
         await confirm(trial, candidates, suggestions, said);
       } else {
-        suggestions.push(...candidates.map((one) => suggestionOf(one, one.prospect)));
+        suggestions.push(...candidates.map((one) => suggestionOf(one, one.preview)));
       }
     }
   } catch (thrown) {
@@ -84,13 +88,13 @@ async function confirm(
       return;
     }
     if (tried.allowed) {
-      suggestions.push(suggestionOf(candidate, tried.prospect));
+      suggestions.push(suggestionOf(candidate, tried.preview));
     } else {
       said.push(`One that is ${change} was refused in the end.`);
     }
   }
 }
 
-function suggestionOf({ change, lease, text }: Candidate, prospect: Prospect | undefined): Suggestion {
-  return { change, lease, text, charges: prospect === undefined ? [] : foreseenCharges(prospect) };
+function suggestionOf({ change, lease, text }: Candidate, preview: LeasePreview | undefined): Suggestion {
+  return { change, lease, text, charges: preview === undefined ? [] : previewedCharges(preview) };
 }

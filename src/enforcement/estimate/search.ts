@@ -1,8 +1,8 @@
 /** Looks for leases near a refused one that the filters which answer in this process allow. */
 import { breathing } from '../../breath.ts';
 import type { Lease } from '../../lease/lease.ts';
-import type { FittingTimes } from '../../ledger/foreseen.ts';
-import type { Prospect } from '../../ledger/prospect.ts';
+import type { LeasePreview } from '../../ledger/transactions/preview.ts';
+import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
 import { later, shorter } from './dates.ts';
 import { nearest } from './nearest.ts';
 import { smaller } from './sizes.ts';
@@ -16,7 +16,7 @@ export interface Candidate {
   readonly text: string;
   readonly loss: number;
   /** What it would take, if it was tried already and there is a ledger. */
-  readonly prospect?: Prospect | undefined;
+  readonly preview?: LeasePreview | undefined;
 }
 
 export interface Found {
@@ -58,7 +58,7 @@ export async function search(
       const lease = way.leaseAt(step);
       const tried = await ask(lease);
       if (tried.allowed) {
-        allowed.set(step, { ...candidateAt(way, step, lease), prospect: tried.prospect });
+        allowed.set(step, { ...candidateAt(way, step, lease), preview: tried.preview });
       }
       return tried.allowed;
     };

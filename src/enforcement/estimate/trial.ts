@@ -5,9 +5,9 @@ import { isLedgerFilter, LedgerFilter } from '../../filter/ledger-filter.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Context, CreateRequest, Lease } from '../../lease/lease.ts';
-import type { Claimant } from '../../ledger/claimant.ts';
-import type { Prospect } from '../../ledger/prospect.ts';
+import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
+import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import type { Logger } from '../../logger.ts';
 import { decide, type Exemptions } from '../chain/chain.ts';
 import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from '../chain/hook.ts';
@@ -30,7 +30,7 @@ const MOST_CALLS = 3;
 export type Tried =
   | { readonly allowed: false }
   /** `undefined` = no filter has a ledger. */
-  | { readonly allowed: true; readonly prospect: Prospect | undefined };
+  | { readonly allowed: true; readonly preview: LeasePreview | undefined };
 
 const REFUSED: Tried = { allowed: false };
 
@@ -121,11 +121,11 @@ export class Trial {
   }
 
   /** `undefined` = no filter has a ledger, or the lease cannot be recorded. @throws LedgerUnavailableError */
-  async foresee(lease: Lease, request = this.#request): Promise<Prospect | undefined> {
+  async preview(lease: Lease, request = this.#request): Promise<LeasePreview | undefined> {
     const { claimants, ledger } = this.#parts;
     return claimants.length === 0
       ? undefined
-      : ledger.foresee({ context: this.#context, lease }, claimants, request.call);
+      : ledger.preview({ context: this.#context, lease }, claimants, request.call);
   }
 
   /** Why no lease can be recorded; `undefined` = it can, or no enforced filter has a ledger. */
@@ -153,11 +153,11 @@ export class Trial {
     if (!(await this.#allow(before, lease, request))) {
       return REFUSED;
     }
-    const prospect = await this.foresee(lease, request);
-    if (this.#usesLedger && (prospect === undefined || prospect.reckoning.refusal !== undefined)) {
+    const preview = await this.preview(lease, request);
+    if (this.#usesLedger && (preview === undefined || preview.calculation.refusal !== undefined)) {
       return REFUSED;
     }
-    return (await this.#allow(after, lease, request)) ? { allowed: true, prospect } : REFUSED;
+    return (await this.#allow(after, lease, request)) ? { allowed: true, preview } : REFUSED;
   }
 
   async #allow(chain: readonly ChainedFilter[], lease: Lease, request: HookRequest): Promise<boolean> {

@@ -2,9 +2,9 @@
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount } from '../../filter/budget.ts';
-import { rows, Undone, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Turn } from '../turn.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import type { Turn } from '../transactions/transaction.ts';
 import { type BudgetChange, budgetOf, budgetsOfOwner, changeOf } from './rows.ts';
 import {
   type BudgetAuthor,

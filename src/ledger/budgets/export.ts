@@ -2,7 +2,7 @@
 import { waitFor } from '../../deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { budgetCsv } from './csv.ts';
-import { exportedBudget } from './texts.ts';
+import { exportedBudget } from './format.ts';
 import { type BudgetsQuery, pageOfBudgets } from './view.ts';
 
 export type ExportFormat = 'csv' | 'json';

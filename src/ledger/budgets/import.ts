@@ -1,11 +1,11 @@
 /** Many budgets at once: all of them, or none. Each step is one query, however many lines there are. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { rows, Undone, type Work } from '../database/database.ts';
-import type { BudgetsTable } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Turn } from '../turn.ts';
-import { recordsTable } from '../views/many.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import { recordsTable } from '../storage/query-parts.ts';
+import type { BudgetsTable } from '../storage/schema.ts';
+import type { Turn } from '../transactions/transaction.ts';
 import type { WantedLine } from './file.ts';
 import { type ImportPlan, type KnownBudget, type PlannedLine, planImport } from './plan.ts';
 import { budgetOf } from './rows.ts';

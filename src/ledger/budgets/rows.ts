@@ -2,8 +2,8 @@
 import type { Kysely } from 'kysely';
 import type { Amount } from '../../filter/amount.ts';
 import type { Budget } from '../../filter/budget.ts';
-import { rows, type Work } from '../database/database.ts';
-import type { BudgetChangesTable, Tables } from '../database/schema.ts';
+import { rows, type Work } from '../storage/database.ts';
+import type { BudgetChangesTable, Tables } from '../storage/schema.ts';
 
 type BudgetTerms = Omit<Budget, 'id'>;
 

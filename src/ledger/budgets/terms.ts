@@ -10,7 +10,7 @@ import {
 import type { Budget } from '../../filter/budget.ts';
 import { type DateValue, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import { nameMistake } from '../../visible-text.ts';
-import { textMistake } from '../texts.ts';
+import { textMistake } from '../identity.ts';
 import type { WantedBudget } from './budgets.ts';
 
 /** Microseconds of the epoch. Later dates have another form, which nothing here reads. */

@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { rows } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
+import { rows } from '../storage/database.ts';
 
 /** By how much of a budget is taken. Each budget is in one class; one of 0 is in the last. */
 export const BUDGET_CLASSES = [

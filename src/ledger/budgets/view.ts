@@ -2,11 +2,11 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import type { Budget } from '../../filter/budget.ts';
-import { rows, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
-import { textsTable } from '../views/many.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from '../views/pages.ts';
-import { reading } from '../views/reading.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery } from '../reports/pages.ts';
+import { reading } from '../reports/reading.ts';
+import { rows, type Work } from '../storage/database.ts';
+import { textsTable } from '../storage/query-parts.ts';
 import type { BudgetStanding } from './budgets.ts';
 import { budgetOf } from './rows.ts';
 

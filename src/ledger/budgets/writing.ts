@@ -1,7 +1,7 @@
 /** The steps that transactions on budgets have in common. The project must be locked. */
 import type { Budget } from '../../filter/budget.ts';
-import { rows, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
+import { rows, type Work } from '../storage/database.ts';
 import { type BudgetChange, budgetId, termsOf } from './rows.ts';
 
 /** A budget to set. It replaces one of the same owner that starts at the same second. */

@@ -1,7 +1,7 @@
 /** A lease that is folded, as a file keeps it: its row and all its entries, exactly. */
 import { z } from 'zod';
 import type { Amount } from '../../filter/amount.ts';
-import type { EntriesTable, LeaseRow } from '../database/schema.ts';
+import type { EntriesTable, LeaseRow } from '../storage/schema.ts';
 
 export type EntryRow = Omit<EntriesTable, 'id'> & { readonly id: bigint };
 

@@ -1,10 +1,10 @@
 /** Puts folded leases back, exactly as they were. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { type Database, rows, Undone, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Turn } from '../turn.ts';
-import { recordsTable, rowsTable, textsTable } from '../views/many.ts';
+import { type Database, rows, Undone, type Work } from '../storage/database.ts';
+import { recordsTable, rowsTable, textsTable } from '../storage/query-parts.ts';
+import type { Turn } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
 import { addTotals } from './totals.ts';
 

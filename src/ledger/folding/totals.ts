@@ -2,10 +2,10 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
-import { type Database, rows, type Work } from '../database/database.ts';
 import type { Ledger } from '../ledger.ts';
-import { recordsTable } from '../views/many.ts';
-import { reading } from '../views/reading.ts';
+import { reading } from '../reports/reading.ts';
+import { type Database, rows, type Work } from '../storage/database.ts';
+import { recordsTable } from '../storage/query-parts.ts';
 import { type FoldedLease, sumsOf } from './folded-lease.ts';
 
 type Queries = Pick<Database, 'queries' | 'dialect'>;

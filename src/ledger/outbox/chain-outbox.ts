@@ -6,24 +6,24 @@ import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filt
 import type { Logger } from '../../logger.ts';
 import type { LedgerObserver } from '../observer.ts';
 import type { ChainLedger } from '../service.ts';
-import { UNBOUNDED } from '../transaction-wait.ts';
-import { PACE, type Pace } from './pace.ts';
+import { UNBOUNDED } from '../transactions/transaction-wait.ts';
+import { BACKOFF, type Backoff } from './backoff.ts';
 
-type Lane = import('./lane.ts').Lane;
-type LaneParts = import('./lane.ts').LaneParts;
+type DeliveryQueue = import('./delivery-queue.ts').DeliveryQueue;
+type DeliveryQueueParts = import('./delivery-queue.ts').DeliveryQueueParts;
 type OutboxStore = import('./store.ts').OutboxStore;
 
 export interface ChainOutboxParts {
   readonly ledger: ChainLedger;
   readonly logger: Logger;
   readonly observer: LedgerObserver | undefined;
-  /** Default: `PACE`. */
-  readonly pace?: Pace | undefined;
+  /** Default: `BACKOFF`. */
+  readonly pace?: Backoff | undefined;
 }
 
 interface Sending {
   readonly store: OutboxStore;
-  readonly lane: Lane;
+  readonly queue: DeliveryQueue;
 }
 
 /** A message that is held back until the chain has decided. */
@@ -63,43 +63,46 @@ export class ChainOutbox implements OutboxService {
   }
 
   async open(sender: OutboxSender): Promise<Outbox> {
-    const { ledger, pace = PACE } = this.#parts;
+    const { ledger, pace = BACKOFF } = this.#parts;
     await ledger.open();
-    const [{ OutboxStore }, { Lane }] = await Promise.all([import('./store.ts'), import('./lane.ts')]);
+    const [{ OutboxStore }, { DeliveryQueue }] = await Promise.all([
+      import('./store.ts'),
+      import('./delivery-queue.ts'),
+    ]);
     const { name } = sender;
     const store = new OutboxStore(name, () => ledger.ledger(UNBOUNDED), pace, {
-      take: (messages) => lane.take(messages),
-      handOver: () => lane.handOver(),
-      putBack: (settled) => lane.putBack(settled),
+      take: (messages) => queue.take(messages),
+      handOver: () => queue.handOver(),
+      putBack: (settled) => queue.putBack(settled),
     });
-    const lane: Lane = new Lane(this.#laneParts(sender, store));
+    const queue: DeliveryQueue = new DeliveryQueue(this.#queueParts(sender, store));
     await store.verify();
-    this.#senders.set(name, { store, lane });
+    this.#senders.set(name, { store, queue });
     if (this.#isDelivering) {
-      lane.start();
+      queue.start();
     }
     return {
-      add: (message, call) => this.#add(name, store, lane, message, call),
-      prepare: (message, call) => this.#prepare(name, store, lane, message, call),
+      add: (message, call) => this.#add(name, store, queue, message, call),
+      prepare: (message, call) => this.#prepare(name, store, queue, message, call),
     };
   }
 
   /** Call it when a message of a sender was written in a transaction of its own. */
   wake(sender: string): void {
-    this.#senders.get(sender)?.lane.wake();
+    this.#senders.get(sender)?.queue.wake();
   }
 
   /** Starts delivering. For processes that serve. */
   deliver(): void {
     this.#isDelivering = true;
-    for (const { lane } of this.#senders.values()) {
-      lane.start();
+    for (const { queue } of this.#senders.values()) {
+      queue.start();
     }
   }
 
   /** Stops delivering, for a successor that delivers the rest. Messages can still be added. Never rejects. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#senders.values()].map(({ lane }) => lane.stop(PATIENCE)));
+    await Promise.all([...this.#senders.values()].map(({ queue }) => queue.stop(PATIENCE)));
   }
 
   async close(): Promise<void> {
@@ -144,7 +147,7 @@ export class ChainOutbox implements OutboxService {
     for (let isLogged = false; id !== undefined; isLogged = true) {
       try {
         await (fate === 'owed' ? store.release(id) : store.remove(id));
-        this.#senders.get(sender)?.lane.wake();
+        this.#senders.get(sender)?.queue.wake();
         return;
       } catch (thrown) {
         if (!isLogged) {
@@ -164,24 +167,30 @@ export class ChainOutbox implements OutboxService {
     }
   }
 
-  async #add(name: string, store: OutboxStore, lane: Lane, message: EndMessage, call: Call): Promise<void> {
+  async #add(
+    name: string,
+    store: OutboxStore,
+    queue: DeliveryQueue,
+    message: EndMessage,
+    call: Call,
+  ): Promise<void> {
     const wait = waitOf(call);
     const prepared = this.#commits.get(call.undoes ?? call)?.find(({ sender }) => sender === name);
     if (prepared !== undefined) {
       // From now on it must not be removed, even if releasing it fails or takes too long.
       prepared.fate = 'owed';
       if (await this.#release(prepared, wait)) {
-        lane.wake();
+        queue.wake();
         return;
       }
     }
-    const isTaken = lane.hasTime;
+    const isTaken = queue.hasTime;
     await store.add(message, call, wait, isTaken);
     if (prepared !== undefined) {
       prepared.fate = 'sent';
     }
     if (!isTaken) {
-      lane.wake();
+      queue.wake();
     }
   }
 
@@ -198,19 +207,19 @@ export class ChainOutbox implements OutboxService {
   async #prepare(
     name: string,
     store: OutboxStore,
-    lane: Lane,
+    queue: DeliveryQueue,
     message: EndMessage,
     call: Call,
   ): Promise<void> {
     const commit = this.#commits.get(call);
     const row = store.prepare(message, call, waitOf(call), commit !== undefined);
     commit?.push({ sender: name, store, row, fate: 'open' });
-    lane.wake();
+    queue.wake();
     await row;
   }
 
-  #laneParts(sender: OutboxSender, store: OutboxStore): LaneParts {
-    const { logger, observer, ledger, pace = PACE } = this.#parts;
+  #queueParts(sender: OutboxSender, store: OutboxStore): DeliveryQueueParts {
+    const { logger, observer, ledger, pace = BACKOFF } = this.#parts;
     return {
       sender,
       pace,

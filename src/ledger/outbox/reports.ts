@@ -1,9 +1,9 @@
 /** What the outbox holds, for operators, and what they decide about it. */
 import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
-import { rows, Undone, type Work } from '../database/database.ts';
-import type { OutboxState, OutboxTable } from '../database/schema.ts';
 import type { Ledger } from '../ledger.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import type { OutboxState, OutboxTable } from '../storage/schema.ts';
 import { UNCLAIMED } from './statements.ts';
 
 /** Times in microseconds of the epoch. */

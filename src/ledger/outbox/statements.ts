@@ -1,8 +1,8 @@
 /** The queries of the outbox, in the words of both databases. */
 import { type CompiledQuery, type Insertable, type Kysely, sql } from 'kysely';
-import { rows, type Work } from '../database/database.ts';
-import { preparedRows } from '../database/prepared.ts';
-import type { OutboxTable, Tables } from '../database/schema.ts';
+import { rows, type Work } from '../storage/database.ts';
+import { preparedRows } from '../storage/prepared.ts';
+import type { OutboxTable, Tables } from '../storage/schema.ts';
 
 /** A message that a worker has claimed. */
 export interface ClaimedMessage {

@@ -5,16 +5,16 @@ import type { Wait } from '../../deadline.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
-import { type Database, rows, type Work } from '../database/database.ts';
-import { PostgresDatabase } from '../database/postgres.ts';
-import { missingRights, NEEDED_FOR_OUTBOX } from '../database/rights.ts';
+import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
-import { textMistake } from '../texts.ts';
-import { UNBOUNDED } from '../transaction-wait.ts';
+import { type Database, rows, type Work } from '../storage/database.ts';
+import { PostgresDatabase } from '../storage/postgres/postgres.ts';
+import { missingRights, NEEDED_FOR_OUTBOX } from '../storage/rights.ts';
+import { UNBOUNDED } from '../transactions/transaction-wait.ts';
+import type { Backoff } from './backoff.ts';
+import { ClaimRenewal } from './claim-renewal.ts';
 import { GroupCommit } from './group-commit.ts';
-import { Held } from './held.ts';
-import { leaseOf, shownIdentity } from './identity.ts';
-import type { Pace } from './pace.ts';
+import { leaseOf, shownIdentity } from './lease-digests.ts';
 import {
   type AddedMessage,
   addClaimed,
@@ -36,7 +36,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** How long a new lease waits for an earlier message about it, in milliseconds, and how often it looks. */
 const PATIENCE = 3000;
 const LOOK_EVERY = 50;
-/** So many messages may be promised to the lane while they are written. */
+/** So many messages may be promised to the queue while they are written. */
 const MOST_TAKEN = 64;
 
 /** Who delivers new messages. */
@@ -57,21 +57,21 @@ export class OutboxStore {
   readonly #holder = randomUUID();
   /** In microseconds. */
   readonly #claim: bigint;
-  readonly #held: Held;
+  readonly #held: ClaimRenewal;
   readonly #writes: GroupCommit<NewMessage, AddedMessage>;
 
   /**
-   * `ledger` throws `LedgerUnavailableError`, and so does everything here. `lane` gets new messages that need not be claimed first.
+   * `ledger` throws `LedgerUnavailableError`, and so does everything here. `queue` gets new messages that need not be claimed first.
    */
-  constructor(sender: string, ledger: () => Promise<Ledger>, { claim }: Pace, lane: NewMessages) {
+  constructor(sender: string, ledger: () => Promise<Ledger>, { claim }: Backoff, queue: NewMessages) {
     this.#sender = sender;
     this.#ledger = ledger;
     this.#claim = BigInt(Math.round(claim * 1000));
     this.#writes = new GroupCommit(
-      (messages) => this.#write(messages, lane),
+      (messages) => this.#write(messages, queue),
       ({ body }) => body.length,
     );
-    this.#held = new Held(claim / 5, (ids) =>
+    this.#held = new ClaimRenewal(claim / 5, (ids) =>
       this.#transact((opened) =>
         keepClaims(opened.database.queries, this.#holder, ids, opened.now() + this.#claim),
       ),
@@ -89,16 +89,16 @@ export class OutboxStore {
     }
   }
 
-  /** Resolves when the message is durable. `mayBeTaken`: the lane takes it, unless an earlier one about its lease waits. */
+  /** Resolves when the message is durable. `mayBeTaken`: the queue takes it, unless an earlier one about its lease waits. */
   async add(message: EndMessage, call: Call, wait: Wait, mayBeTaken: boolean): Promise<void> {
     const row = this.#row(message, call);
     const isTaken = mayBeTaken && row.body.length <= LONG_BODY && this.#writes.pending < MOST_TAKEN;
     await this.#writes.add(isTaken ? { ...row, claim: this.#worker } : row, wait);
   }
 
-  async #write(messages: readonly NewMessage[], lane: NewMessages): Promise<AddedMessage[]> {
+  async #write(messages: readonly NewMessage[], queue: NewMessages): Promise<AddedMessage[]> {
     const [worker, claim] = [this.#worker, this.#claim];
-    const settled = lane.handOver();
+    const settled = queue.handOver();
     try {
       const added = await this.#transact(function* (opened) {
         const { queries } = opened.database;
@@ -109,10 +109,10 @@ export class OutboxStore {
         return yield* addClaimed(queries, claimed, now);
       });
       // Whether or not their callers still wait.
-      lane.take(added.filter(({ claim }) => claim !== null));
+      queue.take(added.filter(({ claim }) => claim !== null));
       return added;
     } catch (thrown) {
-      lane.putBack(settled);
+      queue.putBack(settled);
       throw thrown;
     }
   }

@@ -1,8 +1,8 @@
 /** Which leases take from budgets. */
 import { z } from 'zod';
-import { pageOfChargedLeases } from '../../ledger/budgets/charges.ts';
-import { charge } from '../../ledger/recorded-claim.ts';
-import type { LeaseReport } from '../../ledger/views/reports.ts';
+import { charge } from '../../ledger/accounting/recorded-claim.ts';
+import { pageOfChargedLeases } from '../../ledger/budgets/history.ts';
+import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import { ledgerFor } from '../budgets/asker.ts';
 import { projectsAsked } from '../budgets/budget-lists.ts';
 import { refusedAs } from './budget-routes.ts';

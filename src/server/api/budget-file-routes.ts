@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
 import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../ledger/budgets/file.ts';
-import { importReport } from '../../ledger/budgets/report.ts';
+import { importReport } from '../../ledger/budgets/plan.ts';
 import { exportFor } from '../budgets/budget-export.ts';
 import { importFor } from '../budgets/budget-importing.ts';
 import { projectsAsked } from '../budgets/budget-lists.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
-import { budgetAmountText } from '../../ledger/budgets/texts.ts';
+import { budgetAmountText } from '../../ledger/budgets/format.ts';
 import type { BudgetView } from '../../ledger/budgets/view.ts';
 import type { Asker } from '../budgets/asker.ts';
 import { budgetEtag } from '../budgets/budget-refusals.ts';

@@ -6,7 +6,7 @@ import { decisionRecordSchema, SIDES } from '../../decisions/record.ts';
 import { OPERATIONS } from '../../decisions/recorded-operation.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import { LedgerUnavailableError } from '../../errors.ts';
-import type { PageOf } from '../../ledger/views/pages.ts';
+import type { PageOf } from '../../ledger/reports/pages.ts';
 import type { Generation } from '../generation.ts';
 import { visibleProjects } from '../people/access.ts';
 import type { Person } from '../people/person.ts';

@@ -1,8 +1,8 @@
 /** `GET /v1/ledger/entries`. */
 import { z } from 'zod';
 import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts';
-import { type EntryView, listEntries } from '../../ledger/views/entries.ts';
-import { isBudgetAccount } from '../../ledger/views/reports.ts';
+import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
+import { isBudgetAccount } from '../../ledger/reports/reports.ts';
 import { foldedJson, foldedSchema } from './folded.ts';
 import { ledgerOf } from './ledger-of.ts';
 import { requireOrder } from './project-leases.ts';

@@ -1,7 +1,7 @@
 /** `GET /v1/projects/{project_id}/leases`. */
 import { z } from 'zod';
 import { foldedOfProject } from '../../ledger/folding/totals.ts';
-import { type LeaseRowView, listProjectLeases } from '../../ledger/views/leases.ts';
+import { type LeaseRowView, listProjectLeases } from '../../ledger/reports/leases.ts';
 import { foldedJson, foldedSchema } from './folded.ts';
 import { ledgerOf } from './ledger-of.ts';
 import { WITHOUT_LEDGER } from './projects.ts';

@@ -1,7 +1,7 @@
 /** `GET /v1/projects/{project_id}/usage`. */
 import { z } from 'zod';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/views/usage.ts';
+import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/reports/usage.ts';
 import { foldedJson, foldedSchema } from './folded.ts';
 import { ledgerOf } from './ledger-of.ts';
 import { requireOrder } from './project-leases.ts';

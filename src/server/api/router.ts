@@ -5,7 +5,7 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import { ownTurn } from '../../breath.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
-import { CursorError } from '../../ledger/views/pages.ts';
+import { CursorError } from '../../ledger/reports/pages.ts';
 import type { Logger } from '../../logger.ts';
 import { EXACT } from '../own-paths.ts';
 import { may } from '../people/access.ts';

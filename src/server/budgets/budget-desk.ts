@@ -11,7 +11,7 @@ import {
 } from '../../ledger/budgets/edits.ts';
 import { amountOf, idOf, parseBudget, secondOf } from '../../ledger/budgets/terms.ts';
 import { type BudgetView, budgetById } from '../../ledger/budgets/view.ts';
-import { textMistake } from '../../ledger/texts.ts';
+import { textMistake } from '../../ledger/identity.ts';
 import { ApiError } from '../api/route.ts';
 import { type Action, may, visibleProjects } from '../people/access.ts';
 import type { Person } from '../people/person.ts';

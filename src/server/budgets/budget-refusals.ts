@@ -2,9 +2,8 @@
 import { formatUnitHours } from '../../filter/amount.ts';
 import type { Budget } from '../../filter/budget.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { BeyondProject } from '../../ledger/budgets/bounds.ts';
-import type { BudgetRefusal } from '../../ledger/budgets/edits.ts';
-import { overlapText } from '../../ledger/budgets/texts.ts';
+import type { BeyondProject, BudgetRefusal } from '../../ledger/budgets/edits.ts';
+import { overlapText } from '../../ledger/budgets/format.ts';
 import { ApiError } from '../api/route.ts';
 
 /** Of a budget, strong: another one after each change. */

@@ -1,7 +1,7 @@
 /** What went wrong, in plain words, for whoever looks at the console. */
 import { HttpError } from 'koa';
 import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../errors.ts';
-import { CursorError } from '../../ledger/views/pages.ts';
+import { CursorError } from '../../ledger/reports/pages.ts';
 import { OverloadedError } from '../../waiting-line.ts';
 import { ApiError } from '../api/route.ts';
 import { Text } from './text.tsx';

@@ -1,6 +1,6 @@
 /** What the rounds that compare the ledger with Blazar count. */
 import type { Registry } from 'prom-client';
-import type { Reconciled } from '../../ledger/rounds/reconcile-lease.ts';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { RoundMetrics } from './round-metrics.ts';
 
 type ChangeKind = Exclude<Reconciled['outcome'], 'left'>;

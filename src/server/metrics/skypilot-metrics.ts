@@ -1,6 +1,6 @@
 /** What the rounds that compare the ledger with SkyPilot count. */
 import { Counter, type Registry } from 'prom-client';
-import type { Settlement } from '../../ledger/clusters/settle-cluster.ts';
+import type { Settlement } from '../../ledger/reconciliation/settle-cluster.ts';
 import { RoundMetrics } from './round-metrics.ts';
 
 /**

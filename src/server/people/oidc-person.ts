@@ -1,6 +1,6 @@
 /** Who somebody is here, by the claims of an identity provider. */
 import { z } from 'zod';
-import { textMistake } from '../../ledger/texts.ts';
+import { textMistake } from '../../ledger/identity.ts';
 import type { OidcOptions } from './oidc-options.ts';
 import { type Membership, type Person, whoOf } from './person.ts';
 

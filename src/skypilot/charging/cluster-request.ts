@@ -3,12 +3,10 @@ import { hash } from 'node:crypto';
 import type { Claim, Claims, Proposal, Standing } from '../../filter/claim.ts';
 import { type Rejection, reject } from '../../filter/verdict.ts';
 import type { Reservation } from '../../lease/lease.ts';
-import type { Claimant } from '../../ledger/claimant.ts';
-import { CLUSTER_REGION } from '../../ledger/clusters/cluster-mark.ts';
-import type { LeaseIdentity } from '../../ledger/identity.ts';
-import type { LedgerRequest } from '../../ledger/ledger-request.ts';
-import { charge } from '../../ledger/recorded-claim.ts';
-import { textMistake } from '../../ledger/texts.ts';
+import { charge } from '../../ledger/accounting/recorded-claim.ts';
+import { type LeaseIdentity, textMistake } from '../../ledger/identity.ts';
+import type { Claimant, LedgerRequest } from '../../ledger/ledger-request.ts';
+import { CLUSTER_REGION } from '../../ledger/reconciliation/cluster-mark.ts';
 import type { Hardware, Launch, LaunchLimit, LaunchOwner, Payer } from './contract.ts';
 
 /** `skypilot:ml/train`. SkyPilot has each name of a cluster once. */

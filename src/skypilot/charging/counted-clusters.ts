@@ -1,13 +1,13 @@
 /**
- * Since when the ledger knows which clusters are up, for each limit: the times of complete rounds, in the row of the seat. Without such a round,
+ * Since when the ledger knows which clusters are up, for each limit: the times of complete rounds, in the row of the leader lease. Without such a round,
  * clusters that no policy was asked about do not count, and a limit on what is up at once would let more start.
  */
 import { z } from 'zod';
 import type { Proposal } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { rows, type Work } from '../../ledger/database/database.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { SKYPILOT_SEAT } from '../../ledger/rounds/follower-seat.ts';
+import { SKYPILOT_LEADER } from '../../ledger/reconciliation/leader-lease.ts';
+import { rows, type Work } from '../../ledger/storage/database.ts';
 import type { Launch, LaunchLimit } from './contract.ts';
 
 export const NOT_COUNTED =
@@ -50,7 +50,7 @@ export function writtenAfter(
 }
 
 export function* readCountedAt({ database }: Ledger): Work<CountedAt> {
-  const query = database.queries.selectFrom('follower').select('matched').where('id', '=', SKYPILOT_SEAT);
+  const query = database.queries.selectFrom('follower').select('matched').where('id', '=', SKYPILOT_LEADER);
   const [row] = yield* rows(query.compile());
   return countedAt(row?.matched ?? null);
 }

@@ -3,15 +3,18 @@ import { breathing } from '../../breath.ts';
 import { type Wait, waitFor } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { Claimant } from '../../ledger/claimant.ts';
-import { CLUSTER_REGION, clusterMark, SETTLED } from '../../ledger/clusters/cluster-mark.ts';
-import { type Settlement, settleCluster } from '../../ledger/clusters/settle-cluster.ts';
-import { rows } from '../../ledger/database/database.ts';
-import type { LeaseRow } from '../../ledger/database/schema.ts';
+import { formatClaims } from '../../ledger/accounting/recorded-claim.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { formatClaims } from '../../ledger/recorded-claim.ts';
-import { SKYPILOT_SEAT } from '../../ledger/rounds/follower-seat.ts';
-import { onSeat, type RoundElsewhere } from '../../ledger/rounds/on-seat.ts';
+import type { Claimant } from '../../ledger/ledger-request.ts';
+import { CLUSTER_REGION, clusterMark, SETTLED } from '../../ledger/reconciliation/cluster-mark.ts';
+import {
+  type RoundElsewhere,
+  SKYPILOT_LEADER,
+  whileLeader,
+} from '../../ledger/reconciliation/leader-lease.ts';
+import { type Settlement, settleCluster } from '../../ledger/reconciliation/settle-cluster.ts';
+import { rows } from '../../ledger/storage/database.ts';
+import type { LeaseRow } from '../../ledger/storage/schema.ts';
 import type { SkypilotApiServer } from '../api-server.ts';
 import { claimantOf, clusterId, demandOfHardware, identityOf, reservationsOf } from './cluster-request.ts';
 import type { LaunchLimit } from './contract.ts';
@@ -73,12 +76,12 @@ export async function followSkypilot(following: FollowedSkypilot): Promise<Skypi
   const marks = await ledger.read('read', () => readCountedAt(ledger), waitFor(signal));
   // A limit that was enabled a moment ago does not wait: launches are refused until then.
   const isDue = !limits.every((limit) => isCounted(limit, marks, ledger.now(), following.every * BEHIND));
-  const terms = { id: SKYPILOT_SEAT, holder, every: isDue ? 0 : following.every, signal };
-  return onSeat<SkypilotRound & { kind: 'done' }>(ledger, terms, async (seat, either) => {
+  const terms = { id: SKYPILOT_LEADER, holder, every: isDue ? 0 : following.every, signal };
+  return whileLeader<SkypilotRound & { kind: 'done' }>(ledger, terms, async (leader, either) => {
     const startedAt = ledger.now();
     const result = await run({ ...following, signal: either }, waitFor(either));
     const isGood = result.doubts.length === 0;
-    const matched = writtenAfter(countedAt(seat.matched), limits, startedAt, isGood);
+    const matched = writtenAfter(countedAt(leader.matched), limits, startedAt, isGood);
     return { result, left: { isGood, matched, doubted: new Set() } };
   });
 }

@@ -6,14 +6,14 @@ import type { EnforcementServices } from '../../enforcement/services.ts';
 import type { Call } from '../../filter/call.ts';
 import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
 import { allow, reject, type Verdict } from '../../filter/verdict.ts';
-import { foreseeCluster, holdCluster } from '../../ledger/clusters/hold-cluster.ts';
-import { Undone, type Work } from '../../ledger/database/database.ts';
 import type { LeaseIdentity } from '../../ledger/identity.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { LedgerRequest } from '../../ledger/ledger-request.ts';
 import { ledgerSection } from '../../ledger/options.ts';
+import { holdCluster, previewCluster } from '../../ledger/reconciliation/hold-cluster.ts';
 import { ChainLedger } from '../../ledger/service.ts';
-import type { Turn } from '../../ledger/turn.ts';
+import { Undone, type Work } from '../../ledger/storage/database.ts';
+import type { Turn } from '../../ledger/transactions/transaction.ts';
 import type { Logger } from '../../logger.ts';
 import { skypilotSection } from '../section.ts';
 import { identityOf, launchRequest } from './cluster-request.ts';
@@ -207,7 +207,7 @@ class ChargingLedger implements OpenLaunchLedger {
     const ledger = await this.ledger(call);
     const wait = call.wait ?? waitFor(call.signal);
     const request = launchRequest(limit, launch, identity, { now: ledger.now(), seconds });
-    const judged = await ledger.read('check', () => this.#foreseen(ledger, limit, launch, request), wait);
+    const judged = await ledger.read('check', () => this.#preview(ledger, limit, launch, request), wait);
     const { refusal } = judged;
     if (holds && (audit || refusal === undefined)) {
       this.#held.set(call, [...(this.#held.get(call) ?? []), { limit, audit, launch, identity, seconds }]);
@@ -215,14 +215,14 @@ class ChargingLedger implements OpenLaunchLedger {
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 
-  *#foreseen(
+  *#preview(
     ledger: Ledger,
     limit: LaunchLimit,
     launch: Launch,
     request: LedgerRequest,
   ): Work<{ readonly refusal: { readonly message: string } | undefined }> {
     const now = ledger.now();
-    const { refusal, isCovered } = yield* foreseeCluster(ledger.statements, request, now);
+    const { refusal, isCovered } = yield* previewCluster(ledger.statements, request, now);
     if (refusal !== undefined || isCovered || limit.believed === undefined) {
       return { refusal };
     }

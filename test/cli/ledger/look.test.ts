@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rows as query } from '../../../src/ledger/database/database.ts';
+import { rows as query } from '../../../src/ledger/storage/database.ts';
 import { copiedLedgers, recordLease } from '../../ledger/recorded-leases.ts';
 import { rows } from '../../support/check-command.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';

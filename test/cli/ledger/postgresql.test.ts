@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rows } from '../../../src/ledger/database/database.ts';
+import { rows } from '../../../src/ledger/storage/database.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { createDatabase } from '../../support/shared-postgres.ts';

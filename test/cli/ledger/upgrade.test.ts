@@ -1,7 +1,7 @@
 import { chmodSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { rows } from '../../../src/ledger/database/database.ts';
+import { rows } from '../../../src/ledger/storage/database.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';

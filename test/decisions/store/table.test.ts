@@ -6,9 +6,9 @@ import type { DecisionsQuery, StoredDecision } from '../../../src/decisions/stor
 import { memberView } from '../../../src/decisions/store/member-view.ts';
 import { rowJson } from '../../../src/decisions/store/rows.ts';
 import { DecisionTable } from '../../../src/decisions/store/table.ts';
-import { rows } from '../../../src/ledger/database/database.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
-import { CursorError, cursorOf } from '../../../src/ledger/views/pages.ts';
+import { CursorError, cursorOf } from '../../../src/ledger/reports/pages.ts';
+import { rows } from '../../../src/ledger/storage/database.ts';
 import { aRecord } from '../../support/decision-logs.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { type CreateRequest, type Lease, toInstant, UsageEnforcement } from '../../../src/index.ts';
-import { rows } from '../../../src/ledger/database/database.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
+import { rows } from '../../../src/ledger/storage/database.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';

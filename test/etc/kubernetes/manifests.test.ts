@@ -133,7 +133,7 @@ describe('the webhooks of etc/kubernetes', () => {
     expect(paths.map((path) => kubernetesPathOf(path))).toEqual(
       [admission, admission, validation, validation, validation, validation].map((path) => ({
         path,
-        token: 'token',
+        token: 'token-put-by-kustomize',
       })),
     );
   });

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { budgetCsv, readBudgetCsv } from '../../../src/ledger/budgets/csv.ts';
 import { wantedLines } from '../../../src/ledger/budgets/file.ts';
-import { exportedBudget } from '../../../src/ledger/budgets/texts.ts';
-import { textMistake } from '../../../src/ledger/texts.ts';
+import { exportedBudget } from '../../../src/ledger/budgets/format.ts';
+import { textMistake } from '../../../src/ledger/identity.ts';
 import { nameMistake } from '../../../src/visible-text.ts';
 
 const HEAD = 'project_id,user_id,valid_from,valid_until,amount';

@@ -1,12 +1,12 @@
 import { expect, it, vi } from 'vitest';
 import type { Delivery } from '../../../src/index.ts';
-import { rows } from '../../../src/ledger/database/database.ts';
 import {
   countOutbox,
   discardMessages,
   outboxMessage,
   retryMessages,
 } from '../../../src/ledger/outbox/reports.ts';
+import { rows } from '../../../src/ledger/storage/database.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import type { Ground, Grounds } from '../ground.ts';
 import { AWAY, DELIVERED, emptied, NOT_SENT, newSender, REFUSED, type Sender, SOON } from '../outboxes.ts';

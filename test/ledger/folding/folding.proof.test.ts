@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { foldedOfLedger } from '../../../src/ledger/folding/totals.ts';
-import { verifyLedger } from '../../../src/ledger/verify.ts';
+import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';

@@ -35,11 +35,11 @@ describe('after a login', () => {
   });
 
   it('the page is shown that was asked for', async () => {
-    const { get, send } = await visitService('[service]\ntokens = s3cret\n');
+    const { get, send } = await visitService('[service]\ntokens = s3cret-0123456789abcdef\n');
     const { status, html } = await get('/?project=a%20%22b');
     expect(status).toBe(401);
     expect(html).toContain('name="next" value="/?project=a%20%22b"');
-    const login = (next: string) => send('/login', { token: 's3cret', next });
+    const login = (next: string) => send('/login', { token: 's3cret-0123456789abcdef', next });
     expect((await login('/?project=a%20%22b')).headers.get('Location')).toBe('/?project=a%20%22b');
     expect((await login('//elsewhere.example')).headers.get('Location')).toBe('/');
     expect((await send('/login', { token: 'wrong', next: '/?project=x' })).html).toContain(

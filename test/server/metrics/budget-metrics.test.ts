@@ -19,10 +19,10 @@ async function shown(most: number) {
   await giveBudget(ledger, { amount: '5', projectId: 'over', until: '2026-02-01' });
   await ledger.close();
   const file = confFile(
-    `[enforcement]\nenabled_filters = UsageBudgetFilter\n[service]\nport = 0\nmetrics_tokens = of-prometheus\nmetrics_budgets = ${most}\n[ledger]\nconnection = ${connection}\n`,
+    `[enforcement]\nenabled_filters = UsageBudgetFilter\n[service]\nport = 0\nmetrics_tokens = of-prometheus-0123456789\nmetrics_budgets = ${most}\n[ledger]\nconnection = ${connection}\n`,
   );
   const { url } = await runServiceOn({ environment: {}, configFiles: [file] });
-  const samples = await readSamples(url, 'of-prometheus');
+  const samples = await readSamples(url, 'of-prometheus-0123456789');
   return (name: string) => samplesOf(samples, name);
 }
 

@@ -2,7 +2,7 @@
 import { formatUnitHours } from '../../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
-import type { PageOf } from '../../../ledger/views/pages.ts';
+import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { Account, type NameOf } from '../account.tsx';
 import { WithNames } from '../known-names.tsx';
 import { Pager } from '../pager.tsx';

@@ -2,7 +2,7 @@
 import { formatUnitHours } from '../../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
-import type { PageOf } from '../../../ledger/views/pages.ts';
+import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { mayChange } from '../../budgets/budget-desk.ts';
 import { may } from '../../people/access.ts';
 import type { Person } from '../../people/person.ts';

@@ -1,7 +1,7 @@
 /** Setting, changing and removing a budget. */
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { budgetAmountText } from '../../../ledger/budgets/texts.ts';
+import { budgetAmountText } from '../../../ledger/budgets/format.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { ApiError } from '../../api/route.ts';
 import { ledgerFor, notAllowed } from '../../budgets/asker.ts';

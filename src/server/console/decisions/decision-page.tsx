@@ -1,6 +1,6 @@
 /** One request: what every filter said of it, who asked for what, and when. */
 import type { FilterRecord } from '../../../decisions/record.ts';
-import type { EntryView } from '../../../ledger/views/entries.ts';
+import type { EntryView } from '../../../ledger/reports/entries.ts';
 import { ApiError } from '../../api/route.ts';
 import { may } from '../../people/access.ts';
 import { NamedId } from '../account.tsx';

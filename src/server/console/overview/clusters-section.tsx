@@ -1,7 +1,7 @@
 /** The clusters of SkyPilot that are charged now, beside what was refused. */
 import { inTime, withinDeadline } from '../../../deadline.ts';
 import { LedgerUnavailableError } from '../../../errors.ts';
-import { type ClusterView, openClusters } from '../../../ledger/views/clusters.ts';
+import { type ClusterView, openClusters } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../generation.ts';
 import { Account } from '../account.tsx';
 import { Message } from '../message.tsx';

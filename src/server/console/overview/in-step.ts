@@ -2,10 +2,10 @@
 import { inTime, withinDeadline } from '../../../deadline.ts';
 import { LedgerUnavailableError } from '../../../errors.ts';
 import { countOutbox, type OutboxCounts } from '../../../ledger/outbox/reports.ts';
-import { type LedgerStanding, ledgerStanding } from '../../../ledger/rounds/standing.ts';
+import { type LedgerStatus, ledgerStatus } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../generation.ts';
 
-export type InStep = { readonly outbox: OutboxCounts } & LedgerStanding;
+export type InStep = { readonly outbox: OutboxCounts } & LedgerStatus;
 
 /** A slow ledger must not delay the page for longer, in seconds. */
 const PATIENCE = 2;
@@ -18,7 +18,7 @@ export async function inStep({ ledger }: Pick<Generation, 'ledger'>): Promise<In
   return withinDeadline(PATIENCE, async (deadline) => {
     try {
       const read = ledger.read(async (opened) => ({
-        ...(await ledgerStanding(opened, deadline)),
+        ...(await ledgerStatus(opened, deadline)),
         outbox: await countOutbox(opened, deadline),
       }));
       return await inTime(read, deadline);

@@ -1,7 +1,7 @@
 /** The first page of whoever keeps the service running: what is enforced, and what is refused. */
 import { sectionOf } from '../../../enforcement/configuration.ts';
 import { formatProblem, type Problem } from '../../../errors.ts';
-import type { ClusterView } from '../../../ledger/views/clusters.ts';
+import type { ClusterView } from '../../../ledger/reports/ledger-status.ts';
 import { blazarSection } from '../../../openstack/options.ts';
 import type { Generation } from '../../generation.ts';
 import { LivePart } from '../live-part.tsx';

@@ -1,7 +1,7 @@
 /** Budgets over time: taken, planned and left, as a chart and as a table. */
 import { formatUnitHours } from '../../../filter/amount.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
-import type { BudgetCourse } from '../../../ledger/views/courses.ts';
+import type { BudgetCourse } from '../../../ledger/reports/usage-over-time.ts';
 import { Chart } from '../chart.tsx';
 import { courseRows, courseSeries } from './course-series.ts';
 import { PartOnly } from './folded-leases.tsx';

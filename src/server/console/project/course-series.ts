@@ -1,6 +1,6 @@
 /** Budgets over time as rows of numbers: for the chart, and for the table of the same. */
 import type { Amount } from '../../../filter/amount.ts';
-import type { BudgetCourse } from '../../../ledger/views/courses.ts';
+import type { BudgetCourse } from '../../../ledger/reports/usage-over-time.ts';
 
 /** One moment; amounts in millionths of a unit times seconds. */
 export interface CourseRow {

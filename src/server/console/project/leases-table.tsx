@@ -1,6 +1,6 @@
 /** Leases of a project as a table, in pages. */
 import { formatUnitHours } from '../../../filter/amount.ts';
-import type { LeaseRowView } from '../../../ledger/views/leases.ts';
+import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import { Account } from '../account.tsx';
 import { Table } from '../table.tsx';
 import { Text } from '../text.tsx';

@@ -1,5 +1,5 @@
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { listProjects } from '../../../ledger/views/projects.ts';
+import { listProjects } from '../../../ledger/reports/projects.ts';
 import { ledgerFor } from '../../budgets/asker.ts';
 import { visibleProjects } from '../../people/access.ts';
 import { learnNames, nameOfFor } from '../known-names.tsx';

@@ -1,9 +1,9 @@
 /** The list of projects: what is left of each one's budget, and how many leases are open. */
 
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import type { PageOf } from '../../../ledger/views/pages.ts';
-import type { ProjectRow } from '../../../ledger/views/projects.ts';
-import { COUNTED } from '../../../ledger/views/timeline.ts';
+import type { PageOf } from '../../../ledger/reports/pages.ts';
+import type { ProjectRow } from '../../../ledger/reports/projects.ts';
+import { COUNTED } from '../../../ledger/reports/timeline.ts';
 import { Account, type NameOf } from '../account.tsx';
 import { BudgetBar } from '../budget-bar.tsx';
 import { WithNames } from '../known-names.tsx';

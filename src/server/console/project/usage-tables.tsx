@@ -1,7 +1,7 @@
 /** What a project used, by user and by resource type. */
 import type { VNode } from 'preact';
 import { formatUnitHours } from '../../../filter/amount.ts';
-import type { UsageGroup, UsageReport } from '../../../ledger/views/usage.ts';
+import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import { Account } from '../account.tsx';
 import { Table } from '../table.tsx';
 import { Text } from '../text.tsx';

@@ -1,0 +1,256 @@
+/**
+ * What a lease may be at the moment. Blazar asks before it changes a lease, and the change may fail after our yes. Until a later
+ * request shows the lease, it may be as before, as requested, or something between: the alternatives. It is charged for the
+ * dearest of them.
+ */
+
+import type { Amount } from '../../filter/amount.ts';
+import type { Instant } from '../../lease/dates.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import {
+  charge,
+  formatClaims,
+  notBefore,
+  parseClaims,
+  type RecordedClaim,
+  refund,
+} from './recorded-claim.ts';
+
+export interface Alternative {
+  readonly start: Instant;
+  readonly end: Instant;
+  /** From `demandOf`. */
+  readonly demand: string;
+  readonly claims: readonly RecordedClaim[];
+}
+
+type Recorded = Pick<LeaseRow, 'starts_at' | 'ends_at' | 'demand' | 'claims' | 'alternatives'>;
+
+/** The alternatives of a row; the first is what was requested last. */
+export function alternativesOf(row: Recorded): Alternative[] {
+  const first = { start: row.starts_at, end: row.ends_at, demand: row.demand };
+  if (row.alternatives === null) {
+    return [{ ...first, claims: parseClaims(row.claims) }];
+  }
+  const written: unknown = JSON.parse(row.alternatives);
+  if (!Array.isArray(written) || written.length === 0) {
+    throw new TypeError('expected a list of alternatives');
+  }
+  return written.map(parsed);
+}
+
+/** The columns of a row with these alternatives. */
+export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]]): Recorded {
+  const [{ start, demand, claims }] = alternatives;
+  return {
+    starts_at: start,
+    // The latest possible end: until then it counts.
+    ends_at: alternatives.map(({ end }) => end).reduce(later),
+    demand,
+    claims: formatClaims(claims),
+    alternatives: alternatives.length === 1 ? null : JSON.stringify(alternatives.map(formatted)),
+  };
+}
+
+/** Without duplicates, in the same order. */
+export function distinct<Some extends Alternative>(alternatives: readonly Some[]): Some[] {
+  if (alternatives.length < 2) {
+    return [...alternatives];
+  }
+  const seen = new Map<string, Some>();
+  for (const alternative of alternatives) {
+    const text = JSON.stringify(formatted(alternative));
+    if (!seen.has(text)) {
+      seen.set(text, alternative);
+    }
+  }
+  return [...seen.values()];
+}
+
+/** Account → the most that any alternative takes. */
+export function chargedBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
+  return mostOf(alternatives.map(({ claims }) => sums(claims, charge)));
+}
+
+/** Account → the most that any alternative holds. */
+export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
+  return mostOf(
+    alternatives.map(({ claims }) =>
+      sums(
+        claims.filter(({ kind }) => kind === 'held'),
+        charge,
+      ),
+    ),
+  );
+}
+
+/**
+ * Account → the refund when the lease ends at `second`: what is charged, minus the most that it can have used by then. `start`: see
+ * `usedBy`.
+ */
+export function refundOf(
+  alternatives: readonly Pick<Alternative, 'start' | 'claims'>[],
+  second: bigint,
+  start?: Instant,
+): Map<string, Amount> {
+  const used = usedBy(alternatives, second, start);
+  const back = chargedBy(alternatives);
+  for (const [account, amount] of back) {
+    back.set(account, amount - (used.get(account) ?? 0n));
+  }
+  return back;
+}
+
+/**
+ * Account → the most that any alternative has used by `second`. `start`: when the lease begins, where that is known; it is then one of
+ * the alternatives that begin so, since Blazar moves the start of no lease that runs.
+ */
+export function usedBy(
+  alternatives: readonly Pick<Alternative, 'start' | 'claims'>[],
+  second: bigint,
+  start?: Instant,
+): Map<string, Amount> {
+  return mostOf(
+    beginningAt(alternatives, start).map(({ claims }) =>
+      sums(claims, (claim) => charge(claim) - refund(claim, second)),
+    ),
+  );
+}
+
+/** Account → what earlier leases with the same id have used, for a lease that begins at `start`. */
+export function spentBefore(alternatives: readonly Alternative[], start: Instant): Map<string, Amount> {
+  return mostOf(
+    beginningAt(alternatives, start).map(({ claims }) =>
+      sums(
+        claims.filter(({ kind }) => kind === 'spent'),
+        charge,
+      ),
+    ),
+  );
+}
+
+/** All of them, if none begins then. */
+function beginningAt<Some extends Pick<Alternative, 'start'>>(
+  alternatives: readonly Some[],
+  start: Instant | undefined,
+): readonly Some[] {
+  const fitting = alternatives.filter((one) => start === undefined || one.start === start);
+  return fitting.length > 0 ? fitting : alternatives;
+}
+
+/** Account → the sum of the claims on it. */
+export function sums<Some extends RecordedClaim>(
+  claims: readonly Some[],
+  amountOf: (claim: Some) => Amount,
+): Map<string, Amount> {
+  const total = new Map<string, Amount>();
+  for (const claim of claims) {
+    total.set(claim.account, (total.get(claim.account) ?? 0n) + amountOf(claim));
+  }
+  return total;
+}
+
+/** Account → the largest of its amounts. */
+export function most([first, ...others]: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {
+  return raised(new Map(first), others);
+}
+
+/** The same of maps that nobody else has: of a lease with one alternative, the only one. */
+function mostOf([first = new Map(), ...others]: readonly Map<string, Amount>[]): Map<string, Amount> {
+  return raised(first, others);
+}
+
+function raised(
+  largest: Map<string, Amount>,
+  maps: readonly ReadonlyMap<string, Amount>[],
+): Map<string, Amount> {
+  for (const one of maps) {
+    for (const [account, amount] of one) {
+      const before = largest.get(account);
+      largest.set(account, before === undefined || amount > before ? amount : before);
+    }
+  }
+  return largest;
+}
+
+/** Account → the sum of its amounts. */
+export function added(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {
+  const total = new Map<string, Amount>();
+  for (const one of maps) {
+    for (const [account, amount] of one) {
+      total.set(account, (total.get(account) ?? 0n) + amount);
+    }
+  }
+  return total;
+}
+
+/** Account → how much more is charged than before; unchanged accounts are left out. */
+export function changesOf(
+  charged: ReadonlyMap<string, Amount>,
+  before: ReadonlyMap<string, Amount>,
+): Map<string, Amount> {
+  const changes = new Map<string, Amount>();
+  for (const account of new Set([...charged.keys(), ...before.keys()])) {
+    const change = (charged.get(account) ?? 0n) - (before.get(account) ?? 0n);
+    if (change !== 0n) {
+      changes.set(account, change);
+    }
+  }
+  return changes;
+}
+
+/** What remains of an alternative from a second on; `undefined` = all but what an earlier lease has used. */
+export function restOf(one: Alternative, second: bigint | undefined): Alternative {
+  const claims = one.claims.filter(({ kind }) => kind !== 'spent');
+  return {
+    ...one,
+    claims: second === undefined ? claims : claims.map((claim) => notBefore(claim, second)),
+  };
+}
+
+/** The alternative of a new lease, if an earlier one with its id has used `spent` and is gone. */
+export function after(spent: ReadonlyMap<string, Amount>, one: Alternative): Alternative {
+  if (spent.size === 0) {
+    return one;
+  }
+  const used = [...spent]
+    .filter(([, amount]) => amount > 0n)
+    .map(([account, amount]) => ({ kind: 'spent', account, amount }) as const);
+  return used.length === 0 ? one : { ...one, claims: [...one.claims, ...used] };
+}
+
+/** Whether `one` takes at least as much as `rest` of every account, at every time. */
+export function covers(one: Alternative, rest: Alternative): boolean {
+  return (
+    one.end >= rest.end &&
+    rest.claims.every((other) =>
+      one.claims.some((claim) =>
+        claim.account !== other.account
+          ? false
+          : claim.kind === 'held'
+            ? other.kind === 'held' && claim.amount >= other.amount
+            : claim.kind === 'usage' &&
+              other.kind === 'usage' &&
+              claim.perSecond >= other.perSecond &&
+              claim.from <= other.from &&
+              claim.until >= other.until,
+      ),
+    )
+  );
+}
+
+function later(a: Instant, b: Instant): Instant {
+  return a < b ? b : a;
+}
+
+function formatted({ start, end, demand, claims }: Alternative): [string, string, string, string] {
+  return [String(start), String(end), demand, formatClaims(claims)];
+}
+
+function parsed(written: unknown): Alternative {
+  if (!Array.isArray(written) || !written.every((part) => typeof part === 'string')) {
+    throw new TypeError('expected an alternative as a list of texts');
+  }
+  const [start = '', end = '', demand = '', claims = ''] = written;
+  return { start: BigInt(start), end: BigInt(end), demand, claims: parseClaims(claims) };
+}

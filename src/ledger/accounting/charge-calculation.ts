@@ -1,0 +1,303 @@
+/**
+ * Whether a lease fits, and how balances change when it is recorded: arithmetic on what was read, without a database. Checks and
+ * commits share it, so their answers can differ only by time.
+ */
+
+import { type Amount, MAX_AMOUNT } from '../../filter/amount.ts';
+import type { Claim } from '../../filter/claim.ts';
+import type { Instant } from '../../lease/dates.ts';
+import {
+  type Alternative,
+  after,
+  changesOf,
+  chargedBy,
+  covers,
+  distinct,
+  most,
+  refundOf,
+  restOf,
+  sums,
+  usedBy,
+} from './alternatives.ts';
+import { charge, type FilterClaim, notBefore } from './recorded-claim.ts';
+
+/** The claims of one filter for the lease. */
+export interface FilterClaims {
+  readonly filter: string;
+  /** An audited filter's refusals are warnings. */
+  readonly audit: boolean;
+  readonly claims: readonly Claim[];
+  /** Why the filter cannot tell what to claim: the lease is refused. */
+  readonly refusal: string | undefined;
+}
+
+/** One form of the lease, with the claims of all filters for it. */
+export interface Claimed {
+  readonly start: bigint;
+  readonly end: bigint;
+  readonly demand: string;
+  readonly byFilter: readonly FilterClaims[];
+}
+
+export interface ChargeInput {
+  /** In seconds of the epoch. */
+  readonly now: bigint;
+  /** What the lease may become; the first is what was requested. */
+  readonly wanted: readonly [Claimed, ...Claimed[]];
+  /** The current lease according to the request, if it has one: the change is judged by what it takes beyond that. */
+  readonly current: Claimed | undefined;
+  /** The alternatives that the ledger has recorded; empty for a lease that is new to it. */
+  readonly recorded: readonly Alternative[];
+  /** Whether the recorded alternatives stay possible, because the request does not show the current lease. */
+  readonly staysOpen: boolean;
+  /** Whether the request shows the real counts. If not, the lease may have the counts of an earlier request. */
+  readonly countsAreSeen: boolean;
+  /** Whether the lease is over, so that nothing can be set off against the change. */
+  readonly isOver: boolean;
+  /** Up to this second the lease has run: used time is neither refunded nor charged again. `undefined` = it has not started. */
+  readonly begun: bigint | undefined;
+  /**
+   * When the lease begins, where the request shows it, and the ledger knows the lease by its id. `undefined` = it may be any of its
+   * alternatives that has run.
+   */
+  readonly shownStart: Instant | undefined;
+  readonly isUpdate: boolean;
+  /** Account → what other leases give back because they are past their end. */
+  readonly returned: ReadonlyMap<string, Amount>;
+  readonly balances: ReadonlyMap<string, Amount>;
+}
+
+export interface ChargeCalculation {
+  /** From the first enforced filter that refuses; the lease must not be recorded. */
+  readonly refusal: Refusal | undefined;
+  /** From audited filters. */
+  readonly warnings: readonly Refusal[];
+  /** What the lease may be from now on. */
+  readonly alternatives: readonly [Alternative, ...Alternative[]];
+  /** A claim is too large to be stored, and is missing here: the lease must not be recorded, not even by force. */
+  readonly isTooMuch: boolean;
+  /** Account → change of its balance; unchanged accounts are left out. */
+  readonly deltas: ReadonlyMap<string, Amount>;
+}
+
+export interface Refusal {
+  readonly filter: string;
+  readonly message: string;
+}
+
+/** Honest use of one lease never has this many alternatives. */
+const MOST_ALTERNATIVES = 16;
+
+/** When the time is uncertain, between two moments: no account gets back more than at either of them. */
+export function calculateChargeWithin(early: ChargeInput, late: ChargeInput | undefined): ChargeCalculation {
+  const first = calculateCharge(early);
+  if (late === undefined) {
+    return first;
+  }
+  const second = calculateCharge(late);
+  const deltas = most([first.deltas, second.deltas]);
+  for (const account of deltas.keys()) {
+    // An account that is missing in one of them does not change there.
+    const [one, other] = [first.deltas.get(account) ?? 0n, second.deltas.get(account) ?? 0n];
+    deltas.set(account, one > other ? one : other);
+  }
+  const { refusal = second.refusal, isTooMuch } = first;
+  return { ...first, refusal, isTooMuch: isTooMuch || second.isTooMuch, deltas };
+}
+
+export function calculateCharge(of: ChargeInput): ChargeCalculation {
+  const { now, recorded, staysOpen, balances } = of;
+  const { wanted, current, overflowing } = withoutOverflow(of);
+
+  const asked = wanted.map(alternativeOf);
+  const likely = current === undefined ? asked : [...asked, alternativeOf(current)];
+  // The same request again takes nothing more. Requested differently, it may be another lease that has got the same id. Then the
+  // first one is gone, and what it has used stays used; or it is there, and Blazar refuses the new one.
+  const others = recorded.filter((one) => !likely.some((other) => isSame(restOf(one, undefined), other)));
+  const spent = staysOpen ? usedBy(others, now) : new Map<string, Amount>();
+  const next = staysOpen
+    ? [...distinct(likely.map((one) => after(spent, one))), ...others]
+    : distinct([...likely, ...withOtherCounts(of, likely)]);
+  const charged = chargedBy(next);
+  // Of what was recorded, an update gives everything back except the most that the lease can have used by now.
+  const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now, of.shownStart);
+  const judged = chargedBy(asked.map((one) => after(spent, one)));
+  const standing =
+    current === undefined || of.isOver ? new Map<string, Amount>() : chargedBy([alternativeOf(current)]);
+  const had = most([givenBack, standing]);
+
+  const taken = (account: string) =>
+    (balances.get(account) ?? 0n) - (of.returned.get(account) ?? 0n) - (givenBack.get(account) ?? 0n);
+  const all = [
+    ...untold([...wanted, ...(current === undefined ? [] : [current])]),
+    ...overflowing,
+    ...shortages(wanted, (claim) => {
+      const { account, limit } = claim;
+      const total = judged.get(account) ?? 0n;
+      const before = had.get(account) ?? 0n;
+      if (limit === undefined || total <= before || taken(account) + total <= limit) {
+        return undefined;
+      }
+      const left = limit - taken(account) - before;
+      return claim.refuse({
+        asked: total - before,
+        left: left > 0n ? left : 0n,
+        taken: taken(account),
+        isUpdate: of.isUpdate,
+      });
+    }),
+    ...(next.length > MOST_ALTERNATIVES ? tooMany(wanted[0]) : []),
+  ];
+  const refusals = wanted[0].byFilter.flatMap((one) => all.filter(({ filter }) => filter === one.filter));
+
+  const deltas = changesOf(charged, givenBack);
+  const [first = alternativeOf(wanted[0]), ...further] = next;
+  return {
+    refusal: refusals.find(({ audit }) => !audit),
+    warnings: refusals.filter(({ audit }) => audit),
+    alternatives: [first, ...further],
+    isTooMuch: overflowing.length > 0,
+    deltas,
+  };
+}
+
+/** Alternatives with other counts, left by a change that may have failed half way: a request shows dates, but not counts. */
+function withOtherCounts(
+  { recorded, current, wanted, countsAreSeen, begun }: ChargeInput,
+  likely: readonly Alternative[],
+): Alternative[] {
+  if (countsAreSeen) {
+    return [];
+  }
+  const { demand } = current ?? wanted[0];
+  const kept: Alternative[] = [];
+  for (const one of recorded.filter((other) => other.demand !== demand)) {
+    const rest = restOf(one, begun);
+    if (![...likely, ...kept].some((other) => covers(other, rest))) {
+      kept.push(rest);
+    }
+  }
+  return kept;
+}
+
+function isSame(one: Alternative, other: Alternative): boolean {
+  return distinct([one, other]).length === 1;
+}
+
+type Judged = Refusal & { readonly audit: boolean };
+
+function untold(claimed: readonly Claimed[]): Judged[] {
+  const said = new Map<string, Judged>();
+  for (const { filter, audit, refusal } of claimed.flatMap(({ byFilter }) => byFilter)) {
+    if (refusal !== undefined && !said.has(filter)) {
+      said.set(filter, { filter, audit, message: refusal });
+    }
+  }
+  return [...said.values()];
+}
+
+/** Judges each account once, by the claim that takes the most of it. */
+function shortages(wanted: readonly Claimed[], judge: (claim: Claim) => string | undefined): Judged[] {
+  const dearest = new Map<string, { filter: string; audit: boolean; claim: Claim; total: Amount }>();
+  for (const { byFilter } of wanted) {
+    const totals = sums(
+      byFilter.flatMap(({ claims }) => claims),
+      charge,
+    );
+    for (const { filter, audit, claims } of byFilter) {
+      for (const claim of claims) {
+        const total = totals.get(claim.account) ?? 0n;
+        const before = dearest.get(claim.account);
+        if (before === undefined || total > before.total) {
+          dearest.set(claim.account, { filter, audit, claim, total });
+        }
+      }
+    }
+  }
+  return [...dearest.values()].flatMap(({ filter, audit, claim }) => {
+    const message = judge(claim);
+    return message === undefined ? [] : [{ filter, audit, message }];
+  });
+}
+
+function tooMany({ byFilter }: Claimed): Judged[] {
+  return byFilter.slice(0, 1).map(({ filter }) => ({
+    filter,
+    audit: false,
+    message: `A lease with this id was asked for in ${MOST_ALTERNATIVES} other ways already.`,
+  }));
+}
+
+/**
+ * Removes claims beyond `MAX_AMOUNT`, the largest number that a database holds. Their filter refuses the lease; when it is audited,
+ * its claims are not recorded, and no other filter is affected.
+ */
+function withoutOverflow(of: ChargeInput): {
+  wanted: readonly [Claimed, ...Claimed[]];
+  current: Claimed | undefined;
+  overflowing: Judged[];
+} {
+  const { begun, recorded, balances } = of;
+  const cut = (claimed: Claimed): Claimed =>
+    begun === undefined
+      ? claimed
+      : {
+          ...claimed,
+          byFilter: claimed.byFilter.map((one) => ({
+            ...one,
+            claims: one.claims.map((claim) => notBefore(claim, begun)),
+          })),
+        };
+  const [first, ...others] = of.wanted;
+  const wanted: [Claimed, ...Claimed[]] = [cut(first), ...others.map(cut)];
+  const current = of.current && cut(of.current);
+  const all = [...wanted, ...(current === undefined ? [] : [current])];
+  const total = chargedBy([...all.map(claimsOf), ...recorded]);
+  const isTooMuch = (account: string) => {
+    const amount = total.get(account) ?? 0n;
+    const balance = balances.get(account) ?? 0n;
+    return amount + (balance > 0n ? balance : 0n) > MAX_AMOUNT;
+  };
+  const overflowing = new Map<string, Judged>();
+  for (const { filter, audit, claims } of all.flatMap(({ byFilter }) => byFilter)) {
+    if (claims.some(({ account }) => isTooMuch(account))) {
+      overflowing.set(filter, { filter, audit, message: TOO_MUCH });
+    }
+  }
+  if (overflowing.size === 0) {
+    return { wanted, current, overflowing: [] };
+  }
+  const emptied = (claimed: Claimed): Claimed => ({
+    ...claimed,
+    byFilter: claimed.byFilter.map((one) => (overflowing.has(one.filter) ? { ...one, claims: [] } : one)),
+  });
+  const [asked, ...rest] = wanted;
+  return {
+    wanted: [emptied(asked), ...rest.map(emptied)],
+    current: current && emptied(current),
+    overflowing: [...overflowing.values()],
+  };
+}
+
+/** For the user, and for `ledger reconcile`. */
+export const TOO_MUCH = 'The lease takes more than can be counted: ask for less, or for a shorter time.';
+
+function claimsOf({ byFilter }: Claimed): { readonly claims: readonly Claim[] } {
+  return { claims: byFilter.flatMap(({ claims }) => claims) };
+}
+
+function alternativeOf({ start, end, demand, byFilter }: Claimed): Alternative {
+  return { start, end, demand, claims: byFilter.flatMap(({ claims }) => claims.map(recordable)) };
+}
+
+function recordable(claim: Claim): FilterClaim {
+  return claim.kind === 'held'
+    ? { kind: 'held', account: claim.account, amount: claim.amount }
+    : {
+        kind: 'usage',
+        account: claim.account,
+        perSecond: claim.perSecond,
+        from: claim.from,
+        until: claim.until,
+      };
+}

@@ -1,0 +1,190 @@
+/**
+ * Writes a notice when a budget passes a threshold, in the transaction that changes its balance: both are there, or neither. The project
+ * is locked, so of several replicas exactly one sees the balance on both sides of the threshold, and nothing has to be remembered.
+ */
+import { hash, randomUUID } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Amount } from '../../filter/amount.ts';
+import { type Budget, budgetAccount, budgetIdOf } from '../../filter/budget.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { budgetOf } from '../budgets/rows.ts';
+import { rows, type Work } from '../storage/database.ts';
+import type { Tables } from '../storage/schema.ts';
+import type { Author, JournalEntry, RecordingId } from '../transactions/journal-entry.ts';
+import { messageOf, type Notice, orderOf } from './notice.ts';
+import { addMessages } from './statements.ts';
+
+/** A budget of which a threshold is taken now, and was not before. */
+export interface Crossing {
+  readonly budget: Budget;
+  /** In percent of the budget. */
+  readonly threshold: number;
+  readonly before: Amount;
+  readonly taken: Amount;
+  /** Microseconds of the epoch. */
+  readonly at: bigint;
+  /** `budget`: it was set, or made smaller. */
+  readonly cause: Author['operation'] | 'budget';
+  readonly who: string;
+  readonly requestId: string | null;
+}
+
+/** What is said about budgets. */
+export interface CrossingWatch {
+  /** In percent, each once. */
+  readonly thresholds: readonly number[];
+  /** `key`: identifies the crossing. */
+  body(crossing: Crossing, key: string): string;
+}
+
+/** What a budget was before a change; `undefined` = it was not in force. */
+type Share = { readonly amount: Amount; readonly taken: Amount } | undefined;
+
+/** A lease that a later filter refuses is taken back within this time, in microseconds, and its notice with it. */
+const HELD_BACK = 2_000_000n;
+const PERCENT = 100n;
+
+export class Crossings {
+  readonly #queries: Kysely<Tables>;
+  readonly #watch: CrossingWatch;
+  readonly #now: () => bigint;
+
+  constructor(queries: Kysely<Tables>, watch: CrossingWatch, now: () => bigint) {
+    this.#queries = queries;
+    this.#watch = watch;
+    this.#now = now;
+  }
+
+  /** Call it after each change of balances. `changes`: account → by how much. Reads and writes nothing unless a threshold is passed. */
+  *note(
+    { balances, author, budgets = [], recording, at }: JournalEntry,
+    changes: ReadonlyMap<string, Amount>,
+  ): Work<void> {
+    const grown = new Map<bigint, string>();
+    for (const [account, delta] of changes) {
+      const id = delta > 0n ? budgetIdOf(account) : undefined;
+      if (id !== undefined) {
+        grown.set(id, account);
+      }
+    }
+    if (grown.size === 0) {
+      return;
+    }
+    const { operation: cause, who, requestId } = author;
+    const crossings: Crossing[] = [];
+    for (const budget of yield* this.#budgets(grown, budgets)) {
+      const account = budgetAccount(budget);
+      const before = balances.get(account) ?? 0n;
+      const taken = before + (changes.get(account) ?? 0n);
+      for (const threshold of this.#passed(budget, { amount: budget.amount, taken: before }, taken, at)) {
+        crossings.push({ budget, threshold, before, taken, at, cause, who, requestId });
+      }
+    }
+    yield* this.#write(crossings, recording);
+  }
+
+  /** Of a budget in force. */
+  *amountOf(budget: bigint): Work<Amount | undefined> {
+    const query = this.#queries
+      .selectFrom('budgets')
+      .select('amount')
+      .where('id', '=', budget)
+      .where('removed_at', 'is', null);
+    const [row] = yield* rows(query.compile());
+    return row?.amount;
+  }
+
+  /** Call it after a budget was set. `before`: its amount until then; `undefined` = it was not in force. */
+  *budgetSet(budget: Budget, before: Amount | undefined, who: string): Work<void> {
+    const account = { project_id: budget.projectId, name: budgetAccount(budget) };
+    const query = this.#queries
+      .selectFrom('accounts')
+      .select('balance')
+      .where('project_id', '=', account.project_id)
+      .where('name', '=', account.name);
+    const [row] = yield* rows(query.compile());
+    const taken = row?.balance ?? 0n;
+    const at = this.#now();
+    const share = before === undefined ? undefined : { amount: before, taken };
+    const crossings = this.#passed(budget, share, taken, at).map((threshold) => ({
+      ...{ budget, threshold, before: taken, taken, at, who },
+      ...{ cause: 'budget' as const, requestId: null },
+    }));
+    yield* this.#write(crossings, undefined);
+  }
+
+  /** Removes the notices of a recording that is taken back, unless somebody has begun to send them. */
+  *withdraw(recording: RecordingId, deltas: ReadonlyMap<string, Amount>): Work<void> {
+    const grown = [...deltas].flatMap(([account, delta]) => (delta > 0n ? (budgetIdOf(account) ?? []) : []));
+    if (grown.length === 0) {
+      return;
+    }
+    const keys = grown.flatMap((id) => this.#watch.thresholds.map((one) => keyOf(id, one, recording)));
+    yield* rows(
+      this.#queries
+        .deleteFrom('outbox')
+        .where(
+          'lease',
+          'in',
+          grown.map((id) => orderOf(aboutOf(id))),
+        )
+        .where('state', '=', 'waiting')
+        .where('key', 'in', keys)
+        .where('attempts', '=', 0n)
+        .where('claimed_until', '<=', this.#now())
+        .compile(),
+    );
+  }
+
+  /** Which thresholds the change has passed upwards. A budget that is over, or of 0, has none. */
+  #passed({ amount, validUntil }: Budget, before: Share, taken: Amount, at: bigint): number[] {
+    if (amount <= 0n || validUntil * MICROSECONDS_PER_SECOND <= at) {
+      return [];
+    }
+    const isAt = (share: { amount: Amount; taken: Amount }, threshold: number) =>
+      share.taken * PERCENT >= share.amount * BigInt(threshold) && share.amount > 0n;
+    return this.#watch.thresholds.filter(
+      (threshold) => isAt({ amount, taken }, threshold) && !(before !== undefined && isAt(before, threshold)),
+    );
+  }
+
+  /** Those in force. The ones that were charged are usually known already. */
+  *#budgets(wanted: ReadonlyMap<bigint, string>, known: readonly Budget[]): Work<Budget[]> {
+    const found = known.filter(({ id }) => wanted.has(id));
+    const missing = [...wanted.keys()].filter((id) => !found.some((one) => one.id === id));
+    if (missing.length === 0) {
+      return found;
+    }
+    const query = this.#queries
+      .selectFrom('budgets')
+      .selectAll()
+      .where('id', 'in', missing)
+      .where('removed_at', 'is', null);
+    return [...found, ...(yield* rows(query.compile())).map(budgetOf)];
+  }
+
+  *#write(crossings: readonly Crossing[], recording: RecordingId | undefined): Work<void> {
+    if (crossings.length === 0) {
+      return;
+    }
+    const now = this.#now();
+    const notices = crossings.map((crossing): Notice => {
+      const { budget, threshold } = crossing;
+      const key = keyOf(budget.id, threshold, recording);
+      const { projectId } = budget;
+      return { about: aboutOf(budget.id), projectId, key, body: this.#watch.body(crossing, key) };
+    });
+    const nextAt = recording === undefined ? 0n : now + HELD_BACK;
+    yield* addMessages(this.#queries, notices.map(messageOf), now, nextAt);
+  }
+}
+
+function aboutOf(budget: bigint): string[] {
+  return ['budget', String(budget)];
+}
+
+/** A recording has a revision that no other has, so the key is known again when it is taken back. */
+function keyOf(budget: bigint, threshold: number, recording: RecordingId | undefined): string {
+  const { lease, revision } = recording ?? { lease: 0n, revision: randomUUID() };
+  return hash('sha256', JSON.stringify([String(budget), threshold, String(lease), String(revision)]), 'hex');
+}

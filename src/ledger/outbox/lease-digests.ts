@@ -1,0 +1,58 @@
+/** Which lease a message is about. */
+import { hash } from 'node:crypto';
+import type { Call } from '../../filter/call.ts';
+import type { EndMessage } from '../../filter/outbox.ts';
+import { identityOf } from '../identity.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+
+/**
+ * Equal for messages about one lease: by its id, or, before it has one, by the request that may be repeated. Every other lease without
+ * an id is one of its own, whatever it looks like. Of the same length however long the texts are, for an index.
+ */
+export function leaseOf({ context, lease }: EndMessage, call: Call, key: string): string {
+  const { leaseId, region, projectId } = identityOf(context, [lease, lease]);
+  const { repetition } = call;
+  const identity =
+    leaseId !== null
+      ? ['id', region, projectId, leaseId]
+      : repetition !== undefined
+        ? ['repetition', region, projectId, repetition.key, repetition.content]
+        : ['message', key];
+  return digestOf(identity);
+}
+
+/** How messages about a recorded lease may name it. */
+export function leaseDigests(
+  row: Pick<LeaseRow, 'lease_id' | 'region' | 'project_id' | 'repetition_key' | 'repetition_content'>,
+): string[] {
+  const { lease_id, region, project_id, repetition_key, repetition_content } = row;
+  return [
+    ...(lease_id === null ? [] : [digestOf(['id', region, project_id, lease_id])]),
+    ...(repetition_key === null || repetition_content === null
+      ? []
+      : [digestOf(['repetition', region, project_id, repetition_key, repetition_content])]),
+  ];
+}
+
+function digestOf(identity: readonly string[]): string {
+  return hash('sha256', JSON.stringify(identity), 'base64url');
+}
+
+/** OpenStack's own ids are shorter. */
+const LONGEST = 255;
+
+/** For the list: in a form that every database stores. */
+export function shownIdentity({ context, lease }: EndMessage): {
+  project_id: string;
+  lease_id: string | null;
+} {
+  const { leaseId, projectId } = identityOf(context, [lease, lease]);
+  return { project_id: shown(projectId), lease_id: leaseId === null ? null : shown(leaseId) };
+}
+
+function shown(text: string): string {
+  return text
+    .slice(0, LONGEST)
+    .replaceAll('\0', '\ufffd')
+    .replace(/\p{Surrogate}/gu, '\ufffd');
+}

@@ -1,0 +1,218 @@
+/** What a comparison with Blazar does about one lease, in a transaction of its own. A row that was touched since it was read stays as it is. */
+import type { Instant } from '../../lease/dates.ts';
+import type { Reservation } from '../../lease/lease.ts';
+import { demandOf } from '../accounting/demand.ts';
+import type { LeaseIdentity } from '../identity.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Claimant, LedgerRequest } from '../ledger-request.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import type { Author } from '../transactions/journal.ts';
+import { record, release } from '../transactions/lease-transactions.ts';
+import { previewLease } from '../transactions/preview.ts';
+import type { Turn } from '../transactions/transaction.ts';
+import { digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
+
+/** What the transactions of a comparison have in common. */
+export interface Terms {
+  /** The region that the list is of: leases of other regions stay as they are. */
+  readonly region: string;
+  /** The filters that say what a lease takes. */
+  readonly claimants: readonly Claimant[];
+  /** Report what would be done, and write nothing. */
+  readonly isDryRun: boolean;
+  /** For the entries. */
+  readonly who: string;
+  /** Precedes the reason of each entry; `null` = nothing does. */
+  readonly reason: string | null;
+}
+
+/** What was done about a lease on which list and ledger disagreed. */
+export interface Reconciled {
+  /** `identified`: the ledger now knows its id. `left`: nothing was done; `note` says why. */
+  readonly outcome: 'released' | 'recorded' | 'corrected' | 'identified' | 'left';
+  /** The row of the ledger; `null` = the ledger does not have the lease. */
+  readonly row: bigint | null;
+  readonly leaseId: string | null;
+  readonly projectId: string | null;
+  readonly userId: string | null;
+  readonly name: string;
+  readonly start: Instant;
+  readonly end: Instant;
+  readonly note: string | null;
+  /** It was left because of an error, which is the note. */
+  readonly isFailure?: boolean;
+}
+
+/** `undefined` = nothing that anybody has to know has changed. */
+export type Result = Reconciled | undefined;
+
+/** When the rows were read, and their revisions then. */
+export interface Seen {
+  readonly readAt: Instant;
+  readonly revisions: ReadonlyMap<bigint, bigint>;
+}
+
+export const CHANGED = 'it was asked for meanwhile';
+
+/** A lease of the ledger that stays as it is. */
+export function left(row: LeaseRow, note: string | null): Reconciled {
+  const { id, lease_id: leaseId, project_id: projectId, user_id: userId, name } = row;
+  const { starts_at: start, ends_at: end } = row;
+  return { outcome: 'left', row: id, leaseId, projectId, userId, name, start, end, note };
+}
+
+/** A lease of the list that is not recorded. */
+export function unrecorded(lease: ListedLease, note: string | null): Reconciled {
+  const { id: leaseId, projectId = null, userId = null, name, start, end } = lease;
+  return { outcome: 'left', row: null, leaseId, projectId, userId, name, start, end, note };
+}
+
+/** Whether the lease was observed, and not read from a list. */
+export function isObserved(lease: ListedLease): lease is ShownLease {
+  return 'given' in lease;
+}
+
+/** Ends a lease that Blazar does not have. `isUnused`: it was never there. */
+export function* releaseLease(
+  ledger: Ledger,
+  turn: Turn,
+  before: LeaseRow,
+  { isUnused, note }: { readonly isUnused: boolean; readonly note: string | null },
+  terms: Terms,
+): Work<Reconciled | Undone<Reconciled>> {
+  const moment = yield* turn.lock(before.project_id);
+  const row = yield* untouched(ledger, before);
+  if (row === undefined || row.state === 'ended') {
+    return new Undone(left(before, CHANGED));
+  }
+  yield* release(ledger.statements, row, { moment, author: authorOf(terms, note), leaseId: null, isUnused });
+  return { ...left(row, note), outcome: 'released' };
+}
+
+/** Records a lease that the ledger does not know, as an update would: the time that has passed is not charged. */
+export function* recordLease(
+  ledger: Ledger,
+  turn: Turn,
+  lease: WholeLease,
+  { readAt, revisions }: Seen,
+  terms: Terms,
+): Work<Reconciled | Undone<Reconciled>> {
+  const { statements } = ledger;
+  const { region } = terms;
+  const { id: lease_id, projectId: project_id, userId: user_id, start, end } = lease;
+  const { now } = yield* turn.lock(project_id);
+  const found = yield* rows(statements.leaseById({ region, project_id, lease_id }));
+  const alike = yield* rows(statements.namelessLeases({ region, project_id, user_id, starts_at: start }));
+  // A row that is new since rows were read may be this lease; one that was past its end is not.
+  const isNew = ({ id, revision, ends_at }: LeaseRow) => ends_at > readAt && revisions.get(id) !== revision;
+  if (found.length > 0 || alike.some(isNew)) {
+    return new Undone(unrecorded(lease, CHANGED));
+  }
+  const identity = { leaseId: lease_id, region, projectId: project_id, userId: user_id };
+  const request = requestFor(identity, lease, { start, end }, terms);
+  const why = isObserved(lease) ? 'Blazar has it, and the ledger had not' : null;
+  const note = why ?? (yield* refusalOf(ledger, request, now));
+  const recording = yield* resultOf(record(statements, request, turn, authorOf(terms, why), true));
+  return { ...unrecorded(lease, note), row: terms.isDryRun ? null : recording.lease, outcome: 'recorded' };
+}
+
+/** Which limit the rest of a lease exceeds. */
+function* refusalOf({ statements }: Ledger, request: LedgerRequest, now: Instant): Work<string | null> {
+  const { start } = request.proposal;
+  const rest = { ...request.proposal, start: start < now ? now : start };
+  const { calculation } = yield* previewLease(
+    statements,
+    { ...request, proposal: rest, current: undefined },
+    now,
+  );
+  return calculation.refusal?.message ?? null;
+}
+
+/** What recording a lease needs that was `current` before. One that was observed takes exactly what it was given. */
+export function requestFor(
+  identity: LeaseIdentity,
+  lease: WholeLease,
+  current: Wanted['current'],
+  { claimants }: Pick<Terms, 'claimants'>,
+): LedgerRequest {
+  return isObserved(lease)
+    ? {
+        ...requestOf(identity, {
+          lease: { ...lease, reservations: lease.given },
+          current,
+          claimants: claimants.map(exact),
+        }),
+        demand: demandOf(lease.reservations),
+        shown: digestOf(lease),
+      }
+    : requestOf(identity, { lease, current, claimants });
+}
+
+export interface Wanted {
+  readonly lease: {
+    readonly name: string;
+    readonly start: Instant;
+    readonly end: Instant;
+    readonly reservations: readonly Reservation[];
+  };
+  readonly current: { readonly start: Instant; readonly end: Instant };
+  readonly claimants: readonly Claimant[];
+}
+
+export function requestOf(identity: LeaseIdentity, { lease, current, claimants }: Wanted): LedgerRequest {
+  const { name, start, end, reservations } = lease;
+  const { projectId: project_id, userId: user_id, region: region_name } = identity;
+  const context = { project_id, user_id, region_name };
+  const proposal = { context, start, end, reservations, allocationsAreExact: true };
+  return {
+    identity,
+    name,
+    proposal,
+    current: { ...proposal, ...current },
+    halfway: undefined,
+    isCertain: true,
+    adopts: false,
+    repetition: undefined,
+    claimants: claimants.map(throwing),
+  };
+}
+
+/** A claimant that throws where it would refuse: otherwise a lease that a filter cannot judge would be recorded as taking nothing. */
+export function throwing(claimant: Claimant): Claimant {
+  return {
+    ...claimant,
+    claims(proposal, standing) {
+      const claims = claimant.claims(proposal, standing);
+      if ('allowed' in claims) {
+        throw new Error(claims.message);
+      }
+      return claims;
+    },
+  };
+}
+
+/** Asks a filter about the allocations that each reservation really has. */
+export function exact(claimant: Claimant): Claimant {
+  return {
+    ...claimant,
+    claims: (proposal, standing) =>
+      claimant.claims({ ...proposal, allocationsAreByReservation: true }, standing),
+  };
+}
+
+/** The row, unless it was recorded, ended or reopened since it was read. */
+export function* untouched({ statements }: Ledger, before: LeaseRow): Work<LeaseRow | undefined> {
+  const [row] = yield* rows(statements.leaseByRow({ id: before.id }));
+  return row?.revision === before.revision && row.state === before.state ? row : undefined;
+}
+
+export function* resultOf<Result>(work: Work<Result | Undone<Result>>): Work<Result> {
+  const result = yield* work;
+  return result instanceof Undone ? result.result : result;
+}
+
+export function authorOf({ who, reason }: Terms, note: string | null): Author {
+  const why = [reason, note].filter((part) => part !== null).join(': ');
+  return { operation: 'reconcile', who, requestId: null, reason: why || null };
+}

@@ -1,0 +1,271 @@
+/** Makes a row of the ledger what Blazar has, in a transaction of its own. */
+import { MAX_AMOUNT } from '../../filter/amount.ts';
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import {
+  type Alternative,
+  added,
+  alternativesOf,
+  changesOf,
+  chargedBy,
+  spentBefore,
+  sums,
+} from '../accounting/alternatives.ts';
+import { TOO_MUCH } from '../accounting/charge-calculation.ts';
+import { demandOf } from '../accounting/demand.ts';
+import { movedClaims } from '../accounting/moved-claims.ts';
+import { charge, formatClaims, notBefore, type RecordedClaim } from '../accounting/recorded-claim.ts';
+import { recordedResources } from '../accounting/resources.ts';
+import { budgetOf } from '../budgets/rows.ts';
+import { accountName } from '../identity.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Claimant } from '../ledger-request.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import { balancesOf, post } from '../transactions/journal.ts';
+import { record } from '../transactions/lease-transactions.ts';
+import { revisionStep } from '../transactions/statements.ts';
+import type { Moment, Turn } from '../transactions/transaction.ts';
+import {
+  authorOf,
+  CHANGED,
+  exact,
+  isObserved,
+  left,
+  type Reconciled,
+  type Result,
+  requestFor,
+  resultOf,
+  type Terms,
+  throwing,
+  untouched,
+} from './change-lease.ts';
+import { digestOf, isShown, type ListedLease, type ShownLease } from './leases.ts';
+import { fits } from './pairing.ts';
+
+/** What both ways to correct a row begin with. */
+interface Correction {
+  readonly ledger: Ledger;
+  readonly turn: Turn;
+  readonly row: LeaseRow;
+  readonly moment: Moment;
+  readonly terms: Terms;
+}
+
+export function* correctLease(
+  ledger: Ledger,
+  turn: Turn,
+  before: LeaseRow,
+  lease: ListedLease,
+  terms: Terms,
+): Work<Result | Undone<Result>> {
+  const moment = yield* turn.lock(before.project_id);
+  const row = yield* untouched(ledger, before);
+  if (row === undefined) {
+    return new Undone(left(before, CHANGED));
+  }
+  const correction = { ledger, turn, row, moment, terms };
+  return isObserved(lease) ? yield* asObserved(correction, lease) : yield* asListed(correction, lease);
+}
+
+/** A list tells dates, and perhaps reservations: what was used until now stays charged. */
+function* asListed(
+  { ledger: { statements }, turn, row: found, terms }: Correction,
+  lease: ListedLease,
+): Work<Reconciled | Undone<Reconciled>> {
+  const row = { ...found, lease_id: lease.id };
+  if (found.lease_id === null) {
+    yield* rows(statements.setLease({ ...row, step: revisionStep() }));
+  }
+  const done = { ...left(row, null), start: lease.start, end: lease.end };
+  if (found.state === 'open' && !differs(found, lease, terms.claimants)) {
+    return { ...done, outcome: 'identified' };
+  }
+  const { reservations } = lease;
+  const isTold = reservations !== undefined && terms.claimants.length > 0;
+  const alternatives = alternativesOf(row);
+  const known = dearestOf(alternatives, lease);
+  if (!isTold && known === undefined) {
+    return new Undone(
+      left(found, 'an update was asked for, and the list does not say what the lease reserves'),
+    );
+  }
+  const userId = lease.userId ?? row.user_id;
+  const whole = { ...lease, projectId: row.project_id, userId, reservations: reservations ?? [] };
+  const request = requestFor(identityOf(row, whole), whole, currentOf(row, alternatives), {
+    // Where no filter can tell what the lease takes, it takes as much as before.
+    claimants: isTold || known === undefined ? terms.claimants : [movedClaims(known)],
+  });
+  const demand = reservations === undefined ? (known?.demand ?? row.demand) : undefined;
+  yield* record(statements, { ...request, demand }, turn, authorOf(terms, null), true);
+  const note = hasOtherDates(found, lease)
+    ? `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`
+    : found.state === 'ended'
+      ? 'it had ended'
+      : found.alternatives === null
+        ? 'it reserves something else'
+        : 'it was not known which of its changes had been made';
+  return { ...done, outcome: 'corrected', note };
+}
+
+/** Whether the ledger has other dates or reservations than the list, or is not sure. */
+export function differs(row: LeaseRow, lease: ListedLease, claimants: readonly Claimant[]): boolean {
+  const hasOtherCounts = claimants.length > 0 && !fits(row, lease);
+  return row.alternatives !== null || hasOtherDates(row, lease) || hasOtherCounts;
+}
+
+function hasOtherDates(row: LeaseRow, { start, end }: ListedLease): boolean {
+  return row.starts_at !== start || row.ends_at !== end;
+}
+
+/** Of the alternatives that fit the dates, the one that takes the most of every account, if there is one. */
+function dearestOf(
+  alternatives: readonly Alternative[],
+  { start, end }: ListedLease,
+): Alternative | undefined {
+  const fitting = alternatives.filter((one) => one.start === start && one.end === end);
+  const possible = fitting.length > 0 ? fitting : alternatives;
+  const total = chargedBy(possible);
+  return possible.find((one) => !isCheaper(chargedBy([one]), total));
+}
+
+/**
+ * Since the row was last asked for, nothing but that request has changed the lease: so it has been as it is shown since then, and is
+ * charged for exactly that. What was used before stays charged as it was. `undefined` = nothing changed.
+ */
+function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
+  const { ledger, row, moment, terms } = correction;
+  const { statements } = ledger;
+  const { now, latest } = moment;
+  const recorded = alternativesOf(row);
+  const query = { project_id: row.project_id, user_id: shown.userId };
+  const budgets = (yield* rows(statements.budgets(query))).map(budgetOf);
+  const from = runSince(recorded);
+  const claims = claimsOf(shown, terms, { now, budgets }).map((claim) =>
+    from === undefined ? claim : notBefore(claim, from),
+  );
+  // What an earlier lease with its id has used stays charged for good, and is no claim of this one.
+  const charged = added([sums(claims, charge), spentBefore(recorded, shown.start)]);
+  const before = chargedBy(recorded);
+  if (row.state === 'ended' || isShown(row) || (shown.isHealed && isCheaper(charged, before))) {
+    return yield* unheard(correction, shown);
+  }
+  const deltas = changesOf(charged, before);
+  const note = differenceOf(row, shown, deltas.size > 0);
+  const balances = yield* balancesOf(statements, row.project_id, new Set(deltas.keys()));
+  for (const [account, delta] of deltas) {
+    const balance = (balances.get(account) ?? 0n) + delta;
+    if (delta > 0n && ((charged.get(account) ?? 0n) > MAX_AMOUNT || balance > MAX_AMOUNT)) {
+      throw new RangeError(TOO_MUCH);
+    }
+  }
+  const facts = {
+    lease_id: shown.id,
+    user_id: shown.userId,
+    name: shown.name,
+    starts_at: shown.start,
+    ends_at: shown.end,
+    demand: demandOf(shown.reservations),
+    claims: formatClaims(claims),
+    alternatives: null,
+    shown: digestOf(shown),
+    resources: recordedResources(shown.given, row.resources),
+  };
+  yield* rows(statements.setLease({ ...row, ...facts, step: revisionStep() }));
+  yield* post(
+    statements,
+    { project_id: row.project_id, at: latest, balances, author: authorOf(terms, note) },
+    [{ lease: row.id, operation: 'reconcile', deltas }],
+  );
+  const done = left({ ...row, ...facts }, note);
+  if (note !== null) {
+    return { ...done, outcome: 'corrected' };
+  }
+  return row.lease_id === null ? { ...done, outcome: 'identified' } : undefined;
+}
+
+/** A change of which the ledger has not heard: nobody knows when it was made, so what was used until now stays charged. */
+function* unheard({ ledger, turn, row, terms }: Correction, shown: ShownLease): Work<Result> {
+  const current = currentOf(row, alternativesOf(row));
+  const request = requestFor(identityOf(row, shown), shown, current, terms);
+  const note = row.state === 'ended' ? 'it had ended, and is there' : 'Blazar has changed it without asking';
+  yield* resultOf(record(ledger.statements, request, turn, authorOf(terms, note), true));
+  return { ...left(row, note), leaseId: shown.id, start: shown.start, end: shown.end, outcome: 'corrected' };
+}
+
+function identityOf(
+  { region, project_id: projectId }: LeaseRow,
+  { id, userId }: { id: string; userId: string },
+) {
+  return { leaseId: id, region, projectId, userId };
+}
+
+function currentOf({ ends_at: end }: LeaseRow, alternatives: readonly Alternative[]) {
+  return { start: alternatives.map(({ start }) => start).reduce(earlier), end };
+}
+
+/**
+ * Up to when the lease had run when it was last asked for, in seconds: its claims begin there, since what was used before is charged for
+ * good. `undefined` = it had not begun.
+ */
+function runSince(recorded: readonly Alternative[]): bigint | undefined {
+  let since: bigint | undefined;
+  for (const { start, claims } of recorded) {
+    const first = beginOf(claims);
+    if (first !== undefined && first > start / MICROSECONDS_PER_SECOND) {
+      since = since === undefined || first < since ? first : since;
+    }
+  }
+  return since;
+}
+
+/** When the claims of a lease begin. One on a budget that had ended by then is empty, and begins where the budget ended. */
+function beginOf(claims: readonly RecordedClaim[]): bigint | undefined {
+  const usage = claims.filter((claim) => claim.kind === 'usage');
+  const rest = usage.filter(({ from, until }) => from < until);
+  return rest.length > 0
+    ? rest.map(({ from }) => from).reduce(earlier)
+    : usage
+        .map(({ from }) => from)
+        .reduce<bigint | undefined>((a, b) => (a !== undefined && a > b ? a : b), undefined);
+}
+
+function claimsOf(
+  shown: ShownLease,
+  { claimants, region }: Terms,
+  standing: Parameters<Claimant['claims']>[1],
+): RecordedClaim[] {
+  const { projectId: project_id, userId: user_id, start, end, given: reservations } = shown;
+  const context = { project_id, user_id, region_name: region };
+  const proposal = { context, start, end, reservations, allocationsAreExact: true };
+  return claimants.flatMap((claimant) => {
+    const claims = throwing(exact(claimant)).claims(proposal, standing);
+    if ('allowed' in claims) {
+      return [];
+    }
+    return claims.map((claim): RecordedClaim => {
+      const account = accountName(claim.account);
+      return claim.kind === 'held'
+        ? { kind: 'held', account, amount: claim.amount }
+        : { kind: 'usage', account, perSecond: claim.perSecond, from: claim.from, until: claim.until };
+    });
+  });
+}
+
+function isCheaper(one: ReadonlyMap<string, bigint>, other: ReadonlyMap<string, bigint>): boolean {
+  return [...other].some(([account, amount]) => (one.get(account) ?? 0n) < amount);
+}
+
+/** What was not as recorded; `null` = nothing but the id. */
+function differenceOf(row: LeaseRow, shown: ShownLease, costsOtherwise: boolean): string | null {
+  if (row.alternatives !== null) {
+    return 'Blazar shows which of its changes were made';
+  }
+  if (hasOtherDates(row, shown)) {
+    return `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`;
+  }
+  return costsOtherwise ? 'Blazar shows what it was given' : null;
+}
+
+function earlier(a: Instant, b: Instant): Instant {
+  return a < b ? a : b;
+}

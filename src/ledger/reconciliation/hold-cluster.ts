@@ -1,0 +1,122 @@
+/** Charges a cluster that is about to be launched. One that is charged already takes nothing more, unless it grows. */
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
+import type { Refusal } from '../accounting/charge-calculation.ts';
+import { formatClaims } from '../accounting/recorded-claim.ts';
+import type { LedgerRequest } from '../ledger-request.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import { findById } from '../transactions/find-lease.ts';
+import type { Author } from '../transactions/journal.ts';
+import { record } from '../transactions/lease-transactions.ts';
+import { previewLease } from '../transactions/preview.ts';
+import { revisionStep, type Statements } from '../transactions/statements.ts';
+import type { Turn } from '../transactions/transaction.ts';
+import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
+
+export interface Held {
+  readonly refusal: Refusal | undefined;
+  /** Whether the ledger had charged it before. */
+  readonly isCovered: boolean;
+}
+
+/** What `holdCluster` would answer. Writes nothing. */
+export function* previewCluster(statements: Statements, request: LedgerRequest, now: bigint): Work<Held> {
+  const row = yield* findById(statements, request.identity);
+  if (yield* isCovered(statements, request, row, now)) {
+    return { refusal: undefined, isCovered: true };
+  }
+  const { calculation } = yield* previewLease(statements, request, now);
+  return { refusal: calculation.refusal, isCovered: false };
+}
+
+export function* holdCluster(
+  statements: Statements,
+  request: LedgerRequest,
+  turn: Turn,
+  author: Author,
+): Work<Held | Undone<Held>> {
+  const { now } = yield* turn.lock(request.identity.projectId);
+  const row = yield* findById(statements, request.identity);
+  if (row !== undefined && (yield* isCovered(statements, request, row, now))) {
+    // It was asked for again: the cluster may be on its way, although SkyPilot does not show it at the moment.
+    yield* rows(statements.setLease({ ...row, touched_at: now, step: revisionStep() }));
+    return { refusal: undefined, isCovered: true };
+  }
+  yield* reopenUnsettled(statements, row, now);
+  const recorded = yield* record(statements, { ...request, shown: markAfter(row, now) }, turn, author);
+  return recorded instanceof Undone
+    ? new Undone({ refusal: recorded.result.refusal, isCovered: false })
+    : { refusal: undefined, isCovered: false };
+}
+
+/** Whether an open lease takes at least as much as the cluster would until the end of that lease. */
+function* isCovered(
+  statements: Statements,
+  request: LedgerRequest,
+  row: LeaseRow | undefined,
+  now: bigint,
+): Work<boolean> {
+  if (row === undefined || isOver(row, now)) {
+    return false;
+  }
+  const proposal = { ...request.proposal, end: row.ends_at };
+  const { wanted } = yield* previewLease(statements, { ...request, proposal }, now);
+  if (wanted.byFilter.some(({ refusal }) => refusal !== undefined)) {
+    return false;
+  }
+  const asked = chargedBy([{ claims: wanted.byFilter.flatMap(({ claims }) => claims) }]);
+  const left = refundOf(alternativesOf(row), now / MICROSECONDS_PER_SECOND);
+  return [...asked].every(([account, amount]) => amount <= (left.get(account) ?? 0n));
+}
+
+/**
+ * A lease that ended by its date, while SkyPilot was not asked, is charged for all of its time. It is reopened with that charge, which is replaced by
+ * what SkyPilot shows.
+ */
+function* reopenUnsettled(statements: Statements, row: LeaseRow | undefined, now: bigint): Work<void> {
+  if (row === undefined || !isOver(row, now) || clusterMark(row).state === 'settled') {
+    return;
+  }
+  const alternatives = alternativesOf(row);
+  if (heldBy(alternatives).size > 0) {
+    return;
+  }
+  const claims = [...chargedBy(alternatives)].map(
+    ([account, amount]) => ({ kind: 'spent', account, amount }) as const,
+  );
+  if (claims.length > 0) {
+    const facts = {
+      claims: formatClaims(claims),
+      alternatives: null,
+      state: 'open',
+      ended_at: null,
+    } as const;
+    yield* rows(statements.setLease({ ...row, ...facts, ends_at: now + 1n, step: revisionStep() }));
+  }
+}
+
+function isOver(row: LeaseRow, now: bigint): boolean {
+  return row.state === 'ended' || row.ends_at <= now;
+}
+
+function markAfter(row: LeaseRow | undefined, now: bigint): string {
+  if (row === undefined) {
+    return writtenMark({ state: 'awaited', since: now - LOOKED_BACK, hasAutostop: false });
+  }
+  return row.shown !== null && (!isOver(row, now) || clusterMark(row).state !== 'settled')
+    ? row.shown
+    : writtenMark({ state: 'awaited', since: settledUntil(row), hasAutostop: false });
+}
+
+/** Up to when the use of a lease that is over is charged for good. */
+export function settledUntil(row: LeaseRow): bigint {
+  const { since } = clusterMark(row);
+  const { ended_at: endedAt, ends_at: endsAt } = row;
+  const end = endedAt === null || endedAt > endsAt ? endsAt : endedAt;
+  return latest(end, since);
+}
+
+function latest(a: bigint, b: bigint): bigint {
+  return a < b ? b : a;
+}

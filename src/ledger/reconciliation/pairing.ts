@@ -1,0 +1,246 @@
+/** Which row of the ledger is which lease of Blazar. */
+import { breathing } from '../../breath.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
+import { demandOf, isComparable } from '../accounting/demand.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import { ABSENT, type ListedLease, type ShownLease } from './leases.ts';
+
+export interface Pairing<Lease extends ListedLease> {
+  readonly pairs: { readonly row: LeaseRow; readonly lease: Lease }[];
+  /** Blazar has them; the ledger does not. */
+  readonly unknown: Lease[];
+  /** Each may be one of several rows of different owners. */
+  readonly unclear: Lease[];
+  /** The ledger has them open; Blazar does not have them. */
+  readonly absent: LeaseRow[];
+}
+
+/** Finds the row of a lease among the open ones without an id that are not `taken`; several, or none, may fit. */
+type Search<Lease> = (lease: Lease, taken: ReadonlySet<bigint>) => LeaseRow | 'unclear' | undefined;
+
+/** By id, then by each search in turn. Names mean nothing, since Blazar renames leases. */
+async function pair<Lease extends ListedLease>(
+  rows: readonly LeaseRow[],
+  listed: readonly Lease[],
+  rowWithId: (same: readonly LeaseRow[], lease: Lease) => LeaseRow | undefined,
+  searches: readonly Search<Lease>[],
+): Promise<Pairing<Lease>> {
+  const breathe = breathing();
+  const byId = new Map<string, LeaseRow[]>();
+  for (const row of rows) {
+    if (row.lease_id !== null) {
+      addTo(byId, row.lease_id, row);
+    }
+    await breathe();
+  }
+  const taken = new Set<bigint>();
+  const pairs: { row: LeaseRow; lease: Lease }[] = [];
+  const unclear: Lease[] = [];
+  let rest = listed;
+  for (const search of [(lease: Lease) => rowWithId(byId.get(lease.id) ?? [], lease), ...searches]) {
+    const next: Lease[] = [];
+    for (const lease of rest) {
+      const row = search(lease, taken);
+      if (row === undefined) {
+        next.push(lease);
+      } else if (row === 'unclear') {
+        unclear.push(lease);
+      } else {
+        taken.add(row.id);
+        pairs.push({ row, lease });
+      }
+      await breathe();
+    }
+    rest = next;
+  }
+  const absent = rows.filter(({ id, state }) => state === 'open' && !taken.has(id));
+  return { pairs, unknown: [...rest], unclear, absent };
+}
+
+/**
+ * A lease of a list pairs by its start, and by owner and reservations where the list has them, rows with the same end first. Of several
+ * candidates, the dearest row pairs: the rest is released, and must not be what an existing lease takes.
+ */
+export async function pairListed(
+  listed: readonly ListedLease[],
+  rows: readonly LeaseRow[],
+): Promise<Pairing<ListedLease>> {
+  const byStart = new Map<bigint, LeaseRow[]>();
+  for (const row of rows.filter(isNameless)) {
+    for (const start of new Set(alternativesOf(row).map((one) => one.start))) {
+      addTo(byStart, start, row);
+    }
+  }
+  const searches = [
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ].map(
+    ([sameEnd, sameDemand]): Search<ListedLease> =>
+      (lease, taken) => {
+        const candidates = (byStart.get(lease.start) ?? []).filter(
+          (row) =>
+            !taken.has(row.id) &&
+            mayBelong(row, lease) &&
+            (!sameEnd || alternativesOf(row).some(({ end }) => end === lease.end)) &&
+            (!sameDemand || fits(row, lease)),
+        );
+        const [first] = candidates;
+        if (first === undefined) {
+          return undefined;
+        }
+        const isOneOwners = candidates.every(
+          (row) => row.project_id === first.project_id && row.user_id === first.user_id,
+        );
+        return (isOneOwners ? dearest(candidates) : undefined) ?? 'unclear';
+      },
+  );
+  const pairing = await pair(rows, listed, (same, lease) => byRank(same, lease)[0], searches);
+  const kept = new Set(pairing.unclear.map(({ start }) => start));
+  const absent = pairing.absent.filter(
+    (row) => row.lease_id !== null || !alternativesOf(row).some(({ start }) => kept.has(start)),
+  );
+  return { ...pairing, absent };
+}
+
+/** Both clocks are those of one second; and our answer may be a moment older than Blazar's row. */
+const SLACK = 2n * MICROSECONDS_PER_SECOND;
+
+/**
+ * A lease that was observed pairs by id, whoever Blazar says has it: users may give a lease to another project or user, and it stays
+ * charged to whoever asked for it. A row without an id pairs by project, user, dates and reservations. Of several, the one that was
+ * recorded first: those that stay are the youngest, so that a lease that Blazar is still building finds as many as were asked for.
+ *
+ * One that was recorded after Blazar created the lease is another one. Where clocks are wrong that may be a mistake: then the lease is
+ * recorded once more, and is charged twice until the row is released. It is never the reason to release one.
+ */
+export async function pairShown(
+  shown: readonly ShownLease[],
+  rows: readonly LeaseRow[],
+): Promise<Pairing<ShownLease>> {
+  const byLooks = new Map<string, LeaseRow[]>();
+  const breathe = breathing();
+  for (const row of rows.filter(isNameless)) {
+    for (const looks of looksOf(row)) {
+      addTo(byLooks, looks, row);
+    }
+    await breathe();
+  }
+  for (const candidates of byLooks.values()) {
+    candidates.sort((a, b) => compared(a.id, b.id));
+  }
+  const search: Search<ShownLease> = (lease, taken) => {
+    const { projectId, userId, start, end, reservations } = lease;
+    const whose = [projectId, userId, String(start), String(end)];
+    return (
+      first(byLooks.get(key(...whose, demandOf(reservations))), taken, lease) ??
+      first(byLooks.get(key(...whose)), taken, lease)
+    );
+  };
+  // As they were asked for, by Blazar's clock alone.
+  const inOrder = shown.toSorted((a, b) => compared(a.createdAt ?? LATE, b.createdAt ?? LATE));
+  const pairing = await pair(rows, inOrder, ownRow, [search]);
+  const pairs = pairing.pairs.map(({ row, lease }) => ({
+    row,
+    lease: { ...lease, projectId: row.project_id, userId: row.user_id },
+  }));
+  return { ...pairing, pairs };
+}
+
+/**
+ * Of the rows with the id of a lease, that of the lease. Somebody who asks for a lease with the id of another one leaves a row, too, but
+ * not one that Blazar has shown. After a lease was given to another project, changes of it may leave a second one.
+ */
+function ownRow(same: readonly LeaseRow[], lease: ShownLease): LeaseRow | undefined {
+  const possible = same.filter(
+    (row) =>
+      row.project_id === lease.projectId ||
+      (wasThere(row) &&
+        // Not of an earlier lease with the id.
+        (row.ended_at === null || (lease.createdAt !== undefined && lease.createdAt <= row.ended_at))),
+  );
+  return byRank(possible, lease)[0];
+}
+
+/** The likeliest row of a lease comes first. */
+function byRank(same: readonly LeaseRow[], { projectId }: ListedLease): LeaseRow[] {
+  const rank = (row: LeaseRow) =>
+    (row.state === 'open' ? 4 : 0) + (wasThere(row) ? 2 : 0) + (row.project_id === projectId ? 1 : 0);
+  return same.toSorted((a, b) => rank(b) - rank(a) || compared(a.id, b.id));
+}
+
+function wasThere({ shown }: LeaseRow): boolean {
+  return shown !== null && shown !== ABSENT;
+}
+
+function isNameless({ lease_id, state }: LeaseRow): boolean {
+  return lease_id === null && state === 'open';
+}
+
+function mayBelong(row: LeaseRow, { projectId, userId }: ListedLease): boolean {
+  return (projectId ?? row.project_id) === row.project_id && (userId ?? row.user_id) === row.user_id;
+}
+
+/** Whether a row may reserve what the list says. Unknown reservations match. */
+export function fits(row: LeaseRow, { reservations }: ListedLease): boolean {
+  if (reservations === undefined) {
+    return true;
+  }
+  const listed = demandOf(reservations);
+  return alternativesOf(row).some(({ demand }) => demand === listed || !isComparable(demand));
+}
+
+/** `undefined` when no row takes the most of every account. */
+function dearest(rows: readonly LeaseRow[]): LeaseRow | undefined {
+  const charged = rows.map((row) => ({ row, charge: chargedBy(alternativesOf(row)) }));
+  const total = most(charged.map(({ charge }) => charge));
+  return charged.find(({ charge }) =>
+    [...total].every(([account, amount]) => (charge.get(account) ?? 0n) === amount),
+  )?.row;
+}
+
+const LATE = 2n ** 62n;
+
+/** Removes those that are taken. A younger one is not tried: then it is not the first that stays. */
+function first(
+  rows: LeaseRow[] | undefined,
+  taken: ReadonlySet<bigint>,
+  { createdAt }: ShownLease,
+): LeaseRow | undefined {
+  while (rows?.[0] !== undefined && taken.has(rows[0].id)) {
+    rows.shift();
+  }
+  const row = rows?.[0];
+  return row !== undefined && createdAt !== undefined && row.recorded_at > createdAt + SLACK
+    ? undefined
+    : row;
+}
+
+/** One key for each alternative. A row of the first version of the tables does not say what it reserves. */
+function looksOf(row: LeaseRow): Set<string> {
+  return new Set(
+    alternativesOf(row).map(({ start, end, demand }) => {
+      const whose = [row.project_id, row.user_id, String(start), String(end)];
+      return isComparable(demand) ? key(...whose, demand) : key(...whose);
+    }),
+  );
+}
+
+function key(...parts: readonly string[]): string {
+  return JSON.stringify(parts);
+}
+
+function addTo<Key>(map: Map<Key, LeaseRow[]>, of: Key, row: LeaseRow): void {
+  const same = map.get(of);
+  if (same === undefined) {
+    map.set(of, [row]);
+  } else {
+    same.push(row);
+  }
+}
+
+function compared(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,269 @@
+/**
+ * What is to be done so that the ledger has what Blazar has: computed from the rows and Blazar's leases, without a database. There are two
+ * plans, since there are two sources: a list in a file, which may be old and says little, and what the service has observed.
+ */
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { alternativesOf } from '../accounting/alternatives.ts';
+import { keptName, textMistake } from '../identity.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import { left, type Reconciled, type Terms, unrecorded } from './change-lease.ts';
+import { differs } from './correct-lease.ts';
+import { ABSENT, digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
+import { pairListed, pairShown } from './pairing.ts';
+
+export type Step =
+  | {
+      readonly kind: 'release';
+      readonly row: LeaseRow;
+      readonly isUnused: boolean;
+      readonly note: string | null;
+    }
+  | { readonly kind: 'correct'; readonly row: LeaseRow; readonly lease: ListedLease }
+  | { readonly kind: 'record'; readonly lease: WholeLease }
+  | { readonly kind: 'leave'; readonly left: Reconciled };
+
+export interface Plan {
+  /** To be done in this order. */
+  readonly steps: readonly Step[];
+  /** Leases that no step records. A row without an id that may be one of them is not released. */
+  readonly unrecorded: readonly WholeLease[];
+  /** Rows of leases that Blazar has not built so far: to be marked if there is no doubt. */
+  readonly notBuilt: readonly LeaseRow[];
+  /** Why nothing, or not everything, is released. */
+  readonly doubts: readonly string[];
+  /** The rows that the next observation may release if it finds the same. */
+  readonly doubted: ReadonlySet<bigint>;
+  /** Whether a listed lease is one of the ledger's. */
+  readonly hasMatched: boolean;
+}
+
+export interface ListTerms extends Terms {
+  /** The projects that the list is of; `undefined` = all. */
+  readonly projectIds: ReadonlySet<string> | undefined;
+  /** In seconds. Leases recorded or ended more recently may be newer than the list, and stay as they are. */
+  readonly olderThan: bigint;
+  /** Projects whose leases are not recorded. */
+  readonly exemptProjects: readonly string[];
+}
+
+/** For a list in a file. `rows`: the open ones of the projects, and those of listed leases in whatever state. */
+export async function planForList(
+  rows: readonly LeaseRow[],
+  listed: readonly ListedLease[],
+  terms: ListTerms,
+  now: Instant,
+): Promise<Plan> {
+  const { projectIds, claimants } = terms;
+  const since = now - terms.olderThan * MICROSECONDS_PER_SECOND;
+  const steps: Step[] = [];
+  const leave = (one: Reconciled) => steps.push({ kind: 'leave', left: one });
+  const own: ListedLease[] = [];
+  for (const lease of listed) {
+    if (lease.projectId === undefined || (projectIds?.has(lease.projectId) ?? true)) {
+      const mistake = mistakeOf(lease);
+      if (mistake === undefined) {
+        own.push({ ...lease, name: keptName(lease.name) });
+      } else {
+        leave(unrecorded(lease, `can't be recorded: ${mistake}`));
+      }
+    }
+  }
+  const { pairs, unknown, unclear, absent } = await pairListed(own, rows);
+  // Releases come first: then leases that are recorded exceed no limit because of leases that are gone.
+  for (const row of absent) {
+    if (row.recorded_at > since) {
+      leave(left(row, 'not in the list, which may be older than the lease'));
+    } else {
+      steps.push({ kind: 'release', row, isUnused: false, note: null });
+    }
+  }
+  for (const { row, lease } of pairs) {
+    if (row.state === 'ended' && row.ended_at !== null && row.ended_at > since) {
+      leave(left(row, `it ended at ${formatInstant(row.ended_at)}; the list may be older`));
+    } else if (row.lease_id === null || row.state === 'ended' || differs(row, lease, claimants)) {
+      steps.push({ kind: 'correct', row, lease });
+    }
+  }
+  for (const lease of unclear) {
+    leave(
+      unrecorded(
+        lease,
+        'it may be several leases that begin with it; the list does not say enough to tell which',
+      ),
+    );
+  }
+  for (const lease of unknown) {
+    const { projectId, userId, reservations } = lease;
+    if (projectId !== undefined && terms.exemptProjects.includes(projectId)) {
+      continue;
+    }
+    if (projectId === undefined || userId === undefined) {
+      leave(unrecorded(lease, "can't be recorded: the list does not say whose it is"));
+    } else if (reservations === undefined) {
+      leave(unrecorded(lease, "can't be recorded: the list does not say what it reserves"));
+    } else if (claimants.length === 0) {
+      leave(unrecorded(lease, 'not recorded: no enabled filter keeps leases in the ledger'));
+    } else {
+      steps.push({ kind: 'record', lease: { ...lease, projectId, userId, reservations } });
+    }
+  }
+  const hasMatched = pairs.length > 0;
+  return { steps, unrecorded: [], notBuilt: [], doubts: [], doubted: new Set(), hasMatched };
+}
+
+/** Why the ledger cannot hold the ids of a lease. Neither Blazar nor Keystone gives out such ids. */
+function mistakeOf({ id, projectId = '', userId = '', reservations = [] }: ListedLease): string | undefined {
+  const texts = { id, project_id: projectId, user_id: userId };
+  const mistakes = Object.entries(texts).map(([name, text]) => [name, textMistake(text)] as const);
+  const [field, mistake] = mistakes.find(([, found]) => found !== undefined) ?? [];
+  if (mistake !== undefined) {
+    return `${field}: ${mistake}`;
+  }
+  return reservations
+    .map(({ resource_type: type }) => (typeof type === 'string' ? textMistake(type) : undefined))
+    .find((found) => found !== undefined);
+}
+
+/** The open rows of a region, read before Blazar is asked. */
+export interface OpenRows {
+  /** By the ledger's clock. */
+  readonly readAt: Instant;
+  readonly region: string;
+  readonly rows: ReadonlyMap<bigint, LeaseRow>;
+  /** The last row there was, in whatever state; 0 = there was none. */
+  readonly last: bigint;
+  /** Of the rows: for how many milliseconds this process has known them as they are. `undefined` = it does not remember. */
+  readonly ages: ReadonlyMap<bigint, number> | undefined;
+}
+
+export interface ObservationTerms extends Terms {
+  readonly exemptProjects: readonly string[];
+  /** In seconds: how long a lease may be recorded before Blazar shows it. */
+  readonly grace: bigint;
+  /** Why the observation may not be complete, or not of this ledger: then nothing is released. */
+  readonly doubts: readonly string[];
+  /** Whether leases of this endpoint were found in the ledger before. */
+  readonly isKnownEndpoint: boolean;
+  /** Whether the observation before is so short ago that what neither of them has seen was never there. */
+  readonly looksOften: boolean;
+  /** The rows that the observation before would have released. */
+  readonly doubted: ReadonlySet<bigint>;
+}
+
+/** In seconds: a lease that two observations so near each other have not seen was never there, whatever the grace is. */
+export const OFTEN = 600n;
+/** So many releases at once are usual, whatever their share. */
+const FEW = 10;
+
+/** For all leases that Blazar has. `ended`: rows of listed leases that had ended before Blazar was asked. */
+export async function planForObservation(
+  before: OpenRows,
+  ended: readonly LeaseRow[],
+  listed: readonly ShownLease[],
+  terms: ObservationTerms,
+): Promise<Plan> {
+  const open = [...before.rows.values()];
+  const pairing = await pairShown(listed, [...open, ...ended]);
+  const pairs = pairing.pairs.filter(({ lease }) => !lease.isChanging);
+  const hasMatched = pairs.length > 0;
+  const steps: Step[] = [];
+  for (const { row, lease } of pairs) {
+    if (row.shown !== digestOf(lease) || row.state === 'ended' || row.lease_id === null) {
+      steps.push({ kind: 'correct', row, lease });
+    }
+  }
+
+  // Leases of another Blazar must not be charged here.
+  const isForeign = !hasMatched && open.some(({ lease_id }) => lease_id !== null);
+  const unrecordedLeases: ShownLease[] = [];
+  for (const lease of pairing.unknown) {
+    const isOurs = !terms.exemptProjects.includes(lease.projectId);
+    if (isOurs && !lease.isChanging && !isForeign && lease.projectId !== '') {
+      steps.push({ kind: 'record', lease });
+    } else if (isOurs) {
+      unrecordedLeases.push(lease);
+      if (!lease.isChanging && !isForeign) {
+        steps.push({ kind: 'leave', left: unrecorded(lease, 'Blazar does not say whose it is') });
+      }
+    }
+  }
+
+  const absent = pairing.absent.filter(({ id }) => before.rows.has(id));
+  const isLate = latenessOf(before, terms.grace);
+  const late = absent.filter(isLate);
+  const early = absent.filter((row) => !isLate(row));
+  const doubts = [...terms.doubts, ...doubtsOf(late, listed, hasMatched, terms)];
+  const isCertain = doubts.length === 0;
+  const isMuch = late.length > FEW && late.length * 2 > open.length;
+  const doubted = new Set(isMuch && isCertain ? late.map(({ id }) => id) : []);
+  const isUnsure = ({ id }: LeaseRow) => doubted.has(id) && !terms.doubted.has(id);
+  if (late.some(isUnsure)) {
+    doubts.push(
+      `${late.length} of ${open.length} leases would be released at once: they are, if the next round finds the same`,
+    );
+  }
+  for (const row of late) {
+    // One that was not there before either has used nothing.
+    const isUnused = terms.looksOften && row.shown === ABSENT;
+    const note = isUnused ? 'Blazar has not built it' : 'Blazar does not have it any more';
+    steps.push(
+      isCertain && !isUnsure(row)
+        ? { kind: 'release', row, isUnused, note }
+        : { kind: 'leave', left: left(row, doubts.at(-1) ?? null) },
+    );
+  }
+  for (const row of early) {
+    steps.push({ kind: 'leave', left: left(row, 'Blazar does not have it yet') });
+  }
+  // One that was there when it was asked for may have been used; so may one that had the time to come and go before anybody looked.
+  const notBuilt = early.filter((row) => row.shown === null && wasJustAsked(row, before, terms));
+  return { steps, unrecorded: unrecordedLeases, notBuilt, doubts, doubted, hasMatched };
+}
+
+/**
+ * Whether a row was asked for so long ago that Blazar will not build it any more. One that Blazar has shown is there or gone, whatever clocks
+ * say. For any other, a process that observes again and again trusts no clock that is set: it must have known the row for as long.
+ */
+function latenessOf({ readAt, ages }: OpenRows, grace: bigint): (row: LeaseRow) => boolean {
+  const since = readAt - grace * MICROSECONDS_PER_SECOND;
+  return ({ id, touched_at, shown }) =>
+    ages === undefined || (shown !== null && shown !== ABSENT)
+      ? touched_at <= since
+      : (ages.get(id) ?? 0) >= Number(grace) * 1000;
+}
+
+/** Whether a row was asked for so short ago that a lease that is not there was never there. */
+function wasJustAsked({ touched_at }: LeaseRow, { readAt }: OpenRows, { grace }: ObservationTerms): boolean {
+  const longest = (grace > OFTEN ? grace : OFTEN) * MICROSECONDS_PER_SECOND;
+  return touched_at <= readAt && touched_at > readAt - longest;
+}
+
+/** What speaks against releasing leases, in what the ledger and the list say together. */
+function doubtsOf(
+  late: readonly LeaseRow[],
+  listed: readonly ShownLease[],
+  hasMatched: boolean,
+  { isKnownEndpoint }: ObservationTerms,
+): string[] {
+  if (late.length === 0) {
+    return [];
+  }
+  if (listed.length === 0 && late.some(({ shown }) => shown !== ABSENT)) {
+    return ['Blazar lists no lease at all'];
+  }
+  if (!hasMatched && (!isKnownEndpoint || late.some(({ shown }) => shown !== ABSENT))) {
+    return ['none of the leases that Blazar lists is one of the ledger'];
+  }
+  return [];
+}
+
+/** Whether a row without an id may be that of a listed lease that has none: it may have been changed since it was asked for. */
+export function mayBeOneOf(leases: readonly WholeLease[], row: LeaseRow): boolean {
+  return (
+    row.lease_id === null &&
+    leases.some(
+      ({ projectId, start, end }) =>
+        projectId === row.project_id && alternativesOf(row).some((one) => one.start < end && start < one.end),
+    )
+  );
+}

@@ -1,0 +1,229 @@
+/** Compares the ledger with the leases that Blazar has: makes a plan, and carries it out, one transaction for each lease. */
+import { breathing } from '../../breath.ts';
+import type { Wait } from '../../deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { textMistake } from '../identity.ts';
+import type { Ledger } from '../ledger.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import { openLeasesOf } from '../storage/query-parts.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import type { Turn } from '../transactions/transaction.ts';
+import {
+  left,
+  type Reconciled,
+  type Result,
+  recordLease,
+  releaseLease,
+  type Seen,
+  type Terms,
+  unrecorded,
+} from './change-lease.ts';
+import { correctLease } from './correct-lease.ts';
+import { ABSENT, type ListedLease, type ShownLease } from './leases.ts';
+import {
+  type ListTerms,
+  mayBeOneOf,
+  type ObservationTerms,
+  type OpenRows,
+  type Plan,
+  planForList,
+  planForObservation,
+  type Step,
+} from './plan.ts';
+import type { RowAges } from './row-ages.ts';
+
+/** `known`: what earlier comparisons of this process have seen. @throws LedgerUnavailableError */
+export async function readOpenRows(
+  ledger: Ledger,
+  region: string,
+  wait: Wait,
+  known?: RowAges,
+): Promise<OpenRows> {
+  const begun = known?.now() ?? 0;
+  await ledger.setClock(wait);
+  const readAt = ledger.now();
+  const query = openLeasesOf(ledger.database.queries, region, readAt).selectAll().orderBy('id');
+  const found = new Map<bigint, LeaseRow>();
+  const newest = ledger.database.queries.selectFrom('leases').select('id').orderBy('id', 'desc').limit(1);
+  let last = 0n;
+  await ledger.database.snapshot(async (snapshot) => {
+    for await (const row of snapshot.stream(query.compile())) {
+      found.set(row.id, row);
+    }
+    for await (const { id } of snapshot.stream(newest.compile())) {
+      last = id;
+    }
+  }, wait);
+  known?.learn(found.values());
+  const ages = known && new Map([...found.values()].map((row) => [row.id, known.age(row, begun)]));
+  return { readAt, region, rows: found, last, ages };
+}
+
+/**
+ * With a list in a file: the leases that exist, each id once. Yields each lease as soon as it is done: when the ledger fails half way, what
+ * was done before stays. `seen` is told how many steps are done, and of how many. @throws LedgerUnavailableError
+ */
+export async function* reconcileList(
+  ledger: Ledger,
+  listed: readonly ListedLease[],
+  terms: ListTerms,
+  wait: Wait,
+  seen?: (steps: number, all: number) => Promise<void> | undefined,
+): AsyncGenerator<Reconciled> {
+  const before = await readOpenRows(ledger, terms.region, wait);
+  const read = [...before.rows.values(), ...(await endedRows(ledger, before, listed, wait))];
+  const own = read.filter(({ project_id }) => terms.projectIds?.has(project_id) ?? true);
+  yield* execute(ledger, await planForList(own, listed, terms, before.readAt), before, terms, wait, seen);
+}
+
+/** What is known when an observation was compared. */
+export interface RoundEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
+
+/**
+ * With all leases that Blazar has, each id once. Blazar's list is older than requests that are answered while it is read, so a row that was
+ * touched since `before` was read, which is before the list, stays as it is until the next time. Yields as `reconcileList` does.
+ * @throws LedgerUnavailableError
+ */
+export async function* reconcileObservation(
+  ledger: Ledger,
+  before: OpenRows,
+  listed: readonly ShownLease[],
+  terms: ObservationTerms,
+  wait: Wait,
+): AsyncGenerator<Reconciled, RoundEnd> {
+  const ended = await endedRows(ledger, before, listed, wait);
+  const plan = await planForObservation(before, ended, listed, terms);
+  const doubts = yield* execute(ledger, plan, before, terms, wait);
+  return { ...plan, doubts };
+}
+
+const MAY_BE_LISTED = 'Blazar lists leases that are not recorded, and may be some that would be released';
+
+/** Returns why nothing, or not everything, was released. */
+async function* execute(
+  ledger: Ledger,
+  plan: Plan,
+  { readAt, rows: open }: OpenRows,
+  terms: Terms,
+  wait: Wait,
+  progress: (steps: number, all: number) => Promise<void> | undefined = () => undefined,
+): AsyncGenerator<Reconciled, string[]> {
+  const seen = { readAt, revisions: new Map([...open.values()].map(({ id, revision }) => [id, revision])) };
+  const unrecordedLeases = [...plan.unrecorded];
+  const doubts = new Set(plan.doubts);
+  const breathe = breathing();
+  for (const [index, step] of plan.steps.entries()) {
+    await progress(index + 1, plan.steps.length);
+    await breathe();
+    const isHeld = step.kind === 'release' && mayBeOneOf(unrecordedLeases, step.row);
+    if (isHeld) {
+      doubts.add(MAY_BE_LISTED);
+    }
+    const done = isHeld ? left(step.row, MAY_BE_LISTED) : await attempt(ledger, step, seen, terms, wait);
+    if (step.kind === 'record' && done?.outcome !== 'recorded') {
+      unrecordedLeases.push(step.lease);
+    }
+    if (done !== undefined) {
+      yield done;
+    }
+  }
+  if (doubts.size === 0 && !terms.isDryRun) {
+    await markNotBuilt(ledger, plan.notBuilt, wait);
+  }
+  return [...doubts];
+}
+
+async function attempt(ledger: Ledger, step: Step, seen: Seen, terms: Terms, wait: Wait): Promise<Result> {
+  if (step.kind === 'leave') {
+    return step.left;
+  }
+  const project = step.kind === 'record' ? step.lease.projectId : step.row.project_id;
+  try {
+    return await ledger.transact('reconcile', (turn) => settled(ledger, turn, step, seen, terms), wait, {
+      project,
+    });
+  } catch (thrown) {
+    if (thrown instanceof LedgerUnavailableError) {
+      throw thrown;
+    }
+    // One lease that a filter cannot judge must not keep the others from being compared.
+    const failed = step.kind === 'record' ? unrecorded(step.lease, null) : left(step.row, null);
+    return { ...failed, note: errorText(thrown), isFailure: true };
+  }
+}
+
+/** In a dry run everything is rolled back. */
+function* settled(
+  ledger: Ledger,
+  turn: Turn,
+  step: Exclude<Step, { kind: 'leave' }>,
+  seen: Seen,
+  terms: Terms,
+): Work<Result | Undone<Result>> {
+  const result =
+    step.kind === 'release'
+      ? yield* releaseLease(ledger, turn, step.row, step, terms)
+      : step.kind === 'correct'
+        ? yield* correctLease(ledger, turn, step.row, step.lease, terms)
+        : yield* recordLease(ledger, turn, step.lease, seen, terms);
+  return terms.isDryRun && !(result instanceof Undone) ? new Undone(result) : result;
+}
+
+/** Databases limit the number of parameters of a query. */
+const BATCH = 500;
+
+/** Rows of listed leases that had ended before the open rows were read: they are closed, or past their end. */
+async function endedRows(
+  ledger: Ledger,
+  { last, region, rows: open, readAt }: OpenRows,
+  listed: readonly ListedLease[],
+  wait: Wait,
+): Promise<LeaseRow[]> {
+  const known = new Set([...open.values()].map(({ lease_id }) => lease_id));
+  // One that no database stores was never recorded.
+  const ids = listed.flatMap(({ id }) => (known.has(id) || textMistake(id) !== undefined ? [] : [id]));
+  const found: LeaseRow[] = [];
+  for (let start = 0; start < ids.length; start += BATCH) {
+    const query = ledger.database.queries
+      .selectFrom('leases')
+      .selectAll()
+      .where('region', '=', region)
+      .where('lease_id', 'in', ids.slice(start, start + BATCH))
+      .compile();
+    const some = await ledger.read('read', () => rows(query), wait);
+    // One that ended since then may have been in the list before it ended: it was open then, or is new.
+    const ended = some.filter(({ state, ends_at }) => state === 'ended' || ends_at <= readAt);
+    found.push(...ended.filter(({ id }) => !open.has(id) && id <= last));
+  }
+  return found;
+}
+
+/** How many rows are marked in one transaction. */
+const MARKED = 100;
+
+/** Notes what a complete observation showed of leases that Blazar has not built so far: it changes no charge. */
+async function markNotBuilt(ledger: Ledger, absent: readonly LeaseRow[], wait: Wait): Promise<void> {
+  for (const project of new Set(absent.map(({ project_id }) => project_id))) {
+    const ofProject = absent.filter(({ project_id }) => project_id === project);
+    for (let start = 0; start < ofProject.length; start += MARKED) {
+      const some = ofProject.slice(start, start + MARKED);
+      await ledger.transact(
+        'reconcile',
+        function* (turn) {
+          yield* turn.lock(project);
+          for (const { id, revision } of some) {
+            const query = ledger.database.queries
+              .updateTable('leases')
+              .set({ shown: ABSENT })
+              .where('id', '=', id)
+              .where('revision', '=', revision)
+              .where('state', '=', 'open');
+            yield* rows(query.compile());
+          }
+        },
+        wait,
+        { project },
+      );
+    }
+  }
+}

@@ -1,0 +1,160 @@
+/** When a lease uses what it is charged: its claims, spread over time so that the sum is exactly the balance. */
+import type { Amount } from '../../filter/amount.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { type Alternative, alternativesOf, chargedBy } from '../accounting/alternatives.ts';
+import { charge, parseClaims, type RecordedClaim } from '../accounting/recorded-claim.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import { isBudgetAccount } from './reports.ts';
+
+/** A part of what a lease is charged, used evenly from a second until another. */
+export interface Share {
+  readonly account: string;
+  readonly amount: Amount;
+  readonly from: bigint;
+  /** After `from`. */
+  readonly until: bigint;
+}
+
+/** In seconds of the epoch. */
+interface Validity {
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
+/** The columns that tell it. */
+export type ChargedRow = Pick<
+  LeaseRow,
+  | 'starts_at'
+  | 'ends_at'
+  | 'ended_at'
+  | 'state'
+  | 'demand'
+  | 'claims'
+  | 'alternatives'
+  | 'recorded_at'
+  | 'touched_at'
+  | 'resources'
+>;
+
+/** Whether the row alone tells what is charged: it was not changed since it was recorded, and has not ended early. */
+export function tellsItsCharge(row: ChargedRow): boolean {
+  return (
+    // Rows of older versions do not tell whether they were changed.
+    row.resources !== null &&
+    row.touched_at === row.recorded_at &&
+    row.alternatives === null &&
+    (row.state === 'open' || row.ended_at === row.ends_at || (row.ended_at ?? 0n) <= row.starts_at)
+  );
+}
+
+/**
+ * What a lease takes from budgets, past and planned. `charged`: account → the sum of its entries, which is exact; `undefined` = the row
+ * tells it. `budgets`: account → when it pays. Where several alternatives are possible, it is that of the dearest. What was used before the last change of a running lease
+ * is known as a sum, and spread evenly from the start of the lease, or of the budget, to that change.
+ */
+export function sharesOf(
+  row: ChargedRow,
+  charged: ReadonlyMap<string, Amount> | undefined,
+  budgets: ReadonlyMap<string, Validity>,
+): Share[] {
+  const end = endedBefore(row);
+  if (charged === undefined && row.alternatives === null) {
+    // Most rows: nothing has to be weighed.
+    return parseClaims(row.claims).flatMap((claim) =>
+      isBudgetAccount(claim.account) ? shareOf(claim, claim.account, end) : [],
+    );
+  }
+  const alternatives = alternativesOf(row);
+  const byAccount = new Map<string, Share[]>();
+  const accounts = charged?.keys() ?? chargedBy(alternatives).keys();
+  for (const account of accounts) {
+    if (isBudgetAccount(account)) {
+      byAccount.set(account, dearest(alternatives, account, end));
+    }
+  }
+  if (charged === undefined) {
+    return [...byAccount.values()].flat();
+  }
+  const start = row.starts_at / MICROSECONDS_PER_SECOND;
+  const changed = row.touched_at / MICROSECONDS_PER_SECOND;
+  return [...byAccount].flatMap(([account, shares]) => {
+    const validity = budgets.get(account);
+    const from = validity === undefined ? start : larger(start, validity.from);
+    const last = shares[0]?.from ?? end ?? changed;
+    const until = validity === undefined ? last : smaller(last, validity.until);
+    return adjusted(shares, { account, total: charged.get(account) ?? 0n, from, until });
+  });
+}
+
+/** How much of a share is used before a second. Differences of it add up to exactly the share. */
+export function usedBefore({ amount, from, until }: Share, second: bigint): Amount {
+  if (second <= from) {
+    return 0n;
+  }
+  return second >= until ? amount : (amount * (second - from)) / (until - from);
+}
+
+/** In seconds; `undefined` = it has not ended before its end date. */
+export function endedBefore({ state, ended_at: endedAt, ends_at: endsAt }: ChargedRow): bigint | undefined {
+  return state === 'ended' && endedAt !== null && endedAt < endsAt
+    ? endedAt / MICROSECONDS_PER_SECOND
+    : undefined;
+}
+
+function dearest(alternatives: readonly Alternative[], account: string, end: bigint | undefined): Share[] {
+  let most: Share[] = [];
+  for (const { claims } of alternatives) {
+    const shares = claims.flatMap((claim) => shareOf(claim, account, end));
+    if (sum(shares) > sum(most)) {
+      most = shares;
+    }
+  }
+  return most.sort((a, b) => (a.from < b.from ? -1 : 1));
+}
+
+function shareOf(claim: RecordedClaim, account: string, end: bigint | undefined): Share[] {
+  if (claim.account !== account || claim.kind !== 'usage') {
+    return [];
+  }
+  const until = end === undefined ? claim.until : smaller(end, claim.until);
+  return claim.from < until
+    ? [{ account, amount: charge({ ...claim, until }), from: claim.from, until }]
+    : [];
+}
+
+/** Makes the sum of shares what is charged: what is missing was used before them, within `before`; what is too much comes last. */
+function adjusted(
+  shares: readonly Share[],
+  { account, total, ...before }: Validity & { readonly account: string; readonly total: Amount },
+): Share[] {
+  const missing = total - sum(shares);
+  if (missing > 0n) {
+    // At least a second: the first of the time.
+    const until = larger(before.until, before.from + 1n);
+    return [{ account, amount: missing, from: before.from, until }, ...shares];
+  }
+  let left = total;
+  return shares.flatMap((share) => {
+    const amount = smaller(share.amount, left);
+    left -= amount;
+    if (amount <= 0n) {
+      return [];
+    }
+    const length = share.until - share.from;
+    // As fast as it was used, but not for as long; at least a second.
+    const seconds = (length * amount + share.amount - 1n) / share.amount;
+    return [{ ...share, amount, until: share.from + seconds }];
+  });
+}
+
+function sum(shares: readonly Share[]): Amount {
+  return shares.reduce((total, { amount }) => total + amount, 0n);
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

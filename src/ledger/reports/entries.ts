@@ -1,0 +1,124 @@
+/** Entries of the ledger, in pages: every change of a balance, by whom, when and why. */
+import { sql } from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import type { Ledger } from '../ledger.ts';
+import { rows, type Work } from '../storage/database.ts';
+import { rowsTable } from '../storage/query-parts.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
+import { reading } from './reading.ts';
+import type { EntryReport } from './reports.ts';
+
+export interface EntriesQuery extends PageQuery {
+  readonly projectId?: string | undefined;
+  readonly account?: string | undefined;
+  /** Blazar's id. */
+  readonly leaseId?: string | undefined;
+  readonly operation?: string | undefined;
+  readonly requestId?: string | undefined;
+  /** Microseconds of the epoch: from `since` on, before `until`. */
+  readonly since?: bigint | undefined;
+  readonly until?: bigint | undefined;
+}
+
+/** An entry with the id of its lease, as Blazar calls it. */
+export interface EntryView extends EntryReport {
+  readonly leaseId: string | null;
+  readonly userId: string;
+}
+
+/** Entries that are looked at in one piece, where not all of them may be wanted. */
+const PIECE = 500;
+/** Entries that are looked at for one page. */
+export const LOOKED_AT = 10_000;
+
+/**
+ * The newest first, as they were written. Only `next` tells whether there are more: a page may have fewer entries than `limit`, even none,
+ * where few of many match. Entries of a lease or a project are found at once. @throws LedgerUnavailableError, CursorError
+ */
+export async function listEntries(
+  ledger: Ledger,
+  query: EntriesQuery,
+  wait: Wait,
+): Promise<PageOf<EntryView>> {
+  const read = reading(ledger, wait);
+  const [key] = query.after === undefined ? [] : keyOf(query.after, ['number']);
+  let last = typeof key === 'bigint' ? key : undefined;
+  const items: EntryView[] = [];
+  for (let looked = 0; looked < LOOKED_AT; looked += PIECE) {
+    const before = last;
+    const wanted = query.limit - items.length;
+    const { entries, lowest } = await read(() => piece(ledger, query, before, wanted));
+    items.push(...entries.slice(0, wanted));
+    if (entries.length > wanted) {
+      return { items, next: cursorOf([items.at(-1)?.id ?? 0n]) };
+    }
+    if (lowest === undefined) {
+      return { items, next: undefined };
+    }
+    last = lowest;
+  }
+  return { items, next: last === undefined ? undefined : cursorOf([last]) };
+}
+
+/** `lowest`: the last entry that was looked at; `undefined` = there are no more. */
+function* piece(
+  { database: { queries, dialect } }: Ledger,
+  query: EntriesQuery,
+  before: bigint | undefined,
+  wanted: number,
+): Work<{ entries: EntryView[]; lowest: bigint | undefined }> {
+  const { projectId, leaseId } = query;
+  let looked = queries.selectFrom('entries').select('id');
+  if (projectId !== undefined && leaseId === undefined) {
+    looked = looked.where('project_id', '=', projectId);
+  }
+  // Alone: with the project beside it, SQLite goes through all entries of the project.
+  if (leaseId !== undefined) {
+    looked = looked.where(
+      'lease',
+      'in',
+      queries.selectFrom('leases').select('id').where('lease_id', '=', leaseId),
+    );
+  }
+  if (before !== undefined) {
+    looked = looked.where('id', '<', before);
+  }
+  const isFiltered =
+    leaseId !== undefined ||
+    [query.account, query.operation, query.requestId, query.since, query.until].some(
+      (one) => one !== undefined,
+    );
+  const size = isFiltered ? PIECE : wanted + 1;
+  const ids = (yield* rows(looked.orderBy('id', 'desc').limit(size).compile())).map(({ id }) => id);
+  let found = queries
+    .selectFrom('entries')
+    .innerJoin('leases', 'leases.id', 'entries.lease')
+    .selectAll('entries')
+    .select(['leases.lease_id as leaseId', 'leases.user_id as userId'])
+    .where(sql<boolean>`entries.id in (select value from ${rowsTable(dialect, ids)})`);
+  const equal = {
+    'entries.project_id': projectId,
+    'leases.lease_id': leaseId,
+    'entries.account': query.account,
+    'entries.operation': query.operation,
+    'entries.request_id': query.requestId,
+  } as const;
+  for (const [column, value] of Object.entries(equal)) {
+    if (value !== undefined) {
+      found = found.where(column as keyof typeof equal, '=', value);
+    }
+  }
+  if (query.since !== undefined) {
+    found = found.where('entries.at', '>=', query.since);
+  }
+  if (query.until !== undefined) {
+    found = found.where('entries.at', '<', query.until);
+  }
+  const entries = yield* rows(
+    found
+      .orderBy('entries.id', 'desc')
+      .limit(wanted + 1)
+      .compile(),
+  );
+  return { entries, lowest: ids.length < size ? undefined : ids.at(-1) };
+}

@@ -1,0 +1,249 @@
+/** The leases of a project that overlap with a time span, and when they use what: read in pieces, and no more than a bound. */
+import { sql } from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import type { Amount } from '../../filter/amount.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { resourcePeriods } from '../accounting/resources.ts';
+import { type FoldedTotals, foldedOf } from '../folding/totals.ts';
+import type { Ledger } from '../ledger.ts';
+import { rows, type Work } from '../storage/database.ts';
+import type { LeaseRow, LeaseState } from '../storage/schema.ts';
+import { type ChargedRow, endedBefore, type Share, sharesOf, usedBefore } from './charges.ts';
+import { type BudgetAccounts, budgetAccounts, CHARGED, chargesOf, projectShares } from './leases.ts';
+import { type ReadPiece, reading } from './reading.ts';
+
+export interface SpanLease {
+  readonly userId: string;
+  /** What counts for the project: see `projectShares`; not cut to the span. */
+  readonly shares: readonly Share[];
+  /** What it takes of all budgets. */
+  readonly charges: readonly Share[];
+  /** What it reserves, in seconds of each resource type. `undefined` = nobody knows: it was recorded by an older version. */
+  readonly resources: readonly Share[] | undefined;
+  /** Seconds of the epoch. */
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
+export interface LeaseSpan {
+  readonly leases: readonly SpanLease[];
+  /** Everything from this second on is there. It is later than the start of the span if there were too many leases, or some are folded. */
+  readonly completeFrom: bigint;
+  /** Leases of the project that are folded. `undefined` = none. */
+  readonly folded: FoldedTotals | undefined;
+}
+
+/** Maximum number of leases that are read. */
+const MAX_READ = 3000;
+/** Leases in one piece: their claims are read and parsed at once. */
+const PIECE = 100;
+/** Entries of an index that are passed in one piece. */
+const PASSED = 10_000;
+
+/**
+ * `from`, `until`: seconds of the epoch. Those that end last are read first. One that ended while it was not known whether it had been
+ * moved to a time after the span is missing. @throws LedgerUnavailableError
+ */
+export async function leaseSpan(
+  ledger: Ledger,
+  { projectId, from, until }: { readonly projectId: string; readonly from: bigint; readonly until: bigint },
+  wait: Wait,
+): Promise<LeaseSpan> {
+  const read = reading(ledger, wait);
+  const budgets = await read(() => budgetAccounts(ledger, projectId));
+  const leases: SpanLease[] = [];
+  let completeFrom = from;
+  for (const state of ['open', 'ended'] as const) {
+    const of = { ledger, read, projectId, state, budgets, until: until * MICROSECONDS_PER_SECOND };
+    const hasAllLater = await endingLater(of, leases);
+    const lowest = hasAllLater ? await endingWithin(of, from * MICROSECONDS_PER_SECOND, leases) : of.until;
+    if (lowest !== undefined) {
+      completeFrom = larger(completeFrom, second(lowest));
+    }
+  }
+  // Of those that are folded nobody knows when they used what. Asked at the end: it counts what was folded meanwhile.
+  const folded = await read(() => foldedOf(ledger.database, projectId));
+  completeFrom = larger(completeFrom, second(folded?.until ?? 0n));
+  return { leases, completeFrom: smaller(completeFrom, until), folded };
+}
+
+/** Rounded up. */
+function second(instant: bigint): bigint {
+  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
+}
+
+interface Of {
+  readonly ledger: Ledger;
+  readonly read: ReadPiece;
+  readonly projectId: string;
+  readonly state: LeaseState;
+  readonly budgets: BudgetAccounts;
+  /** Microseconds of the epoch. */
+  readonly until: bigint;
+}
+
+type Row = ChargedRow & Pick<LeaseRow, 'id' | 'user_id'>;
+
+/**
+ * Those that begin before the end of the span, and end after it. The index has many that begin later, when the span is long ago: they are
+ * passed without reading them. Resolves to whether all of them were read.
+ */
+async function endingLater(of: Of, leases: SpanLease[]): Promise<boolean> {
+  let low = of.until;
+  for (;;) {
+    const high = await of.read(() => edge(of, low));
+    let last: Row | undefined;
+    do {
+      const after = last;
+      const found = await of.read(() => piece(of, { low, high, after, begins: of.until }));
+      leases.push(...found.leases);
+      last = found.last;
+      if (last !== undefined && leases.length >= MAX_READ) {
+        return false;
+      }
+    } while (last !== undefined);
+    if (high === undefined || leases.length >= MAX_READ) {
+      return high === undefined;
+    }
+    low = high;
+  }
+}
+
+/** Those that end within the span. Resolves to the lowest end that was read, if there are more; `undefined` = there are none. */
+async function endingWithin(of: Of, from: bigint, leases: SpanLease[]): Promise<bigint | undefined> {
+  let last: Row | undefined;
+  do {
+    const after = last;
+    const found = await of.read(() => piece(of, { low: from, high: of.until, after, begins: undefined }));
+    leases.push(...found.leases);
+    last = found.last;
+    if (last !== undefined && leases.length >= MAX_READ) {
+      return last.ends_at;
+    }
+  } while (last !== undefined);
+  return undefined;
+}
+
+/** The end of the lease that is so many further in the index; `undefined` = there are fewer. */
+function* edge({ ledger, projectId, state }: Of, low: bigint): Work<bigint | undefined> {
+  const query = ledger.database.queries
+    .selectFrom('leases')
+    .select('ends_at')
+    .where('project_id', '=', projectId)
+    .where('state', '=', state)
+    .where('ends_at', '>', low)
+    .orderBy('ends_at')
+    .offset(PASSED)
+    .limit(1);
+  return (yield* rows(query.compile()))[0]?.ends_at;
+}
+
+/** Ends after `low` and at `high` at the latest, the last first. `last`: there may be more after it. */
+function* piece(
+  { ledger, projectId, state, budgets }: Of,
+  {
+    low,
+    high,
+    after,
+    begins,
+  }: { low: bigint; high: bigint | undefined; after: Row | undefined; begins: bigint | undefined },
+): Work<{ leases: SpanLease[]; last: Row | undefined }> {
+  let query = ledger.database.queries
+    .selectFrom('leases')
+    .select(CHARGED)
+    .where('project_id', '=', projectId)
+    .where('state', '=', state)
+    .where('ends_at', '>', low);
+  if (after !== undefined) {
+    query = query.where(
+      sql<boolean>`(ends_at, starts_at, id) < (${after.ends_at}, ${after.starts_at}, ${after.id})`,
+    );
+  }
+  if (high !== undefined) {
+    query = query.where('ends_at', '<=', high);
+  }
+  if (begins !== undefined) {
+    // An open lease that may have been moved may begin earlier than it says: few leases are.
+    query =
+      state === 'open'
+        ? query.where((row) => row.or([row('starts_at', '<', begins), row('alternatives', 'is not', null)]))
+        : query.where('starts_at', '<', begins);
+  }
+  const found = yield* rows(
+    query
+      .orderBy('ends_at', 'desc')
+      .orderBy('starts_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(PIECE)
+      .compile(),
+  );
+  const charges = yield* chargesOf(ledger, found);
+  return {
+    leases: found.map((row) => spanLease(row, sharesOf(row, charges.get(row.id), budgets), budgets)),
+    last: found.length < PIECE ? undefined : found.at(-1),
+  };
+}
+
+function spanLease(row: Row, charges: readonly Share[], budgets: BudgetAccounts): SpanLease {
+  const shares = projectShares(charges, budgets);
+  const from = row.starts_at / MICROSECONDS_PER_SECOND;
+  const over = endedBefore(row);
+  const end = over ?? (row.ends_at + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
+  const until = larger(from, end);
+  const resources = row.resources === null ? undefined : resourceShares(row.resources, from, until);
+  const { user_id: userId } = row;
+  // The dearest of its alternatives may be at another time.
+  return {
+    ...{ userId, shares, charges, resources },
+    from: shares.reduce((time, share) => smaller(time, share.from), from),
+    until: shares.reduce((time, share) => larger(time, share.until), until),
+  };
+}
+
+function resourceShares(recorded: string, start: bigint, end: bigint): Share[] {
+  const shares: Share[] = [];
+  let from = start;
+  for (const { until: change = end, counts } of resourcePeriods(recorded)) {
+    const until = smaller(change, end);
+    if (from < until) {
+      for (const [account, count] of counts) {
+        shares.push({ account, amount: BigInt(count) * (until - from), from, until });
+      }
+      from = until;
+    }
+  }
+  return shares;
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+/** After every lease, in seconds of the epoch. */
+const NEVER = 2n ** 43n;
+
+/**
+ * Account → what is still to be used of what is taken. `undefined` = there are too many pending and active leases to tell.
+ * @throws LedgerUnavailableError
+ */
+export async function plannedUse(
+  ledger: Ledger,
+  projectId: string,
+  wait: Wait,
+): Promise<ReadonlyMap<string, Amount> | undefined> {
+  const now = ledger.now() / MICROSECONDS_PER_SECOND;
+  const { leases, completeFrom } = await leaseSpan(ledger, { projectId, from: now, until: NEVER }, wait);
+  if (completeFrom > now) {
+    return undefined;
+  }
+  const planned = new Map<string, Amount>();
+  for (const share of leases.flatMap(({ charges }) => charges)) {
+    const rest = share.amount - usedBefore(share, now);
+    planned.set(share.account, (planned.get(share.account) ?? 0n) + rest);
+  }
+  return planned;
+}

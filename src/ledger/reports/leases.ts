@@ -1,0 +1,284 @@
+/** The leases of a project, in pages. */
+import { sql } from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import type { Amount } from '../../filter/amount.ts';
+import { budgetAccount } from '../../filter/budget.ts';
+import { resourcePeriods } from '../accounting/resources.ts';
+import type { Ledger } from '../ledger.ts';
+import { rows, type Work } from '../storage/database.ts';
+import { rowsTable } from '../storage/query-parts.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
+import { type ReadPiece, reading } from './reading.ts';
+
+export interface LeasesQuery extends PageQuery {
+  readonly projectId: string;
+  readonly userId?: string | undefined;
+  /** `open` = pending and active. One past its end date has ended, whether or not that was noticed. */
+  readonly state?: 'pending' | 'active' | 'open' | 'ended' | undefined;
+  /** Only leases that overlap with this time, in microseconds of the epoch. */
+  readonly from?: bigint | undefined;
+  readonly until?: bigint | undefined;
+}
+
+export interface LeaseRowView {
+  /** The row of the ledger. */
+  readonly row: bigint;
+  readonly leaseId: string | null;
+  readonly region: string;
+  readonly projectId: string;
+  readonly userId: string;
+  readonly name: string;
+  /** Microseconds of the epoch, as all times here. `end`: the real one, if it ended earlier. */
+  readonly start: bigint;
+  readonly end: bigint;
+  readonly state: 'pending' | 'active' | 'ended';
+  readonly recordedAt: bigint;
+  /** What it takes from budgets of the project, as a budget counts (`Amount`); the dearest it may be. */
+  readonly cost: Amount;
+  /** Resource type → how many were asked for. Empty = nobody knows: it was recorded by an older version. */
+  readonly resources: ReadonlyMap<string, number>;
+}
+
+/** Leases that are looked at in one piece, where not all of them may be wanted. */
+const PIECE = 500;
+/** Leases that are looked at for one page: one with few matches may be shorter than `limit`, and have a next one. */
+export const LOOKED_AT = 10_000;
+/** Leases whose costs are read in one piece. */
+const COSTED = 50;
+
+/**
+ * The newest first, as they were recorded. Only `next` tells whether there are more: a page may have fewer leases than `limit`, even none,
+ * where few of many match. @throws LedgerUnavailableError, CursorError
+ */
+export async function listProjectLeases(
+  ledger: Ledger,
+  query: LeasesQuery,
+  wait: Wait,
+): Promise<PageOf<LeaseRowView>> {
+  const read = reading(ledger, wait);
+  const [last] = query.after === undefined ? [] : keyOf(query.after, ['number']);
+  const before = typeof last === 'bigint' ? last : undefined;
+  const { ids, next } =
+    query.state !== undefined && query.state !== 'ended'
+      ? await read(() => openIds(ledger, query, before))
+      : await scannedIds(ledger, read, query, before);
+  const budgets = await read(() => budgetAccounts(ledger, query.projectId));
+  const items: LeaseRowView[] = [];
+  for (let start = 0; start < ids.length; start += COSTED) {
+    items.push(...(await read(() => rowViews(ledger, budgets, ids.slice(start, start + COSTED)))));
+  }
+  return { items, next: next === undefined ? undefined : cursorOf([next]) };
+}
+
+interface Found {
+  readonly ids: readonly bigint[];
+  /** The row after which the next page begins. */
+  readonly next: bigint | undefined;
+}
+
+/** Open leases are few, and an index has them. */
+function* openIds(ledger: Ledger, query: LeasesQuery, before: bigint | undefined): Work<Found> {
+  const now = ledger.now();
+  const { state, limit } = query;
+  let found = filtered(ledger, query)
+    .where('project_id', '=', query.projectId)
+    .where('state', '=', 'open')
+    .where('ends_at', '>', now);
+  if (state !== 'open') {
+    found = found.where('starts_at', state === 'pending' ? '>' : '<=', now);
+  }
+  if (before !== undefined) {
+    found = found.where('id', '<', before);
+  }
+  const ids = (yield* rows(
+    found
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .compile(),
+  )).map(({ id }) => id);
+  return { ids: ids.slice(0, limit), next: ids.length > limit ? ids[limit - 1] : undefined };
+}
+
+/** Goes back from the newest, a piece at a time, until there are enough or the time is better left to others. */
+async function scannedIds(
+  ledger: Ledger,
+  read: ReadPiece,
+  query: LeasesQuery,
+  before: bigint | undefined,
+): Promise<Found> {
+  const ids: bigint[] = [];
+  let last = before;
+  for (let looked = 0; looked < LOOKED_AT; looked += PIECE) {
+    const { matching, lowest } = await read(() => piece(ledger, query, last));
+    for (const id of matching) {
+      if (ids.length === query.limit) {
+        return { ids, next: ids.at(-1) };
+      }
+      ids.push(id);
+    }
+    if (lowest === undefined) {
+      return { ids, next: undefined };
+    }
+    last = lowest;
+  }
+  return { ids, next: last };
+}
+
+/** `lowest`: the last row that was looked at; `undefined` = there are no more. */
+function* piece(
+  ledger: Ledger,
+  query: LeasesQuery,
+  before: bigint | undefined,
+): Work<{ matching: bigint[]; lowest: bigint | undefined }> {
+  const { queries, dialect } = ledger.database;
+  let all = queries.selectFrom('leases').select('id').where('project_id', '=', query.projectId);
+  if (before !== undefined) {
+    all = all.where('id', '<', before);
+  }
+  const isWanted = query.userId !== undefined || query.state !== undefined || hasSpan(query);
+  const size = isWanted ? PIECE : query.limit + 1;
+  const found = (yield* rows(all.orderBy('id', 'desc').limit(size).compile())).map(({ id }) => id);
+  const lowest = found.length < size ? undefined : found.at(-1);
+  if (!isWanted) {
+    return { matching: found, lowest };
+  }
+  let matching = filtered(ledger, query).where(
+    sql<boolean>`id in (select value from ${rowsTable(dialect, found)})`,
+  );
+  if (query.state === 'ended') {
+    const now = ledger.now();
+    matching = matching.where((row) => row.or([row('state', '=', 'ended'), row('ends_at', '<=', now)]));
+  }
+  const ids = yield* rows(matching.orderBy('id', 'desc').compile());
+  return { matching: ids.map(({ id }) => id), lowest };
+}
+
+function hasSpan({ from, until }: LeasesQuery): boolean {
+  return from !== undefined || until !== undefined;
+}
+
+/** Without the project: where the rows are known, no index may be tempting. */
+function filtered({ database }: Ledger, { userId, from, until }: LeasesQuery) {
+  let query = database.queries.selectFrom('leases').select('id');
+  if (userId !== undefined) {
+    query = query.where('user_id', '=', userId);
+  }
+  if (from !== undefined) {
+    query = query.where(sql<boolean>`ends_at > ${from} and coalesce(ended_at, ends_at) > ${from}`);
+  }
+  return until === undefined ? query : query.where('starts_at', '<', until);
+}
+
+/** The rows with these ids, in their order. */
+function* rowViews(ledger: Ledger, budgets: BudgetAccounts, ids: readonly bigint[]): Work<LeaseRowView[]> {
+  const { queries, dialect } = ledger.database;
+  const now = ledger.now();
+  const found = yield* rows(
+    queries
+      .selectFrom('leases')
+      .selectAll()
+      .where(sql<boolean>`id in (select value from ${rowsTable(dialect, ids)})`)
+      .orderBy('id', 'desc')
+      .compile(),
+  );
+  const charges = yield* chargesOf(ledger, found);
+  return found.map((row) => ({
+    ...viewOf(row, now),
+    cost: projectShares(sharesOf(row, charges.get(row.id), budgets), budgets).reduce(
+      (total, { amount }) => total + amount,
+      0n,
+    ),
+  }));
+}
+
+function viewOf(row: LeaseRow, now: bigint): Omit<LeaseRowView, 'cost'> {
+  const isOver = row.state === 'ended' || row.ends_at <= now;
+  return {
+    row: row.id,
+    leaseId: row.lease_id,
+    region: row.region,
+    projectId: row.project_id,
+    userId: row.user_id,
+    name: row.name,
+    start: row.starts_at,
+    end: row.ended_at ?? row.ends_at,
+    state: isOver ? 'ended' : row.starts_at > now ? 'pending' : 'active',
+    recordedAt: row.recorded_at,
+    resources: resourcePeriods(row.resources).at(-1)?.counts ?? new Map(),
+  };
+}
+
+/** Budgets of a project and its users, of all times, that are known here; of more, those of the project and the latest of users. */
+const MAX_BUDGETS = 5000;
+
+/** Columns for `sharesOf`. */
+export const CHARGED = [
+  'id',
+  'user_id',
+  'starts_at',
+  'ends_at',
+  'ended_at',
+  'state',
+  'demand',
+  'claims',
+  'alternatives',
+  'recorded_at',
+  'touched_at',
+  'resources',
+] as const;
+
+/** Account → the budget that it belongs to, with its validity in seconds of the epoch. */
+export type BudgetAccounts = ReadonlyMap<
+  string,
+  { readonly isOfUser: boolean; readonly from: bigint; readonly until: bigint }
+>;
+
+/** The budgets of a project and its users, removed ones too: what was charged to them stays charged. */
+export function* budgetAccounts(ledger: Ledger, projectId: string): Work<BudgetAccounts> {
+  const query = ledger.database.queries
+    .selectFrom('budgets')
+    .select(['id', 'user_id', 'valid_from', 'valid_until'])
+    .where('project_id', '=', projectId)
+    .orderBy('user_id', (order) => order.asc().nullsFirst())
+    .orderBy('valid_until', 'desc')
+    .limit(MAX_BUDGETS);
+  return new Map(
+    (yield* rows(query.compile())).map((budget) => {
+      const { user_id, valid_from: from, valid_until: until } = budget;
+      return [budgetAccount(budget), { isOfUser: user_id !== null, from, until }];
+    }),
+  );
+}
+
+/** Lease → account → what it is charged, for those of which the row does not tell it. */
+export function* chargesOf(
+  { database: { queries, dialect } }: Ledger,
+  leases: readonly (ChargedRow & { readonly id: bigint })[],
+): Work<Map<bigint, Map<string, Amount>>> {
+  const asked = leases.filter((row) => !tellsItsCharge(row)).map(({ id }) => id);
+  const charges = new Map(asked.map((id) => [id, new Map<string, Amount>()]));
+  if (asked.length > 0) {
+    const sums = yield* rows(
+      sql<{ lease: bigint; account: string; charged: bigint }>`
+        select lease, account, cast(sum(delta) as bigint) as charged from entries
+        where lease in (select value from ${rowsTable(dialect, asked)}) and account like 'usage!_budget/%' escape '!'
+        group by lease, account`.compile(queries),
+    );
+    for (const { lease, account, charged } of sums) {
+      charges.get(lease)?.set(account, charged);
+    }
+  }
+  return charges;
+}
+
+/**
+ * Of what a lease takes from budgets, that of the project's own budgets; if it takes nothing of them, that of its user's: both pay for the same usage, and
+ * it counts once. Usage that no budget pays for is of none.
+ */
+export function projectShares(charges: readonly Share[], budgets: BudgetAccounts): Share[] {
+  const shares = charges.filter(({ account }) => !account.startsWith('usage_budget/uncovered'));
+  const ofProject = shares.filter(({ account }) => budgets.get(account)?.isOfUser === false);
+  return ofProject.length > 0 ? ofProject : shares;
+}

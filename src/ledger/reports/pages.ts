@@ -1,0 +1,63 @@
+/** Lists in pages: a cursor says where the next page begins, so that what is added meanwhile moves nothing. */
+import { textMistake } from '../identity.ts';
+
+export interface PageQuery {
+  /** 1 to 1000. */
+  readonly limit: number;
+  /** `next` of the page before; `undefined` = the first page. Anything else throws a `CursorError`. */
+  readonly after: string | undefined;
+}
+
+export interface PageOf<Item> {
+  readonly items: readonly Item[];
+  /** `undefined` = this is the last page. */
+  readonly next: string | undefined;
+}
+
+/** The cursor is none of this list. */
+export class CursorError extends Error {
+  override readonly name = 'CursorError';
+
+  constructor() {
+    super('expected the cursor of the page before');
+  }
+}
+
+const MAX_CURSOR = 2000;
+/** What the columns of both databases hold. */
+const MAX_NUMBER = 2n ** 63n - 1n;
+
+/** A cursor is opaque to clients: the sort key of the last row. */
+export function cursorOf(key: readonly (string | bigint)[]): string {
+  const plain = key.map((part) => (typeof part === 'bigint' ? `#${part}` : `=${part}`));
+  return Buffer.from(JSON.stringify(plain)).toString('base64url');
+}
+
+/** The key in a cursor, of the given kinds of parts. @throws CursorError */
+export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (string | bigint)[] {
+  if (cursor.length > MAX_CURSOR) {
+    throw new CursorError();
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+  } catch {
+    throw new CursorError();
+  }
+  if (!Array.isArray(parsed) || parsed.length !== kinds.length) {
+    throw new CursorError();
+  }
+  return parsed.map((part: unknown, index) => {
+    const text = typeof part === 'string' ? part : '';
+    if (kinds[index] === 'number' && /^#-?\d{1,19}$/.test(text)) {
+      const number = BigInt(text.slice(1));
+      if (number >= -MAX_NUMBER && number <= MAX_NUMBER) {
+        return number;
+      }
+    }
+    if (kinds[index] === 'text' && text.startsWith('=') && textMistake(text.slice(1)) === undefined) {
+      return text.slice(1);
+    }
+    throw new CursorError();
+  });
+}

@@ -1,0 +1,152 @@
+/** The course of budgets: how much of each was used when, and will be. */
+import { breathing } from '../../breath.ts';
+import type { Wait } from '../../deadline.ts';
+import type { Amount } from '../../filter/amount.ts';
+import { type Budget, budgetAccount } from '../../filter/budget.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { budgetOf } from '../budgets/rows.ts';
+import type { Ledger } from '../ledger.ts';
+import { rows, type Work } from '../storage/database.ts';
+import type { Share } from './charges.ts';
+import { Cumulative } from './cumulative.ts';
+import { leaseSpan } from './lease-span.ts';
+import { reading } from './reading.ts';
+
+export interface BudgetCourse {
+  readonly budget: bigint;
+  readonly amount: Amount;
+  /** Seconds of the epoch, as all times here. */
+  readonly validFrom: bigint;
+  readonly validUntil: bigint;
+  readonly now: bigint;
+  /**
+   * Sorted by time. `used`: what leases have used of the budget up to then; for times after `now` what they will, as planned. At the end
+   * of the validity it is what is taken.
+   */
+  readonly points: readonly { readonly at: bigint; readonly used: Amount }[];
+  /** Whether there are too many leases for the whole time, or some are folded: then the points begin later. Those that are there are exact. */
+  readonly isPartial: boolean;
+}
+
+export interface CoursesQuery {
+  readonly projectId: string;
+  /** Seconds of the epoch; at most `MAX_DAYS` days. */
+  readonly from: bigint;
+  readonly until: bigint;
+  /** Of each budget, at most `MAX_POINTS`; its first and last moment and `now` come on top. */
+  readonly points: number;
+}
+
+export const MAX_POINTS = 1000;
+/** A year of weekly budgets. */
+const MAX_BUDGETS = 60;
+const PIECE = 100;
+
+/**
+ * The course of each of the project's own budgets that is in force at some time from `from` until `until`; of the latest, if there are
+ * more than 60. Counted back from what is taken, so that leases before that time are not read. @throws LedgerUnavailableError
+ */
+export async function budgetCourses(
+  ledger: Ledger,
+  query: CoursesQuery,
+  wait: Wait,
+): Promise<readonly BudgetCourse[]> {
+  const read = reading(ledger, wait);
+  const budgets = await read(() => budgetsBetween(ledger, query));
+  const { projectId } = query;
+  const from = budgets.reduce(
+    (time, { validFrom }) => smaller(time, larger(validFrom, query.from)),
+    query.until,
+  );
+  const until = budgets.reduce((time, { validUntil }) => larger(time, validUntil), from);
+  if (from >= until) {
+    return [];
+  }
+  const { leases, completeFrom } = await leaseSpan(ledger, { projectId, from, until }, wait);
+  const taken = await read(() => balances(ledger, projectId, budgets));
+  const now = ledger.now() / MICROSECONDS_PER_SECOND;
+  const courses = new Map(
+    budgets.map((budget) => {
+      const start = larger(larger(budget.validFrom, query.from), completeFrom);
+      const end = smaller(budget.validUntil, query.until);
+      const times = start < end ? timesBetween(start, end, query.points, now) : [];
+      // The last time stands for all that is charged.
+      const used = new Cumulative([...times, END_OF_TIME]);
+      return [
+        budgetAccount(budget),
+        { budget, times, used, isPartial: start > larger(budget.validFrom, query.from) },
+      ];
+    }),
+  );
+  const breath = breathing();
+  for (const [index, { shares }] of leases.entries()) {
+    if (index % PIECE === 0) {
+      await breath();
+    }
+    for (const share of shares as readonly Share[]) {
+      courses.get(share.account)?.used.add(share);
+    }
+  }
+  return [...courses].map(([account, { budget, times, used, isPartial }]) => {
+    const totals = used.totals();
+    // What leases used that were not read is used before all of these times.
+    const before = (taken.get(account) ?? 0n) - (totals.at(-1) ?? 0n);
+    const { id, amount, validFrom, validUntil } = budget;
+    const points = times.map((at, index) => ({ at, used: before + (totals[index] ?? 0n) }));
+    return { budget: id, amount, validFrom, validUntil, now, points, isPartial };
+  });
+}
+
+const END_OF_TIME = 2n ** 62n;
+
+/** Sorted by time; with `now`, if it is among them. */
+function timesBetween(start: bigint, end: bigint, points: number, now: bigint): bigint[] {
+  const steps = BigInt(Math.max(1, Math.min(points, MAX_POINTS)));
+  const times = new Set([start, end]);
+  for (let step = 1n; step < steps; step += 1n) {
+    times.add(start + ((end - start) * step) / steps);
+  }
+  if (start < now && now < end) {
+    times.add(now);
+  }
+  return [...times].sort((a, b) => (a < b ? -1 : 1));
+}
+
+function* budgetsBetween({ database }: Ledger, { projectId, from, until }: CoursesQuery): Work<Budget[]> {
+  const query = database.queries
+    .selectFrom('budgets')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('user_id', 'is', null)
+    .where('removed_at', 'is', null)
+    .where('valid_until', '>', from)
+    .where('valid_from', '<', until)
+    .orderBy('valid_until', 'desc')
+    .limit(MAX_BUDGETS);
+  return (yield* rows(query.compile())).reverse().map(budgetOf);
+}
+
+function* balances(
+  { database }: Ledger,
+  projectId: string,
+  budgets: readonly Budget[],
+): Work<Map<string, Amount>> {
+  const taken = new Map<string, Amount>();
+  for (const name of budgets.map(budgetAccount)) {
+    const query = database.queries
+      .selectFrom('accounts')
+      .select('balance')
+      .where('project_id', '=', projectId)
+      .where('name', '=', name);
+    taken.set(name, (yield* rows(query.compile()))[0]?.balance ?? 0n);
+  }
+  return taken;
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

@@ -1,0 +1,157 @@
+/** The versions of the tables: which exist, which a database has, and how to apply the rest. */
+import {
+  Kysely,
+  type Migration,
+  type MigrationProvider,
+  type MigrationResultSet,
+  Migrator,
+  sql,
+} from 'kysely';
+import { LedgerUnavailableError } from '../../../errors.ts';
+import { type Connection, type Dialect, describeConnection } from '../connection.ts';
+import { type Database, rows } from '../database.ts';
+
+import { firstTables } from './0001-ledger.ts';
+import { alternatives } from './0002-alternatives.ts';
+import { position } from './0003-position.ts';
+import { follower } from './0004-follower.ts';
+import { outbox } from './0005-outbox.ts';
+import { views } from './0006-views.ts';
+import { decisions } from './0007-decisions.ts';
+import { openLeases } from './0008-open-leases.ts';
+import { growth } from './0010-growth.ts';
+
+/** In order. A released name never changes. */
+function migrations(dialect: Dialect): Record<string, Migration> {
+  return {
+    '0001-ledger': firstTables(dialect),
+    '0002-alternatives': alternatives(),
+    '0003-position': position(),
+    '0004-follower': follower(),
+    '0005-outbox': outbox(dialect),
+    '0006-views': views(),
+    '0007-decisions': decisions(dialect),
+    '0008-open-leases': openLeases(dialect),
+    '0010-growth': growth(dialect),
+  };
+}
+
+/** Whether the tables can be used, and if not, why. */
+export type SchemaState =
+  | { readonly kind: 'current' }
+  | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };
+
+/** Compares the tables with this version. @throws LedgerUnavailableError */
+export async function schemaState(database: Database, connection: Connection): Promise<SchemaState> {
+  const known = Object.keys(migrations(connection.dialect));
+  const applied = await appliedMigrations(database, connection.dialect);
+  const place = describeConnection(connection);
+  if (applied.length === 0) {
+    return {
+      kind: 'missing',
+      message: `${place} holds no ledger: blazar-enforcement ledger upgrade makes one`,
+    };
+  }
+  const unknown = applied.filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    return {
+      kind: 'newer',
+      message: `the ledger in ${place} was made by a newer version of this program (${unknown.join(', ')})`,
+    };
+  }
+  return applied.length < known.length
+    ? {
+        kind: 'older',
+        message: `the ledger in ${place} was made by an older version of this program: blazar-enforcement ledger upgrade brings it up to date`,
+      }
+    : { kind: 'current' };
+}
+
+const TABLE = 'kysely_migration';
+
+/** Without kysely's migrator, which would create its tables. */
+async function appliedMigrations(database: Database, dialect: Dialect): Promise<string[]> {
+  const queries = database.queries as unknown as Kysely<{
+    kysely_migration: { name: string };
+    sqlite_master: { name: string };
+  }>;
+  const wait = { signal: undefined, throwIfOver() {} };
+  // Only in the search path: other schemas may hold other programs' migrations.
+  const table =
+    dialect === 'sqlite'
+      ? queries.selectFrom('sqlite_master').select('name').where('name', '=', TABLE).compile()
+      : sql<{
+          name: string;
+        }>`select 1 from (select to_regclass(${TABLE}) as found) as it where found is not null`.compile(
+          queries,
+        );
+  const found = await database.read(() => rows(table), wait);
+  if (found.length === 0) {
+    return [];
+  }
+  const applied = queries.selectFrom(TABLE).select('name').orderBy('name').compile();
+  return (await database.read(() => rows(applied), wait)).map(({ name }) => name);
+}
+
+/** The PostgreSQL schema of this ledger's migrations. The migrator itself would accept those of any schema. */
+async function schemaOf(database: Kysely<unknown>): Promise<string> {
+  const query = sql<{ schema: string | null }>`select coalesce(
+    (select nspname::text from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where pg_class.oid = to_regclass(${TABLE})), current_schema()::text) as schema`;
+  const [row] = (await query.execute(database)).rows;
+  if (row?.schema == null) {
+    throw new Error('none of the schemas in search_path exists, or this role may not use them');
+  }
+  return row.schema;
+}
+
+async function migrateServer(database: Kysely<unknown>): Promise<MigrationResultSet> {
+  const { buildAhead, impatient, withPatience } = await import('./ahead.ts');
+  const { alone } = await import('./alone.ts');
+  return alone(database, async (stillAlone) => {
+    await buildAhead(database, stillAlone);
+    const migrator = new Migrator({
+      db: database,
+      provider: providerOf(impatient(migrations('postgresql'), stillAlone)),
+      migrationTableSchema: await schemaOf(database),
+    });
+    const result = await withPatience(() => migrator.migrateToLatest());
+    if (result.error !== undefined) {
+      throw result.error;
+    }
+    return result;
+  });
+}
+
+function providerOf(known: Record<string, Migration>): MigrationProvider {
+  return { getMigrations: async () => known };
+}
+
+/**
+ * Creates the tables, or brings them up to date. Returns the migrations that it applied. Leaves a newer database as it is.
+ * @throws LedgerUnavailableError
+ */
+export async function upgradeTables(connection: Connection): Promise<string[]> {
+  let database: Kysely<unknown> | undefined;
+  try {
+    const dialect =
+      connection.dialect === 'sqlite'
+        ? (await import('./sqlite-dialect.ts')).sqliteDialect(connection.file)
+        : (await import('./postgres-dialect.ts')).postgresDialect(connection.url);
+    const opened = new Kysely<unknown>({ dialect });
+    database = opened;
+    const { error, results = [] } =
+      connection.dialect === 'sqlite'
+        ? await new Migrator({ db: opened, provider: providerOf(migrations('sqlite')) }).migrateToLatest()
+        : await migrateServer(opened);
+    if (error !== undefined) {
+      throw error;
+    }
+    return results.map(({ migrationName }) => migrationName);
+  } catch (thrown) {
+    const text = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new LedgerUnavailableError(text, { cause: thrown });
+  } finally {
+    await database?.destroy();
+  }
+}

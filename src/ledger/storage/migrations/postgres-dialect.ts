@@ -1,0 +1,59 @@
+/** PostgreSQL for migrations: kysely runs the queries itself. */
+import { PostgresAdapter, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { LedgerUnavailableError } from '../../../errors.ts';
+import { isTlsRefusal } from '../postgres/queries.ts';
+import { requireServer } from '../postgres/session.ts';
+import { postgresPlace } from '../postgres/settings.ts';
+
+/** One works, the other holds the lock of the upgrade. */
+const CONNECTIONS = 2;
+
+export function postgresDialect(url: string): PostgresDialect {
+  return new UnlockedDialect({
+    pool: async () => {
+      const { config, attempts, given } = postgresPlace(url);
+      const options = given.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`);
+      // Without any, a pooler need not know the parameter.
+      const withOptions = options.length === 0 ? config : { ...config, options: options.join(' ') };
+      for (let refused = 0; ; refused += 1) {
+        const ssl = attempts[refused] ?? false;
+        const pool = new pg.Pool({ connectionTimeoutMillis: 10_000, ...withOptions, ssl, max: CONNECTIONS });
+        pool.on('error', () => {});
+        // One that is in use: its query fails, which is told.
+        pool.on('connect', (client) => client.on('error', () => {}));
+        try {
+          const client = await pool.connect();
+          try {
+            if (options.length > 0) {
+              await requireServer(client);
+            }
+          } finally {
+            client.release();
+          }
+          return pool;
+        } catch (thrown) {
+          await pool.end();
+          if (
+            refused + 1 >= attempts.length ||
+            !isTlsRefusal(new LedgerUnavailableError('', { cause: thrown }))
+          ) {
+            throw thrown;
+          }
+        }
+      }
+    },
+  });
+}
+
+/** kysely would lock in the session: a pooler gives the lock to one session, and its release to another. See `alone`. */
+class UnlockedAdapter extends PostgresAdapter {
+  override async acquireMigrationLock(): Promise<void> {}
+  override async releaseMigrationLock(): Promise<void> {}
+}
+
+class UnlockedDialect extends PostgresDialect {
+  override createAdapter(): PostgresAdapter {
+    return new UnlockedAdapter();
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * The queries of one transaction on one connection to PostgreSQL. What does not need an answer to go on is sent without waiting for
+ * one: queries that were announced, writes that return nothing, savepoints, and the commit after them. A lease takes two round trips,
+ * and so does a group of leases.
+ *
+ * What fails without being waited for cannot be told to the part that has sent it. A careful pipeline waits for every answer, and lets
+ * the work go on after an error that is only about its values.
+ */
+import type { CompiledQuery } from 'kysely';
+import pg from 'pg';
+import type { Wait } from '../../../deadline.ts';
+import { LedgerUnavailableError } from '../../../errors.ts';
+import { announcedWith, type Work } from '../database.ts';
+import { statementOf } from '../prepared.ts';
+import { isSavepointStep } from '../savepoints.ts';
+import { isOwn, unavailable } from './queries.ts';
+
+/** More writes than these are not sent ahead of their answers. */
+const MOST_UNANSWERED = 100;
+
+export interface PipelineParts {
+  /** The statements that begin the transaction. */
+  readonly begin: string;
+  readonly wait: Wait;
+  /** Whether later transactions have the same session. */
+  readonly mayPrepare: boolean;
+  /** Sends nothing ahead of an answer. */
+  readonly isCareful?: boolean | undefined;
+}
+
+export class Pipeline {
+  readonly #client: pg.PoolClient;
+  readonly #wait: Wait;
+  readonly #mayPrepare: boolean;
+  readonly #isCareful: boolean;
+  readonly #begun: Promise<unknown>;
+  readonly #ahead = new Map<CompiledQuery, Promise<pg.QueryResult>>();
+  #unanswered = 0;
+  #isCorked = false;
+  /** The first: the queries after it fail because of it. */
+  #failure: Error | undefined;
+  #isCommitSent = false;
+  #isRolledBack = false;
+
+  constructor(client: pg.PoolClient, { begin, wait, mayPrepare, isCareful = false }: PipelineParts) {
+    this.#client = client;
+    this.#wait = wait;
+    this.#mayPrepare = mayPrepare;
+    this.#isCareful = isCareful;
+    this.#begun = this.#send({ text: begin });
+  }
+
+  /** Whether a commit that failed may have been made: the server was asked for it, and has refused nothing before it. */
+  get isInDoubt(): boolean {
+    return this.#isCommitSent && !this.#isRolledBack;
+  }
+
+  get isCommitSent(): boolean {
+    return this.#isCommitSent;
+  }
+
+  /** Runs the queries of a unit of work. Writes may be unanswered when it resolves: `commit` waits for them. */
+  async run<Result>(work: Work<Result>): Promise<Result> {
+    let step = work.next([]);
+    while (!step.done) {
+      this.#wait.throwIfOver();
+      const query = step.value;
+      if (this.#isCareful) {
+        step = await this.#careful(query, work);
+        continue;
+      }
+      if (isSavepointStep(query)) {
+        this.#query(query);
+        step = work.next([]);
+        continue;
+      }
+      if (returnsNothing(query)) {
+        await this.#write(query);
+        step = work.next([]);
+        continue;
+      }
+      const answer = this.#ahead.get(query) ?? this.#query(query);
+      // Asked again, it may have another answer.
+      this.#ahead.delete(query);
+      for (const next of announcedWith(query)) {
+        this.#ahead.set(next, this.#query(next));
+      }
+      const { rows } = await answer;
+      // An earlier one may have failed whose answer nobody has waited for: BEGIN, above all.
+      this.#throwFailure();
+      step = work.next(rows);
+    }
+    return step.value;
+  }
+
+  async #careful<Result>(
+    query: CompiledQuery,
+    work: Work<Result>,
+  ): Promise<IteratorResult<CompiledQuery, Result>> {
+    await this.#begun;
+    let answer: pg.QueryResult;
+    try {
+      answer = await this.#query(query);
+    } catch (thrown) {
+      if (!isOwn(thrown)) {
+        throw thrown;
+      }
+      // The work rolls back to its savepoint; without one, every later statement fails.
+      this.#failure = undefined;
+      this.#isRolledBack = false;
+      return work.throw(thrown);
+    }
+    return work.next(answer.rows);
+  }
+
+  /** One statement without values. */
+  async execute(text: string): Promise<unknown[]> {
+    const { rows } = await this.#send({ text });
+    this.#throwFailure();
+    return rows;
+  }
+
+  /**
+   * Throws unless the commit is known to be durable. A server that stops waiting for its standby, because it shuts down or times
+   * out, has committed and reports that with a warning: a lease that the standby lacks is lost when the standby takes over.
+   */
+  async commit(): Promise<void> {
+    this.#throwFailure();
+    let warning: string | undefined;
+    const listen = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {
+      // What writes are warned about comes before.
+      if (code !== '00000' && this.#unanswered === 1) {
+        warning = message ?? 'a warning';
+      }
+    };
+    this.#client.on('notice', listen);
+    try {
+      const committed = this.#send({ text: 'COMMIT' });
+      this.#isCommitSent = true;
+      const { command } = await committed;
+      this.#throwFailure();
+      if (command !== 'COMMIT' || warning !== undefined) {
+        throw new LedgerUnavailableError(warning ?? `the server answered ${command} to COMMIT`);
+      }
+    } finally {
+      this.#client.off('notice', listen);
+    }
+  }
+
+  /** Without a transaction it would be there at once, whatever fails later. */
+  async #write(query: CompiledQuery): Promise<void> {
+    await this.#begun;
+    this.#throwFailure();
+    const answer = this.#query(query);
+    if (this.#unanswered >= MOST_UNANSWERED) {
+      await answer;
+      this.#throwFailure();
+    }
+  }
+
+  #query(query: CompiledQuery): Promise<pg.QueryResult> {
+    const name = this.#mayPrepare ? statementOf(query) : undefined;
+    const { sql: text, parameters } = query;
+    return this.#send({ text, values: [...parameters], ...(name !== undefined && { name }) });
+  }
+
+  /** Never an unhandled rejection: the failure is kept. */
+  #send(query: pg.QueryConfig): Promise<pg.QueryResult> {
+    this.#unanswered += 1;
+    this.#cork();
+    const answer = new Promise<pg.QueryResult>((resolve, reject) => {
+      this.#client.query(query, (thrown: Error | null | undefined, result: pg.QueryResult) => {
+        this.#unanswered -= 1;
+        if (thrown) {
+          this.#isRolledBack ||=
+            thrown instanceof pg.DatabaseError && !(this.#isCommitSent && this.#unanswered === 0);
+          this.#failure ??= unavailable(thrown);
+          reject(this.#failure);
+        } else {
+          resolve(result);
+        }
+      });
+    });
+    answer.catch(() => {});
+    return answer;
+  }
+
+  /** What is sent in one turn of the event loop goes out as one write: each write costs as much as a small query. */
+  #cork(): void {
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      const { stream } = this.#client.connection;
+      stream.cork();
+      process.nextTick(() => {
+        this.#isCorked = false;
+        stream.uncork();
+      });
+    }
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) {
+      throw this.#failure;
+    }
+  }
+}
+
+function returnsNothing({ query }: CompiledQuery): boolean {
+  switch (query.kind) {
+    case 'InsertQueryNode':
+    case 'UpdateQueryNode':
+    case 'DeleteQueryNode':
+      return query.returning === undefined;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,197 @@
+/** Connections to PostgreSQL: how many are open, who may use one, and what happens to one that failed. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { inTime, type Wait } from '../../../deadline.ts';
+import { LedgerUnavailableError } from '../../../errors.ts';
+import type { Work } from '../database.ts';
+import { Gate } from '../gate.ts';
+import type { Pipeline } from './pipeline.ts';
+import { asUnavailable, isFull, isStalePlan, isTlsRefusal } from './queries.ts';
+import { type Beginning, PostgresSession } from './session.ts';
+import { type PostgresPlace, postgresPlace, type Setting } from './settings.ts';
+
+/** PostgreSQL's number for the type `bigint`, which pg would read as text. */
+const INT8 = 20;
+/** When the server was full, one more connection is tried after this many milliseconds. */
+const GROWS_AFTER = 2000;
+/** Between two attempts to get one of the server's last connections, in milliseconds. */
+const SHORTEST_PAUSE = 20;
+const LONGEST_PAUSE = 500;
+
+export interface PostgresSettings {
+  readonly poolSize: number;
+  /** How long to wait for a connection and for one statement, in seconds. */
+  readonly timeout: number;
+}
+
+/** Works with a connection. `begin`: begins a transaction on it. */
+type Lent<Result> = (
+  client: pg.PoolClient,
+  begin: (beginning: Beginning) => Promise<Pipeline>,
+) => Promise<Result>;
+
+export class PostgresPool {
+  readonly #pool: pg.Pool;
+  readonly #attempts: PostgresPlace['attempts'];
+  #attempt = 0;
+  readonly #poolSize: number;
+  /** In front of the pool: pg's own queue does not notice that a waiting caller has given up. */
+  readonly #gate: Gate;
+  #open = 0;
+  #shrunk = Number.NEGATIVE_INFINITY;
+  readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>();
+  /** Connections of earlier ones are not lent again: what they have prepared is from before an upgrade. */
+  #generation = 0;
+  readonly #settings: readonly Setting[];
+  /** Runs first on every new connection, and on every server; when it throws, the caller who wanted it gets that error. */
+  whenConnected: (() => Work<void>) | undefined;
+
+  /** Throws an `Error` for a URL that libpq would not understand. */
+  constructor(url: string, { poolSize, timeout }: PostgresSettings) {
+    const { config, attempts, settings } = postgresPlace(url);
+    const milliseconds = String(timeout * 1000);
+    this.#settings = [
+      ['statement_timeout', milliseconds],
+      ['idle_in_transaction_session_timeout', milliseconds],
+      ...settings,
+    ];
+    this.#attempts = attempts;
+    this.#poolSize = poolSize;
+    this.#gate = new Gate(poolSize);
+    this.#pool = createPool(config, { poolSize, timeout });
+    this.#pool.on('connect', () => {
+      this.#open += 1;
+    });
+    this.#pool.on('remove', () => {
+      this.#open -= 1;
+    });
+  }
+
+  /**
+   * Lends a connection. When the wait ends first or the work fails in any way, the connection is closed, which rolls back what it
+   * had begun.
+   */
+  async withClient<Result>(wait: Wait, work: Lent<Result>): Promise<Result> {
+    if (this.#gate.limit < this.#poolSize && performance.now() - this.#shrunk > GROWS_AFTER) {
+      this.#shrunk = performance.now();
+      this.#gate.limit += 1;
+      this.#gate.open();
+    }
+    const leave = await this.#gate.enter(wait);
+    try {
+      return await this.#withConnection(await this.#connect(wait), wait, work);
+    } finally {
+      leave();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  /** A pooled connection or a new one; when the server has none left, a pooled one as soon as it is free. */
+  async #connect(wait: Wait): Promise<pg.PoolClient> {
+    for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
+      try {
+        for (;;) {
+          const client = await this.#connectOnce(wait);
+          const session = this.#sessions.get(client);
+          if (session === undefined || session.generation === this.#generation) {
+            return client;
+          }
+          client.release(true);
+        }
+      } catch (thrown) {
+        if (!isFull(thrown)) {
+          throw thrown;
+        }
+      }
+      this.#gate.limit = Math.max(1, this.#open);
+      this.#shrunk = performance.now();
+      await pause(longest * (0.5 + Math.random() / 2), undefined, { signal: wait.signal }).catch(() => {
+        wait.throwIfOver();
+        throw new LedgerUnavailableError('no connection is free, and the server accepts no more');
+      });
+    }
+  }
+
+  /** With or without TLS, where the settings leave that open: what the server accepted is tried first from then on. */
+  async #connectOnce(wait: Wait): Promise<pg.PoolClient> {
+    wait.throwIfOver();
+    for (let refused = 0, attempt = this.#attempt; ; refused += 1) {
+      this.#pool.options.ssl = this.#attempts[attempt] ?? false;
+      const connecting = this.#pool.connect();
+      try {
+        return await inTime(asUnavailable(connecting), wait);
+      } catch (thrown) {
+        // It may still connect, and nobody waits for it any more.
+        connecting.then(
+          (client) => client.release(),
+          () => {},
+        );
+        if (refused + 1 >= this.#attempts.length || !isTlsRefusal(thrown)) {
+          throw thrown;
+        }
+        // The next of the attempts of this call: another call may have moved `#attempt` meanwhile.
+        attempt = (attempt + 1) % this.#attempts.length;
+        this.#attempt = attempt;
+      }
+    }
+  }
+
+  async #withConnection<Result>(client: pg.PoolClient, wait: Wait, work: Lent<Result>): Promise<Result> {
+    const { signal } = wait;
+    let isReleased = false;
+    const release = (broken: boolean) => {
+      if (!isReleased) {
+        isReleased = true;
+        signal?.removeEventListener('abort', giveUp);
+        client.release(broken);
+        if (broken) {
+          // With queries under way pg would wait for their answers first, and the server for a lock.
+          client.connection.stream.destroy();
+        }
+      }
+    };
+    const giveUp = () => release(true);
+    signal?.addEventListener('abort', giveUp, { once: true });
+    const session = this.#sessions.get(client) ?? new PostgresSession(client, this.#generation);
+    this.#sessions.set(client, session);
+    try {
+      wait.throwIfOver();
+      const { whenConnected } = this;
+      const parts = { settings: this.#settings, whenConnected };
+      const result = await work(client, (beginning) => session.begin(beginning, parts, wait));
+      release(false);
+      return result;
+    } catch (thrown) {
+      release(true);
+      if (isStalePlan(thrown) && session.generation === this.#generation) {
+        this.#generation += 1;
+      }
+      throw thrown;
+    }
+  }
+}
+
+function createPool(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettings): pg.Pool {
+  const milliseconds = timeout * 1000;
+  const pool = new pg.Pool({
+    connectionTimeoutMillis: milliseconds,
+    ...config,
+    max: poolSize,
+    query_timeout: milliseconds,
+    keepAlive: true,
+    pipeline: true,
+    types: {
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        oid === INT8 ? (text: string) => BigInt(text) : pg.types.getTypeParser(oid, format as 'text'),
+    },
+  });
+  // An idle connection may break: the next caller gets another.
+  pool.on('error', () => {});
+  // When a connection in use breaks, its query fails; without this listener the process would end as well.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}

@@ -1,0 +1,99 @@
+/** Single queries on a connection to PostgreSQL, and what each failure means. */
+import type { CompiledQuery } from 'kysely';
+import pg from 'pg';
+import type { Wait } from '../../../deadline.ts';
+import { errorText, LedgerContentError, LedgerUnavailableError } from '../../../errors.ts';
+
+/** How many rows of a long result are fetched at once. */
+const BATCH = 1000;
+/** The longest timeout that a timer accepts, in milliseconds: the first rows may be sums over whole tables. */
+const UNBOUNDED = 2 ** 31 - 1;
+
+/** The rows of one query through a cursor: only a batch is in memory. */
+export async function* fetched<Row>(
+  client: pg.PoolClient,
+  { sql, parameters }: CompiledQuery<Row>,
+  wait: Wait,
+): AsyncIterable<Row> {
+  // A cursor stays open when its reader stops early.
+  await query(client, 'CLOSE ALL');
+  await query(client, `DECLARE answer CURSOR FOR ${sql}`, parameters);
+  for (let length = BATCH; length === BATCH; ) {
+    wait.throwIfOver();
+    const rows = await query(client, { text: `FETCH ${BATCH} FROM answer`, query_timeout: UNBOUNDED });
+    yield* rows as Row[];
+    length = rows.length;
+  }
+}
+
+/** A NUL in a text, a number out of range, a text too long for an index. Source: PostgreSQL docs, "Error Codes". */
+const CONTENT = /^(22|54)/;
+
+/** @throws LedgerContentError for values that the database cannot store, LedgerUnavailableError for everything else */
+export async function query(
+  client: pg.PoolClient,
+  sql: string | (pg.QueryConfig & { readonly query_timeout: number }),
+  parameters: readonly unknown[] = [],
+): Promise<unknown[]> {
+  const { rows } = await asUnavailable(client.query(sql, [...parameters]));
+  return rows;
+}
+
+export async function asUnavailable<Result>(answer: Promise<Result>): Promise<Result> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    throw unavailable(thrown);
+  }
+}
+
+/** A `LedgerContentError` for values that the database cannot store, a `LedgerUnavailableError` for everything else. */
+export function unavailable(thrown: unknown): LedgerContentError | LedgerUnavailableError {
+  const isContent = thrown instanceof pg.DatabaseError && CONTENT.test(thrown.code ?? '');
+  return new (isContent ? LedgerContentError : LedgerUnavailableError)(errorText(thrown), { cause: thrown });
+}
+
+/** With these, and with `CONTENT`, only the statement has failed: a savepoint takes back what was done before it. */
+const OWN = /^(22|23|54)/;
+
+/** Whether only this statement has failed, because of its values: the connection goes on, and so does the transaction at a savepoint. */
+export function isOwn(thrown: unknown): boolean {
+  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  return cause instanceof pg.DatabaseError && OWN.test(cause.code ?? '');
+}
+
+/**
+ * A prepared statement from before an upgrade that another process has made. Its code stands for more, and its message is translated:
+ * the function that reports it is neither.
+ */
+export function isStalePlan(thrown: unknown): boolean {
+  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  return (
+    cause instanceof pg.DatabaseError && cause.code === '0A000' && cause.routine === 'RevalidateCachedQuery'
+  );
+}
+
+/** The server has rolled the transaction back, so that others could go on: once more, it may succeed. */
+export function isVictim(thrown: unknown): boolean {
+  return codeOf(thrown) === '40P01' || codeOf(thrown) === '40001';
+}
+
+/** The server insists on TLS, or has none. Source: PostgreSQL docs, "Error Codes"; from the driver there is only a message. */
+export function isTlsRefusal(thrown: unknown): boolean {
+  const { cause } = thrown instanceof LedgerUnavailableError ? thrown : { cause: undefined };
+  return (
+    /^28/.test(codeOf(thrown)) ||
+    /^(ERR_SSL|ERR_TLS)/.test(codeOf(thrown)) ||
+    (cause instanceof Error && cause.message === 'The server does not support SSL connections')
+  );
+}
+
+/** The server has no connection left: for anyone, for this role or for this database. */
+export function isFull(thrown: unknown): boolean {
+  return codeOf(thrown) === '53300';
+}
+
+function codeOf(thrown: unknown): string {
+  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+}

@@ -1,0 +1,149 @@
+/** Reads the URL of a PostgreSQL database as libpq does. The driver itself reads some of it differently. */
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
+import type { PoolConfig } from 'pg';
+import { errorText } from '../../../errors.ts';
+
+/** How soon the server notices that a client has gone, in milliseconds. Needs PostgreSQL 14. */
+const LOST_AFTER = 1000;
+
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+type SslMode = (typeof SSL_MODES)[number];
+
+/** The supported parameters of libpq. */
+const PARAMETERS = [
+  'application_name',
+  'connect_timeout',
+  'dbname',
+  'host',
+  'options',
+  'password',
+  'port',
+  'sslcert',
+  'sslkey',
+  'sslmode',
+  'sslrootcert',
+  'user',
+] as const;
+
+/** Name and value. */
+export type Setting = readonly [name: string, value: string];
+
+export interface PostgresPlace {
+  readonly config: PoolConfig;
+  /** Settings for each transaction: a pooler passes none of a session on. */
+  readonly settings: readonly Setting[];
+  /** Those of them that the URL names. */
+  readonly given: readonly Setting[];
+  /** TLS options to try, or `false` for none; the next one when the server refuses the one before. */
+  readonly attempts: readonly (ConnectionOptions | false)[];
+}
+
+/** Throws an `Error` whose message contains no value of the URL. */
+export function postgresPlace(url: string): PostgresPlace {
+  const { hostname, port, username, password, pathname, searchParams } = new URL(url);
+  for (const name of searchParams.keys()) {
+    if (!PARAMETERS.some((known) => known === name)) {
+      throw new Error(`the parameter ${name} is not one of ${PARAMETERS.join(', ')}`);
+    }
+  }
+  const given = (name: (typeof PARAMETERS)[number]) => searchParams.get(name) || undefined;
+  const portText = given('port') ?? (port || '5432');
+  if (!/^\d{1,5}$/.test(portText)) {
+    throw new Error('the parameter port is not a port');
+  }
+  const seconds = given('connect_timeout');
+  if (seconds !== undefined && !/^\d{1,6}$/.test(seconds)) {
+    throw new Error('the parameter connect_timeout is not a whole number of seconds');
+  }
+  const named = settingsIn(given('options') ?? '');
+  return {
+    config: {
+      host: given('host') ?? decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1'),
+      port: Number(portText),
+      user: given('user') ?? (decodeURIComponent(username) || undefined),
+      password: given('password') ?? (decodeURIComponent(password) || undefined),
+      database: given('dbname') ?? decodeURIComponent(pathname.slice(1)),
+      application_name: given('application_name') ?? 'blazar-enforcement',
+      ...(seconds === undefined || seconds === '0'
+        ? {}
+        : { connectionTimeoutMillis: Number(seconds) * 1000 }),
+    },
+    settings: [
+      // An abandoned connection may still wait for the lock of a project: the server checks whether its client is there.
+      ['client_connection_check_interval', String(LOST_AFTER)],
+      ...named,
+    ],
+    given: named,
+    attempts: attemptsOf(given('sslmode'), {
+      ca: given('sslrootcert'),
+      cert: given('sslcert'),
+      key: given('sslkey'),
+    }),
+  };
+}
+
+/** `-c name=value` and `--name=value`; a backslash before a space keeps it. Source: PostgreSQL docs, "postgres". */
+function settingsIn(options: string): Setting[] {
+  const words = options.trim().match(/(?:\\[\s\S]|[^\s\\])+/g) ?? [];
+  const settings: Setting[] = [];
+  for (let next = words.shift(); next !== undefined; next = words.shift()) {
+    const text = next === '-c' ? words.shift() : /^(?:-c|--)/.test(next) ? next.slice(2) : undefined;
+    const [, name, value] = /^([A-Za-z_][\w.-]*)=([\s\S]*)$/.exec(text ?? '') ?? [];
+    if (name === undefined || value === undefined) {
+      throw new Error('the parameter options is not a list of -c name=value');
+    }
+    settings.push([name.replaceAll('-', '_'), value.replaceAll(/\\([\s\S])/g, '$1')]);
+  }
+  return settings;
+}
+
+interface Files {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+/** Source: PostgreSQL docs, "SSL Support" of libpq. Files in the home folder are ignored: only the configuration counts. */
+function attemptsOf(text: string | undefined, files: Files): (ConnectionOptions | false)[] {
+  const isSystem = files.ca === 'system';
+  const mode = text ?? (isSystem ? 'verify-full' : 'prefer');
+  if (!isSslMode(mode)) {
+    throw new Error(`sslmode is not one of ${SSL_MODES.join(', ')}`);
+  }
+  if (isSystem && mode !== 'verify-full') {
+    throw new Error('sslrootcert=system needs sslmode=verify-full');
+  }
+  if (mode.startsWith('verify') && files.ca === undefined) {
+    throw new Error(
+      `sslmode=${mode} needs sslrootcert: the file of the authority, or system with verify-full for those of this machine`,
+    );
+  }
+  if (mode === 'disable') {
+    return [false];
+  }
+  const ca = isSystem ? undefined : fileOf('sslrootcert', files.ca);
+  const own = { cert: fileOf('sslcert', files.cert), key: fileOf('sslkey', files.key) };
+  const verifiesName = mode === 'verify-full';
+  // With a CA file, `require` means `verify-ca`.
+  const verifies = verifiesName || mode === 'verify-ca' || (mode === 'require' && ca !== undefined);
+  const tls: ConnectionOptions = {
+    ...own,
+    ...(verifies ? { ca } : {}),
+    rejectUnauthorized: verifies,
+    ...(verifies && !verifiesName ? { checkServerIdentity: () => undefined } : {}),
+  };
+  return mode === 'allow' ? [false, tls] : mode === 'prefer' ? [tls, false] : [tls];
+}
+
+function isSslMode(text: string): text is SslMode {
+  return SSL_MODES.some((mode) => mode === text);
+}
+
+function fileOf(parameter: string, file: string | undefined): string | undefined {
+  try {
+    return file === undefined ? undefined : readFileSync(file, 'utf8');
+  } catch (thrown) {
+    throw new Error(`${parameter} cannot be read: ${errorText(thrown)}`);
+  }
+}

@@ -1,0 +1,278 @@
+/** The transactions that record, take back and end a lease. */
+
+import type { Amount } from '../../filter/amount.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import {
+  alternativesOf,
+  chargedBy,
+  distinct,
+  heldBy,
+  recordedAs,
+  refundOf,
+} from '../accounting/alternatives.ts';
+import { type Refusal, TOO_MUCH } from '../accounting/charge-calculation.ts';
+import { recordedResources } from '../accounting/resources.ts';
+import type { LeaseIdentity } from '../identity.ts';
+import type { LedgerRequest } from '../ledger-request.ts';
+import { ASKED } from '../reconciliation/leases.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import { findById, findByShape, type LeaseShape } from './find-lease.ts';
+import { type FirstReads, listOf } from './first-reads.ts';
+import { type Author, type BalanceChange, balancesOf, negative, post } from './journal.ts';
+import { begunOf, type LeasePreview, previewLease } from './preview.ts';
+import { type NewLease, revisionStep, type Statements } from './statements.ts';
+import type { Moment, Turn } from './transaction.ts';
+
+export interface Recording {
+  readonly refusal: Refusal | undefined;
+  readonly warnings: readonly Refusal[];
+  /** The row of the lease; `null` when it was refused. */
+  readonly lease: bigint | null;
+  /** What takes the recording back; `undefined` = nothing was written. */
+  readonly undo: Undo | undefined;
+}
+
+/** What takes a recording back when a later filter refuses the lease. */
+export interface Undo {
+  readonly lease: bigint;
+  readonly projectId: string;
+  /** The row before the recording; `undefined` = there was none. */
+  readonly before: LeaseRow | undefined;
+  /** The revision that was written: when it has changed, the lease was acknowledged to another request since. */
+  readonly revision: bigint;
+  readonly deltas: ReadonlyMap<string, Amount>;
+}
+
+/**
+ * Records the lease if it fits. `force`: also if it does not, because it exists.
+ */
+export function* record(
+  statements: Statements,
+  request: LedgerRequest,
+  turn: Turn,
+  author: Author,
+  force = false,
+): Work<Recording | Undone<Recording>> {
+  const { identity, repetition } = request;
+  const { projectId: project_id } = identity;
+  const first = turn.firstReads(request);
+  const { now, latest } = yield* turn.lock(project_id, listOf(first));
+  // What was read before the leases were reopened is out of date.
+  const isReopened = yield* reopened(statements, project_id, { now, latest }, author);
+  const preview = yield* previewLease(statements, request, now, latest, isReopened ? undefined : first);
+  const { row, isRepeated, overdue, balances, budgets, calculation } = preview;
+  const { refusal, warnings, alternatives } = calculation;
+  if (row !== undefined && (isRepeated || saysNothingNew(row, request, calculation))) {
+    // A new revision: an earlier request for it can no longer take it back.
+    const lease_id = row.lease_id ?? identity.leaseId;
+    yield* rows(
+      statements.setLease({ ...row, lease_id, touched_at: now, shown: null, step: revisionStep() }),
+    );
+    return { refusal: undefined, warnings: [], lease: row.id, undo: undefined };
+  }
+  if (refusal !== undefined && !force) {
+    return new Undone({ refusal, warnings, lease: null, undo: undefined });
+  }
+  if (force && calculation.isTooMuch) {
+    throw new RangeError(TOO_MUCH);
+  }
+
+  const step = revisionStep();
+  const { starts_at, ends_at, demand, claims, alternatives: others } = recordedAs(alternatives);
+  // All that a row has, at once: copying objects of this size takes as long as much of what is computed.
+  const facts = {
+    lease_id: identity.leaseId ?? row?.lease_id ?? null,
+    region: identity.region,
+    project_id,
+    // A request that failed may have recorded the id for another user.
+    user_id: identity.userId,
+    name: request.name,
+    starts_at,
+    ends_at,
+    state: 'open' as const,
+    demand,
+    claims,
+    alternatives: others,
+    repetition_key: repetition?.key ?? row?.repetition_key ?? null,
+    repetition_content: repetition?.content ?? row?.repetition_content ?? null,
+    revision: step,
+    recorded_at: now,
+    ended_at: null,
+    touched_at: now,
+    shown: request.shown ?? (request.current === undefined ? null : ASKED),
+    resources: recordedResources(
+      request.proposal.reservations,
+      row?.resources ?? null,
+      begunOf(request.current, now),
+    ),
+  };
+  // Before anything else: the lease itself may be one of them.
+  const ended = yield* endOverdue(statements, overdue);
+  let lease = row?.id;
+  if (lease === undefined) {
+    lease = yield* addLease(statements, facts, first);
+  } else {
+    yield* rows(statements.setLease({ ...facts, id: lease, step }));
+  }
+  const revision = (row?.revision ?? 0n) + step;
+  const recording = { lease, revision };
+  yield* post(statements, { project_id, at: latest, balances, author, budgets, recording }, [
+    ...ended,
+    { lease, operation: author.operation, deltas: calculation.deltas },
+  ]);
+  const undo = { lease, projectId: project_id, before: row, revision, deltas: calculation.deltas };
+  return { refusal: undefined, warnings, lease, undo };
+}
+
+/** Returns its id: that which was asked for ahead, if there is one. */
+function* addLease(statements: Statements, lease: NewLease, { nextId }: FirstReads): Work<bigint> {
+  const [next] = nextId === undefined ? [] : yield* rows(nextId);
+  if (next?.id != null) {
+    yield* rows(statements.addLeaseAs({ ...lease, id: next.id }));
+    return next.id;
+  }
+  const [added] = yield* rows(statements.addLease(lease));
+  return added?.id ?? 0n;
+}
+
+/** Takes a recording back: restores all balances. */
+export function* takeBack(
+  statements: Statements,
+  { lease, projectId: project_id, before, revision, deltas }: Undo,
+  turn: Turn,
+  author: Author,
+): Work<boolean> {
+  const { latest } = yield* turn.lock(project_id);
+  const [row] = yield* rows(statements.leaseByRow({ id: lease }));
+  if (row === undefined || row.state === 'ended' || row.revision !== revision) {
+    // The lock is committed all the same: it overwrites what an unconfirmed commit has left in the log of SQLite, where recovery would
+    // find it although no process sees it now.
+    return false;
+  }
+  const restored = before ?? { ...row, state: 'ended' as const, ended_at: latest };
+  yield* rows(statements.setLease({ ...restored, step: revisionStep() }));
+  const balances = yield* balancesOf(statements, project_id, new Set(deltas.keys()));
+  yield* post(statements, { project_id, at: latest, balances, author }, [
+    { lease, operation: author.operation, deltas: negative(deltas) },
+  ]);
+  if (statements.crossings !== undefined) {
+    yield* statements.crossings.withdraw({ lease, revision }, deltas);
+  }
+  return true;
+}
+
+/** A lease that has ended, as far as the request describes it. */
+export interface EndedLease {
+  readonly identity: LeaseIdentity;
+  /** `undefined` when the request does not say enough: then only the id can identify it. */
+  readonly shape: LeaseShape | undefined;
+}
+
+/** Ends a lease and refunds what it has not used. Does nothing for a lease that has ended or is unknown. */
+export function* end(
+  statements: Statements,
+  { identity, shape }: EndedLease,
+  turn: Turn,
+  author: Author,
+): Work<boolean | Undone<boolean>> {
+  const { projectId: project_id } = identity;
+  const moment = yield* turn.lock(project_id);
+  const { now } = moment;
+  const row =
+    (yield* findById(statements, identity)) ??
+    (shape === undefined
+      ? undefined
+      : yield* findByShape(statements, identity, shape, { now, isOver: true }));
+  if (row === undefined || row.state === 'ended') {
+    return new Undone(false);
+  }
+  yield* release(statements, row, { moment, author, leaseId: identity.leaseId });
+  return true;
+}
+
+export interface Release {
+  readonly moment: Moment;
+  readonly author: Author;
+  readonly leaseId: string | null;
+  /** It has never been there: it gives back also what it would have used by now. */
+  readonly isUnused?: boolean;
+}
+
+/** Ends the lease of an open row. */
+export function* release(
+  statements: Statements,
+  row: LeaseRow,
+  { moment: { now, latest }, author, leaseId, isUnused = false }: Release,
+): Work<void> {
+  const { project_id } = row;
+  const isOver = row.ends_at <= now;
+  const alternatives = alternativesOf(row);
+  const returned = isUnused
+    ? chargedBy(alternatives)
+    : isOver
+      ? heldBy(alternatives)
+      : refundOf(alternatives, latest / MICROSECONDS_PER_SECOND);
+  const balances = yield* balancesOf(statements, project_id, new Set(returned.keys()));
+  const ended = {
+    lease_id: row.lease_id ?? leaseId,
+    state: 'ended' as const,
+    ended_at: isOver ? row.ends_at : latest,
+  };
+  yield* rows(statements.setLease({ ...row, ...ended, step: revisionStep() }));
+  yield* post(statements, { project_id, at: latest, balances, author }, [
+    { lease: row.id, operation: author.operation, deltas: negative(returned) },
+  ]);
+}
+
+/** Whether the ledger already has a new lease exactly as requested: a repeated request takes nothing more. */
+function saysNothingNew(
+  row: LeaseRow,
+  { current }: LedgerRequest,
+  { alternatives, deltas, isTooMuch }: LeasePreview['calculation'],
+): boolean {
+  return (
+    current === undefined &&
+    row.state === 'open' &&
+    deltas.size === 0 &&
+    !isTooMuch &&
+    distinct([...alternativesOf(row), ...alternatives]).length === alternativesOf(row).length
+  );
+}
+
+function* endOverdue(statements: Statements, overdue: LeasePreview['overdue']): Work<BalanceChange[]> {
+  for (const { id } of overdue) {
+    yield* rows(statements.endOverdue({ id }));
+  }
+  return overdue.map(({ id, returned }) => ({
+    lease: id,
+    operation: 'end-date',
+    deltas: negative(returned),
+  }));
+}
+
+/**
+ * Reopens leases that ended by date although their end is still to come. An end that was reported while the clock was ahead looks the
+ * same, and such a lease counts until its end date, too. Needed only when the clock is behind the last entry. Returns whether there were any.
+ */
+export function* reopened(
+  statements: Statements,
+  project_id: string,
+  { now, latest }: Moment,
+  author: Author,
+): Work<boolean> {
+  if (latest <= now) {
+    return false;
+  }
+  const early = yield* rows(statements.endedEarly({ project_id, now }));
+  for (const row of early) {
+    const { id } = row;
+    const deltas = heldBy(alternativesOf(row));
+    const balances = yield* balancesOf(statements, project_id, new Set(deltas.keys()));
+    yield* rows(statements.reopen({ id }));
+    yield* post(statements, { project_id, at: latest, balances, author }, [
+      { lease: id, operation: 'reopen', deltas },
+    ]);
+  }
+  return early.length > 0;
+}

@@ -1,0 +1,260 @@
+/**
+ * What the parts of a group know of the projects that their transaction has locked. Nobody else changes them until the transaction ends,
+ * so what one part has read holds for the parts after it, except for what they write themselves. All parts have the same moment.
+ *
+ * A write that is not recognised makes everything forgotten: it is read again, which takes longer and changes no answer.
+ *
+ * On SQLite, what a new lease writes is postponed to the end of the group. The ids that the leases will have are known before: they are
+ * counted from the last one that the database has given, since nobody else writes.
+ */
+import type { CompiledQuery } from 'kysely';
+import type { Memory } from '../../storage/database.ts';
+import type { Locked, Statements } from '../statements.ts';
+import { type Postponed, PostponedWrites } from './postponed-writes.ts';
+import { keyOf, ProjectMemory, type RowOf, type Rows } from './project-memory.ts';
+import { type Ask, askOf } from './query-kinds.ts';
+
+/** Of the values of one query. */
+const MOST_VALUES = 64;
+
+export class GroupMemory implements Memory {
+  readonly #statements: Statements;
+  /** Those that are locked. */
+  readonly #projects = new Map<string, ProjectMemory>();
+  /** A sequence takes nothing back: they stay free when a part is rolled back. */
+  readonly #ids: RowOf<'nextLeaseIds'>[] = [];
+  /** Of the parts that have ended. */
+  readonly #due = new PostponedWrites();
+  /** Of the part that runs. */
+  #own: Postponed[] = [];
+  /** The id of the next lease, where it is counted here; `undefined` = the database has given none, so nothing is postponed. */
+  #nextId: bigint | undefined;
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  gather(queries: readonly CompiledQuery[]): CompiledQuery[] {
+    const asked = queries.flatMap((query) => {
+      const ask = askOf(query);
+      return ask === undefined ? [] : [{ query, ask }];
+    });
+    const lock = asked.find(({ ask }) => ask.kind === 'lockProject');
+    if (lock?.ask.kind !== 'lockProject') {
+      return [];
+    }
+    const { project_id } = lock.ask.of;
+    let until: bigint | undefined;
+    let ids = 0;
+    const users = new Set<string>();
+    const accounts = new Set<string>();
+    const leases = new Map<string, CompiledQuery>();
+    for (const { query, ask } of asked) {
+      switch (ask.kind) {
+        case 'overdueLeases':
+          until = until === undefined || ask.of.now > until ? ask.of.now : until;
+          break;
+        case 'budgets':
+          users.add(ask.of.user_id);
+          break;
+        case 'balances':
+          for (const { name } of ask.of) {
+            accounts.add(name);
+          }
+          break;
+        case 'leasesByKey':
+        case 'leaseById':
+          leases.set(keyOf(ask), query);
+          break;
+        case 'nextLeaseIds':
+          ids += ask.of.count;
+      }
+    }
+    const { overdueLeases, budgetsOfUsers, balances, nextLeaseIds } = this.#statements;
+    return [
+      lock.query,
+      ...(until === undefined ? [] : [overdueLeases({ project_id, now: until })]),
+      ...batches([...users].map((user_id) => ({ project_id, user_id }))).map(budgetsOfUsers),
+      ...leases.values(),
+      ...batches([...accounts].map((name) => ({ project_id, name }))).map(balances),
+      ...(ids === 0 || nextLeaseIds === undefined ? [] : [nextLeaseIds({ count: ids })]),
+    ];
+  }
+
+  recall(query: CompiledQuery): Rows<unknown> | undefined {
+    const ask = askOf(query);
+    if (ask === undefined) {
+      return undefined;
+    }
+    if (ask.kind === 'nextLeaseIds') {
+      return this.#ids.length < ask.of.count ? undefined : this.#ids.splice(0, ask.of.count);
+    }
+    return this.#projectOf(ask)?.recall(ask);
+  }
+
+  missing(query: CompiledQuery): CompiledQuery {
+    const ask = askOf(query);
+    const unknown = ask?.kind === 'balances' ? this.#projectOf(ask)?.unknownOf(ask.of) : undefined;
+    return unknown === undefined ? query : this.#statements.balances(unknown);
+  }
+
+  note(query: CompiledQuery, answer: Rows<unknown>): void {
+    const ask = askOf(query);
+    if (ask === undefined) {
+      if (query.query.kind !== 'SelectQueryNode') {
+        this.forget();
+      }
+      return;
+    }
+    switch (ask.kind) {
+      case 'lockProject':
+        this.#lock(ask.of.project_id, answer as Rows<Locked>);
+        break;
+      case 'addLease':
+        this.#nextId = this.#idAfter(answer as Rows<RowOf<'addLease'>>);
+        this.#forgetLease(ask.of);
+        break;
+      case 'addLeaseAs':
+      case 'setLease':
+        this.#forgetLease(ask.of);
+        break;
+      case 'nextLeaseIds':
+        this.#ids.push(...(answer as RowOf<'nextLeaseIds'>[]));
+        break;
+      default:
+        this.#projectOf(ask)?.note(ask, answer);
+    }
+  }
+
+  forget(): void {
+    this.#projects.clear();
+    this.#nextId = undefined;
+  }
+
+  postpone(query: CompiledQuery): Rows<unknown> | undefined {
+    const ask = askOf(query);
+    if (ask === undefined || this.#nextId === undefined) {
+      return undefined;
+    }
+    switch (ask.kind) {
+      case 'lockProject': {
+        const { project_id, at } = ask.of;
+        const locked = this.#projectOf(ask)?.lockAgain(at);
+        if (locked !== undefined) {
+          // Also if the part comes to nothing: it was locked then.
+          this.#due.lockAgain(project_id, at);
+        }
+        return locked;
+      }
+      case 'addLease': {
+        const id = this.#nextId;
+        this.#nextId += 1n;
+        this.#own.push({ kind: 'addLease', of: { ...ask.of, id } });
+        return [{ id }];
+      }
+      case 'setBalances':
+      case 'addEntries':
+        this.#own.push(ask);
+        return [];
+      default:
+        return undefined;
+    }
+  }
+
+  get isPostponing(): boolean {
+    return this.#own.length > 0;
+  }
+
+  takeOwn(): CompiledQuery[] {
+    const own = new PostponedWrites();
+    this.#moveOwn(own);
+    return own.take(this.#statements);
+  }
+
+  takeDue(query?: CompiledQuery): CompiledQuery[] {
+    return query === undefined || this.#due.concerns(askOf(query)) ? this.#due.take(this.#statements) : [];
+  }
+
+  endPart(isWritten: boolean): void {
+    if (isWritten) {
+      this.#moveOwn(this.#due);
+      return;
+    }
+    const added = this.#own.filter(({ kind }) => kind === 'addLease').length;
+    if (this.#nextId !== undefined) {
+      this.#nextId -= BigInt(added);
+    }
+    this.#own = [];
+  }
+
+  /** From here on, others know of it. */
+  #moveOwn(writes: PostponedWrites): void {
+    for (const write of this.#own) {
+      writes.add(write);
+      if (write.kind === 'addLease') {
+        this.#forgetLease(write.of);
+      } else {
+        this.#projectOf(write)?.note(write, []);
+      }
+    }
+    this.#own = [];
+  }
+
+  #forgetLease(lease: Parameters<ProjectMemory['forgetLease']>[0]): void {
+    for (const project of this.#projects.values()) {
+      project.forgetLease(lease);
+    }
+  }
+
+  /** On PostgreSQL others take ids from the same sequence. */
+  #idAfter([added]: Rows<RowOf<'addLease'>>): bigint | undefined {
+    return added === undefined || this.#statements.nextLeaseIds !== undefined ? undefined : added.id + 1n;
+  }
+
+  #lock(projectId: string, lock: Rows<Locked>): void {
+    const known = this.#projects.get(projectId);
+    if (known === undefined) {
+      this.#projects.set(projectId, new ProjectMemory(lock));
+    } else {
+      known.relock(lock);
+    }
+  }
+
+  /** `undefined` = it is not locked, or the question is not about one project. */
+  #projectOf(ask: Ask): ProjectMemory | undefined {
+    const projectId = projectIdOf(ask);
+    return projectId === undefined ? undefined : this.#projects.get(projectId);
+  }
+}
+
+/** Of the rows of one query, all are of the same project. */
+function projectIdOf(ask: Ask): string | undefined {
+  switch (ask.kind) {
+    case 'lockProject':
+    case 'overdueLeases':
+    case 'budgets':
+    case 'leasesByKey':
+    case 'leaseById':
+      return ask.of.project_id;
+    case 'budgetsOfUsers':
+    case 'balances':
+    case 'setBalances':
+      return ask.of[0]?.project_id;
+    default:
+      return undefined;
+  }
+}
+
+/** Of few sizes, since each is a statement of its own: what is missing is said twice. */
+function batches<Value>(values: readonly Value[]): Value[][] {
+  const all: Value[][] = [];
+  for (let start = 0; start < values.length; start += MOST_VALUES) {
+    const batch = values.slice(start, start + MOST_VALUES);
+    const last = batch.at(-1);
+    while (last !== undefined && !Number.isInteger(Math.log2(batch.length))) {
+      batch.push(last);
+    }
+    all.push(batch);
+  }
+  return all;
+}

@@ -1,0 +1,146 @@
+/** What the parts of a group know of a project that their transaction has locked. */
+import type { CompiledQuery } from 'kysely';
+import type { LeaseRow } from '../../storage/schema.ts';
+import type { Locked, Statements } from '../statements.ts';
+import type { Ask } from './query-kinds.ts';
+
+export type Rows<Row> = readonly Row[];
+export type RowOf<Kind extends keyof Statements> =
+  NonNullable<Statements[Kind]> extends (of: never) => CompiledQuery<infer Row> ? Row : never;
+type AskOf<Kind extends Ask['kind']> = Extract<Ask, { readonly kind: Kind }>['of'];
+
+interface Found<Of> {
+  readonly of: Of;
+  readonly rows: Rows<LeaseRow>;
+}
+
+/** What a lease becomes. */
+type WrittenLease = Pick<LeaseRow, 'lease_id' | 'repetition_key' | 'state' | 'ends_at'> & {
+  readonly id?: bigint;
+};
+
+export class ProjectMemory {
+  #lock: Rows<Locked>;
+  #overdue: { readonly until: bigint; readonly rows: Rows<RowOf<'overdueLeases'>> } | undefined;
+  /** By user. */
+  readonly #budgets = new Map<string, Rows<RowOf<'budgets'>>>();
+  /** By account; `undefined` = it has none. */
+  readonly #balances = new Map<string, RowOf<'balances'> | undefined>();
+  readonly #byKey = new Map<string, Found<AskOf<'leasesByKey'>>>();
+  readonly #byId = new Map<string, Found<AskOf<'leaseById'>>>();
+
+  constructor(lock: Rows<Locked>) {
+    this.#lock = lock;
+  }
+
+  relock(lock: Rows<Locked>): void {
+    this.#lock = lock;
+  }
+
+  /** What the lock comes to when it is made again later in the same transaction; `undefined` = it need not be. */
+  lockAgain(at: bigint): Rows<Locked> | undefined {
+    if (this.#lock.every(({ now, latest_at }) => now !== undefined || at <= latest_at)) {
+      return undefined;
+    }
+    this.#lock = this.#lock.map((lock) => ({ ...lock, latest_at: at }));
+    return this.#lock;
+  }
+
+  /** `ask`: about this project. */
+  recall(ask: Ask): Rows<unknown> | undefined {
+    switch (ask.kind) {
+      case 'lockProject':
+        // By another clock than the database's, later entries must not be dated after what the project says is the latest.
+        return this.#lock.every(({ now, latest_at }) => now !== undefined || ask.of.at <= latest_at)
+          ? this.#lock
+          : undefined;
+      case 'overdueLeases': {
+        const { now } = ask.of;
+        return this.#overdue !== undefined && now <= this.#overdue.until
+          ? this.#overdue.rows.filter(({ ends_at }) => ends_at <= now)
+          : undefined;
+      }
+      case 'budgets':
+        return this.#budgets.get(ask.of.user_id);
+      case 'balances':
+        return ask.of.every(({ name }) => this.#balances.has(name))
+          ? ask.of.flatMap(({ name }) => this.#balances.get(name) ?? [])
+          : undefined;
+      case 'leasesByKey':
+        return this.#byKey.get(keyOf(ask))?.rows;
+      case 'leaseById':
+        return this.#byId.get(keyOf(ask))?.rows;
+      default:
+        return undefined;
+    }
+  }
+
+  /** The accounts whose balances are not known, where those of others are. */
+  unknownOf(accounts: AskOf<'balances'>): AskOf<'balances'> | undefined {
+    const unknown = accounts.filter(({ name }) => !this.#balances.has(name));
+    return unknown.length === 0 || unknown.length === accounts.length ? undefined : unknown;
+  }
+
+  /** `ask`: about this project. */
+  note(ask: Ask, answer: Rows<unknown>): void {
+    switch (ask.kind) {
+      case 'overdueLeases':
+        this.#overdue = { until: ask.of.now, rows: answer as Rows<RowOf<'overdueLeases'>> };
+        break;
+      case 'budgets':
+        this.#budgets.set(ask.of.user_id, answer as Rows<RowOf<'budgets'>>);
+        break;
+      case 'budgetsOfUsers':
+        for (const { user_id: user } of ask.of) {
+          const found = answer as Rows<RowOf<'budgets'>>;
+          this.#budgets.set(
+            user,
+            found.filter(({ user_id }) => user_id === null || user_id === user),
+          );
+        }
+        break;
+      case 'balances':
+        for (const { name } of ask.of) {
+          this.#balances.set(name, undefined);
+        }
+        for (const row of answer as Rows<RowOf<'balances'>>) {
+          this.#balances.set(row.name, row);
+        }
+        break;
+      case 'setBalances':
+        for (const { name, balance } of ask.of) {
+          this.#balances.set(name, { name, balance });
+        }
+        break;
+      case 'leasesByKey':
+        this.#byKey.set(keyOf(ask), { of: ask.of, rows: answer as Rows<LeaseRow> });
+        break;
+      case 'leaseById':
+        this.#byId.set(keyOf(ask), { of: ask.of, rows: answer as Rows<LeaseRow> });
+    }
+  }
+
+  forgetLease({ id, lease_id, repetition_key, state, ends_at }: WrittenLease): void {
+    const isIn = (rows: Rows<{ readonly id: bigint }>) =>
+      id !== undefined && rows.some((row) => row.id === id);
+    const overdue = this.#overdue;
+    if (overdue !== undefined && (isIn(overdue.rows) || (state === 'open' && ends_at <= overdue.until))) {
+      this.#overdue = undefined;
+    }
+    for (const [key, { of, rows }] of this.#byKey) {
+      if (of.repetition_key === repetition_key || isIn(rows)) {
+        this.#byKey.delete(key);
+      }
+    }
+    for (const [key, { of, rows }] of this.#byId) {
+      if (of.lease_id === lease_id || isIn(rows)) {
+        this.#byId.delete(key);
+      }
+    }
+  }
+}
+
+/** The same for two questions that are the same. */
+export function keyOf({ of }: { readonly of: object }): string {
+  return JSON.stringify(Object.entries(of).sort());
+}

@@ -1,0 +1,273 @@
+/** What recording a lease would do: reads all that is needed, and computes the result. A check ends here; a commit goes on and writes. */
+
+import type { Amount } from '../../filter/amount.ts';
+import { type Budget, budgetAccount } from '../../filter/budget.ts';
+import type { Claim, OtherLeases, Proposal, Standing } from '../../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { added, alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
+import {
+  type ChargeCalculation,
+  type Claimed,
+  calculateChargeWithin,
+  type FilterClaims,
+} from '../accounting/charge-calculation.ts';
+import { demandOf } from '../accounting/demand.ts';
+import { movedClaims } from '../accounting/moved-claims.ts';
+import { budgetOf } from '../budgets/rows.ts';
+import { accountName, type LeaseIdentity } from '../identity.ts';
+import type { Claimant, LedgerRequest } from '../ledger-request.ts';
+import { isShown } from '../reconciliation/leases.ts';
+import { announcing, rows, type Work } from '../storage/database.ts';
+import type { LeaseRow } from '../storage/schema.ts';
+import { findByShape, repeatedAmong } from './find-lease.ts';
+import { type FirstReads, firstReads, listOf } from './first-reads.ts';
+import { balancesOf } from './journal.ts';
+import type { Statements } from './statements.ts';
+
+/** The result of `previewLease`. */
+export interface LeasePreview {
+  readonly row: LeaseRow | undefined;
+  /** The request was sent before, and is recorded. */
+  readonly isRepeated: boolean;
+  readonly overdue: readonly { id: bigint; returned: ReadonlyMap<string, Amount> }[];
+  readonly balances: ReadonlyMap<string, Amount>;
+  /** The claims of all filters for the lease as it is requested. */
+  readonly wanted: Claimed;
+  /** Of the project, and of the user in it. */
+  readonly budgets: readonly Budget[];
+  readonly calculation: ChargeCalculation;
+}
+
+/**
+ * What the filters would answer now. Writes nothing and locks nothing. `latest`: as in `Moment`; when it differs from `now`, the lease
+ * is charged the larger of both results. `sent`: what was asked for already.
+ */
+export function* previewLease(
+  statements: Statements,
+  request: LedgerRequest,
+  now: bigint,
+  latest = now,
+  sent?: FirstReads,
+): Work<LeasePreview> {
+  const { identity, proposal, current, halfway, isCertain, claimants } = request;
+  const { projectId: project_id } = identity;
+  const isSent = sent !== undefined && now <= sent.until;
+  const reads = isSent ? sent : firstReads(statements, request, now);
+  const ended = yield* rows(announcing(reads.overdue, isSent ? [] : listOf(reads).slice(1)));
+  const overdueRows = ended.filter(({ ends_at }) => ends_at <= now);
+  const budgets = (yield* rows(reads.budgets)).map(budgetOf);
+  const { row, isRepeated } = yield* findLease(statements, request, reads, now);
+
+  const others = claimants.some(({ readsProject }) => readsProject)
+    ? yield* otherLeases(statements, {
+        ...{ project: project_id, isUpdate: current !== undefined },
+        ...{ row, overdueRows, budgets, now },
+      })
+    : undefined;
+  const claimed = (of: Proposal) => claimedBy(claimants, of, { now, budgets, others });
+  const known = knownAs(row, request);
+  const asClaimed = (of: Proposal) => claimedBy(known, of, { now, budgets });
+  const asked = claimed(proposal);
+  // Blazar keeps the allocations: the lease goes on to take what it takes, at other times.
+  const keeps = known.length > 0 && halfway === undefined && isAgreed(asked);
+  const first = {
+    ...asked,
+    ...(keeps && { byFilter: asClaimed(proposal).byFilter }),
+    demand: request.demand ?? asked.demand,
+  };
+  const halves = halfway === undefined || isCertain ? [] : [claimed(halfway)];
+  const standing =
+    current === undefined || isCertain ? undefined : known.length > 0 ? asClaimed(current) : claimed(current);
+  const overdue = overdueRows.map((one) => ({ id: one.id, returned: heldBy(alternativesOf(one)) }));
+
+  const recorded = row?.state === 'open' ? alternativesOf(row) : [];
+  const accounts = new Set<string>();
+  for (const { claims } of recorded) {
+    addAccounts(accounts, claims);
+  }
+  for (const { byFilter } of standing === undefined ? [first, ...halves] : [first, ...halves, standing]) {
+    for (const { claims } of byFilter) {
+      addAccounts(accounts, claims);
+    }
+  }
+  for (const { returned } of overdue) {
+    for (const account of returned.keys()) {
+      accounts.add(account);
+    }
+  }
+  const balances = yield* readBalances(statements, identity, accounts, reads);
+  const input = {
+    now: now / MICROSECONDS_PER_SECOND,
+    begun: begunOf(current, now),
+    wanted: [first, ...halves] as const,
+    current: standing,
+    recorded,
+    staysOpen: current === undefined,
+    countsAreSeen: showsCounts(isCertain ? proposal : (current ?? proposal)),
+    // A lease that is over has nothing that could be set off against the change.
+    isOver:
+      current === undefined ||
+      current.end <= now ||
+      row?.state === 'ended' ||
+      // It may be one that had ended, and is folded.
+      (row === undefined && current.start < (yield* foldedUntil(statements, identity))),
+    shownStart: isKnownById(row, identity) ? (isCertain ? proposal : current)?.start : undefined,
+    isUpdate: current !== undefined,
+    returned: added(overdue.map(({ returned }) => returned)),
+    balances,
+  };
+  const late =
+    latest === now
+      ? undefined
+      : { ...input, now: latest / MICROSECONDS_PER_SECOND, begun: begunOf(current, latest) };
+  const calculation = calculateChargeWithin(input, late);
+  return { row, isRepeated, overdue, balances, wanted: first, budgets, calculation };
+}
+
+/**
+ * What the lease of an update takes as it is, where Blazar's list has shown it since the last request: a request does not say how many
+ * hosts each of several reservations has. Empty = the request must tell.
+ */
+function knownAs(
+  row: LeaseRow | undefined,
+  { current, isCertain, identity }: LedgerRequest,
+): readonly Claimant[] {
+  if (row?.state !== 'open' || current === undefined || isCertain || !isKnownById(row, identity)) {
+    return [];
+  }
+  const [recorded, ...others] = isShown(row) ? alternativesOf(row) : [];
+  const { start, end, demand } = shapeOf(current);
+  const isSame =
+    recorded !== undefined &&
+    others.length === 0 &&
+    recorded.start === start &&
+    recorded.end === end &&
+    recorded.demand === demand;
+  return isSame ? [movedClaims(recorded)] : [];
+}
+
+function isAgreed({ byFilter }: Claimed): boolean {
+  return byFilter.every(({ refusal }) => refusal === undefined);
+}
+
+function addAccounts(accounts: Set<string>, claims: readonly { readonly account: string }[]): void {
+  for (const { account } of claims) {
+    accounts.add(account);
+  }
+}
+
+/** From the accounts that were expected, if they are enough. */
+function* readBalances(
+  statements: Statements,
+  identity: LeaseIdentity,
+  accounts: ReadonlySet<string>,
+  { accounts: expected, balances }: FirstReads,
+): Work<Map<string, Amount>> {
+  const isExpected = balances !== undefined && [...accounts].every((name) => expected.includes(name));
+  statements.expected.learn(identity, accounts);
+  return isExpected
+    ? new Map((yield* rows(balances)).map(({ name, balance }) => [name, balance]))
+    : yield* balancesOf(statements, identity.projectId, accounts);
+}
+
+/** The row that the request is about. One past its end date counts as ended, whether or not that was noticed. */
+function* findLease(
+  statements: Statements,
+  { identity, proposal, current, adopts, repetition }: LedgerRequest,
+  { byKey, byId }: FirstReads,
+  now: bigint,
+): Work<{ row: LeaseRow | undefined; isRepeated: boolean }> {
+  if (repetition !== undefined && byKey !== undefined) {
+    const repeated = repeatedAmong(yield* rows(byKey), repetition, now);
+    if (repeated !== undefined) {
+      return { row: repeated, isRepeated: true };
+    }
+  }
+  let [row] = byId === undefined ? [] : yield* rows(byId);
+  if (row === undefined && (current !== undefined || (adopts && identity.leaseId !== null))) {
+    row = yield* findByShape(statements, identity, shapeOf(current ?? proposal), { now, isOver: false });
+  }
+  if (row !== undefined && row.ends_at <= now) {
+    row = { ...row, state: 'ended', ended_at: row.ended_at ?? row.ends_at };
+  }
+  return { row, isRepeated: false };
+}
+
+/** Until when leases of the project may be folded; 0 = none is. */
+function* foldedUntil(statements: Statements, { projectId, region }: LeaseIdentity): Work<bigint> {
+  const [fold] = yield* rows(statements.latestFold({ project_id: projectId, region }));
+  return fold?.until ?? 0n;
+}
+
+/**
+ * Whether a request shows the real counts of a lease. Blazar names the hosts of a reservation that is the only one of its type. For
+ * instances and addresses it reports the amount, which it writes before removing some, or after adding some.
+ */
+function showsCounts({ reservations }: Proposal): boolean {
+  return reservations.length === 1 && reservations[0]?.resource_type === 'physical:host';
+}
+
+/** Up to where the lease has run. One past its end has run until its end: the time since then is not free. */
+export function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
+  if (current === undefined || current.start >= now) {
+    return undefined;
+  }
+  return (current.end < now ? current.end : now) / MICROSECONDS_PER_SECOND;
+}
+
+/** Found by its looks, it may be the row of another lease, which has run. */
+function isKnownById(row: LeaseRow | undefined, { leaseId }: LeaseIdentity): boolean {
+  return leaseId !== null && row?.lease_id === leaseId;
+}
+
+export function shapeOf({ start, end, reservations }: Proposal) {
+  return { start, end, demand: demandOf(reservations) };
+}
+
+function claimedBy(claimants: readonly Claimant[], proposal: Proposal, standing: Standing): Claimed {
+  const byFilter = claimants.map((claimant): FilterClaims => {
+    const { name: filter, audit } = claimant;
+    const claims = claimant.claims(proposal, standing);
+    return 'allowed' in claims
+      ? { filter, audit, claims: [], refusal: claims.message }
+      : { filter, audit, claims: claims.map(kept), refusal: undefined };
+  });
+  return { ...shapeOf(proposal), byFilter };
+}
+
+/** Filters may build account names from what users send. */
+function kept(claim: Claim): Claim {
+  const account = accountName(claim.account);
+  return account === claim.account ? claim : { ...claim, account };
+}
+
+interface Read {
+  readonly project: string;
+  readonly isUpdate: boolean;
+  /** The lease itself; `undefined` = it is new. */
+  readonly row: LeaseRow | undefined;
+  readonly overdueRows: readonly Parameters<typeof alternativesOf>[0][];
+  readonly budgets: readonly Budget[];
+  readonly now: bigint;
+}
+
+/** Reads with the lock of the project when a commit asks: nothing changes before the lease is recorded. */
+function* otherLeases(
+  statements: Statements,
+  { project: project_id, isUpdate, row, overdueRows, budgets, now }: Read,
+): Work<OtherLeases> {
+  const [counted] = yield* rows(statements.openLeases({ project_id, now }));
+  const isCounted = row?.state === 'open' && row.ends_at > now;
+  const count = BigInt(counted?.count ?? 0) - (isCounted ? 1n : 0n);
+  const own = row?.state === 'open' ? alternativesOf(row) : [];
+  const givenBack = added([
+    isUpdate ? refundOf(own, now / MICROSECONDS_PER_SECOND) : chargedBy(own),
+    ...overdueRows.map((one) => heldBy(alternativesOf(one))),
+  ]);
+  const balances = yield* balancesOf(statements, project_id, new Set(budgets.map(budgetAccount)));
+  const takenOf = (budget: Budget): Amount => {
+    const account = budgetAccount(budget);
+    return (balances.get(account) ?? 0n) - (givenBack.get(account) ?? 0n);
+  };
+  return { count, takenOf };
+}

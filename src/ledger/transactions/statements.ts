@@ -1,0 +1,343 @@
+/** The queries of checks, commits and ends. */
+import { randomInt } from 'node:crypto';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Crossings } from '../outbox/crossings.ts';
+import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
+import type { Dialect } from '../storage/connection.ts';
+import { prepared, preparedRows } from '../storage/prepared.ts';
+import { ENDED, OPEN } from '../storage/query-parts.ts';
+import type { AccountsTable, EntriesTable, LeaseRow, Tables } from '../storage/schema.ts';
+import { ExpectedAccounts } from './expected-accounts.ts';
+
+export type Statements = ReturnType<typeof createStatements>;
+
+/** A lease that is new to the ledger. */
+export type NewLease = Omit<LeaseRow, 'id'>;
+
+/** What locking a project returns. */
+export interface Locked {
+  readonly revision: bigint;
+  readonly latest_at: bigint;
+  /** The id of the ledger. */
+  readonly ledger: string | null;
+  readonly epoch: bigint | null;
+  readonly suspended: string | null;
+  /** The time, where the database's clock is the ledger's. */
+  readonly now?: bigint;
+}
+
+/** By how much a revision rises. A lease can be recorded a hundred thousand times before it overflows. */
+export function revisionStep(): bigint {
+  return BigInt(randomInt(1, 2 ** 46));
+}
+
+/** The new state of a lease that the ledger has. */
+type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'revision' | 'recorded_at'>;
+
+type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
+
+/**
+ * `crossings`: what is written when budgets pass thresholds; `undefined` = nothing is. `time`: the database's, where that is the ledger's.
+ */
+export function createStatements(
+  queries: Kysely<Tables>,
+  dialect: Dialect,
+  crossings?: Crossings,
+  time?: RawBuilder<bigint>,
+) {
+  return {
+    crossings,
+    expected: new ExpectedAccounts(),
+    /** Ids for leases that are added later. `undefined` = adding one tells its id without a round trip. */
+    nextLeaseIds:
+      dialect === 'postgresql' ? prepared((of: { count: number }) => nextLeaseIds(queries, of)) : undefined,
+
+    /** Locks the project until the transaction ends. `at`: the current time, unless the database says it. */
+    lockProject: prepared((of: { project_id: string; at: bigint }) =>
+      queries
+        .insertInto('projects')
+        .values({ project_id: of.project_id, revision: 1n, latest_at: time ?? of.at })
+        .onConflict((conflict) =>
+          conflict.column('project_id').doUpdateSet((row) => ({
+            revision: row('projects.revision', '+', 1n),
+            latest_at: row
+              .case()
+              .when('projects.latest_at', '<', row.ref('excluded.latest_at'))
+              .then(row.ref('excluded.latest_at'))
+              .else(row.ref('projects.latest_at'))
+              .end(),
+          })),
+        )
+        .returning((row) => [
+          'revision',
+          'latest_at',
+          row.selectFrom('ledger').select('id').as('ledger'),
+          row.selectFrom('ledger').select('epoch').as('epoch'),
+          row.selectFrom('ledger').select('suspended').as('suspended'),
+          ...(time === undefined ? [] : [time.as('now')]),
+        ]),
+    ),
+
+    /** Open leases past their end date. */
+    overdueLeases: prepared((of: { project_id: string; now: bigint }) =>
+      queries
+        .selectFrom('leases')
+        .select(['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
+        .where('project_id', '=', of.project_id)
+        .where('state', '=', OPEN)
+        .where('ends_at', '<=', of.now)
+        .orderBy('ends_at'),
+    ),
+
+    /** Those that are pending or active. */
+    openLeases: prepared((of: { project_id: string; now: bigint }) =>
+      queries
+        .selectFrom('leases')
+        .select(({ fn }) => fn.countAll<bigint | number | string>().as('count'))
+        .where('project_id', '=', of.project_id)
+        .where('state', '=', OPEN)
+        .where('ends_at', '>', of.now)
+        .where('region', '!=', CLUSTER_REGION),
+    ),
+
+    leaseById: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { lease_id: string }) =>
+      queries
+        .selectFrom('leases')
+        .selectAll()
+        .where('region', '=', of.region)
+        .where('lease_id', '=', of.lease_id)
+        .where('project_id', '=', of.project_id),
+    ),
+
+    leaseByRow: prepared((of: { id: bigint }) =>
+      queries.selectFrom('leases').selectAll().where('id', '=', of.id),
+    ),
+
+    /** The latest date at which leases were folded. */
+    latestFold: prepared((of: Pick<LeaseRow, 'region' | 'project_id'>) =>
+      queries
+        .selectFrom('folds')
+        .select('until')
+        .where('project_id', '=', of.project_id)
+        .where('region', '=', of.region)
+        .orderBy('until', 'desc')
+        .limit(1),
+    ),
+
+    /** Leases whose id is unknown. */
+    namelessLeases: prepared((of: Owner & Pick<LeaseRow, 'starts_at'>) =>
+      queries
+        .selectFrom('leases')
+        .selectAll()
+        .where('project_id', '=', of.project_id)
+        .where('starts_at', '=', of.starts_at)
+        .where('user_id', '=', of.user_id)
+        .where('region', '=', of.region)
+        .where('lease_id', 'is', null)
+        .where('state', '=', OPEN)
+        .orderBy('id'),
+    ),
+
+    /** Those of them with alternatives, such as other dates. Few: updates usually have the id. */
+    unsettledNamelessLeases: prepared((of: Owner) =>
+      queries
+        .selectFrom('leases')
+        .selectAll()
+        .where('project_id', '=', of.project_id)
+        .where('user_id', '=', of.user_id)
+        .where('region', '=', of.region)
+        .where('lease_id', 'is', null)
+        .where('alternatives', 'is not', null)
+        .where('state', '=', OPEN)
+        .orderBy('id'),
+    ),
+
+    leasesByKey: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { repetition_key: string }) =>
+      queries
+        .selectFrom('leases')
+        .selectAll()
+        .where('project_id', '=', of.project_id)
+        .where('repetition_key', '=', of.repetition_key)
+        .where('region', '=', of.region)
+        .where('state', '=', OPEN)
+        .orderBy('id'),
+    ),
+
+    budgets: prepared((of: { project_id: string; user_id: string }) =>
+      queries
+        .selectFrom('budgets')
+        .selectAll()
+        .where('project_id', '=', of.project_id)
+        .where('removed_at', 'is', null)
+        .where((budget) => budget.or([budget('user_id', 'is', null), budget('user_id', '=', of.user_id)]))
+        .orderBy('valid_from'),
+    ),
+
+    /** The same for several users of one project. */
+    budgetsOfUsers: preparedRows((of: { project_id: string; user_id: string }[]) =>
+      queries
+        .selectFrom('budgets')
+        .selectAll()
+        .where('project_id', '=', of[0]?.project_id ?? '')
+        .where('removed_at', 'is', null)
+        .where((budget) =>
+          budget.or([
+            budget('user_id', 'is', null),
+            budget(
+              'user_id',
+              'in',
+              of.map(({ user_id }) => user_id),
+            ),
+          ]),
+        )
+        .orderBy('valid_from'),
+    ),
+
+    balances: preparedRows((accounts: Pick<AccountsTable, 'project_id' | 'name'>[]) =>
+      queries
+        .selectFrom('accounts')
+        .select(['name', 'balance'])
+        .where('project_id', '=', accounts[0]?.project_id ?? '')
+        .where(
+          'name',
+          'in',
+          accounts.map(({ name }) => name),
+        ),
+    ),
+
+    setBalances: preparedRows((accounts: AccountsTable[]) =>
+      queries
+        .insertInto('accounts')
+        .values(accounts.map(({ project_id, name, balance }) => ({ project_id, name, balance })))
+        .onConflict((conflict) =>
+          conflict
+            .columns(['project_id', 'name'])
+            .doUpdateSet((row) => ({ balance: row.ref('excluded.balance') })),
+        ),
+    ),
+
+    addEntries: preparedRows((entries: Omit<EntriesTable, 'id'>[]) =>
+      queries.insertInto('entries').values(
+        entries.map(({ at, project_id, account, delta, lease, operation, who, request_id, reason }) => ({
+          at,
+          project_id,
+          account,
+          delta,
+          lease,
+          operation,
+          who,
+          request_id,
+          reason,
+        })),
+      ),
+    ),
+
+    addLease: prepared((lease: NewLease) =>
+      queries
+        .insertInto('leases')
+        .columns(LEASE_COLUMNS)
+        .expression(sql`values (${sql.join(LEASE_COLUMNS.map((name) => lease[name]))})`)
+        .returning('id'),
+    ),
+
+    /** Several with the ids that they would be given. For SQLite, where nobody else adds any meanwhile. */
+    addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) => {
+      const columns = ['id', ...LEASE_COLUMNS] as const;
+      const values = leases.map((lease) => sql`(${sql.join(columns.map((name) => lease[name]))})`);
+      return queries
+        .insertInto('leases')
+        .columns(columns)
+        .expression(sql`values ${sql.join(values)}`);
+    }),
+
+    /** The same with an id of `nextLeaseId`: there is no answer to wait for. */
+    addLeaseAs: prepared((lease: NewLease & { id: bigint }) => {
+      const columns = ['id', ...LEASE_COLUMNS] as const;
+      const values = sql.join(columns.map((name) => lease[name]));
+      return queries
+        .insertInto('leases')
+        .columns(columns)
+        .expression(sql`overriding system value values (${values})`);
+    }),
+
+    /** Records a known lease again. */
+    setLease: prepared((lease: KnownLease & { readonly step: bigint }) =>
+      queries
+        .updateTable('leases')
+        .set((row) => ({
+          lease_id: lease.lease_id,
+          user_id: lease.user_id,
+          name: lease.name,
+          starts_at: lease.starts_at,
+          ends_at: lease.ends_at,
+          state: lease.state,
+          demand: lease.demand,
+          claims: lease.claims,
+          alternatives: lease.alternatives,
+          repetition_key: lease.repetition_key,
+          repetition_content: lease.repetition_content,
+          revision: row('revision', '+', lease.step),
+          ended_at: lease.ended_at,
+          touched_at: lease.touched_at,
+          shown: lease.shown,
+          resources: lease.resources,
+        }))
+        .where('id', '=', lease.id),
+    ),
+
+    /** Leases that have ended by date although the date is still to come. */
+    endedEarly: prepared((of: { project_id: string; now: bigint }) =>
+      queries
+        .selectFrom('leases')
+        .select(['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
+        .where('project_id', '=', of.project_id)
+        .where('state', '=', ENDED)
+        .where('ends_at', '>', of.now)
+        .whereRef('ended_at', '=', 'ends_at')
+        .orderBy('id'),
+    ),
+
+    reopen: prepared((of: { id: bigint }) =>
+      queries.updateTable('leases').set({ state: 'open', ended_at: null }).where('id', '=', of.id),
+    ),
+
+    /** Ends a lease as of its end date. */
+    endOverdue: prepared((of: { id: bigint }) =>
+      queries
+        .updateTable('leases')
+        .set((lease) => ({ state: 'ended', ended_at: lease.ref('ends_at') }))
+        .where('id', '=', of.id),
+    ),
+  };
+}
+
+const LEASE_COLUMNS = [
+  'lease_id',
+  'region',
+  'project_id',
+  'user_id',
+  'name',
+  'starts_at',
+  'ends_at',
+  'state',
+  'demand',
+  'claims',
+  'alternatives',
+  'repetition_key',
+  'repetition_content',
+  'revision',
+  'recorded_at',
+  'ended_at',
+  'touched_at',
+  'shown',
+  'resources',
+] as const satisfies readonly (keyof NewLease)[];
+
+/** `null` for a role that may insert, but not use the sequence. */
+function nextLeaseIds(queries: Kysely<Tables>, { count }: { readonly count: number }) {
+  const query = sql<{
+    id: bigint | null;
+  }>`select case when has_sequence_privilege(ids, 'usage') then nextval(ids::regclass) end as id
+    from (select pg_get_serial_sequence('leases', 'id') as ids) as it, generate_series(1, cast(${count} as integer))`;
+  return { compile: () => query.compile(queries), toOperationNode: () => query.toOperationNode() };
+}

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Reservation } from '../../../src/index.ts';
+import { demandOf, isComparable } from '../../../src/ledger/accounting/demand.ts';
+import created from '../../fixtures/blazar-wire/check-create-physical-host.json' with { type: 'json' };
+import extended from '../../fixtures/blazar-wire/check-update-extend.json' with { type: 'json' };
+import ended from '../../fixtures/blazar-wire/on-end-active.json' with { type: 'json' };
+
+describe('demandOf', () => {
+  it('is the same when Blazar creates, updates and ends a lease', () => {
+    const demands = [created.lease, extended.current_lease, ended.lease].map((lease) =>
+      demandOf(lease.reservations as unknown as Reservation[]),
+    );
+    expect(new Set(demands).size).toBe(1);
+    expect(isComparable(demands[0] ?? '')).toBe(true);
+  });
+
+  it('is the same in any order, and whatever Blazar adds', () => {
+    const hosts = { resource_type: 'physical:host', min: 1, max: 2 };
+    const addresses = { resource_type: 'virtual:floatingip', amount: '2' };
+    const reported = [
+      { ...addresses, amount: 2, id: 'r2', status: 'active', required_floatingips: [] },
+      { ...hosts, id: 'r1', before_end: 'default', amount: null, allocations: [{ id: '1' }] },
+    ];
+    expect(demandOf(reported)).toBe(demandOf([hosts, addresses]));
+  });
+
+  it('differs for other counts and other types', () => {
+    const reservation = fc.record({
+      resource_type: fc.constantFrom('physical:host', 'virtual:gpu'),
+      min: fc.nat(3),
+      max: fc.nat(3),
+    });
+    const sorted = (all: readonly object[]) => JSON.stringify(all.map((one) => JSON.stringify(one)).sort());
+    fc.assert(
+      fc.property(fc.array(reservation), fc.array(reservation), (one, other) => {
+        expect(demandOf(one) === demandOf(other)).toBe(sorted(one) === sorted(other));
+      }),
+    );
+  });
+});

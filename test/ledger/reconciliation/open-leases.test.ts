@@ -1,0 +1,55 @@
+/** What is read of open leases must not be looked for among all leases that there ever were. */
+import SqliteConnection from 'better-sqlite3';
+import type { CompiledQuery } from 'kysely';
+import { expect, it, onTestFinished } from 'vitest';
+import { isGuessed, knownRegions } from '../../../src/ledger/reconciliation/regions.ts';
+import { openLeasesOf } from '../../../src/ledger/storage/query-parts.ts';
+import { DIALECTS, ledgerAt, NO_WAIT, newLedger, newLedgers } from '../../support/ledgers.ts';
+import { recordLease } from '../recorded-leases.ts';
+
+const newLedgerOn = newLedgers();
+
+/** What the database says of how it would answer. */
+function planOf(connection: string, { sql, parameters }: CompiledQuery): string {
+  const database = new SqliteConnection(connection.slice('sqlite://'.length), { readonly: true });
+  onTestFinished(() => void database.close());
+  const steps = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`);
+  return steps
+    .all(...parameters)
+    .map(({ detail }) => detail)
+    .join('\n');
+}
+
+it('finds the open leases of a region in an index, in their order', async () => {
+  const connection = await newLedger();
+  const ledger = await ledgerAt(connection);
+  onTestFinished(() => ledger.close());
+  const open = openLeasesOf(ledger.database.queries, 'north', 1n).selectAll();
+  for (const order of ['asc', 'desc'] as const) {
+    expect(planOf(connection, open.orderBy('id', order).compile())).toBe(
+      'SEARCH leases USING INDEX leases_open_by_region (region=?)',
+    );
+  }
+});
+
+it.each(DIALECTS)('tells on %s by an ended lease, too, whether a region was asked for', async (dialect) => {
+  const ledger = await ledgerAt(await newLedgerOn(dialect));
+  onTestFinished(() => ledger.close());
+  const recorded = await recordLease(ledger, { name: 'a', leaseId: 'A' });
+  const { region } = recorded;
+  const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
+  expect(await isGuessed(ledger, region, NO_WAIT)).toBe(false);
+  await ledger.end({ identity: recorded, shape: undefined }, author, NO_WAIT);
+  expect(await isGuessed(ledger, region, NO_WAIT)).toBe(false);
+  expect(await isGuessed(ledger, 'nowhere', NO_WAIT)).toBe(true);
+});
+
+it.each(DIALECTS)('knows on %s the regions of all leases', async (dialect) => {
+  const ledger = await ledgerAt(await newLedgerOn(dialect));
+  onTestFinished(() => ledger.close());
+  expect(await knownRegions(ledger, NO_WAIT)).toEqual([]);
+  for (const region of ['south', 'north', '', 'south', 'skypilot:']) {
+    await recordLease(ledger, { name: 'a', region });
+  }
+  expect(await knownRegions(ledger, NO_WAIT)).toEqual(['', 'north', 'south']);
+});

@@ -1,0 +1,129 @@
+/** A connection to PostgreSQL that breaks between any two messages of a commit, in each direction. */
+import { expect, it, onTestFinished } from 'vitest';
+import { UsageEnforcement } from '../../../src/index.ts';
+import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
+import { listLeases } from '../../../src/ledger/reports/reports.ts';
+import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
+import { temporaryFolder } from '../../support/filter-folder.ts';
+import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { recordingLogger } from '../../support/logger.ts';
+import { startCutter } from '../../support/postgres-cutter.ts';
+
+const newLedger = newLedgers();
+const UNIT_HOURS = 24;
+/** In leases: more than there are messages in a commit. */
+const BUDGET = 40;
+/** Not a multiple of a group: the last one is granted in part. */
+const GROUPS_BUDGET = 31;
+
+const lease = (name: string) => ({
+  name,
+  start_date: '2030-12-01 09:00',
+  end_date: '2030-12-02 09:00',
+  reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
+});
+
+/** `most`: how many leases there is a budget for. */
+async function newGround(most: number) {
+  const connection = await newLedger('postgresql');
+  const ledger = await ledgerAt(connection);
+  onTestFinished(() => ledger.close());
+  await giveBudget(ledger, { amount: String(most * UNIT_HOURS), from: '2020-01-01', until: '2200-01-01' });
+  const cutter = await startCutter(connection);
+  const enforcement = await UsageEnforcement.load(
+    {
+      environment: {},
+      configFiles: [],
+      values: {
+        ledger: { connection: cutter.connection, doubt_folder: temporaryFolder() },
+        enforcement: { enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'] },
+      },
+    },
+    { logger: recordingLogger() },
+  );
+  onTestFinished(() => enforcement.close());
+  const acknowledged = new Set<string>();
+  let asked = 0;
+  const ask = async (user_id = 'alice') => {
+    const name = `run ${asked}`;
+    asked += 1;
+    const context = { user_id, project_id: 'climate' };
+    const decision = await enforcement.checkCreate({ context, lease: lease(name) });
+    if (decision.allowed) {
+      acknowledged.add(name);
+    }
+    return decision.allowed;
+  };
+  /** What holds of the leases, at once or when the database has answered. */
+  const settled = async () => {
+    await expect
+      .poll(
+        async () => {
+          const leases = await listLeases(ledger, { limit: 1000 }, NO_WAIT);
+          return leases
+            .filter(({ state }) => state !== 'ended')
+            .map(({ name }) => name)
+            .toSorted();
+        },
+        { timeout: 30_000 },
+      )
+      .toEqual([...acknowledged].toSorted());
+    const [budget] = await listBudgets(ledger, 'climate', NO_WAIT);
+    expect(budget?.taken).toBe(((budget?.amount ?? 0n) / BigInt(most)) * BigInt(acknowledged.size));
+    expect(budget?.taken).toBeLessThanOrEqual(budget?.amount ?? 0n);
+  };
+  return { ledger, cutter, ask, acknowledged, settled };
+}
+
+it.each(['to the server', 'to the client'] as const)(
+  'loses no acknowledged lease, and keeps no other, when it breaks on the way %s',
+  async (direction) => {
+    const { ledger, cutter, ask, acknowledged, settled } = await newGround(BUDGET);
+    await ask();
+    await ask();
+    const most = cutter.passed(direction);
+    expect(most).toBeGreaterThan(10);
+    let cuts = 0;
+    for (let messages = 0; messages <= most; messages += 1) {
+      cutter.cutAfter(messages, direction);
+      await ask();
+      cuts += cutter.hasCut() ? 1 : 0;
+      await settled();
+    }
+    expect(cuts).toBeGreaterThanOrEqual(most - 1);
+    // The next ones find a connection that works.
+    cutter.cutAfter(Number.POSITIVE_INFINITY, direction);
+    while (await ask()) {}
+    expect(acknowledged.size).toBe(BUDGET);
+    await settled();
+    expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
+  },
+);
+
+it.each(['to the server', 'to the client'] as const)(
+  'loses no acknowledged lease of a group, and keeps no other, when it breaks on the way %s',
+  async (direction) => {
+    const { ledger, cutter, ask, acknowledged, settled } = await newGround(GROUPS_BUDGET);
+    const users = ['alice', 'bob', 'carol'];
+    const askAll = () => Promise.all(users.map((user) => ask(user)));
+    await ask();
+    await ask();
+    const alone = cutter.passed(direction);
+    expect(await askAll()).toEqual([true, true, true]);
+    let cuts = 0;
+    // A new connection has more messages: its statements are not prepared yet.
+    for (let messages = 0, passed = 0; passed < 3; messages += 1) {
+      cutter.cutAfter(messages, direction);
+      await askAll();
+      cuts += cutter.hasCut() ? 1 : 0;
+      passed = cutter.hasCut() ? 0 : passed + 1;
+      await settled();
+    }
+    expect(cuts).toBeGreaterThan(alone);
+    cutter.cutAfter(Number.POSITIVE_INFINITY, direction);
+    while ((await askAll()).includes(true)) {}
+    expect(acknowledged.size).toBe(GROUPS_BUDGET);
+    await settled();
+    expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
+  },
+);

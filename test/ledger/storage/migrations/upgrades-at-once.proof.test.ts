@@ -1,0 +1,237 @@
+/** Several upgrades of a ledger on PostgreSQL at once, some of them killed, while a service decides: what the last one leaves is whole. */
+import pg from 'pg';
+import { expect, it, onTestFinished } from 'vitest';
+import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
+import { parseConnection } from '../../../../src/ledger/storage/connection.ts';
+import { upgradeTables } from '../../../../src/ledger/storage/migrations/index.ts';
+import { ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
+import { hasPgBouncer, startPgBouncer } from '../../../support/pgbouncer.ts';
+import { recordLease } from '../../recorded-leases.ts';
+
+const newLedger = newLedgers();
+const TIMEOUT = 600_000;
+const NAME = '0010-growth';
+const UPGRADES = 6;
+/** Those that are left must do it. */
+const MOST_KILLED = UPGRADES - 2;
+const ROWS = 5000;
+/** Of a pooler: two for the upgrade that works, the others for whoever waits. */
+const CONNECTIONS = 4;
+
+/** What a connection does that is to be cut; the third holds the lock of its upgrade, the last is any. */
+const MOMENTS = ['create index', 'drop index', 'pg_settings', 'kysely_migration', ''];
+
+async function upgrade(url: string): Promise<string[]> {
+  const connection = parseConnection(url);
+  return connection === undefined ? [] : await upgradeTables(connection);
+}
+
+async function onlooker(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString, application_name: 'onlooker' });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+/** A ledger with a service; upgrades reach it in some way. */
+class Ground {
+  readonly url: string;
+  recorded = 0;
+  readonly #client: pg.Client;
+  readonly #reader: pg.Client;
+  readonly #ledger: Awaited<ReturnType<typeof ledgerAt>>;
+
+  private constructor(url: string, ledger: Awaited<ReturnType<typeof ledgerAt>>, clients: pg.Client[]) {
+    this.url = url;
+    this.#ledger = ledger;
+    [this.#client, this.#reader] = clients as [pg.Client, pg.Client];
+  }
+
+  static async open(reached: (direct: string) => Promise<string>): Promise<Ground> {
+    const direct = await newLedger('postgresql');
+    const url = await reached(direct);
+    // Not through the pooler: it may be given a connection that is just being cut.
+    const ledger = await ledgerAt(direct);
+    onTestFinished(() => ledger.close());
+    const ground = new Ground(url, ledger, [await onlooker(direct), await onlooker(direct)]);
+    await recordLease(ledger, { name: 'pattern', projectId: 'old' });
+    const [{ names } = { names: '' }] = await ground.#rows<{ names: string }>(
+      "SELECT string_agg(column_name, ', ') AS names FROM information_schema.columns WHERE table_name = 'leases' AND column_name NOT IN ('id', 'name', 'state', 'ended_at')",
+    );
+    await ground.#rows(
+      `INSERT INTO leases (${names}, name, state, ended_at) SELECT ${names}, 'past ' || i, 'ended', starts_at FROM leases, generate_series(1, ${ROWS}) AS i`,
+    );
+    return ground;
+  }
+
+  /** To the version before. `isHalf`: with what an interrupted upgrade leaves. */
+  async goBack(isHalf: boolean): Promise<void> {
+    await this.#rows('DROP INDEX leases_by_owner');
+    await this.#rows('DROP TABLE folds, folded_balances');
+    await this.#rows(`DELETE FROM kysely_migration WHERE name = '${NAME}'`);
+    if (isHalf) {
+      await this.#rows('CREATE INDEX leases_by_owner ON leases (region, user_id, id)');
+      await this.#rows(
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'leases_by_owner'::regclass",
+      );
+    }
+  }
+
+  /** Somebody reads for long: a build has to wait until `leave` is called. */
+  async read(): Promise<() => Promise<unknown>> {
+    await this.#reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await this.#reader.query('SELECT count(*) FROM leases');
+    return () => this.#reader.query('COMMIT');
+  }
+
+  async isBuilding(): Promise<boolean> {
+    const working = "state = 'active' AND query ILIKE '%index concurrently%'";
+    return (await this.#rows(`SELECT 1 ${OF_UPGRADES} AND ${working}`)).length > 0;
+  }
+
+  /** Whether an upgrade has the lock, and has looked at which indexes there are. */
+  async isLooking(): Promise<boolean> {
+    const found = await this.#rows(
+      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND EXISTS (
+         SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'select%indisvalid%' AND pid <> pg_backend_pid())`,
+    );
+    return found.length > 0;
+  }
+
+  async record(): Promise<void> {
+    await recordLease(this.#ledger, { name: `meanwhile ${this.recorded}` });
+    this.recorded += 1;
+  }
+
+  /** Somebody has a lock of the table, as VACUUM does, until `leave` is called. */
+  async occupy(): Promise<() => Promise<unknown>> {
+    await this.#reader.query('BEGIN');
+    await this.#reader.query('LOCK TABLE leases IN SHARE UPDATE EXCLUSIVE MODE');
+    return () => this.#reader.query('COMMIT');
+  }
+
+  /** How many wait for a lock of the table. */
+  async waiting(): Promise<number> {
+    const found = await this.#rows(
+      "SELECT 1 FROM pg_locks WHERE relation = 'leases'::regclass AND NOT granted",
+    );
+    return found.length;
+  }
+
+  /** Cuts off one who is doing it. Returns how many that were. */
+  async cutOff(moment: string): Promise<number> {
+    const found = await this.#rows(
+      `SELECT pg_terminate_backend(pid) FROM (SELECT pid ${OF_UPGRADES}
+         AND query ILIKE '%${moment}%' AND query NOT ILIKE '%projects%' LIMIT 1) AS one`,
+    );
+    return found.length;
+  }
+
+  /** Which indexes of that name there are, and whether each can be used. */
+  async indexes(): Promise<boolean[]> {
+    const found = await this.#rows<{ indisvalid: boolean }>(
+      "SELECT indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE relname LIKE 'leases_by_owner%'",
+    );
+    return found.map(({ indisvalid }) => indisvalid);
+  }
+
+  async verify(): Promise<void> {
+    const kept = await this.#rows("SELECT 1 FROM leases WHERE name LIKE 'meanwhile %'");
+    expect(kept).toHaveLength(this.recorded);
+    expect((await verifyLedger(this.#ledger, NO_WAIT)).differences).toEqual([]);
+    // Upgrades that wait for each other would end each other.
+    expect(
+      await this.#rows('SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()'),
+    ).toEqual([{ deadlocks: 0 }]);
+  }
+
+  async #rows<Row extends pg.QueryResultRow>(statement: string): Promise<Row[]> {
+    return (await this.#client.query<Row>(statement)).rows;
+  }
+}
+
+const OF_UPGRADES = `FROM pg_stat_activity WHERE datname = current_database() AND application_name <> 'onlooker'
+  AND state <> 'idle'`;
+
+it.each([
+  ['', 20, async (direct: string) => direct, true],
+  [' through a pooler', 10, (direct: string) => startPgBouncer(direct, CONNECTIONS), hasPgBouncer()],
+])(
+  'ends%s with a whole index, whoever of them is killed',
+  async (_, rounds, reached, isHere) => {
+    if (!isHere) {
+      return;
+    }
+    const ground = await Ground.open(reached);
+    for (let round = 0; round < rounds; round += 1) {
+      await ground.goBack(round % 4 > 1);
+      const leave = await ground.read();
+      let running = UPGRADES;
+      const ended = Promise.allSettled(
+        Array.from({ length: UPGRADES }, () =>
+          upgrade(ground.url).finally(() => {
+            running -= 1;
+          }),
+        ),
+      );
+      await expect.poll(() => ground.isBuilding(), { timeout: 60_000 }).toBe(true);
+      for (let count = 0; count < 5; count += 1) {
+        await ground.record();
+      }
+      await leave();
+      // Every second round is quiet.
+      const moment = round % 2 === 0 ? undefined : MOMENTS[((round - 1) / 2) % MOMENTS.length];
+      let killed = 0;
+      while (running > 0) {
+        await ground.record();
+        if (moment !== undefined && killed < MOST_KILLED) {
+          killed += await ground.cutOff(moment);
+        }
+      }
+      const outcomes = await ended;
+      const applied = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+      const failures = outcomes.filter(({ status }) => status === 'rejected');
+      const what = JSON.stringify({ round, moment, killed, outcomes });
+      expect(failures.length, what).toBeLessThanOrEqual(killed);
+      expect(await ground.indexes(), what).toEqual([true]);
+      // Who was cut off after the commit was not told.
+      expect([[NAME], ...(killed > 0 ? [[]] : [])], what).toContainEqual(applied);
+    }
+    await ground.verify();
+  },
+  TIMEOUT,
+);
+
+it('waits for a statement of a killed upgrade that waits for its lock', async () => {
+  const ground = await Ground.open(async (direct) => direct);
+  await ground.goBack(false);
+  const leave = await ground.occupy();
+  // What the server goes on with: the upgrade itself is gone.
+  const left = await onlooker(ground.url);
+  const building = left.query('CREATE INDEX CONCURRENTLY leases_by_owner ON leases (region, user_id, id)');
+  await expect.poll(() => ground.waiting()).toBe(1);
+  const next = upgrade(ground.url);
+  await expect
+    .poll(async () => (await ground.isLooking()) || (await ground.waiting()) > 1, { timeout: 60_000 })
+    .toBe(true);
+  await leave();
+  await building;
+  expect(await next).toEqual([NAME]);
+  expect(await ground.indexes()).toEqual([true]);
+  await ground.verify();
+});
+
+it('stops when it has lost its lock, and begins again after the other one', async () => {
+  const ground = await Ground.open(async (direct) => direct);
+  await ground.goBack(false);
+  const leave = await ground.read();
+  const first = upgrade(ground.url);
+  await expect.poll(() => ground.isBuilding(), { timeout: 60_000 }).toBe(true);
+  expect(await ground.cutOff('pg_settings')).toBe(1);
+  const second = upgrade(ground.url);
+  await expect.poll(() => ground.isLooking(), { timeout: 60_000 }).toBe(true);
+  await leave();
+  expect(await Promise.all([first, second])).toEqual([[], [NAME]]);
+  expect(await ground.indexes()).toEqual([true]);
+  await ground.verify();
+});
