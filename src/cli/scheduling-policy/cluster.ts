@@ -18,6 +18,16 @@ export interface AskedCluster {
   readonly reviews: UseReviews;
 }
 
+/** Shows what a credential plugin that fails has to say, such as that a session has expired. */
+const PLUGIN_LOGGER = {
+  info: () => undefined,
+  warn: (fields: unknown) => {
+    if (typeof fields === 'object' && fields !== null && 'stderr' in fields) {
+      warn(String(fields.stderr));
+    }
+  },
+};
+
 /**
  * Asks a cluster. If it refuses what is asked, that is a mistake of whoever asks: exit code 2. If it gives no answer, prints one line and
  * sets exit code 3. `configured`: the kubeconfig of the service.
@@ -30,7 +40,7 @@ export async function withCluster(
   const kubeconfig = kubeconfigOf(flags, configured);
   const { createApiClient } = await import('../../kubernetes/api/api-client.ts');
   const { UseReviews } = await import('../../kubernetes/snapshot/use-reviews.ts');
-  const client = createApiClient({ kubeconfig, context: flags.context });
+  const client = createApiClient({ kubeconfig, context: flags.context, logger: PLUGIN_LOGGER });
   try {
     await work({ client, reviews: new UseReviews(client) });
   } catch (thrown) {

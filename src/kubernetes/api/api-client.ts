@@ -32,6 +32,8 @@ export interface ApiClientOptions {
   readonly serviceAccountFolder?: string;
   /** For a whole call, without watches. Default: 10000. */
   readonly timeoutMs?: number;
+  /** For the program of a kubeconfig that logs in. Default: 30000. */
+  readonly execTimeoutMs?: number | undefined;
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
 }
 
@@ -73,6 +75,7 @@ class Client implements ApiClient {
       environment,
       serviceAccountFolder,
       timeoutMs = TIMEOUT_MS,
+      execTimeoutMs,
       logger,
     } = options;
     this.#timeoutMs = timeoutMs;
@@ -81,7 +84,7 @@ class Client implements ApiClient {
         kubeconfig === undefined
           ? readServiceAccount(environment, serviceAccountFolder)
           : readKubeconfig(kubeconfig, context),
-      logger,
+      { logger, execTimeoutMs },
     );
     this.#connections = new Connections(this.#access.latest);
   }
@@ -137,6 +140,7 @@ class Client implements ApiClient {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the client was closed'));
+    this.#access.close();
     await Promise.all([this.#connections.close(), ...this.#ending]);
   }
 
@@ -177,13 +181,13 @@ class Client implements ApiClient {
     kind: 'requests' | 'watches',
     more: Headers,
   ): Promise<Dispatcher.ResponseData> {
-    const access = await this.#access.current();
+    const access = await time.within(this.#access.current());
     const answer = await this.#sendAs(access, request, time, kind, more);
     if (answer.statusCode !== 401) {
       return answer;
     }
     await collect(answer.body, MAX_ANSWER_BYTES);
-    return this.#sendAs(await this.#access.again(access), request, time, kind, more);
+    return this.#sendAs(await time.within(this.#access.again(access)), request, time, kind, more);
   }
 
   #sendAs(

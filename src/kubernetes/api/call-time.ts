@@ -35,6 +35,15 @@ export class CallTime {
     this.signal.throwIfAborted();
   }
 
+  /** What the work resolves to, unless the time is over before; the work goes on. */
+  async within<Result>(work: Result | Promise<Result>): Promise<Result> {
+    this.throwIfOver();
+    return new Promise<Result>((resolve, reject) => {
+      this.signal.addEventListener('abort', () => reject(this.signal.reason), { once: true });
+      Promise.resolve(work).then(resolve, reject);
+    });
+  }
+
   /** Resolves to false, at once, if that would take longer than there is time; rejects if it is over meanwhile. */
   async pause(milliseconds: number): Promise<boolean> {
     if (performance.now() + milliseconds >= this.#end) {

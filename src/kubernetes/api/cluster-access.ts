@@ -14,6 +14,24 @@ export interface ClusterAccess {
   readonly namespace: string | undefined;
   /** All of this was read from these files: a change of one may change it. */
   readonly files: readonly string[];
+  /** The program whose credentials are missing above. */
+  readonly exec?: ExecPlugin | undefined;
+}
+
+/** `users[].user.exec` of a kubeconfig. */
+export interface ExecPlugin {
+  /** `client.authentication.k8s.io/v1` */
+  readonly apiVersion: string;
+  /** A path, or a name that `PATH` is searched for. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  /** What to do if the program is missing. */
+  readonly installHint: string | undefined;
+  /** What the program is told of the cluster. `undefined` = nothing. */
+  readonly cluster: Readonly<Record<string, unknown>> | undefined;
+  /** `/etc/kubeconfig:12` */
+  readonly place: string;
 }
 
 /** PEM texts. */

@@ -8,7 +8,8 @@ import { ConfigurationError, errorText } from '../../errors.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { isMapping, type Path } from '../../yaml/tree.ts';
-import { bearer, type ClusterAccess, parseServer, tlsMistake } from './cluster-access.ts';
+import { bearer, type ClusterAccess, type ExecPlugin, parseServer, tlsMistake } from './cluster-access.ts';
+import { EXEC_V1, execSchema } from './exec-plugin.ts';
 
 /** One for hundreds of clusters has less. */
 const MAX_TOKENS = 100_000;
@@ -37,12 +38,14 @@ const clusterSchema = z.looseObject(
       .nullish(),
     'tls-server-name': text,
     'proxy-url': z.union([z.literal(''), z.null()], 'nothing: proxies are not supported').optional(),
+    extensions: z.array(z.looseObject({ name: z.string('a name') }), 'a list').nullish(),
   },
   'a mapping with server',
 );
 
-const LOGIN =
-  'nothing: programs for logging in are not run; use a client certificate, a tokenFile that something else renews, or a service account';
+/** As kubectl writes `spec.cluster.config` of an ExecCredential. */
+const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
+
 const nothing = (message: string) => z.null(message).optional();
 const AS = 'nothing: impersonation is not supported; use the account itself';
 
@@ -56,8 +59,8 @@ const userSchema = z.looseObject(
     'client-key-data': text,
     username: text,
     password: z.string('a string').nullish(),
-    exec: nothing(LOGIN),
-    'auth-provider': nothing(LOGIN),
+    exec: execSchema.nullish(),
+    'auth-provider': nothing('nothing: Kubernetes has replaced it by exec'),
     as: nothing(AS),
     'as-uid': nothing(AS),
     'as-groups': nothing(AS),
@@ -65,6 +68,12 @@ const userSchema = z.looseObject(
   },
   'a mapping',
 );
+
+/** In a user with `exec`, these would leave open which credential counts. */
+const STATIC = [
+  ...['token', 'tokenFile', 'client-certificate', 'client-certificate-data', 'client-key', 'client-key-data'],
+  'username',
+] as const;
 
 const contextSchema = z.looseObject(
   { cluster: z.string('a name'), user: z.string('a name').nullish(), namespace: text },
@@ -130,6 +139,34 @@ class Kubeconfig {
       authorization: user && this.#authorization(user.value, user.path),
       namespace: context.value.namespace ?? undefined,
       files: [...this.#files],
+      exec: user && this.#exec(user.value, user.path, { ...cluster, ca: tls.ca }),
+    };
+  }
+
+  #exec(
+    { exec, ...user }: z.infer<typeof userSchema>,
+    path: Path,
+    cluster: z.infer<typeof clusterSchema> & { readonly ca: string | undefined },
+  ): ExecPlugin | undefined {
+    if (exec === undefined || exec === null) {
+      return undefined;
+    }
+    const at = [...path, 'exec'];
+    const other = STATIC.find((name) => typeof user[name] === 'string');
+    if (other !== undefined) {
+      this.#problem([...path, other], 'expected nothing, because the credentials come from exec');
+    }
+    if (exec.apiVersion === EXEC_V1 && typeof exec.interactiveMode !== 'string') {
+      this.#problem(at, `expected interactiveMode too: Never or IfAvailable; ${EXEC_V1} needs it`);
+    }
+    const { command, args, env, installHint, apiVersion } = exec;
+    const isPath = /[\\/]/.test(command);
+    return {
+      ...{ apiVersion, args: args ?? [], env: env ?? [], installHint: installHint || undefined },
+      // As in kubectl a name without a slash is not looked for beside the kubeconfig.
+      command: isPath ? resolve(dirname(this.#file), command) : command,
+      cluster: exec.provideClusterInfo === true ? clusterInfo(cluster) : undefined,
+      place: `${this.#file}:${this.#document.lineOf(at)}`,
     };
   }
 
@@ -227,6 +264,22 @@ class Kubeconfig {
         : { severity: 'error', origin: { kind: 'file', file, line }, message },
     ]);
   }
+}
+
+/** `spec.cluster` of the ExecCredential that a program gets. */
+function clusterInfo({
+  server,
+  ca,
+  'tls-server-name': name,
+  extensions,
+}: z.infer<typeof clusterSchema> & { readonly ca: string | undefined }): Record<string, unknown> {
+  const config = extensions?.find((one) => one.name === EXEC_EXTENSION)?.extension;
+  return {
+    server,
+    ...(typeof name === 'string' && { 'tls-server-name': name }),
+    ...(ca !== undefined && { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
+    ...(config !== undefined && { config }),
+  };
 }
 
 function fromBase64(data: string): string {

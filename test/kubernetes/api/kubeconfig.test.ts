@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../support/filter-folder.ts';
 import { tlsFixture } from '../../support/tls.ts';
 
 const pem = (name: string) => readFileSync(tlsFixture(name), 'utf8');
+const BETA = 'apiVersion: client.authentication.k8s.io/v1beta1';
 const base64 = (name: string) => Buffer.from(pem(name)).toString('base64');
 
 /** Each on the second line of its part, so that lines can be told. */
@@ -119,6 +120,20 @@ describe('reading a kubeconfig', () => {
     );
   });
 
+  it('describes the credential plugin, whose path is relative to its folder', () => {
+    const user = `exec:\n  ${BETA}\n  command: bin/log-in\n  args: [get-token]\n  installHint: ask us`;
+    const { folder, exec } = read(kubeconfig({ user }));
+    expect(exec).toEqual({
+      apiVersion: 'client.authentication.k8s.io/v1beta1',
+      command: join(folder, 'bin/log-in'),
+      args: ['get-token'],
+      env: [],
+      installHint: 'ask us',
+      cluster: undefined,
+      place: `${join(folder, 'config')}:11`,
+    });
+  });
+
   it('ignores what kubectl ignores, and users and clusters that are not in use', () => {
     const further = `preferences: {colors: true}
 __proto__: {clusters: []}
@@ -206,14 +221,28 @@ __proto__: {clusters: []}
   });
 
   it.each<[user: string, message: string]>([
+    ['exec: {command: aws}', '/config:11: apiVersion: expected client.authentication.k8s.io/v1 or'],
+    ['exec: aws', '/config:11: exec: expected a mapping with apiVersion and command'],
     [
-      'exec: {command: aws}',
-      '/config:11: exec: expected nothing: programs for logging in are not run; use a client certificate',
+      'exec:\n  apiVersion: client.authentication.k8s.io/v1alpha1',
+      '/config:12: apiVersion: expected client.',
+    ],
+    [`exec:\n  ${BETA}\n  command: ""`, '/config:13: command: expected a program'],
+    [`exec:\n  ${BETA}\n  command: aws\n  args: [1]`, '/config:14: args: expected a string'],
+    [`exec:\n  ${BETA}\n  command: aws\n  env: [{name: A}]`, '/config:14: value: expected a string'],
+    [
+      `exec:\n  ${BETA}\n  command: aws\n  interactiveMode: Always`,
+      '/config:14: interactiveMode: expected Never or IfAvailable, because nobody can answer questions',
     ],
     [
-      'auth-provider: {name: gcp}',
-      '/config:11: auth-provider: expected nothing: programs for logging in are not run',
+      'exec: {apiVersion: client.authentication.k8s.io/v1, command: aws}',
+      '/config:11: exec: expected interactiveMode too: Never or IfAvailable',
     ],
+    [
+      `token: s3cret\nexec: {${BETA}, command: aws}`,
+      '/config:11: token: expected nothing, because the credentials come from exec',
+    ],
+    ['auth-provider: {name: gcp}', '/config:11: auth-provider: expected nothing: Kubernetes has replaced it'],
     ['token: s3cret\nas: admin', '/config:12: as: expected nothing: impersonation'],
     ['token: s3cret\nas-groups: [a]', '/config:12: as-groups: expected nothing: impersonation'],
     ['token: "s3cret s3cret"', '/config:11: token: expected a token: ASCII characters on one line'],
