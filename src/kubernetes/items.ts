@@ -6,7 +6,22 @@ import type { Problem } from '../errors.ts';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
 import { formatPath, isMapping, type Mapping, type Path } from '../yaml/tree.ts';
-import { pathTo } from './hostile-keys.ts';
+
+/** The path of a key of this name, wherever it is in a value of JSON. Schemas drop `__proto__` without a word, and a rule with it. */
+export function pathTo(name: string, value: unknown): Path | undefined {
+  const entries: [string | number, unknown][] = Array.isArray(value)
+    ? [...value.entries()]
+    : isMapping(value)
+      ? Object.entries(value)
+      : [];
+  for (const [step, below] of entries) {
+    const path = step === name ? [] : pathTo(name, below);
+    if (path !== undefined) {
+      return [step, ...path];
+    }
+  }
+  return undefined;
+}
 
 /** Larger than all policies and roles of a cluster together. */
 const MAX_BYTES = 32 * 1024 * 1024;

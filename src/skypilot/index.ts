@@ -18,6 +18,8 @@ export {
   autostopMinutesOfOptions,
   autostopOf,
   autostopsOf,
+  durationMinutes,
+  durationSeconds,
 } from './autostop.ts';
 export { catalogProblems, openCatalogs } from './catalog/open-catalogs.ts';
 export { type ChargedLaunch, chargedLaunch } from './charging/charged-launch.ts';
@@ -25,8 +27,7 @@ export type { Hardware, Launch, LaunchLedger, LaunchLimit, LaunchOwner, Payer } 
 export { HardwareCosts } from './charging/hardware-costs.ts';
 export { type CostMistake, HardwareRates } from './charging/hardware-rates.ts';
 export { acceleratorsIn } from './charging/instance-types.ts';
-export { requireLaunches } from './charging/require-launches.ts';
-export { type LaunchTerms, reviewLaunch } from './charging/reviewed-launch.ts';
+export { type LaunchTerms, requireLaunches, reviewLaunch } from './charging/reviewed-launch.ts';
 export { Config } from './config/config.ts';
 export {
   type ContextRegistry,
@@ -39,15 +40,14 @@ export { OverrideKeyError, type OverrideKeys } from './config/override-keys.ts';
 export { matchesPattern } from './config/patterns.ts';
 export { ServerConfigFile } from './config/server-config-file.ts';
 export { type TaskConfig, taskConfigsOf } from './config/task-configs.ts';
-export { durationMinutes, durationSeconds } from './durations.ts';
 export { type EffectiveQuestion, effectiveValue, effectiveValues } from './effective/policy-values.ts';
 export { containerImage, imagesOf } from './images.ts';
 export { formatInfra, type Infra, infraOf, isCaseSensitive, parseInfra } from './infra.ts';
 export { changeResources, expandResources, type Resources, resourcesOf } from './resources.ts';
 export { waysOfTask } from './task-ways.ts';
-export { namesOfUser } from './user-names.ts';
 export {
   MutatedUserRequest,
+  namesOfUser,
   REQUEST_NAMES,
   type RequestOptions,
   type Task,

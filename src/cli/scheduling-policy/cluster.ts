@@ -63,7 +63,7 @@ export async function readSnapshot(
 ): Promise<ClusterSnapshot> {
   const { valid, invalid } = await readPolicies(client);
   const { ClusterSnapshot } = await import('../../kubernetes/snapshot/cluster-snapshot.ts');
-  const { SnapshotPermissions } = await import('../../kubernetes/snapshot/snapshot-permissions.ts');
+  const { SnapshotPermissions } = await import('../../kubernetes/snapshot/cluster-snapshot.ts');
   const { PolicySet } = await import('../../kubernetes/policy-set.ts');
   const permissions = new SnapshotPermissions(client, reviews, {
     rights,
@@ -116,7 +116,7 @@ async function defaultPriorityClassOf(
   unless: string | undefined,
 ): Promise<string | undefined> {
   const { ApiError } = await import('../../kubernetes/api/contract.ts');
-  const { readDefaultPriorityClass } = await import('../../kubernetes/snapshot/default-priority-class.ts');
+  const { readDefaultPriorityClass } = await import('../../kubernetes/snapshot/cluster-policies.ts');
   try {
     return await readDefaultPriorityClass(client);
   } catch (thrown) {

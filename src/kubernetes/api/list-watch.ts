@@ -15,9 +15,7 @@ import { type ApiClient, ApiUnreachableError, type RestartReason, type WatchEven
 import { elapsed } from './elapsed.ts';
 import { isExpired, listObjects, type ObjectList } from './list.ts';
 import { listPage } from './objects.ts';
-import { problemWords } from './problem-words.ts';
-import { isOlder } from './resource-version.ts';
-import { reasonOf, SilentError } from './restart-reason.ts';
+import { isOlder, problemWords, reasonOf, SilentError } from './watch-problems.ts';
 
 /** For metrics. Must not throw. */
 export interface WatchObserver {

@@ -4,7 +4,7 @@ import { errorText } from '../../errors.ts';
 import { formatPath } from '../../yaml/tree.ts';
 import type { ApiObject } from '../api/contract.ts';
 import { policyDocument } from '../documents.ts';
-import { pathTo } from '../hostile-keys.ts';
+import { pathTo } from '../items.ts';
 import { type SchedulingPolicy, schedulingPolicy } from '../policy.ts';
 import { policyMistake } from '../policy-review.ts';
 

@@ -1,10 +1,9 @@
 /** Sends events in the background: bounded, slowly, and only once. */
 import type { Logger } from '../../logger.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
-import { boundedCall } from './bounded-call.ts';
-import { CLOCK, type Clock } from './clock.ts';
 import type { StatusObserver } from './contract.ts';
 import { type EventDraft, eventObject, MINUTE_MS } from './event-object.ts';
+import { boundedCall, CLOCK, type Clock } from './timing.ts';
 
 /** Waiting events. Each is at most a few kB. */
 const MOST_WAITING = 256;

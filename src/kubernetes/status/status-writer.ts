@@ -3,16 +3,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../logger.ts';
 import type { ApiClient } from '../api/contract.ts';
 import type { LivePolicies, LivePolicy } from '../live/contract.ts';
-import { boundedCall } from './bounded-call.ts';
-import { CLOCK, type Clock } from './clock.ts';
 import { ACCEPTED, type Condition, conditionsOf } from './conditions.ts';
 import type { StatusObserver, StatusOutcome } from './contract.ts';
-import { DueNames } from './due-names.ts';
 import type { EventSender } from './event-sender.ts';
 import { tellInvalid } from './events.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
-import { WriteHistory } from './write-history.ts';
-import { WritePace } from './write-pace.ts';
+import { boundedCall, CLOCK, type Clock } from './timing.ts';
+import { DueNames, WriteHistory, WritePace } from './write-pace.ts';
 import { isWritten, statusPatch, writtenCondition } from './written-status.ts';
 
 /** Between two writes, in milliseconds: ten a second. */

@@ -4,7 +4,7 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ApiObject } from '../../kubernetes/api/contract.ts';
 import { elapsed } from '../../kubernetes/api/elapsed.ts';
-import { linesOf } from '../../kubernetes/api/lines.ts';
+import { linesOf } from '../../kubernetes/api/watch-stream.ts';
 import type { Following, ObjectListener } from '../../kubernetes/live/contract.ts';
 
 type Line =

@@ -9,9 +9,8 @@ import {
 } from '../../../src/kubernetes/access.ts';
 import type { ApiObject } from '../../../src/kubernetes/api/contract.ts';
 import type { Following } from '../../../src/kubernetes/live/contract.ts';
-import { RbacHint } from '../../../src/kubernetes/live/rbac-hint.ts';
+import { RbacHint, RecentChanges } from '../../../src/kubernetes/live/rbac-hint.ts';
 import { RBAC_KINDS, type RbacKind } from '../../../src/kubernetes/live/rbac-objects.ts';
-import { RecentChanges } from '../../../src/kubernetes/live/recent-changes.ts';
 import type { Rule, Subject } from '../../../src/kubernetes/rbac-schema.ts';
 
 const GROUP = 'scheduling.blazar-enforcement';

@@ -1,7 +1,9 @@
-/** Why objects cannot be followed, for `/readyz` and the log. Without names of accounts, which not everybody may read. */
+/** What it means when a list or a watch fails. */
 import { errorText } from '../../errors.ts';
-import { ApiError } from './contract.ts';
+import { ApiError, type RestartReason } from './contract.ts';
+import { isExpired } from './list.ts';
 
+/** Why objects cannot be followed, for `/readyz` and the log. Without names of accounts, which not everybody may read. */
 export function problemWords(
   thrown: unknown,
   path: string,
@@ -26,4 +28,16 @@ export function problemWords(
 
 function hint(words: string | undefined): string {
   return words === undefined ? '' : `: ${words}`;
+}
+
+/** A watch is overdue. */
+export class SilentError extends Error {}
+
+export function reasonOf(thrown: unknown): RestartReason {
+  return thrown instanceof SilentError ? 'silent' : isExpired(thrown) ? 'expired' : 'failed';
+}
+
+/** Versions are numbers of etcd, or else no two can be compared. */
+export function isOlder(one: string, other: string): boolean {
+  return /^\d{1,20}$/.test(one) && /^\d{1,20}$/.test(other) && BigInt(one) < BigInt(other);
 }

@@ -1,3 +1,5 @@
+/** Calls that end soon, and the clock of what is reported. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CallTime } from '../api/call-time.ts';
 import type { ApiClient, ApiRequest } from '../api/contract.ts';
 
@@ -20,3 +22,17 @@ export async function boundedCall(
     time.end();
   }
 }
+
+/** A monotonic clock, in milliseconds. */
+export interface Clock {
+  now(): number;
+  /** Ends early, without an error, when `signal` fires. */
+  sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Keeps no process alive. */
+export const CLOCK: Clock = {
+  now: () => performance.now(),
+  sleep: (milliseconds, signal) =>
+    sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined),
+};
