@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
+import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { peerProgram } from '../support/peers.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 

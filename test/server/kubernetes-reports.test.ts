@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { PodRequest } from '../../src/kubernetes/admission-review.ts';
-import type { FollowedCluster } from '../../src/kubernetes/live/follow-cluster.ts';
+import type { PodRequest } from '../../src/kubernetes/admission/admission-review.ts';
+import type { FollowedCluster } from '../../src/kubernetes/cluster/live/follow-cluster.ts';
 import { kubernetesOptions } from '../../src/kubernetes/options.ts';
 import { KubernetesReports } from '../../src/server/kubernetes-reports.ts';
-import { ClusterDouble } from '../kubernetes/status/cluster-double.ts';
+import { ClusterDouble } from '../kubernetes/cluster/status/cluster-double.ts';
 import { recordingLogger } from '../support/logger.ts';
 
 const OWNER = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'u-1', controller: true };

@@ -1,7 +1,7 @@
 /** One validation for each thing that a policy can say about a pod. */
 import { onOneLine } from '../../visible-text.ts';
-import type { MergeStrategy } from '../merge.ts';
-import { listed } from '../rules/reason.ts';
+import type { MergeStrategy } from '../policies/merge.ts';
+import { listed } from '../policies/rules/reason.ts';
 import {
   affinityCondition,
   allowsAllAt,

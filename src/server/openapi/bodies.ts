@@ -1,6 +1,6 @@
 /** The JSON schemas of what is sent and answered, by their names in /openapi.json. */
 import { z } from 'zod';
-import { admissionAnswerSchema, admissionReviewSchema } from '../../kubernetes/admission-review.ts';
+import { admissionAnswerSchema, admissionReviewSchema } from '../../kubernetes/admission/admission-review.ts';
 import type { requestSchemas } from '../../lease/request-schemas.ts';
 import { envelopeSchema } from '../../skypilot/wire.ts';
 

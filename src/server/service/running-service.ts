@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigSources } from '../../config/sources.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
-import type { ConfiguredKeeper } from '../../kubernetes/certificates/configured-keeper.ts';
+import type { ConfiguredKeeper } from '../../kubernetes/cluster/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import type { Logger } from '../../logger.ts';
 import {

@@ -12,7 +12,7 @@ import type {
   ObjectListener,
   RenewableFollowed,
   ShareFollowing,
-} from '../../kubernetes/live/contract.ts';
+} from '../../kubernetes/cluster/live/contract.ts';
 import { hearObjects, ObjectSender } from './told-objects.ts';
 
 /** How often a worker that follows says how well, in milliseconds. */

@@ -2,10 +2,10 @@
 import { uptime } from 'node:os';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ApiObject } from '../../kubernetes/api/contract.ts';
-import { elapsed } from '../../kubernetes/api/elapsed.ts';
-import { linesOf } from '../../kubernetes/api/watch-stream.ts';
-import type { Following, ObjectListener } from '../../kubernetes/live/contract.ts';
+import type { ApiObject } from '../../kubernetes/cluster/api/contract.ts';
+import { elapsed } from '../../kubernetes/cluster/api/elapsed.ts';
+import { linesOf } from '../../kubernetes/cluster/api/watch-stream.ts';
+import type { Following, ObjectListener } from '../../kubernetes/cluster/live/contract.ts';
 
 type Line =
   /** One of a list. */
