@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { admissionAnswerSchema, admissionReviewSchema } from '../../kubernetes/admission/admission-review.ts';
 import type { requestSchemas } from '../../lease/request-schemas.ts';
-import { envelopeSchema } from '../../skypilot/wire.ts';
+import { envelopeSchema } from '../../skypilot/request/wire.ts';
 
 const health = z.object({ status: z.literal('ok') }).meta({ description: 'The process answers.' });
 

@@ -1,9 +1,9 @@
 /** What a request of SkyPilot means for limits that launches share. Source: SkyPilot 0.13, where it calls its admin policy. */
 import { isMapping } from '../../yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
-import { AUTOSTOP_OFF, autostopMinutesOf } from '../autostop.ts';
-import { resourcesOf } from '../resources.ts';
-import type { Task, UserRequest } from '../user-request.ts';
+import type { Task, UserRequest } from '../request/user-request.ts';
+import { AUTOSTOP_OFF, autostopMinutesOf } from '../task/autostop.ts';
+import { resourcesOf } from '../task/resources.ts';
 import type { Launch } from './contract.ts';
 import { cloudName, hardwareOf, refuseHiddenDevices } from './hardware.ts';
 

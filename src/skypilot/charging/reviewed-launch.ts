@@ -1,7 +1,7 @@
 /** What policies that charge launches do with a request: refuse it, hold the launch, or let it pass. */
 import type { Call } from '../../filter/call.ts';
 import { PolicyRejected, type PolicyServices } from '../admin-policy.ts';
-import { MutatedUserRequest, type UserRequest } from '../user-request.ts';
+import { MutatedUserRequest, type UserRequest } from '../request/user-request.ts';
 import { chargedLaunch } from './charged-launch.ts';
 import type { Hardware, LaunchLedger, LaunchLimit } from './contract.ts';
 

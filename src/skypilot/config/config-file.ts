@@ -6,7 +6,7 @@ import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
-import { type PipelineTask, tasksOf } from '../pipeline.ts';
+import { type PipelineTask, tasksOf } from '../task/pipeline.ts';
 import type { Level, Source } from './levels.ts';
 import { pipelineProblems } from './pipeline-problems.ts';
 
