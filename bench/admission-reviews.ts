@@ -1,10 +1,10 @@
 /** Generates scheduling policies and admission requests about pods. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PolicyDocuments } from '../src/kubernetes/documents.ts';
-import { schedulingPolicy } from '../src/kubernetes/policy.ts';
-import type { WrittenSpec } from '../src/kubernetes/policy-schema.ts';
-import type { Subject } from '../src/kubernetes/rbac-schema.ts';
+import type { PolicyDocuments } from '../src/kubernetes/policies/documents/documents.ts';
+import type { WrittenSpec } from '../src/kubernetes/policies/documents/policy-schema.ts';
+import type { Subject } from '../src/kubernetes/policies/documents/rbac-schema.ts';
+import { schedulingPolicy } from '../src/kubernetes/policies/policy.ts';
 import { ROOT } from './requests.ts';
 
 export const ADMISSION_PATH = '/kubernetes/admission?timeout=10s';

@@ -1,8 +1,8 @@
 /** Measures how many pods per second the admission webhook reviews, and whether unused policies cost anything. */
-import { admissionAnswer, parseAdmissionReview } from '../src/kubernetes/admission-review.ts';
-import { accountOf, PodAdmission } from '../src/kubernetes/pod-admission.ts';
-import type { PolicySource } from '../src/kubernetes/policy-source.ts';
-import { SchedulingPolicies } from '../src/kubernetes/scheduling-policies.ts';
+import { admissionAnswer, parseAdmissionReview } from '../src/kubernetes/admission/admission-review.ts';
+import { accountOf, PodAdmission } from '../src/kubernetes/admission/pod-admission.ts';
+import type { PolicySource } from '../src/kubernetes/policies/policy-source.ts';
+import { SchedulingPolicies } from '../src/kubernetes/policies/scheduling-policies.ts';
 import { ADMISSION_PATH, clusterDocuments, policyDocuments, reviewTexts, USED } from './admission-reviews.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
 import { saturate } from './load.ts';

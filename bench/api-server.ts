@@ -1,7 +1,7 @@
 /** A small API server with policies, roles and bindings that never change, and reviews. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { PolicyAccess } from '../src/kubernetes/access.ts';
+import { PolicyAccess } from '../src/kubernetes/policies/access.ts';
 import { type ClusterDocuments, policyDocuments, rbacObjects } from './admission-reviews.ts';
 
 const GROUP = 'scheduling.blazar-enforcement';

@@ -1,8 +1,8 @@
 /** Policies and rights of a cluster that answers at once: what is measured is what the service adds. */
-import type { ApiClient } from '../src/kubernetes/api/contract.ts';
-import type { LivePolicies } from '../src/kubernetes/live/contract.ts';
-import { ClusterSource } from '../src/kubernetes/live/live-source.ts';
-import { ReviewedPermissions } from '../src/kubernetes/live/reviewed-permissions.ts';
+import type { ApiClient } from '../src/kubernetes/cluster/api/contract.ts';
+import type { LivePolicies } from '../src/kubernetes/cluster/live/contract.ts';
+import { ClusterSource } from '../src/kubernetes/cluster/live/live-source.ts';
+import { ReviewedPermissions } from '../src/kubernetes/cluster/live/reviewed-permissions.ts';
 import { type ClusterDocuments, policyDocuments } from './admission-reviews.ts';
 import { reviewer } from './api-server.ts';
 

@@ -4,7 +4,7 @@ import { withinDeadline } from '../src/deadline.ts';
 import { readConfiguration } from '../src/enforcement/configuration.ts';
 import { SECTIONS } from '../src/server/sections.ts';
 import { PolicyChain } from '../src/skypilot/policies/policy-chain.ts';
-import { decodeRequest } from '../src/skypilot/wire.ts';
+import { decodeRequest } from '../src/skypilot/request/wire.ts';
 import type { Subject, Suite, Timed } from './harness/suite.ts';
 import { LAUNCH, largeLaunch } from './large-pod-config.ts';
 

@@ -10,7 +10,7 @@ import { spansSince, withRecordedSpans } from './support/recorded-spans.ts';
 async function doors() {
   const { boundedFetch } = await import('../src/client/bounded-fetch.ts');
   const { createHttpClient } = await import('../src/http/client.ts');
-  const { createApiClient } = await import('../src/kubernetes/api/api-client.ts');
+  const { createApiClient } = await import('../src/kubernetes/cluster/api/api-client.ts');
   const { OidcClient } = await import('../src/server/people/oidc-client.ts');
   const { oidcOptions } = await import('../src/server/people/oidc-options.ts');
   const { tracedCall } = await import('../src/traced-call.ts');

@@ -1,6 +1,6 @@
 /** `scheduling-policy`: inspects scheduling policies, of files or of a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { MERGE_STRATEGIES } from '../kubernetes/merge.ts';
+import { MERGE_STRATEGIES } from '../kubernetes/policies/merge.ts';
 import type {
   CheckFlags,
   ExportFlags,

@@ -1,6 +1,10 @@
 /** The record of a decision about a pod or a workload of Kubernetes. */
-import type { BindingRequest, PodRequest, WorkloadRequest } from '../kubernetes/admission-review.ts';
-import type { DecidedAdmission } from '../kubernetes/pod-admission.ts';
+import type {
+  BindingRequest,
+  PodRequest,
+  WorkloadRequest,
+} from '../kubernetes/admission/admission-review.ts';
+import type { DecidedAdmission } from '../kubernetes/admission/pod-admission.ts';
 import type { DecisionRecord } from './record.ts';
 import {
   cut,

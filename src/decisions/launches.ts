@@ -1,6 +1,6 @@
 /** Which of SkyPilot's requests about one launch counts. Source: SkyPilot 0.13, where it calls its admin policy. */
-import { REQUEST_NAMES } from '../skypilot/user-request.ts';
-import type { ReceivedRequest } from '../skypilot/wire.ts';
+import { REQUEST_NAMES } from '../skypilot/request/user-request.ts';
+import type { ReceivedRequest } from '../skypilot/request/wire.ts';
 
 type Asked = Pick<ReceivedRequest, 'requestName' | 'requestOptions' | 'atClientSide'>;
 

@@ -1,4 +1,4 @@
-import { REQUEST_NAMES } from '../skypilot/user-request.ts';
+import { REQUEST_NAMES } from '../skypilot/request/user-request.ts';
 
 /**
  * The operations in records: those of Blazar, SkyPilot's requests by their names, what got past SkyPilot's policies, and the webhooks of

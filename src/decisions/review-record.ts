@@ -1,7 +1,7 @@
 /** The record of a decision about a request of SkyPilot. */
 import type { PolicyOutcome, Review } from '../skypilot/policies/policy-chain.ts';
-import { REQUEST_NAMES } from '../skypilot/user-request.ts';
-import type { ReceivedRequest } from '../skypilot/wire.ts';
+import { REQUEST_NAMES } from '../skypilot/request/user-request.ts';
+import type { ReceivedRequest } from '../skypilot/request/wire.ts';
 import { changeRecords } from './change-records.ts';
 import { isCountedLaunch } from './launches.ts';
 import type { DecisionRecord, FilterRecord } from './record.ts';

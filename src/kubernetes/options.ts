@@ -3,13 +3,13 @@ import type { FurtherSection } from '../config/option-groups.ts';
 import type { Setting } from '../config/resolve.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
 import type { Problem } from '../errors.ts';
-import { SCHEDULERS } from './cluster.ts';
-import { MERGE_STRATEGIES } from './merge.ts';
+import { SCHEDULERS } from './policies/cluster-settings.ts';
+import { MERGE_STRATEGIES } from './policies/merge.ts';
 import {
   DAEMON_SET_TOLERATIONS,
   SYSTEM_TOLERATION_PATTERN,
   SYSTEM_TOLERATIONS,
-} from './system-tolerations.ts';
+} from './policies/system-tolerations.ts';
 
 const tolerations = z.array(z.string().regex(SYSTEM_TOLERATION_PATTERN));
 const TOLERATIONS = 'a comma-separated list of key:effect, key=value:effect or key:effect:seconds';
@@ -235,7 +235,7 @@ async function sourceProblems({
   if (scheduling_policies.length === 0) {
     return unread;
   }
-  const { readPolicyDocuments } = await import('./documents.ts');
+  const { readPolicyDocuments } = await import('./policies/documents/documents.ts');
   const { nearestName } = await import('../config/nearest.ts');
   const { policies, problems } = readPolicyDocuments(scheduling_policies);
   const names = policies.map(({ name }) => name);

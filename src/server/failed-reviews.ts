@@ -1,10 +1,14 @@
 /** Pods that could not be judged. They are refused, in an answer: an HTTP error would let them pass where `failurePolicy` is Ignore. */
 import { errorText } from '../errors.ts';
 import { rulesOfFailure } from '../filter/broken-rules.ts';
-import { message as shown } from '../kubernetes/admission-messages.ts';
-import type { BindingRequest, PodRequest } from '../kubernetes/admission-review.ts';
-import { accountOf, type DecidedAdmission, type PodAdmission } from '../kubernetes/pod-admission.ts';
-import { SourceUnavailableError } from '../kubernetes/policy-source.ts';
+import { message as shown } from '../kubernetes/admission/admission-messages.ts';
+import type { BindingRequest, PodRequest } from '../kubernetes/admission/admission-review.ts';
+import {
+  accountOf,
+  type DecidedAdmission,
+  type PodAdmission,
+} from '../kubernetes/admission/pod-admission.ts';
+import { SourceUnavailableError } from '../kubernetes/policies/policy-source.ts';
 import type { Logger } from '../logger.ts';
 import { OverloadedError } from '../waiting-line.ts';
 import { LimitedLines } from './limited-lines.ts';

@@ -3,16 +3,16 @@ import { Deadline } from '../deadline.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { UsageEnforcement } from '../enforcement/enforcement.ts';
 import type { WatchedServices } from '../enforcement/services.ts';
+import type { PodAdmission } from '../kubernetes/admission/pod-admission.ts';
+import type { WorkloadReview } from '../kubernetes/admission/workloads.ts';
 import {
   type KubernetesOptions,
   kubernetesSection,
   policyOptions,
   servesKubernetes,
 } from '../kubernetes/options.ts';
-import type { PodAdmission } from '../kubernetes/pod-admission.ts';
-import type { reviewPolicy } from '../kubernetes/policy-review.ts';
-import type { PolicySource } from '../kubernetes/policy-source.ts';
-import type { WorkloadReview } from '../kubernetes/workloads.ts';
+import type { reviewPolicy } from '../kubernetes/policies/documents/policy-review.ts';
+import type { PolicySource } from '../kubernetes/policies/policy-source.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import type { SkypilotOptions } from '../skypilot/options.ts';
@@ -193,14 +193,14 @@ async function kubernetesParts(
     return undefined;
   }
   const { audit, schedulers, workloads: mode } = options;
-  const { PodAdmission: Reviewer } = await import('../kubernetes/pod-admission.ts');
-  const { reviewPolicy } = await import('../kubernetes/policy-review.ts');
-  const { WorkloadReview } = await import('../kubernetes/workloads.ts');
+  const { PodAdmission: Reviewer } = await import('../kubernetes/admission/pod-admission.ts');
+  const { reviewPolicy } = await import('../kubernetes/policies/documents/policy-review.ts');
+  const { WorkloadReview } = await import('../kubernetes/admission/workloads.ts');
   const source = await policySource(number === 1, options, clusters);
   const rules =
     options.rules_path === undefined
       ? undefined
-      : (await import('../kubernetes/pod-rules.ts')).PodRules.read(options.rules_path, { logger });
+      : (await import('../kubernetes/admission/pod-rules.ts')).PodRules.read(options.rules_path, { logger });
   const podAdmission = new Reviewer(source.policies, { audit, schedulers, rules });
   const { default_priority_class: defaultPriorityClass } = options;
   const workloads = new WorkloadReview(podAdmission, { mode, defaultPriorityClass });
@@ -216,7 +216,7 @@ async function policySource(
     return { policies: undefined };
   }
   if (options.source === 'files') {
-    const { SchedulingPolicies } = await import('../kubernetes/scheduling-policies.ts');
+    const { SchedulingPolicies } = await import('../kubernetes/policies/scheduling-policies.ts');
     return SchedulingPolicies.read(options.scheduling_policies, policyOptions(options));
   }
   if (clusters === undefined) {

@@ -1,11 +1,11 @@
 /** What the service tells the cluster about policies and refusals: status and events. */
 import { errorText } from '../errors.ts';
-import type { BindingRequest, PodRequest } from '../kubernetes/admission-review.ts';
-import type { FollowedCluster } from '../kubernetes/live/follow-cluster.ts';
+import type { BindingRequest, PodRequest } from '../kubernetes/admission/admission-review.ts';
+import type { FollowedCluster } from '../kubernetes/cluster/live/follow-cluster.ts';
+import type { StatusObserver } from '../kubernetes/cluster/status/contract.ts';
+import type { Refusal } from '../kubernetes/cluster/status/events.ts';
+import type { Reporting } from '../kubernetes/cluster/status/reporting.ts';
 import type { KubernetesOptions } from '../kubernetes/options.ts';
-import type { StatusObserver } from '../kubernetes/status/contract.ts';
-import type { Refusal } from '../kubernetes/status/events.ts';
-import type { Reporting } from '../kubernetes/status/reporting.ts';
 import type { Logger } from '../logger.ts';
 
 export interface KubernetesReportsOptions {
@@ -80,7 +80,7 @@ export class KubernetesReports {
       return;
     }
     // Loading it takes time that only those need who use it.
-    const { Reporting: Reporter } = await import('../kubernetes/status/reporting.ts');
+    const { Reporting: Reporter } = await import('../kubernetes/cluster/status/reporting.ts');
     // Meanwhile another configuration may have taken over.
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;

@@ -1,8 +1,8 @@
 /** The clusters of all configurations that are in use, as sources of scheduling policies. */
 import { ConfigurationError } from '../errors.ts';
-import type { LiveSource } from '../kubernetes/live/contract.ts';
-import { isListedWithin } from '../kubernetes/live/first-list.ts';
-import type { FollowedCluster } from '../kubernetes/live/follow-cluster.ts';
+import type { LiveSource } from '../kubernetes/cluster/live/contract.ts';
+import { isListedWithin } from '../kubernetes/cluster/live/first-list.ts';
+import type { FollowedCluster } from '../kubernetes/cluster/live/follow-cluster.ts';
 import { type KubernetesOptions, policyOptions } from '../kubernetes/options.ts';
 import type { Logger } from '../logger.ts';
 import type { FollowedSource, KubernetesMetrics } from './metrics/kubernetes-metrics.ts';
@@ -48,8 +48,8 @@ export class KubernetesSources {
   async open(options: KubernetesOptions, isStart: boolean): Promise<HeldSource> {
     const { logger, patienceMs = PATIENCE_MS } = this.#options;
     // Loading it takes time that only those need who use it.
-    const { followCluster } = await import('../kubernetes/live/follow-cluster.ts');
-    const { ClusterSource } = await import('../kubernetes/live/live-source.ts');
+    const { followCluster } = await import('../kubernetes/cluster/live/follow-cluster.ts');
+    const { ClusterSource } = await import('../kubernetes/cluster/live/live-source.ts');
     const { kubeconfig, rights, cluster_stale_after: staleAfter, audit } = options;
     const key = JSON.stringify([kubeconfig, rights]);
     const shared = this.#shared.get(key) ?? {

@@ -6,7 +6,7 @@ import type { Context, Middleware } from 'koa';
 import { type Deadline, withinDeadline } from '../deadline.ts';
 import { admissionRecord } from '../decisions/admission-record.ts';
 import { InvalidRequestError } from '../errors.ts';
-import { warning } from '../kubernetes/admission-messages.ts';
+import { warning } from '../kubernetes/admission/admission-messages.ts';
 import {
   type AdmissionAnswer,
   admissionAnswer,
@@ -14,11 +14,11 @@ import {
   type PodRequest,
   type parseAdmissionReview,
   type WorkloadRequest,
-} from '../kubernetes/admission-review.ts';
-import type { DecidedAdmission, PodAdmission } from '../kubernetes/pod-admission.ts';
-import { workloadKindOf } from '../kubernetes/pod-kinds.ts';
-import type { ReviewedKind } from '../kubernetes/reviewed-kind.ts';
-import type { WorkloadReview } from '../kubernetes/workloads.ts';
+} from '../kubernetes/admission/admission-review.ts';
+import type { DecidedAdmission, PodAdmission } from '../kubernetes/admission/pod-admission.ts';
+import { workloadKindOf } from '../kubernetes/admission/pod-kinds.ts';
+import type { ReviewedKind } from '../kubernetes/admission/reviewed-kind.ts';
+import type { WorkloadReview } from '../kubernetes/admission/workloads.ts';
 import { isTraced } from '../tracing.ts';
 import { OverloadedError } from '../waiting-line.ts';
 import type { Authenticator } from './authentication/authenticators.ts';

@@ -4,8 +4,13 @@ import type { IncomingMessage } from 'node:http';
 import { type Context, HttpError } from 'koa';
 import { InvalidRequestError } from '../errors.ts';
 import { GrowingBuffer } from '../growing-buffer.ts';
-import { parseAdmissionReview } from '../kubernetes/admission-review.ts';
-import { START_BYTES, type UnreadReview, unreadReview, unreadReviewAt } from '../kubernetes/unread-review.ts';
+import { parseAdmissionReview } from '../kubernetes/admission/admission-review.ts';
+import {
+  START_BYTES,
+  type UnreadReview,
+  unreadReview,
+  unreadReviewAt,
+} from '../kubernetes/admission/unread-review.ts';
 import { readJson } from './read-body.ts';
 import { bodyLimit } from './request-state.ts';
 

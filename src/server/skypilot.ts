@@ -4,7 +4,7 @@
  */
 import { type Context, HttpError, type Middleware } from 'koa';
 import { reviewRecord } from '../decisions/review-record.ts';
-import { decodeInTurns, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
+import { decodeInTurns, InvalidBodyError, type ReceivedRequest } from '../skypilot/request/wire.ts';
 import type { Authenticator } from './authentication/authenticators.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
 import type { SkypilotParts } from './generation.ts';

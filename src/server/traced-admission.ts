@@ -1,6 +1,10 @@
 /** A span for each review of a pod, or of what will create pods. */
-import type { BindingRequest, PodRequest, WorkloadRequest } from '../kubernetes/admission-review.ts';
-import type { DecidedAdmission } from '../kubernetes/pod-admission.ts';
+import type {
+  BindingRequest,
+  PodRequest,
+  WorkloadRequest,
+} from '../kubernetes/admission/admission-review.ts';
+import type { DecidedAdmission } from '../kubernetes/admission/pod-admission.ts';
 import { inSpan, shownAttribute } from '../tracing.ts';
 
 /** `admit`: judges the request, with the sources of its policies. */

@@ -4,7 +4,7 @@ import type { Call } from '../filter/call.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { LaunchLedger } from './charging/contract.ts';
-import type { MutatedUserRequest, UserRequest } from './user-request.ts';
+import type { MutatedUserRequest, UserRequest } from './request/user-request.ts';
 
 /** Recognizes classes and errors of another copy of this package, which may be installed beside a policy. */
 const POLICY_MARKER = Symbol.for('blazar-enforcement.admin-policy');

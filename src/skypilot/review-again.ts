@@ -1,7 +1,7 @@
 /** What SkyPilot does with answers: it asks again with them, and compares those of a pipeline. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Review } from './policies/policy-chain.ts';
-import type { ReceivedRequest } from './wire.ts';
+import type { ReceivedRequest } from './request/wire.ts';
 
 /** The next request that SkyPilot would send. */
 export function answered(request: ReceivedRequest, { task, skypilotConfig }: Review): ReceivedRequest {

@@ -7,8 +7,8 @@ import { type Config, configOver } from './config/config.ts';
 import { auditWarning } from './policies/audit-policies.ts';
 import type { Answer } from './policies/call-policy.ts';
 import type { Changes } from './policies/changes.ts';
-import type { Task } from './user-request.ts';
-import type { ReceivedRequest } from './wire.ts';
+import type { Task } from './request/user-request.ts';
+import type { ReceivedRequest } from './request/wire.ts';
 
 /** The result of one policy. */
 export interface PolicyOutcome {

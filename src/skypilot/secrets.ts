@@ -2,12 +2,10 @@
  * Hides tokens, keys and passwords of tasks and configurations: by name, by form, and wherever the same value appears
  * again.
  */
-
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
 import { isMapping, member, type Path, setMember, valueAt } from '../yaml/tree.ts';
-import { HIDDEN, withoutSecretForms } from './secret-forms.ts';
-import { isSecretMember, isSecretVariable } from './secret-names.ts';
+import { HIDDEN, isSecretMember, isSecretVariable, withoutSecretForms } from './secret-forms.ts';
 
 /** Shorter values are not secret, and hiding them would hide every `1` and `on`. */
 const MIN_LENGTH = 4;

@@ -181,7 +181,9 @@ describe('a token that no header can carry', () => {
     await expect(runService({ service: { tokens: [''] } })).rejects.toThrow(ConfigurationError);
   });
   it('is refused when it is not ASCII', async () => {
-    await expect(runService({ service: { tokens: ['zoë-0123456789abcdef'] } })).rejects.toThrow(ConfigurationError);
+    await expect(runService({ service: { tokens: ['zoë-0123456789abcdef'] } })).rejects.toThrow(
+      ConfigurationError,
+    );
   });
 });
 

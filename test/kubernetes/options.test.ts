@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration, requireConfiguration, sectionOf } from '../../src/enforcement/configuration.ts';
 import { kubernetesOptions, kubernetesSection } from '../../src/kubernetes/options.ts';
-import { DAEMON_SET_TOLERATIONS, SYSTEM_TOLERATIONS } from '../../src/kubernetes/system-tolerations.ts';
+import {
+  DAEMON_SET_TOLERATIONS,
+  SYSTEM_TOLERATIONS,
+} from '../../src/kubernetes/policies/system-tolerations.ts';
 import { configFile, shown } from '../config/helpers.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { policies, policiesForAll } from '../support/kubernetes-service.ts';

@@ -1,16 +1,16 @@
 /** Permissions beside a real API server, and the truth that they are held against. */
 import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
-import type { Account } from '../../src/kubernetes/access.ts';
-import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
-import { ListWatch } from '../../src/kubernetes/api/list-watch.ts';
-import { AccessReviews } from '../../src/kubernetes/live/access-review.ts';
-import { RbacHint } from '../../src/kubernetes/live/rbac-hint.ts';
-import { RBAC_KINDS } from '../../src/kubernetes/live/rbac-objects.ts';
+import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
+import { ListWatch } from '../../src/kubernetes/cluster/api/list-watch.ts';
+import { AccessReviews } from '../../src/kubernetes/cluster/live/access-review.ts';
+import { RbacHint } from '../../src/kubernetes/cluster/live/rbac-hint.ts';
+import { RBAC_KINDS } from '../../src/kubernetes/cluster/live/rbac-objects.ts';
 import {
   ReviewedPermissions,
   type ReviewedPermissionsOptions,
-} from '../../src/kubernetes/live/reviewed-permissions.ts';
+} from '../../src/kubernetes/cluster/live/reviewed-permissions.ts';
+import type { Account } from '../../src/kubernetes/policies/access.ts';
 import type { Cluster } from './kubernetes.ts';
 
 export const GROUP = 'scheduling.blazar-enforcement';

@@ -1,6 +1,6 @@
 /** Many policies and many accounts that may use them, in a real cluster, and the pods of these accounts. */
-import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
-import type { ApiClient } from '../../src/kubernetes/api/contract.ts';
+import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
+import type { ApiClient } from '../../src/kubernetes/cluster/api/contract.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const RBAC_PATH = `/apis/${RBAC}/v1`;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { serviceAccount } from '../../src/kubernetes/access.ts';
+import { serviceAccount } from '../../src/kubernetes/policies/access.ts';
 import { type AskedCluster, askCluster, GROUP } from './asked-cluster.ts';
 import { startCluster } from './kubernetes.ts';
 

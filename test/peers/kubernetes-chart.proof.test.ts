@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
-import { CertificateKeeper } from '../../src/kubernetes/certificates/certificate-keeper.ts';
+import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
+import { CertificateKeeper } from '../../src/kubernetes/cluster/certificates/certificate-keeper.ts';
 import { type Service, startService } from '../../src/server/service.ts';
 import { CHART, namesOf, RELEASES, type Release, rendered } from '../etc/helm/chart.ts';
 import { type Manifest, only, parse } from '../etc/kubernetes/manifests.ts';

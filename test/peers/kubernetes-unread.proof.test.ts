@@ -1,8 +1,8 @@
 /** Pods that cannot be read, beside a real API server that lets pass what is not answered. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
-import type { ApiClient } from '../../src/kubernetes/api/contract.ts';
+import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
+import type { ApiClient } from '../../src/kubernetes/cluster/api/contract.ts';
 import { startCluster } from './kubernetes.ts';
 import { type PolicedCluster, pod, policedCluster } from './policed-cluster.ts';
 

@@ -2,15 +2,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
+import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import {
   type ApiClient,
   ApiError,
   type ApiObject,
   type ApiRequest,
-} from '../../src/kubernetes/api/contract.ts';
-import { listObjects } from '../../src/kubernetes/api/list.ts';
-import { ListWatch, type ListWatchTimes } from '../../src/kubernetes/api/list-watch.ts';
+} from '../../src/kubernetes/cluster/api/contract.ts';
+import { listObjects } from '../../src/kubernetes/cluster/api/list.ts';
+import { ListWatch, type ListWatchTimes } from '../../src/kubernetes/cluster/api/list-watch.ts';
 import { projectFile } from '../support/files.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 

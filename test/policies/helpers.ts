@@ -4,9 +4,9 @@ import { type Configuration, readConfiguration } from '../../src/enforcement/con
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import { formatProblem } from '../../src/errors.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
+import type { RequestOptions, User } from '../../src/skypilot/request/user-request.ts';
+import { decodeRequest, encodeAnswer, encodeRequest } from '../../src/skypilot/request/wire.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
-import type { RequestOptions, User } from '../../src/skypilot/user-request.ts';
-import { decodeRequest, encodeAnswer, encodeRequest } from '../../src/skypilot/wire.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 
 /** A request as a test writes it: what is left out is as in a launch at the server's side. */

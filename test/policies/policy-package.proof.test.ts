@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { decodeRequest, encodeRequest } from '../../src/skypilot/wire.ts';
+import { decodeRequest, encodeRequest } from '../../src/skypilot/request/wire.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { runCommand, startCommand } from '../support/run-command.ts';
 import { LEE, TASK } from './helpers.ts';

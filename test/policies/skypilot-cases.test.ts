@@ -1,8 +1,8 @@
 /** The cases in which SkyPilot tries its example policies, asked of the included policies of the same names. */
 import { describe, expect, it } from 'vitest';
 import { Config } from '../../src/skypilot/index.ts';
-import { REQUEST_NAMES } from '../../src/skypilot/user-request.ts';
-import { decodeRequest, encodeRequest } from '../../src/skypilot/wire.ts';
+import { REQUEST_NAMES } from '../../src/skypilot/request/user-request.ts';
+import { decodeRequest, encodeRequest } from '../../src/skypilot/request/wire.ts';
 import { type Asked, askTwice, chainOf, LEE } from './helpers.ts';
 
 const TASK = `resources: {infra: aws, cpus: 2, labels: {other_labels: test}}

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type PodRequest, parseAdmissionReview } from '../../src/kubernetes/admission-review.ts';
-import { PodAdmission } from '../../src/kubernetes/pod-admission.ts';
-import { SourceUnavailableError } from '../../src/kubernetes/policy-source.ts';
+import { type PodRequest, parseAdmissionReview } from '../../src/kubernetes/admission/admission-review.ts';
+import { PodAdmission } from '../../src/kubernetes/admission/pod-admission.ts';
+import { SourceUnavailableError } from '../../src/kubernetes/policies/policy-source.ts';
 import { FailedReviews } from '../../src/server/failed-reviews.ts';
 import { OverloadedError } from '../../src/waiting-line.ts';
 import { creating } from '../support/kubernetes-service.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import type { AdmissionAnswer } from '../../src/kubernetes/admission-review.ts';
+import type { AdmissionAnswer } from '../../src/kubernetes/admission/admission-review.ts';
 import {
   ADMISSION,
   admissionReview,

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { FollowedCluster } from '../../src/kubernetes/live/follow-cluster.ts';
+import type { FollowedCluster } from '../../src/kubernetes/cluster/live/follow-cluster.ts';
 import { kubernetesOptions } from '../../src/kubernetes/options.ts';
 import { KubernetesReports } from '../../src/server/kubernetes-reports.ts';
-import { ClusterDouble } from '../kubernetes/status/cluster-double.ts';
+import { ClusterDouble } from '../kubernetes/cluster/status/cluster-double.ts';
 import { recordingLogger } from '../support/logger.ts';
 
 /** The first one loads the code. */

@@ -2,8 +2,8 @@
 import { text as wholeText } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { PodAdmission } from '../../src/kubernetes/pod-admission.ts';
-import { WorkloadReview } from '../../src/kubernetes/workloads.ts';
+import { PodAdmission } from '../../src/kubernetes/admission/pod-admission.ts';
+import { WorkloadReview } from '../../src/kubernetes/admission/workloads.ts';
 import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
 import { apiDescription, descriptionWith } from '../support/api-description.ts';
 import {

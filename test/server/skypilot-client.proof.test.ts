@@ -4,7 +4,7 @@
  */
 import { readdirSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { REQUEST_NAMES } from '../../src/skypilot/user-request.ts';
+import { REQUEST_NAMES } from '../../src/skypilot/request/user-request.ts';
 import { startApiServer } from '../policies/fake-api-server.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
 import { newLedger } from '../support/ledgers.ts';

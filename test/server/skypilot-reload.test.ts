@@ -66,7 +66,9 @@ describe('a reload', () => {
     expect(await ask()).toBe(401);
     expect(await ask(`${PATH}?token=secret-0123456789abcdef`)).toBe(named('two'));
 
-    expect(await change(`admin_policies = ${one}, ${two}\npath = /sky\ntokens = next-0123456789abcdef`)).toBe(true);
+    expect(await change(`admin_policies = ${one}, ${two}\npath = /sky\ntokens = next-0123456789abcdef`)).toBe(
+      true,
+    );
     expect(await ask()).toBe(404);
     expect(await ask('/sky?token=secret-0123456789abcdef')).toBe(401);
     expect(await ask('/sky?token=next-0123456789abcdef')).toBe(named('one'));

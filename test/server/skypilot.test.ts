@@ -244,7 +244,12 @@ describe('the token', () => {
   const run = () =>
     runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens: [TOKEN, 'second-0123456789abcdef'] } });
 
-  const RIGHT = [`?token=${TOKEN}`, '?token=second-0123456789abcdef', `?workspace=a&token=${TOKEN}`, '?token=%73econd-0123456789abcdef'];
+  const RIGHT = [
+    `?token=${TOKEN}`,
+    '?token=second-0123456789abcdef',
+    `?workspace=a&token=${TOKEN}`,
+    '?token=%73econd-0123456789abcdef',
+  ];
   const WRONG = [
     ...['', '?', '?token', '?token=', '?token=wrong', '?token=toString', '?token=%E0%A4%A'],
     ...[`?token=${TOKEN}x`, `?token=${TOKEN.slice(0, -1)}`, `?Token=${TOKEN}`, `?token[]=${TOKEN}`],

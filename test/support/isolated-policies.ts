@@ -1,6 +1,6 @@
 /** Policies in threads of their own. They run what is built: `npm run build`. */
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
-import type { ReceivedRequest } from '../../src/skypilot/wire.ts';
+import type { ReceivedRequest } from '../../src/skypilot/request/wire.ts';
 import type { WhenDone } from './filter-folder.ts';
 import type { RecordingLogger } from './logger.ts';
 import { chainOn, policyFiles, type RunningChain, received } from './skypilot.ts';

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import jsonPatch, { type Operation } from 'fast-json-patch';
 import { onTestFinished, vi } from 'vitest';
-import type { AdmissionAnswer } from '../../src/kubernetes/admission-review.ts';
+import type { AdmissionAnswer } from '../../src/kubernetes/admission/admission-review.ts';
 import { projectFile } from './files.ts';
 import { filterFolder, filterSource, temporaryFolder } from './filter-folder.ts';
 import { type RunningPolicyService, runServiceOn, type ServiceAnswer } from './running-service.ts';

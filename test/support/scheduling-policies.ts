@@ -2,16 +2,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
+import { policySpecSchema } from '../../src/kubernetes/policies/documents/policy-schema.ts';
 import {
   EffectivePolicy,
   type PodReview,
   type ReviewOptions,
-} from '../../src/kubernetes/effective-policy.ts';
-import type { MergeStrategy } from '../../src/kubernetes/merge.ts';
-import { type Pod, parsePod } from '../../src/kubernetes/pod.ts';
-import { type SchedulingPolicy, schedulingPolicy } from '../../src/kubernetes/policy.ts';
-import { policySpecSchema } from '../../src/kubernetes/policy-schema.ts';
-import { formatReason } from '../../src/kubernetes/rules/reason.ts';
+} from '../../src/kubernetes/policies/effective-policy.ts';
+import type { MergeStrategy } from '../../src/kubernetes/policies/merge.ts';
+import { type Pod, parsePod } from '../../src/kubernetes/policies/pod.ts';
+import { type SchedulingPolicy, schedulingPolicy } from '../../src/kubernetes/policies/policy.ts';
+import { formatReason } from '../../src/kubernetes/policies/rules/reason.ts';
 import { projectFile } from './files.ts';
 
 const PROPOSAL = projectFile('test/fixtures/kubernetes/proposal');

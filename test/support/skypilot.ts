@@ -6,8 +6,8 @@ import { withinDeadline } from '../../src/deadline.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
+import { decodeRequest, type ReceivedRequest } from '../../src/skypilot/request/wire.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
-import { decodeRequest, type ReceivedRequest } from '../../src/skypilot/wire.ts';
 import { filterFolder, type WhenDone } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 

@@ -12,7 +12,7 @@ export async function writeCertificates(configFiles: readonly string[]): Promise
   if (problems.length > 0) {
     throw new ConfigurationError(problems);
   }
-  const { configuredKeeper } = await import('../../kubernetes/certificates/configured-keeper.ts');
+  const { configuredKeeper } = await import('../../kubernetes/cluster/certificates/configured-keeper.ts');
   const configured = await configuredKeeper(
     sectionOf(configuration, kubernetesSection),
     createLogger('info', 'json'),

@@ -1,7 +1,7 @@
 /** `scheduling-policy check`: reviews pods like the webhook. */
 
-import { PodAdmission } from '../../kubernetes/pod-admission.ts';
-import { formatReason, type Reason } from '../../kubernetes/rules/reason.ts';
+import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
+import { formatReason, type Reason } from '../../kubernetes/policies/rules/reason.ts';
 import { type Path, plainCopy, valueAt } from '../../yaml/tree.ts';
 import { shownName } from '../input.ts';
 import { ExitCode, onOneLine, printJson, printTable, printWarnings, UsageError } from '../output.ts';
@@ -96,7 +96,7 @@ async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<v
     });
     return;
   }
-  const { SchedulingPolicies } = await import('../../kubernetes/scheduling-policies.ts');
+  const { SchedulingPolicies } = await import('../../kubernetes/policies/scheduling-policies.ts');
   const options = await setOptions(flags, configured);
   const { policies, warnings } = SchedulingPolicies.read(paths, options);
   printWarnings(warnings);

@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import type { ApiClient, ApiError } from '../../kubernetes/api/contract.ts';
+import type { ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.ts';
+import type { ClusterPolicies } from '../../kubernetes/cluster/snapshot/cluster-policies.ts';
+import type { ClusterSnapshot } from '../../kubernetes/cluster/snapshot/cluster-snapshot.ts';
+import type { UseReviews } from '../../kubernetes/cluster/snapshot/use-reviews.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
-import type { PolicySetOptions } from '../../kubernetes/policy-set.ts';
-import type { ClusterPolicies } from '../../kubernetes/snapshot/cluster-policies.ts';
-import type { ClusterSnapshot } from '../../kubernetes/snapshot/cluster-snapshot.ts';
-import type { UseReviews } from '../../kubernetes/snapshot/use-reviews.ts';
+import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
 import { ExitCode, onOneLine, UsageError } from '../output.ts';
 import type { ClusterFlags, JudgeFlags } from './flags.ts';
 import { setOptions } from './options.ts';
@@ -17,6 +17,16 @@ export interface AskedCluster {
   readonly client: ApiClient;
   readonly reviews: UseReviews;
 }
+
+/** Shows what a credential plugin that fails has to say, such as that a session has expired. */
+const PLUGIN_LOGGER = {
+  info: () => undefined,
+  warn: (fields: unknown) => {
+    if (typeof fields === 'object' && fields !== null && 'stderr' in fields) {
+      warn(String(fields.stderr));
+    }
+  },
+};
 
 /**
  * Asks a cluster. If it refuses what is asked, that is a mistake of whoever asks: exit code 2. If it gives no answer, prints one line and
@@ -28,9 +38,9 @@ export async function withCluster(
   work: (cluster: AskedCluster) => Promise<void>,
 ): Promise<void> {
   const kubeconfig = kubeconfigOf(flags, configured);
-  const { createApiClient } = await import('../../kubernetes/api/api-client.ts');
-  const { UseReviews } = await import('../../kubernetes/snapshot/use-reviews.ts');
-  const client = createApiClient({ kubeconfig, context: flags.context });
+  const { createApiClient } = await import('../../kubernetes/cluster/api/api-client.ts');
+  const { UseReviews } = await import('../../kubernetes/cluster/snapshot/use-reviews.ts');
+  const client = createApiClient({ kubeconfig, context: flags.context, logger: PLUGIN_LOGGER });
   try {
     await work({ client, reviews: new UseReviews(client) });
   } catch (thrown) {
@@ -52,9 +62,9 @@ export async function readSnapshot(
   options: PolicySetOptions,
 ): Promise<ClusterSnapshot> {
   const { valid, invalid } = await readPolicies(client);
-  const { ClusterSnapshot } = await import('../../kubernetes/snapshot/cluster-snapshot.ts');
-  const { SnapshotPermissions } = await import('../../kubernetes/snapshot/snapshot-permissions.ts');
-  const { PolicySet } = await import('../../kubernetes/policy-set.ts');
+  const { ClusterSnapshot } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
+  const { SnapshotPermissions } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
+  const { PolicySet } = await import('../../kubernetes/policies/policy-set.ts');
   const permissions = new SnapshotPermissions(client, reviews, {
     rights,
     onUnlisted: ({ message }) =>
@@ -105,8 +115,8 @@ async function defaultPriorityClassOf(
   { client }: AskedCluster,
   unless: string | undefined,
 ): Promise<string | undefined> {
-  const { ApiError } = await import('../../kubernetes/api/contract.ts');
-  const { readDefaultPriorityClass } = await import('../../kubernetes/snapshot/default-priority-class.ts');
+  const { ApiError } = await import('../../kubernetes/cluster/api/contract.ts');
+  const { readDefaultPriorityClass } = await import('../../kubernetes/cluster/snapshot/cluster-policies.ts');
   try {
     return await readDefaultPriorityClass(client);
   } catch (thrown) {
@@ -136,8 +146,8 @@ async function readPolicies(client: ApiClient): Promise<ClusterPolicies> {
 
 /** @throws UsageError if the cluster does not know scheduling policies */
 export async function policiesOf(client: ApiClient): Promise<ClusterPolicies> {
-  const { ApiError } = await import('../../kubernetes/api/contract.ts');
-  const { readClusterPolicies } = await import('../../kubernetes/snapshot/cluster-policies.ts');
+  const { ApiError } = await import('../../kubernetes/cluster/api/contract.ts');
+  const { readClusterPolicies } = await import('../../kubernetes/cluster/snapshot/cluster-policies.ts');
   try {
     return await readClusterPolicies(client);
   } catch (thrown) {
@@ -191,8 +201,8 @@ function kubeconfigOf(flags: ClusterFlags, configured: string | undefined): stri
 
 /** One sentence for what keeps the cluster from answering; `undefined` = something else went wrong. @throws UsageError */
 async function problemOf(thrown: unknown, server: string): Promise<string | undefined> {
-  const { ApiError, ApiUnreachableError } = await import('../../kubernetes/api/contract.ts');
-  const { SourceUnavailableError } = await import('../../kubernetes/policy-source.ts');
+  const { ApiError, ApiUnreachableError } = await import('../../kubernetes/cluster/api/contract.ts');
+  const { SourceUnavailableError } = await import('../../kubernetes/policies/policy-source.ts');
   const { ZodError } = await import('zod');
   if (thrown instanceof SourceUnavailableError && thrown.cause instanceof ApiError) {
     return problemOf(thrown.cause, server);

@@ -1,16 +1,16 @@
 /** `scheduling-policy export`: scheduling policies as ValidatingAdmissionPolicies, which need no webhook. */
 import { nearestName } from '../../config/nearest.ts';
 import { ConfigurationError } from '../../errors.ts';
-import { readPolicyDocuments } from '../../kubernetes/documents.ts';
 import {
   admissionPolicies,
   type ExportOptions,
   NotExportableError,
 } from '../../kubernetes/export/admission-policies.ts';
 import { auditLeftOut, defaultsLeftOut } from '../../kubernetes/export/left-out.ts';
-import { byName } from '../../kubernetes/merge.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
-import type { SchedulingPolicy } from '../../kubernetes/policy.ts';
+import { readPolicyDocuments } from '../../kubernetes/policies/documents/documents.ts';
+import { byName } from '../../kubernetes/policies/merge.ts';
+import type { SchedulingPolicy } from '../../kubernetes/policies/policy.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { ExitCode, onOneLine, printWarnings, UsageError } from '../output.ts';
 import type { ExportFlags } from './flags.ts';

@@ -1,5 +1,5 @@
 /** The flags of the `scheduling-policy` commands, as parsed by commander. */
-import type { MergeStrategy } from '../../kubernetes/merge.ts';
+import type { MergeStrategy } from '../../kubernetes/policies/merge.ts';
 
 /** Selects an account. */
 export interface AccountFlags {

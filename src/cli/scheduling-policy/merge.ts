@@ -1,9 +1,9 @@
 /** `scheduling-policy merge`: shows the merged policies of an account, with the origin of each part. */
 
-import { type AccessGrant, type Account, serviceAccount } from '../../kubernetes/access.ts';
-import type { EffectivePolicy } from '../../kubernetes/effective-policy.ts';
-import { partsOf } from '../../kubernetes/parts.ts';
-import { formatReason } from '../../kubernetes/rules/reason.ts';
+import { type AccessGrant, type Account, serviceAccount } from '../../kubernetes/policies/access.ts';
+import type { EffectivePolicy } from '../../kubernetes/policies/effective-policy.ts';
+import { partsOf } from '../../kubernetes/policies/parts.ts';
+import { formatReason } from '../../kubernetes/policies/rules/reason.ts';
 import { formatPath } from '../../yaml/tree.ts';
 import { jsonText, onOneLine, printJson, printTable, printWarnings, UsageError } from '../output.ts';
 import type { AccountFlags, MergeFlags } from './flags.ts';
@@ -24,7 +24,7 @@ export async function showMerged(flags: MergeFlags): Promise<void> {
   if (kubeconfig !== undefined || context !== undefined) {
     throw new UsageError('expected --kubeconfig and --context only with --cluster');
   }
-  const { SchedulingPolicies } = await import('../../kubernetes/scheduling-policies.ts');
+  const { SchedulingPolicies } = await import('../../kubernetes/policies/scheduling-policies.ts');
   const { policies, warnings } = SchedulingPolicies.read(paths, { strategy });
   printWarnings(warnings);
   await (account === undefined
@@ -40,9 +40,9 @@ async function showMergedInCluster(account: Account | undefined, flags: MergeFla
       await printMerged(account, (await snapshot.policiesOf(account)).all, flags);
       return;
     }
-    const { PolicyAccess } = await import('../../kubernetes/access.ts');
-    const { CLUSTER_GROUP } = await import('../../kubernetes/live/read-policy.ts');
-    const { readClusterRbac } = await import('../../kubernetes/snapshot/cluster-rbac.ts');
+    const { PolicyAccess } = await import('../../kubernetes/policies/access.ts');
+    const { CLUSTER_GROUP } = await import('../../kubernetes/cluster/live/read-policy.ts');
+    const { readClusterRbac } = await import('../../kubernetes/cluster/snapshot/cluster-rbac.ts');
     const { roles, bindings } = await readClusterRbac(cluster.client);
     const policies = snapshot.names.map((name) => ({ name, group: CLUSTER_GROUP }));
     const grants = new PolicyAccess(policies, roles, bindings).grants();

@@ -1,8 +1,8 @@
 /** Reads the objects for `scheduling-policy check`: pods, and controllers with a pod template. */
 
 import { InvalidRequestError } from '../../errors.ts';
-import { type Pod, parsePod } from '../../kubernetes/pod.ts';
-import { POD_KINDS, podIn } from '../../kubernetes/pod-kinds.ts';
+import { POD_KINDS, podIn } from '../../kubernetes/admission/pod-kinds.ts';
+import { type Pod, parsePod } from '../../kubernetes/policies/pod.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { isMapping, type Mapping, type Path } from '../../yaml/tree.ts';

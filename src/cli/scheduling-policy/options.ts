@@ -1,7 +1,7 @@
 /** How the `scheduling-policy` commands judge: the options of a service, or flags alone. */
 import { ConfigurationError, type Problem } from '../../errors.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
-import type { PolicySetOptions } from '../../kubernetes/policy-set.ts';
+import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
 import { UsageError } from '../output.ts';
 import type { ClusterFlags, JudgeFlags } from './flags.ts';
 

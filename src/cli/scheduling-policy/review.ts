@@ -1,10 +1,11 @@
 /** Reviews an object like the webhook, for its service account. */
-import { serviceAccount } from '../../kubernetes/access.ts';
-import type { PodRequest } from '../../kubernetes/admission-review.ts';
-import { asAdmitted, withAdditions } from '../../kubernetes/api-server.ts';
-import { type Pod, serviceAccountName } from '../../kubernetes/pod.ts';
-import type { DecidedAdmission, PodAdmission } from '../../kubernetes/pod-admission.ts';
-import type { PolicySource } from '../../kubernetes/policy-source.ts';
+
+import type { PodRequest } from '../../kubernetes/admission/admission-review.ts';
+import { asAdmitted, withAdditions } from '../../kubernetes/admission/api-server.ts';
+import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
+import { serviceAccount } from '../../kubernetes/policies/access.ts';
+import { type Pod, serviceAccountName } from '../../kubernetes/policies/pod.ts';
+import type { PolicySource } from '../../kubernetes/policies/policy-source.ts';
 import type { CheckedObject } from './objects.ts';
 
 /** Judges by the policies of files or of a cluster. */

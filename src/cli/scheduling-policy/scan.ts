@@ -1,10 +1,10 @@
 /** `scheduling-policy scan`: which running pods enforcing would refuse if they were created now. */
 import { nearestName } from '../../config/nearest.ts';
-import { type ApiClient, ApiError } from '../../kubernetes/api/contract.ts';
-import { listObjects } from '../../kubernetes/api/list.ts';
-import { formatReason, listed } from '../../kubernetes/rules/reason.ts';
-import type { Refusal } from '../../kubernetes/scan/findings.ts';
-import { type ScanResult, scan } from '../../kubernetes/scan/scan.ts';
+import { type ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.ts';
+import { listObjects } from '../../kubernetes/cluster/api/list.ts';
+import type { Refusal } from '../../kubernetes/cluster/scan/findings.ts';
+import { type ScanResult, scan } from '../../kubernetes/cluster/scan/scan.ts';
+import { formatReason, listed } from '../../kubernetes/policies/rules/reason.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { judgingSnapshot, warn, withCluster } from './cluster.ts';

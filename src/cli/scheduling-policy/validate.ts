@@ -1,5 +1,5 @@
 /** `scheduling-policy validate`: checks policies, roles and bindings. */
-import { readPolicyDocuments } from '../../kubernetes/documents.ts';
+import { readPolicyDocuments } from '../../kubernetes/policies/documents/documents.ts';
 import { ExitCode, printProblems } from '../output.ts';
 
 export function validatePolicies(paths: readonly string[]): void {

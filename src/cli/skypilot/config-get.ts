@@ -1,12 +1,12 @@
 /** `skypilot config --get`: the value that SkyPilot takes for a key, for a context, region, workspace and task. */
 import { ConfigurationError, type Problem } from '../../errors.ts';
 import type { TaskSource } from '../../skypilot/config/config-file.ts';
+import type { EffectiveValue, LookedAt } from '../../skypilot/config/effective/effective-value.ts';
+import type { Reading } from '../../skypilot/config/effective/rules.ts';
+import type { LeafSource } from '../../skypilot/config/effective/sources.ts';
 import type { MergedConfig } from '../../skypilot/config/layers.ts';
 import type { Source } from '../../skypilot/config/levels.ts';
-import type { EffectiveValue, LookedAt } from '../../skypilot/effective/effective-value.ts';
-import type { Reading } from '../../skypilot/effective/rules.ts';
-import type { LeafSource } from '../../skypilot/effective/sources.ts';
-import type { PipelineTask } from '../../skypilot/pipeline.ts';
+import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
 import { jsonText, onOneLine, printTable, UsageError } from '../output.ts';
 
 export interface GetFlags {
@@ -62,9 +62,9 @@ export async function readConfig(
 /** Prints the value. Returns warnings. @throws ConfigurationError if SkyPilot cannot merge the values */
 export async function printEffectiveValue(read: ReadConfig, flags: GetFlags): Promise<Problem[]> {
   const { keyOf, placeProblems, unknownKey, workspaceOf } = await import(
-    '../../skypilot/effective/question.ts'
+    '../../skypilot/config/effective/question.ts'
   );
-  const { taskOverrides, tracedConfig } = await import('../../skypilot/effective/sources.ts');
+  const { taskOverrides, tracedConfig } = await import('../../skypilot/config/effective/sources.ts');
   const key = keyOf(flags.get ?? '');
   if (key === undefined) {
     throw new UsageError(
@@ -110,8 +110,8 @@ async function answered(
   reading: Reading<LeafSource>,
   key: readonly string[],
 ): Promise<EffectiveValue<LeafSource>> {
-  const { effectiveValueOf } = await import('../../skypilot/effective/effective-value.ts');
-  const { TracedMergeError } = await import('../../skypilot/effective/traced.ts');
+  const { effectiveValueOf } = await import('../../skypilot/config/effective/effective-value.ts');
+  const { TracedMergeError } = await import('../../skypilot/config/effective/traced.ts');
   try {
     return effectiveValueOf(reading, key);
   } catch (thrown) {
@@ -126,7 +126,7 @@ async function answered(
 
 async function print(answers: readonly Answer[], flags: GetFlags): Promise<void> {
   const { YamlDocument } = await import('../../yaml/document.ts');
-  const { headingOf } = await import('../../skypilot/pipeline.ts');
+  const { headingOf } = await import('../../skypilot/task/pipeline.ts');
   const shown = await Promise.all(answers.map(async (one) => ({ ...one, ...(await shownOf(one, flags)) })));
   if (flags.format === 'json') {
     const values = shown.map(({ task, value, explained }) => {
@@ -176,7 +176,7 @@ async function printExplanation({ key, of, rule, lookedAt, values, notes }: Expl
 async function shownOf({ reading, answer }: Answer, flags: GetFlags) {
   const { formatPlace } = await import('../../skypilot/config/layers.ts');
   const { formatPath, valueAt } = await import('../../yaml/tree.ts');
-  const { RULES } = await import('../../skypilot/effective/rule-texts.ts');
+  const { RULES } = await import('../../skypilot/config/effective/rule-texts.ts');
   const { key, whole, rule, leaves, lookedAt, notes } = answer;
   const value = valueAt(await withoutSecretsOf(reading, whole, flags), whole.path);
   const at = [...whole.key, ...whole.path];
@@ -222,7 +222,7 @@ async function withoutSecretsOf(
     return value;
   }
   const { SecretValues } = await import('../../skypilot/secrets.ts');
-  const { partOf, placedAt } = await import('../../skypilot/effective/traced.ts');
+  const { partOf, placedAt } = await import('../../skypilot/config/effective/traced.ts');
   const placed = placedAt({ value, leaves: [] }, key).value;
   const shown = SecretValues.of(config.value, task.value, placed).withoutSecrets(placed);
   return partOf({ value: shown, leaves: [] }, key).value;

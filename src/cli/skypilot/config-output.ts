@@ -1,7 +1,7 @@
 /** What `skypilot config` prints. */
 import type { MergedConfig } from '../../skypilot/config/layers.ts';
 import type { UnreadFile } from '../../skypilot/config/source-files.ts';
-import type { PipelineTask } from '../../skypilot/pipeline.ts';
+import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
 import { jsonText, onOneLine, printTable } from '../output.ts';
 
 /** The merged configuration, for one task of a pipeline or alone. */
@@ -22,7 +22,7 @@ export async function printConfig(
   flags: PrintFlags,
 ): Promise<void> {
   const { YamlDocument } = await import('../../yaml/document.ts');
-  const { headingOf } = await import('../../skypilot/pipeline.ts');
+  const { headingOf } = await import('../../skypilot/task/pipeline.ts');
   const isExplained = flags.explain === true;
   const shown = await Promise.all(
     all.map(async (one) => ({ ...one, ...(await shownOf(one.merged, unread, flags)) })),

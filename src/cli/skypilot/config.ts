@@ -62,7 +62,7 @@ export function skypilotConfigCommand(): Command {
 async function config(flags: ConfigFlags): Promise<void> {
   const { mergeSources, workspaceProblem } = await import('../../skypilot/config/layers.ts');
   const { findSources } = await import('../../skypilot/config/config-sources.ts');
-  const { droppedProblems } = await import('../../skypilot/config/dropped-problems.ts');
+  const { droppedProblems } = await import('../../skypilot/config/source-problems.ts');
   const { configurationProblems } = await import('../../skypilot/config/source-problems.ts');
   const read = findSources(flags);
   if (flags.get !== undefined) {
@@ -90,7 +90,7 @@ async function config(flags: ConfigFlags): Promise<void> {
 
 async function getValue(flags: ConfigFlags, { sources, tasks, problems }: FoundSources): Promise<void> {
   const { workspaceProblem } = await import('../../skypilot/config/layers.ts');
-  const { droppedProblems } = await import('../../skypilot/config/dropped-problems.ts');
+  const { droppedProblems } = await import('../../skypilot/config/source-problems.ts');
   const { configurationProblems } = await import('../../skypilot/config/source-problems.ts');
   const { printEffectiveValue, readConfig } = await import('./config-get.ts');
   const read = await readConfig(sources, tasks);

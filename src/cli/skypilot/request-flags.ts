@@ -1,6 +1,6 @@
 /** The flags that say what SkyPilot sends beside a task. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { RequestFacts } from '../../skypilot/sent-request.ts';
+import type { RequestFacts } from '../../skypilot/request/sent-request.ts';
 
 export interface RequestFlags {
   readonly skypilotConfig?: string;

@@ -1,9 +1,9 @@
 /** The requests in a file: the body of one, or a task or pipeline that SkyPilot would ask about. */
 import type { Problem } from '../../errors.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
-import type { PipelineTask } from '../../skypilot/pipeline.ts';
+import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { OriginOf } from '../../skypilot/schema/validate.ts';
-import type { ReceivedRequest } from '../../skypilot/wire.ts';
+import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
 import type { YamlDocument } from '../../yaml/document.ts';
 import { isMapping, type Mapping } from '../../yaml/tree.ts';
 import { readText, shownName } from '../input.ts';
@@ -56,9 +56,9 @@ async function requestsOf(
   flags: RequestFlags,
   file: string,
 ): Promise<RequestFile> {
-  const { decodeRequest, InvalidBodyError } = await import('../../skypilot/wire.ts');
-  const { FactsError, requestAsSent } = await import('../../skypilot/sent-request.ts');
-  const { tasksOf } = await import('../../skypilot/pipeline.ts');
+  const { decodeRequest, InvalidBodyError } = await import('../../skypilot/request/wire.ts');
+  const { FactsError, requestAsSent } = await import('../../skypilot/request/sent-request.ts');
+  const { tasksOf } = await import('../../skypilot/task/pipeline.ts');
   const { YamlError } = await import('../../yaml/error.ts');
   try {
     if (body !== undefined) {

@@ -1,7 +1,7 @@
 /** Prints reviews: the answer of each policy, and what was changed as a diff without secrets. */
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
+import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { SecretValues } from '../../skypilot/secrets.ts';
-import type { ReceivedRequest } from '../../skypilot/wire.ts';
 import { onOneLine, printJson, printTable } from '../output.ts';
 import { unifiedDiff } from '../unified-diff.ts';
 import type { Requested } from './requests.ts';

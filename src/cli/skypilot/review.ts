@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import type { Problem } from '../../errors.ts';
 import type { LogLevel } from '../../logger.ts';
-import { headingOf } from '../../skypilot/pipeline.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
+import { headingOf } from '../../skypilot/task/pipeline.ts';
 import { ExitCode, onOneLine, printProblems, UsageError } from '../output.ts';
 import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags } from '../sources.ts';
 import { exitWhenWritten } from '../standard-streams.ts';

@@ -7,7 +7,7 @@ import { createLogger, type LogLevel } from '../../logger.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
-import type { ReceivedRequest } from '../../skypilot/wire.ts';
+import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import { printWarnings, UsageError } from '../output.ts';
 import { type SourceFlags, sourcesOf } from '../sources.ts';
 

@@ -1,7 +1,12 @@
 /** One request to a policy service over HTTP, as SkyPilot sends it, and its answer. Source: SkyPilot 0.13, `RestfulAdminPolicy`. */
 import type { BoundedFetch } from '../../client/bounded-fetch.ts';
 import { EndpointError } from '../../client/endpoint-error.ts';
-import { decodeRequest, encodeRequest, InvalidBodyError, type ReceivedRequest } from '../../skypilot/wire.ts';
+import {
+  decodeRequest,
+  encodeRequest,
+  InvalidBodyError,
+  type ReceivedRequest,
+} from '../../skypilot/request/wire.ts';
 import type { Mapping } from '../../yaml/tree.ts';
 import type { Login } from '../netrc.ts';
 

@@ -1,6 +1,7 @@
 /** Compares the review of a pod with the expectation of a case. */
-import type { Pod } from '../../kubernetes/pod.ts';
-import type { DecidedAdmission } from '../../kubernetes/pod-admission.ts';
+
+import type { DecidedAdmission } from '../../kubernetes/admission/pod-admission.ts';
+import type { Pod } from '../../kubernetes/policies/pod.ts';
 import { pathDifferences } from '../cases/expected-paths.ts';
 import { textDifference } from '../cases/expected-text.ts';
 import type { PodExpectation } from './pod-case.ts';

@@ -2,8 +2,8 @@
  * Scheduling policies as ValidatingAdmissionPolicies and their bindings. They judge as the webhook does that may add no defaults.
  * Source: Kubernetes docs, "Validating Admission Policy"; API admissionregistration.k8s.io/v1, Kubernetes 1.30.
  */
-import { byName, type MergeStrategy } from '../merge.ts';
-import type { SchedulingPolicy } from '../policy.ts';
+import { byName, type MergeStrategy } from '../policies/merge.ts';
+import type { SchedulingPolicy } from '../policies/policy.ts';
 import { and, atom, type Cel, literal, not, or, TRUE } from './cel.ts';
 import {
   type ClusterTolerations,

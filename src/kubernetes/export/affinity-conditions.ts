@@ -1,8 +1,14 @@
 /** The rules of `AffinityRules` and of `required-affinities.ts` as CEL. */
-import type { NodeSelectorTerm } from '../pod.ts';
-import { AFFINITY_TIMES, type AffinityRules, type AffinityTime, type TermRule } from '../policy-schema.ts';
-import { rulesIn } from '../rules/expression-rules.ts';
-import { KINDS, type Kind } from '../rules/requested-affinities.ts';
+
+import {
+  AFFINITY_TIMES,
+  type AffinityRules,
+  type AffinityTime,
+  type TermRule,
+} from '../policies/documents/policy-schema.ts';
+import type { NodeSelectorTerm } from '../policies/pod.ts';
+import { rulesIn } from '../policies/rules/expression-rules.ts';
+import { KINDS, type Kind } from '../policies/rules/requested-affinities.ts';
 import {
   and,
   atom,

@@ -1,8 +1,9 @@
 /** The rules of `expression-rules.ts` as CEL, about the expression `e` of a term. */
-import type { Expression, NodeSelectorTerm } from '../pod.ts';
-import type { TermRule } from '../policy-schema.ts';
-import { impliedRule, type Rule, rulesIn } from '../rules/expression-rules.ts';
-import { NODE_NAME } from '../rules/requested-affinities.ts';
+
+import type { TermRule } from '../policies/documents/policy-schema.ts';
+import type { Expression, NodeSelectorTerm } from '../policies/pod.ts';
+import { impliedRule, type Rule, rulesIn } from '../policies/rules/expression-rules.ts';
+import { NODE_NAME } from '../policies/rules/requested-affinities.ts';
 import {
   and,
   atom,

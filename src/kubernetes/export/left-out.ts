@@ -1,10 +1,10 @@
 /** What an exported policy cannot say, one sentence each. */
 import { formatPath } from '../../yaml/tree.ts';
-import { DEFAULT_SCHEDULER } from '../cluster.ts';
-import { mergePolicies } from '../merge.ts';
-import { partsOf } from '../parts.ts';
-import type { SchedulingPolicy } from '../policy.ts';
-import { KINDS, type Kind } from '../rules/requested-affinities.ts';
+import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
+import { mergePolicies } from '../policies/merge.ts';
+import { partsOf } from '../policies/parts.ts';
+import type { SchedulingPolicy } from '../policies/policy.ts';
+import { KINDS, type Kind } from '../policies/rules/requested-affinities.ts';
 
 /** Defaults: a ValidatingAdmissionPolicy changes nothing. Sorted by policy. */
 export function defaultsLeftOut(policies: readonly SchedulingPolicy[]): string[] {

@@ -1,6 +1,6 @@
 /** What an exported policy judges, and where it finds the fields of a pod in it. */
-import { ACCOUNT_FIELDS, SCHEDULING_FIELDS } from '../pod-admission.ts';
-import { AFFINITY_TIMES } from '../policy-schema.ts';
+import { ACCOUNT_FIELDS, SCHEDULING_FIELDS } from '../admission/pod-admission.ts';
+import { AFFINITY_TIMES } from '../policies/documents/policy-schema.ts';
 import { PLACES, type Place, termsAt } from './affinity-conditions.ts';
 import { and, atom, type Cel, every, FALSE, listOf, literal, not, or, relation, some } from './cel.ts';
 import { IS_NODE_NAME } from './expression-conditions.ts';

@@ -1,8 +1,9 @@
 /** The rules of `TolerationRules` and of `Cluster` about tolerations as CEL. */
-import type { Toleration } from '../pod.ts';
-import type { TolerationRule } from '../policy-schema.ts';
-import { EFFECTS } from '../schema-helpers.ts';
-import { SYSTEM_TOLERATION_PATTERN } from '../system-tolerations.ts';
+
+import type { TolerationRule } from '../policies/documents/policy-schema.ts';
+import { EFFECTS } from '../policies/documents/schema-helpers.ts';
+import type { Toleration } from '../policies/pod.ts';
+import { SYSTEM_TOLERATION_PATTERN } from '../policies/system-tolerations.ts';
 import {
   and,
   atom,

@@ -1,7 +1,7 @@
 /** Merges policies without knowing which of them an account may use: each one counts under a condition. */
 import { isMapping } from '../../yaml/tree.ts';
-import type { MergeStrategy } from '../merge.ts';
-import type { Allowed, SchedulingPolicy } from '../policy.ts';
+import type { MergeStrategy } from '../policies/merge.ts';
+import type { Allowed, SchedulingPolicy } from '../policies/policy.ts';
 import { and, type Cel, choose, FALSE, not, or, TRUE } from './cel.ts';
 
 /** A policy, and the condition under which it counts. */

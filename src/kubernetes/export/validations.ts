@@ -1,8 +1,7 @@
 /** One validation for each thing that a policy can say about a pod. */
-
 import { onOneLine } from '../../visible-text.ts';
-import type { MergeStrategy } from '../merge.ts';
-import { listed } from '../rules/reason.ts';
+import type { MergeStrategy } from '../policies/merge.ts';
+import { listed } from '../policies/rules/reason.ts';
 import {
   affinityCondition,
   allowsAllAt,
@@ -13,9 +12,24 @@ import {
   requiredAffinityCondition,
   requiredKindCondition,
 } from './affinity-conditions.ts';
-import { and, atom, type Cel, choose, equals, every, isTrue, literal, not, or, relation } from './cel.ts';
-import { allowsAllSchedulers, LISTS, type NameField, nameCondition } from './name-conditions.ts';
-import { labelCondition, labelsOf, otherLabelsCondition } from './node-selector-conditions.ts';
+import {
+  and,
+  atom,
+  type Cel,
+  choose,
+  constant,
+  equals,
+  every,
+  FALSE,
+  isOneOf,
+  isTrue,
+  listOf,
+  literal,
+  not,
+  or,
+  relation,
+  TRUE,
+} from './cel.ts';
 import {
   allowsAllNoSchedule,
   requiredTolerationsCondition,
@@ -206,4 +220,86 @@ function expectedName({ policies }: UsablePolicies, field: NameField): string {
     ]),
   ];
   return `expected ${names.length === 0 ? 'nothing' : listed(names, 'or')}`;
+}
+
+/** The rules of `NameRules` as CEL. */
+const LISTS = { schedulerName: 'schedulerNames', priorityClassName: 'priorityClassNames' } as const;
+
+type NameField = keyof typeof LISTS;
+
+/** `name`: an expression that is empty if the pod names none. `free`: a name that counts as none, unless one is required. */
+function nameCondition(
+  policies: UsablePolicies,
+  field: NameField,
+  name: string,
+  free: string | undefined,
+): Cel {
+  const list = LISTS[field];
+  const allowed = or(
+    policies.allows(list, (names) => (names.length === 0 ? TRUE : isOneOf(name, names))),
+    policies.first<string>('default', [field], (added) => equals(name, added), FALSE),
+  );
+  const unnamed = or(equals(name, ''), free === undefined ? FALSE : equals(name, free));
+  // Policies list no empty names.
+  return policies.first<readonly string[]>(
+    'required',
+    [list],
+    (names) => isOneOf(name, names),
+    or(unnamed, allowed),
+  );
+}
+
+/** Whether every scheduler is allowed and none is required. */
+function allowsAllSchedulers(policies: UsablePolicies): Cel {
+  const all = policies.allows('schedulerNames', (names) => constant(names.length === 0));
+  return policies.first('required', ['schedulerNames'], () => FALSE, all);
+}
+
+// The rules of `NodeSelectorRules` as CEL.
+
+/** An expression for a map from labels to values. */
+const SELECTOR = 'variables.nodeSelector';
+
+/** The labels that policies name. All others fall under `otherLabelsCondition`. */
+function labelsOf(policies: UsablePolicies): string[] {
+  return [
+    ...new Set([
+      ...policies.names('required', 'nodeSelectors'),
+      ...policies.names('allowed', 'nodeSelectors'),
+      ...policies.names('default', 'nodeSelector'),
+    ]),
+  ].sort();
+}
+
+/** Whether the value of one label fits, or its absence. */
+function labelCondition(policies: UsablePolicies, label: string): Cel {
+  const isThere = relation(`${literal(label)} in ${SELECTOR}`);
+  const value = `${SELECTOR}[${literal(label)}]`;
+  const isListed = (values: readonly string[]) => (values.length === 0 ? TRUE : isOneOf(value, values));
+  const allowed = or(
+    policies.allows('nodeSelectors', (labels) =>
+      Object.keys(labels).length === 0
+        ? TRUE
+        : Object.hasOwn(labels, label)
+          ? isListed(labels[label] ?? [])
+          : FALSE,
+    ),
+    policies.first<string>('default', ['nodeSelector', label], (added) => equals(value, added), FALSE),
+  );
+  return policies.first<readonly string[]>(
+    'required',
+    ['nodeSelectors', label],
+    (values) => and(isThere, isListed(values)),
+    choose(isThere, allowed, TRUE),
+  );
+}
+
+/** Whether the pod has no label that no policy names, or may have any. */
+function otherLabelsCondition(policies: UsablePolicies, labels: readonly string[]): Cel {
+  const all = policies.allows('nodeSelectors', (allowed) => constant(Object.keys(allowed).length === 0));
+  const named =
+    labels.length === 0
+      ? atom(`${SELECTOR}.size() == 0`)
+      : every(SELECTOR, 'label', relation(`label in ${listOf(labels)}`));
+  return or(all, named);
 }

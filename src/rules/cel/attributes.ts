@@ -1,9 +1,9 @@
 /** Attributes of objects, entries of maps, and elements of lists. */
 import type { RuleEnvironment } from './environment.ts';
 import { Failure, placed } from './failure.ts';
+import type { Run } from './frame.ts';
 import { JsonMap } from './json.ts';
 import { missingAttribute } from './mistakes.ts';
-import type { Run } from './run.ts';
 import { failureOf, optionalPart, type Part, partAt, partReader } from './select.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
 import { checkedTypeOf, ExpressionMistake, type Node, sourceOf } from './syntax.ts';

@@ -1,8 +1,8 @@
 /** Calls of functions. */
 import { Failure, placed } from './failure.ts';
+import type { Run } from './frame.ts';
 import type { CelFunction } from './function.ts';
 import { TooManyStepsError } from './meter.ts';
-import type { Run } from './run.ts';
 import { failureOf } from './select.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
 import { Optional, typeName } from './values.ts';

@@ -1,6 +1,6 @@
 /** Lists and maps that an expression makes. */
 import { Failure } from './failure.ts';
-import type { Run } from './run.ts';
+import type { Run } from './frame.ts';
 import { typeName } from './values.ts';
 
 export function listRun(elements: readonly Run[]): Run {

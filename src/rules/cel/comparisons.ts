@@ -1,8 +1,7 @@
 /** Comparisons with constants, which most rules are. They say what `OPERATORS` says, and ask it for whatever is unusual. */
 import { Failure, placed } from './failure.ts';
-import type { Frame } from './frame.ts';
+import type { Frame, Run } from './frame.ts';
 import type { Operator } from './operators.ts';
-import type { Run } from './run.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
 import { Duration, Timestamp, textSteps } from './values.ts';
 

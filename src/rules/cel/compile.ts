@@ -13,12 +13,12 @@ import { comparesNumbers, comparisonRun } from './comparisons.ts';
 import { constantValue, isConstant, prepare } from './constants.ts';
 import type { RuleEnvironment } from './environment.ts';
 import { Failure } from './failure.ts';
+import type { Run } from './frame.ts';
 import { type CelFunction, functionKey } from './function.ts';
 import { choiceRun, logicRun, notRun } from './logic.ts';
 import { loopRun } from './loop.ts';
 import { membershipRun, negativeRun, operationRun } from './operations.ts';
 import { OPERATORS, type Operator } from './operators.ts';
-import type { Run } from './run.ts';
 import { type Scope, Scopes, slotOf } from './scope.ts';
 import type { SharedParts } from './sharing.ts';
 import {

@@ -1,9 +1,9 @@
 /** Parts of expressions that are the same for every request: they are evaluated when the rules are loaded. */
 import { Failure } from './failure.ts';
+import type { Run } from './frame.ts';
 import { Frame } from './frame.ts';
 import type { CelFunction } from './function.ts';
 import { Meter } from './meter.ts';
-import type { Run } from './run.ts';
 import { ExpressionMistake, type Node } from './syntax.ts';
 
 /** Whether the value is the same for every request. Calls are not looked into, except conversions of constants. */

@@ -32,3 +32,6 @@ export class Frame {
     }
   }
 }
+
+/** A part of an expression, ready to run: returns its value, or a `Failure`. */
+export type Run = (frame: Frame) => unknown;

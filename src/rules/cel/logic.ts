@@ -1,7 +1,7 @@
 /** `&&`, `||`, `!` and `? :`. */
 import { Failure, placed } from './failure.ts';
+import type { Run } from './frame.ts';
 import { negated } from './operators.ts';
-import type { Run } from './run.ts';
 import { typeName } from './values.ts';
 
 /** `||` decides by true, `&&` by false, also if the other side has no value. */

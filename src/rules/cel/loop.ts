@@ -1,8 +1,7 @@
 /** Loops over lists and over the keys of maps. */
 import { Failure } from './failure.ts';
-import type { Frame } from './frame.ts';
+import type { Frame, Run } from './frame.ts';
 import { notBoolean } from './logic.ts';
-import type { Run } from './run.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
 import type { Loop } from './syntax.ts';
 import { isMap, itemsOf, typeName } from './values.ts';

@@ -1,7 +1,7 @@
 /** Operators on one part, and between two. */
 import { Failure, placed } from './failure.ts';
+import type { Run } from './frame.ts';
 import { negative, type Operator } from './operators.ts';
-import type { Run } from './run.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
 import type { Node } from './syntax.ts';
 

@@ -3,8 +3,7 @@
  * of an environment answer the same however often they are asked about one request.
  */
 import { Failure } from './failure.ts';
-import type { Frame, Numbering } from './frame.ts';
-import type { Run } from './run.ts';
+import type { Frame, Numbering, Run } from './frame.ts';
 import { type Scope, slotOf } from './scope.ts';
 import type { Node } from './syntax.ts';
 

@@ -1,11 +1,11 @@
 /** What is counted of scheduling policies, and of the cluster that they come from. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { RESTART_REASONS } from '../../kubernetes/api/contract.ts';
-import type { WatchObserver } from '../../kubernetes/api/list-watch.ts';
-import type { ReviewObserver } from '../../kubernetes/live/access-review.ts';
-import type { LivePolicy, SourceHealth } from '../../kubernetes/live/contract.ts';
-import type { DecidedAdmission } from '../../kubernetes/pod-admission.ts';
-import type { Reason } from '../../kubernetes/rules/reason.ts';
+import type { DecidedAdmission } from '../../kubernetes/admission/pod-admission.ts';
+import { RESTART_REASONS } from '../../kubernetes/cluster/api/contract.ts';
+import type { WatchObserver } from '../../kubernetes/cluster/api/list-watch.ts';
+import type { ReviewObserver } from '../../kubernetes/cluster/live/access-review.ts';
+import type { LivePolicy, SourceHealth } from '../../kubernetes/cluster/live/contract.ts';
+import type { Reason } from '../../kubernetes/policies/rules/reason.ts';
 
 /** What is read when the metrics are. */
 export interface FollowedSource {

@@ -1,6 +1,10 @@
 /** What is counted of the status of scheduling policies, and of events about refusals. */
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { EventOutcome, StatusObserver, StatusOutcome } from '../../kubernetes/status/contract.ts';
+import type {
+  EventOutcome,
+  StatusObserver,
+  StatusOutcome,
+} from '../../kubernetes/cluster/status/contract.ts';
 
 const PREFIX = 'blazar_enforcement_kubernetes_';
 const STATUS_OUTCOMES: readonly StatusOutcome[] = ['written', 'conflict', 'gone', 'refused', 'failed'];

@@ -1,8 +1,8 @@
 /** The JSON schemas of what is sent and answered, by their names in /openapi.json. */
 import { z } from 'zod';
-import { admissionAnswerSchema, admissionReviewSchema } from '../../kubernetes/admission-review.ts';
+import { admissionAnswerSchema, admissionReviewSchema } from '../../kubernetes/admission/admission-review.ts';
 import type { requestSchemas } from '../../lease/request-schemas.ts';
-import { envelopeSchema } from '../../skypilot/wire.ts';
+import { envelopeSchema } from '../../skypilot/request/wire.ts';
 
 const health = z.object({ status: z.literal('ok') }).meta({ description: 'The process answers.' });
 

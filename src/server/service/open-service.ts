@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ConfigSources } from '../../config/sources.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { createSharedServices } from '../../enforcement/services.ts';
-import { configuredKeeper } from '../../kubernetes/certificates/configured-keeper.ts';
+import { configuredKeeper } from '../../kubernetes/cluster/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { createLogger } from '../../logger.ts';
 import { type AppParts, createAdminApp, createApp } from '../app.ts';

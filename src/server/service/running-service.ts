@@ -4,7 +4,7 @@ import type { ConfigSources } from '../../config/sources.ts';
 import type { DecisionLog } from '../../decisions/log.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { errorText, type Problem } from '../../errors.ts';
-import type { ConfiguredKeeper } from '../../kubernetes/certificates/configured-keeper.ts';
+import type { ConfiguredKeeper } from '../../kubernetes/cluster/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import type { Logger } from '../../logger.ts';
 import {

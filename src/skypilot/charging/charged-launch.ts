@@ -1,8 +1,9 @@
 /** What a request of SkyPilot means for limits that launches share. Source: SkyPilot 0.13, where it calls its admin policy. */
 import { isMapping } from '../../yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
-import type { Task, UserRequest } from '../user-request.ts';
-import { autostopLimitOf } from './autostop-limit.ts';
+import type { Task, UserRequest } from '../request/user-request.ts';
+import { AUTOSTOP_OFF, autostopMinutesOf } from '../task/autostop.ts';
+import { resourcesOf } from '../task/resources.ts';
 import type { Launch } from './contract.ts';
 import { cloudName, hardwareOf, refuseHiddenDevices } from './hardware.ts';
 
@@ -112,4 +113,20 @@ function replicasOf(requestName: string, task: Task): number {
 
 function policyOf(policy: unknown): unknown[] {
   return isMapping(policy) ? [policy.min_replicas, policy.max_replicas] : [];
+}
+
+// For how long a request guarantees at most that its cluster is up: by an autostop that waits for nothing.
+
+/** In seconds, of the alternative that takes the longest. `undefined` = there is no such end. Provisioning comes before. */
+function autostopLimitOf(task: Task): number | undefined {
+  let longest = 0;
+  for (const { autostop } of resourcesOf(task)) {
+    const minutes = autostopMinutesOf(autostop);
+    const waits = !isMapping(autostop) || String(autostop.wait_for).toLowerCase() !== 'none';
+    if (waits || minutes === undefined || minutes === AUTOSTOP_OFF) {
+      return undefined;
+    }
+    longest = Math.max(longest, minutes * 60);
+  }
+  return longest;
 }

@@ -1,8 +1,8 @@
 /** What hardware costs: by rates that the operator lists, and by the prices of catalogs. */
-import { readingsOfAccelerator } from '../accelerator-names.ts';
-import type { Asked, Catalog } from '../catalog/catalog.ts';
-import { dearer, parsePrice } from '../catalog/price.ts';
-import { readCpus, readMemory } from '../catalog/sizes.ts';
+import { readingsOfAccelerator } from '../task/accelerator-names.ts';
+import type { Asked, Catalog } from './catalog/catalog.ts';
+import { dearer, parsePrice } from './catalog/price.ts';
+import { readCpus, readMemory } from './catalog/sizes.ts';
 import type { Hardware } from './contract.ts';
 import type { CostMistake, HardwareRates } from './hardware-rates.ts';
 import { acceleratorsIn } from './instance-types.ts';

@@ -1,6 +1,6 @@
 /** What hardware costs, by rates that an operator lists: `A100:2, aws/A100:3, aws/*:2, *:1`. */
 import { parseMillionths } from '../../filter/amount.ts';
-import { readingsOfAccelerator } from '../accelerator-names.ts';
+import { readingsOfAccelerator } from '../task/accelerator-names.ts';
 import type { Hardware } from './contract.ts';
 import { acceleratorsIn } from './instance-types.ts';
 

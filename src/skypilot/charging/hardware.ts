@@ -4,11 +4,11 @@
  */
 import { YamlError } from '../../yaml/error.ts';
 import { isMapping } from '../../yaml/tree.ts';
-import { isPlainAccelerator } from '../accelerator-names.ts';
-import { acceleratorsOf } from '../accelerators.ts';
 import { PolicyRejected } from '../admin-policy.ts';
-import { type Resources, resourcesOf } from '../resources.ts';
-import type { Task } from '../user-request.ts';
+import type { Task } from '../request/user-request.ts';
+import { isPlainAccelerator } from '../task/accelerator-names.ts';
+import { acceleratorsOf } from '../task/accelerators.ts';
+import { type Resources, resourcesOf } from '../task/resources.ts';
 import type { Hardware, HardwareWishes } from './contract.ts';
 
 /** A task with more alternatives is refused. */

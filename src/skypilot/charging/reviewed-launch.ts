@@ -1,7 +1,7 @@
 /** What policies that charge launches do with a request: refuse it, hold the launch, or let it pass. */
 import type { Call } from '../../filter/call.ts';
-import { PolicyRejected } from '../admin-policy.ts';
-import { MutatedUserRequest, type UserRequest } from '../user-request.ts';
+import { PolicyRejected, type PolicyServices } from '../admin-policy.ts';
+import { MutatedUserRequest, type UserRequest } from '../request/user-request.ts';
 import { chargedLaunch } from './charged-launch.ts';
 import type { Hardware, LaunchLedger, LaunchLimit } from './contract.ts';
 
@@ -40,4 +40,12 @@ export async function reviewLaunch(
     }
   }
   return new MutatedUserRequest(request.task, request.skypilotConfig);
+}
+
+/** The ledger of a policy that names it in `needs`. @throws Error if there is none */
+export function requireLaunches({ launches }: PolicyServices): LaunchLedger {
+  if (launches === undefined) {
+    throw new Error('expected the ledger, which the policy names in needs');
+  }
+  return launches;
 }

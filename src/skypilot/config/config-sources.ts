@@ -1,11 +1,23 @@
 /** Reads the sources of a SkyPilot configuration: files, and what the command line sets. */
 import { expandHome, readDotlist } from '../../config/dotlist.ts';
 import { ConfigurationError, type Origin, type Problem } from '../../errors.ts';
-import { databaseProblems } from '../database.ts';
-import { clientKeyProblems } from './client-keys.ts';
+import { formatPath, valueAt } from '../../yaml/tree.ts';
 import { isSameFile, readConfigFile, readTaskFile, type TaskSource } from './config-file.ts';
+import { CLIENT_KEYS } from './config-schema.ts';
 import type { Source } from './levels.ts';
+import { formatKeys } from './permitted-keys.ts';
 import { type NamedFiles, type PlannedFile, planFiles, type UnreadFile, WHOLE } from './source-files.ts';
+
+/** Warnings about keys in the configuration of a server that only clients use: they do not reach the clients. */
+function clientKeyProblems({ level, tree, originOf }: Source): Problem[] {
+  return level !== 'server'
+    ? []
+    : CLIENT_KEYS.filter((key) => (valueAt(tree, key) ?? null) !== null).map((key) => ({
+        severity: 'warning',
+        origin: originOf(key),
+        message: `${formatPath(key)}: clients do not get it from a server; only a client may set ${formatKeys(CLIENT_KEYS)}`,
+      }));
+}
 
 /** What the caller names. Paths may start with `~`. */
 export interface NamedSources extends NamedFiles {
@@ -91,4 +103,40 @@ function commandLineSources(texts: readonly string[]): Source[] {
       originOf: () => origin,
     };
   });
+}
+
+/** A SkyPilot server may keep its configuration in a database. Its address holds a password and is never shown. */
+const VARIABLE = 'SKYPILOT_DB_CONNECTION_URI';
+
+/**
+ * The rule of SkyPilot: with a database, named by `db` or by the environment, its server refuses a file with more than one
+ * other key. One other key is accepted, below what the database has.
+ */
+function databaseProblems(
+  { level, tree, originOf }: Source,
+  environment: Readonly<NodeJS.ProcessEnv>,
+): Problem[] {
+  if (level !== 'server') {
+    return [];
+  }
+  const inFile = isSet(tree.db);
+  if (!inFile && !isSet(environment[VARIABLE])) {
+    return [];
+  }
+  const origin = originOf(inFile ? ['db'] : []);
+  const by = inFile ? 'db' : VARIABLE;
+  const others = Object.keys(tree).filter((name) => name !== 'db');
+  const overridden =
+    'the configuration in the database of the server overrides this file, and is not shown here';
+  const warning: Problem = { severity: 'warning', origin, message: `${by}: ${overridden}` };
+  if (others.length < 2) {
+    return [warning];
+  }
+  const message = `${by}: expected no other configuration beside a database, got ${others.join(', ')}; SkyPilot's server does not start`;
+  return [{ severity: 'error', origin, message }];
+}
+
+/** As Python sees it. */
+function isSet(value: unknown): boolean {
+  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
 }

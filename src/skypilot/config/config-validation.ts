@@ -2,9 +2,9 @@
 import { formatProblem, type Problem } from '../../errors.ts';
 import type { Mapping } from '../../yaml/tree.ts';
 import type { SkypilotOptions } from '../options.ts';
+import type { ReceivedRequest } from '../request/wire.ts';
 import type { State } from '../review.ts';
 import type { OriginOf } from '../schema/validate.ts';
-import type { ReceivedRequest } from '../wire.ts';
 
 /** Stands for the validation where policies are named: it rejects like one. */
 export const VALIDATION = 'config_validation';

@@ -1,7 +1,7 @@
 /** Checks the header of a pipeline or job group, and the names of the jobs of a group. Source: SkyPilot 0.13, loading of both. */
 import { YamlDocument } from '../../yaml/document.ts';
 import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
-import { isHeader } from '../pipeline.ts';
+import { isHeader } from '../task/pipeline.ts';
 
 /** A problem of a file of tasks. */
 export interface PipelineProblem {

@@ -4,9 +4,10 @@ import { formatOrigin, type Problem } from '../../errors.ts';
 import type { Mapping } from '../../yaml/tree.ts';
 import { validateConfig, validateTask } from '../schema/validate.ts';
 import type { TaskSource } from './config-file.ts';
-import { skypilotRules } from './config-schema.ts';
-import type { MergedConfig } from './layers.ts';
+import { SERVER_KEYS, skypilotRules } from './config-schema.ts';
+import { type DroppedKey, formatPlace, type MergedConfig } from './layers.ts';
 import type { Source } from './levels.ts';
+import { formatKeys } from './permitted-keys.ts';
 
 /** What was merged for a task; `task: null` without one. */
 interface Result {
@@ -61,4 +62,27 @@ function mergedProblems({ tree, leaves }: MergedConfig): Problem[] {
     tree,
     (path) => leaves.find((leaf) => path.every((step, index) => leaf.path[index] === step))?.source.origin,
   );
+}
+
+/**
+ * What SkyPilot would say about dropped keys: it ignores those of a client with one warning, and rejects a task with a key that
+ * it may not set. Keys whose loss changes nothing are not mentioned.
+ */
+export function droppedProblems(dropped: readonly DroppedKey[]): Problem[] {
+  const client = dropped.filter(({ reason }) => reason === 'server' || reason === 'around');
+  const [what, verb] = client.length === 1 ? ['key', 'is'] : ['keys', 'are'];
+  const named = client.map(({ key, place }) => `${key} (${formatPlace(place)})`).join(', ');
+  const message = `${client.length} ${what} that only the server may set ${verb} ignored: ${named}; only the server may set ${formatKeys(SERVER_KEYS)}`;
+  return [
+    ...(client.length === 0 ? [] : [{ severity: 'warning', message } as const]),
+    ...dropped
+      .filter(({ reason }) => reason === 'task')
+      .map(
+        ({ key, place: { origin }, message: why }): Problem => ({
+          severity: 'error',
+          origin,
+          message: `${key}: ${why}`,
+        }),
+      ),
+  ];
 }

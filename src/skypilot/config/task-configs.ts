@@ -4,7 +4,7 @@
  */
 import { isMapping, type Mapping } from '../../yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
-import type { Task } from '../user-request.ts';
+import type { Task } from '../request/user-request.ts';
 
 /** One configuration of a task. */
 export interface TaskConfig {

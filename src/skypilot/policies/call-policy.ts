@@ -6,7 +6,7 @@ import { areRules, type RuleOutcomes } from '../../filter/verdict.ts';
 import { isMapping, type Mapping, plainCopy } from '../../yaml/tree.ts';
 import type { AdminPolicy } from '../admin-policy.ts';
 import { configOver, treeOf } from '../config/config.ts';
-import type { Task, UserRequest } from '../user-request.ts';
+import type { Task, UserRequest } from '../request/user-request.ts';
 import { isMeantForUsers, MAX_TEXT } from './thrown.ts';
 
 /** A request as plain data, so that it can be sent to a thread. */

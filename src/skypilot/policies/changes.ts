@@ -1,9 +1,8 @@
 /** What a policy changed in a request, for people to read: bounded, and without secrets. */
-
 import { isDeepStrictEqual } from 'node:util';
 import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
+import { HIDDEN } from '../secret-forms.ts';
 import type { SecretValues } from '../secrets.ts';
-import { type Change, changedText } from './changed-text.ts';
 
 export interface Changes {
   readonly list: readonly Change[];
@@ -124,4 +123,115 @@ function visitLeaves(
     visitLeaves(path, part, visit);
     path.pop();
   }
+}
+
+// The texts of a change: its path, and the value before and after, cut to what matters.
+
+/** A value that was added, removed or replaced. Texts are cut, and secrets in them are `****`. */
+interface Change {
+  /** Such as `task.resources.labels.team` or `skypilot_config.kubernetes.pod_config.spec.tolerations[2].key`. */
+  readonly path: string;
+  /** `null` = there was none. A text that YAML would read as something else is quoted. */
+  readonly before: string | null;
+  /** `null` = there is none. */
+  readonly after: string | null;
+}
+
+/** In characters. */
+const MAX_STEP = 64;
+const MAX_PATH = 240;
+const MAX_VALUE = 120;
+/** How much of what two long texts have in common is shown. */
+const COMMON = 40;
+/** A text is searched for known secrets only this far around the change; hidden, if a secret is longer. */
+const SEARCHED = 2000;
+
+const PLAIN_NAME = new RegExp(`^[\\w-]{1,${MAX_STEP}}$`);
+/** What YAML reads as the same text, without quotes. */
+const PLAIN_TEXT = /^[A-Za-z/][\w ./:@+*=-]*$/;
+const NOT_A_TEXT = /^(?:true|false|yes|no|on|off|null|y|n)$|:(?: |$)| $/i;
+
+/** `before`, `after`: as `SecretValues.shownAt` returns them; `undefined` = there is none. */
+function changedText(path: Path, before: unknown, after: unknown, secrets: SecretValues): Change {
+  const [from, to] = [before, after].map((value) => (typeof value === 'string' ? value : undefined));
+  const start = from === undefined || to === undefined ? 0 : firstDifference(from, to);
+  const [old, now] = [before, after].map((value) => textOf(value, start, secrets));
+  const [first, second] = window(old ?? null, now ?? null);
+  return { path: pathText(path, secrets), before: first, after: second };
+}
+
+function pathText(path: Path, secrets: SecretValues): string {
+  const text = path
+    .map((step, index) => {
+      if (typeof step === 'number') {
+        return `[${step}]`;
+      }
+      const name = step.length > SEARCHED ? HIDDEN : secrets.hideIn(step);
+      if (PLAIN_NAME.test(name)) {
+        return index === 0 ? name : `.${name}`;
+      }
+      return `[${JSON.stringify(name.length > MAX_STEP ? `${name.slice(0, MAX_STEP)}…` : name)}]`;
+    })
+    .join('');
+  // The end tells most.
+  return text.length > MAX_PATH
+    ? copied(`${text.slice(0, MAX_PATH / 3)}…${text.slice((-MAX_PATH * 2) / 3)}`)
+    : text;
+}
+
+/** Of a long text only the part around the change, from `start` on. */
+function textOf(value: unknown, start: number, secrets: SecretValues): string | null {
+  if (value === undefined) {
+    return null;
+  }
+  if (typeof value !== 'string') {
+    return typeof value === 'object' && value !== null
+      ? JSON.stringify(value)
+      : secrets.hideKnown(String(value));
+  }
+  const from = Math.max(0, start - SEARCHED);
+  const end = start + SEARCHED;
+  const isWhole = from === 0 && end >= value.length;
+  if (!isWhole && secrets.longest > SEARCHED) {
+    return HIDDEN;
+  }
+  const shown = secrets.hideKnown(value.slice(from, end));
+  // At a cut there may be a part of a secret, which is not recognized.
+  const first = from === 0 ? 0 : secrets.longest;
+  const last = end >= value.length ? shown.length : Math.max(first, shown.length - secrets.longest);
+  return quoted(shown.slice(first, last));
+}
+
+function quoted(text: string): string {
+  return text === HIDDEN || (PLAIN_TEXT.test(text) && !NOT_A_TEXT.test(text)) ? text : JSON.stringify(text);
+}
+
+/** Both cut to what differs, if they are long. */
+function window(before: string | null, after: string | null): readonly [string | null, string | null] {
+  const start =
+    before === null || after === null || Math.max(before.length, after.length) <= MAX_VALUE
+      ? 0
+      : Math.max(0, firstDifference(before, after) - COMMON);
+  return [cutFrom(before, start), cutFrom(after, start)];
+}
+
+function cutFrom(text: string | null, start: number): string | null {
+  if (text === null || (start === 0 && text.length <= MAX_VALUE)) {
+    return text;
+  }
+  const end = start + MAX_VALUE;
+  return copied(`${start > 0 ? '…' : ''}${text.slice(start, end)}${text.length > end ? '…' : ''}`);
+}
+
+function firstDifference(one: string, other: string): number {
+  let index = 0;
+  while (index < one.length && one[index] === other[index]) {
+    index += 1;
+  }
+  return index;
+}
+
+/** A slice would keep the whole text in memory. */
+function copied(text: string): string {
+  return structuredClone(text);
 }

@@ -13,9 +13,9 @@ import type { ExtensionProblem } from '../../config/option-groups.ts';
 import { showText } from '../../config/secret.ts';
 import { isMapping, type Mapping, member } from '../../yaml/tree.ts';
 import type { SkypilotOptions } from '../options.ts';
+import type { Task } from '../request/user-request.ts';
+import type { ReceivedRequest } from '../request/wire.ts';
 import type { State } from '../review.ts';
-import type { Task } from '../user-request.ts';
-import type { ReceivedRequest } from '../wire.ts';
 
 type ExemptionOptions = Pick<SkypilotOptions, 'exempt_users' | 'exempt_workspaces'>;
 

@@ -7,6 +7,7 @@ import { chargeAccepted, withRefusal } from '../charging/charge-accepted.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import { ConfigValidation, VALIDATION } from '../config/config-validation.ts';
 import { skypilotOptions } from '../options.ts';
+import { encodeTexts, type ReceivedRequest } from '../request/wire.ts';
 import {
   accepted,
   FAILED,
@@ -17,7 +18,6 @@ import {
   type State,
 } from '../review.ts';
 import { skypilotSection } from '../section.ts';
-import { encodeTexts, type ReceivedRequest } from '../wire.ts';
 import { askUntilAgreed, type ChainedPolicy, type Passed } from './ask-until-agreed.ts';
 import { Exemptions } from './exemptions.ts';
 import { type Call, known, PolicyAsking, type ReviewOptions } from './policy-asking.ts';

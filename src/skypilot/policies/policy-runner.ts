@@ -61,7 +61,7 @@ async function startInThread(
   configuration: Configuration,
   { logger = createLogger(), httpObserver, trial, ruleObserver }: PolicyRunnerServices,
 ): Promise<PolicyRunner> {
-  const { IsolatedPolicy } = await import('./isolated-policy.ts');
+  const { IsolatedPolicy } = await import('./isolation/isolated-policy.ts');
   const own = configuration.settings.filter(({ option }) => option.section === skypilotSection.section);
   const values = schemaInput(own, new Set(Object.keys(options.shape)));
   const policy = await IsolatedPolicy.start(

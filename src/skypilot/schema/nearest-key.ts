@@ -2,9 +2,8 @@
 import { nearest } from '../../config/nearest.ts';
 import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
 import { schemaOf } from './data.ts';
-import type { JsonSchema } from './json-schema.ts';
-import { type KeyPlace, keyIndex, keysOf } from './key-index.ts';
-import { patternWords } from './pattern-words.ts';
+import { alternativesOf, type JsonSchema } from './json-schema.ts';
+import { namesInPattern, patternWords } from './pattern-words.ts';
 
 /** Mappings with more keys are not listed. */
 const MAX_LISTED = 8;
@@ -125,4 +124,47 @@ function parentIn(tree: Mapping, place: KeyPlace, at: Path): { parent: Path; exi
 function commonLength(a: Path, b: Path): number {
   const different = a.findIndex((step, index) => step !== b[index]);
   return different === -1 ? a.length : different;
+}
+
+/** Any name, such as that of a context, or any item of a list. */
+const ANY = null;
+
+/** From the root to a key. */
+type KeyPlace = readonly (string | typeof ANY)[];
+
+const INDEXES = new WeakMap<JsonSchema, ReadonlyMap<string, readonly KeyPlace[]>>();
+
+/** All places of each key of a schema. */
+export function keyIndex(root: JsonSchema): ReadonlyMap<string, readonly KeyPlace[]> {
+  const known = INDEXES.get(root);
+  if (known !== undefined) {
+    return known;
+  }
+  const index = new Map<string, KeyPlace[]>();
+  const collect = (schema: JsonSchema, at: KeyPlace) => {
+    for (const [key, below] of Object.entries(schema.properties ?? {})) {
+      const place = [...at, key];
+      index.set(key, [...(index.get(key) ?? []), place]);
+      collect(below, place);
+    }
+    const { additionalProperties: further, items } = schema;
+    for (const below of [typeof further === 'object' ? further : undefined, items]) {
+      if (below !== undefined) {
+        collect(below, [...at, ANY]);
+      }
+    }
+    for (const below of alternativesOf(schema)) {
+      collect(below, at);
+    }
+  };
+  collect(root, []);
+  INDEXES.set(root, index);
+  return index;
+}
+
+/** The keys that a schema names for one mapping, those of its alternatives included. */
+function keysOf(schema: JsonSchema): string[] {
+  const { properties = {}, patternProperties = {} } = schema;
+  const named = Object.keys(patternProperties).flatMap(namesInPattern);
+  return [...Object.keys(properties), ...named, ...alternativesOf(schema).flatMap(keysOf)];
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { remoteReviewer } from '../../../src/cli/skypilot/against.ts';
 import { skypilotReviewCommand } from '../../../src/cli/skypilot/review.ts';
-import { decodeRequest } from '../../../src/skypilot/wire.ts';
+import { decodeRequest } from '../../../src/skypilot/request/wire.ts';
 import { captured, runInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { includedPolicies } from '../../../src/skypilot/policies/included-policies.ts';
-import { temporaryPolicy } from '../../skypilot/temporary-policy.ts';
+import { temporaryPolicy } from '../../skypilot/policies/temporary-policy.ts';
 import { rows } from '../../support/check-command.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { confFile } from '../../support/files.ts';

@@ -1,10 +1,10 @@
 /** The policies and roles of etc/kubernetes: which pods they allow and refuse. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { serviceAccount } from '../../../src/kubernetes/access.ts';
-import { readPolicyDocuments } from '../../../src/kubernetes/documents.ts';
-import { EffectivePolicy, type PodReview } from '../../../src/kubernetes/effective-policy.ts';
-import { SchedulingPolicies } from '../../../src/kubernetes/scheduling-policies.ts';
+import { serviceAccount } from '../../../src/kubernetes/policies/access.ts';
+import { readPolicyDocuments } from '../../../src/kubernetes/policies/documents/documents.ts';
+import { EffectivePolicy, type PodReview } from '../../../src/kubernetes/policies/effective-policy.ts';
+import { SchedulingPolicies } from '../../../src/kubernetes/policies/scheduling-policies.ts';
 import { pod, reasonsOf } from '../../support/scheduling-policies.ts';
 import { FOLDER, manifests } from './manifests.ts';
 

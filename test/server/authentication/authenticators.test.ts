@@ -1,7 +1,7 @@
 /** Who may ask what: each protocol has its own way to be sure. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
-import { PodAdmission } from '../../../src/kubernetes/pod-admission.ts';
+import { PodAdmission } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { isLoopback } from '../../../src/server/authentication/protocols.ts';
 import { temporaryFile } from '../../support/files.ts';
 import {

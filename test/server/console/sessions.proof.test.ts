@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import { visitor, visitService } from './visitor.ts';
 
 it('a reader who logs in a thousand times ends no session but the newest of the same token', async () => {
-  const operator = await visitService('[service]\noperator_tokens = op-1-0123456789abcdef\nreader_tokens = read-1-0123456789abcdef,read-2-0123456789abcdef\n');
+  const operator = await visitService(
+    '[service]\noperator_tokens = op-1-0123456789abcdef\nreader_tokens = read-1-0123456789abcdef,read-2-0123456789abcdef\n',
+  );
   const [first, other] = [visitor(operator.url), visitor(operator.url)];
   await operator.send('/login', { token: 'op-1-0123456789abcdef' });
   await first.send('/login', { token: 'read-1-0123456789abcdef' });

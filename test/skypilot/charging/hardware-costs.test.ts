@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openCatalogs } from '../../../src/skypilot/catalog/open-catalogs.ts';
+import { openCatalogs } from '../../../src/skypilot/charging/catalog/open-catalogs.ts';
 import { hardwareOf } from '../../../src/skypilot/charging/hardware.ts';
 import { HardwareCosts } from '../../../src/skypilot/charging/hardware-costs.ts';
 import { HardwareRates } from '../../../src/skypilot/charging/hardware-rates.ts';
-import { hardwareShown } from '../../../src/skypilot/charging/hardware-shown.ts';
-import type { Task } from '../../../src/skypilot/user-request.ts';
+import { hardwareShown } from '../../../src/skypilot/charging/observe.ts';
+import type { Task } from '../../../src/skypilot/request/user-request.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';
 import { projectFile } from '../../support/files.ts';
 

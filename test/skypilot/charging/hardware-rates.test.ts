@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PolicyRejected } from '../../../src/skypilot/admin-policy.ts';
 import { hardwareOf, refuseHiddenDevices } from '../../../src/skypilot/charging/hardware.ts';
 import { HardwareRates } from '../../../src/skypilot/charging/hardware-rates.ts';
-import type { Task } from '../../../src/skypilot/user-request.ts';
+import type { Task } from '../../../src/skypilot/request/user-request.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';
 
 describe('the cost of a launch', () => {

@@ -3,14 +3,18 @@ import { describe, expect, it } from 'vitest';
 import { MergeError, merge } from '../../../src/config/merge.ts';
 import { formatProblem } from '../../../src/errors.ts';
 import { Config } from '../../../src/skypilot/config/config.ts';
+import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
 import { skypilotRules } from '../../../src/skypilot/config/config-schema.ts';
 import { findSources } from '../../../src/skypilot/config/config-sources.ts';
+import { effectiveValueOf } from '../../../src/skypilot/config/effective/effective-value.ts';
+import {
+  type LeafSource,
+  taskOverrides,
+  tracedConfig,
+} from '../../../src/skypilot/config/effective/sources.ts';
+import { NOTHING, type Traced } from '../../../src/skypilot/config/effective/traced.ts';
 import { type Level, mergeSources, type Source } from '../../../src/skypilot/config/layers.ts';
 import { OverrideKeyError } from '../../../src/skypilot/config/override-keys.ts';
-import { taskConfig } from '../../../src/skypilot/config/task-config.ts';
-import { effectiveValueOf } from '../../../src/skypilot/effective/effective-value.ts';
-import { type LeafSource, taskOverrides, tracedConfig } from '../../../src/skypilot/effective/sources.ts';
-import { NOTHING, type Traced } from '../../../src/skypilot/effective/traced.ts';
 import { validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
 import type { Mapping } from '../../../src/yaml/tree.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError, formatProblem } from '../../../src/errors.ts';
+import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import {
   formatPlace,
@@ -9,7 +10,6 @@ import {
   type Source,
   workspaceProblem,
 } from '../../../src/skypilot/config/layers.ts';
-import { taskConfig } from '../../../src/skypilot/config/task-config.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';
 import { formatPath, isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 

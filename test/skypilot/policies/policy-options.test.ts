@@ -5,7 +5,7 @@ import { formatProblem } from '../../../src/errors.ts';
 import { includedPolicies } from '../../../src/skypilot/policies/included-policies.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { confFile } from '../../support/files.ts';
-import { temporaryPolicy } from '../temporary-policy.ts';
+import { temporaryPolicy } from './temporary-policy.ts';
 
 /** A configuration with these lines in `[skypilot]`, and its problems there. */
 async function read(lines: string) {

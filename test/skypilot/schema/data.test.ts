@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { pythonPattern } from '../../../src/skypilot/schema/check.ts';
 import { SCHEMA_NAMES, schemaOf } from '../../../src/skypilot/schema/data.ts';
-import { expectation } from '../../../src/skypilot/schema/expectation.ts';
+import { expectation } from '../../../src/skypilot/schema/explain.ts';
 import { type JsonSchema, KEYWORDS } from '../../../src/skypilot/schema/json-schema.ts';
-import { pythonPattern } from '../../../src/skypilot/schema/python-pattern.ts';
 
 /** Each schema of the data, with its keywords. */
 function schemasIn(schema: JsonSchema): JsonSchema[] {

@@ -1,7 +1,7 @@
 /** Random values for a schema, and what people make wrong in them. */
 import fc, { type Arbitrary } from 'fast-check';
 import type { JsonSchema, TypeName } from '../../../src/skypilot/schema/json-schema.ts';
-import { keyIndex } from '../../../src/skypilot/schema/key-index.ts';
+import { keyIndex } from '../../../src/skypilot/schema/nearest-key.ts';
 import { isMapping, type Mapping, setMember } from '../../../src/yaml/tree.ts';
 
 /** Texts that some pattern or enumeration matches, or nearly. */

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/errors.ts';
+import { decodeRequest } from '../../../src/skypilot/request/wire.ts';
 import { validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
-import { decodeRequest } from '../../../src/skypilot/wire.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';
 import { isMapping, type Path } from '../../../src/yaml/tree.ts';
 import { projectFile } from '../../support/files.ts';

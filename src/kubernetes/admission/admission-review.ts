@@ -1,0 +1,259 @@
+/**
+ * Requests of the Kubernetes API server to an admission webhook, and the responses. Source: Kubernetes API,
+ * admission.k8s.io/v1.
+ */
+import { z } from 'zod';
+import { InvalidRequestError } from '../../errors.ts';
+import { firstMistake } from '../../lease/first-mistake.ts';
+import { isMapping } from '../../yaml/tree.ts';
+import { invalidRequest, type Pod, parsePod } from '../policies/pod.ts';
+import { workloadKindOf } from './pod-kinds.ts';
+import { API_VERSION, KIND } from './review-version.ts';
+import { reviewedKind } from './reviewed-kind.ts';
+
+export const admissionReviewSchema = z
+  .looseObject({
+    apiVersion: z.literal(API_VERSION, `expected ${API_VERSION}`),
+    kind: z.literal(KIND, `expected ${KIND}`),
+    request: z
+      .looseObject({
+        uid: z.string().min(1, 'expected a non-empty string'),
+        resource: z.looseObject({
+          group: z.string(),
+          version: z.string(),
+          resource: z.string(),
+        }),
+        subResource: z.string().nullish(),
+        operation: z.string().meta({ examples: ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] }),
+        name: z.string().nullish(),
+        namespace: z.string().nullish(),
+        userInfo: z
+          .looseObject({ username: z.string().nullish(), groups: z.array(z.string()).nullish() })
+          .nullish()
+          .meta({ description: 'The user who sent the request to the API server.' }),
+        dryRun: z.boolean().nullish(),
+      })
+      .meta({
+        description: 'The request to the API server. `object` is the new state, `oldObject` the current one.',
+      }),
+  })
+  .meta({ description: 'The request to an admission webhook.' });
+
+type WireReview = z.infer<typeof admissionReviewSchema>;
+
+export const admissionAnswerSchema = z
+  .object({
+    apiVersion: z.literal(API_VERSION),
+    kind: z.literal(KIND),
+    response: z.object({
+      uid: z.string().meta({ description: 'The `uid` of the request.' }),
+      allowed: z.boolean(),
+      patchType: z.literal('JSONPatch').optional(),
+      patch: z
+        .string()
+        .optional()
+        .meta({ contentEncoding: 'base64', description: 'JSON Patch operations (RFC 6902) as JSON.' }),
+      status: z
+        .object({
+          code: z.union([z.literal(403), z.literal(500), z.literal(503)]).meta({
+            description:
+              '403: the policies reject the pod. 503: which policies apply cannot be determined now, or too many pods are being reviewed. 500: a fault of the service.',
+          }),
+          reason: z.enum(['Forbidden', 'InternalError', 'ServiceUnavailable']),
+          message: z.string(),
+        })
+        .optional()
+        .meta({ description: 'The reason for a rejection, shown to the user.' }),
+      warnings: z
+        .array(z.string())
+        .optional()
+        .meta({ description: 'Shown to the user, who can still proceed.' }),
+    }),
+  })
+  .meta({ description: 'The response of an admission webhook.' });
+
+export type AdmissionAnswer = z.infer<typeof admissionAnswerSchema>;
+
+interface Request {
+  readonly uid: string;
+  /** The user who sent the request to the API server. */
+  readonly username: string | undefined;
+  readonly groups: readonly string[];
+  /** The API server will not persist the result. */
+  readonly dryRun: boolean;
+  /** Name of the object. */
+  readonly name: string | undefined;
+}
+
+/** A pod, or the pod template of a DaemonSet, to create or update. */
+export interface PodRequest extends Request {
+  readonly kind: 'pod' | 'template';
+  readonly namespace: string;
+  readonly pod: Pod;
+  /** The current state; `undefined` for a new object. */
+  readonly current: Pod | undefined;
+  readonly isUpdate: boolean;
+}
+
+/** A Binding, which assigns a pod to a node. */
+export interface BindingRequest extends Request {
+  readonly kind: 'binding';
+  readonly namespace: string;
+  readonly pod: undefined;
+  readonly node: string;
+}
+
+/** A Deployment, Job or the like to create or update. Its template is parsed later, because a warning must not fail. */
+export interface WorkloadRequest extends Request {
+  readonly kind: 'workload';
+  /** `Deployment`, … */
+  readonly workload: string;
+  /** Empty if the API server does not say it. */
+  readonly namespace: string;
+  readonly pod: undefined;
+  readonly object: unknown;
+  /** The current state; `undefined` for a new object. */
+  readonly current: unknown;
+}
+
+/** A scheduling policy to store. */
+export interface PolicyRequest extends Request {
+  readonly kind: 'policy';
+  readonly pod: undefined;
+  readonly document: unknown;
+  /** The stored one; `undefined` for a new policy. */
+  readonly current: unknown;
+}
+
+/** A request that needs no review. */
+export interface OtherRequest {
+  readonly kind: 'other';
+  readonly uid: string;
+  readonly pod: undefined;
+}
+
+const compiled = z.compile(admissionReviewSchema);
+
+/**
+ * Parses the body of a webhook request for pods, pod templates, bindings or scheduling policies. For any other object, and for operations other than CREATE and UPDATE, it reads only `uid`.
+ *
+ * @throws InvalidRequestError naming the first invalid field
+ */
+export function parseAdmissionReview(
+  body: unknown,
+): PodRequest | BindingRequest | WorkloadRequest | PolicyRequest | OtherRequest {
+  const mistake = firstMistake(compiled, body);
+  if (mistake !== undefined) {
+    throw invalidRequest(mistake);
+  }
+  // The original, because zod would copy it.
+  const { request } = body as WireReview;
+  const { uid, operation, object } = request;
+  const kind = reviewedKind(request.resource, request.subResource);
+  if (kind === undefined || !(operation === 'CREATE' || operation === 'UPDATE')) {
+    return { kind: 'other', uid, pod: undefined };
+  }
+  const common = {
+    uid,
+    username: request.userInfo?.username ?? undefined,
+    groups: request.userInfo?.groups ?? [],
+    dryRun: request.dryRun === true,
+    name: nameOf(object) ?? request.name ?? undefined,
+  };
+  const { namespace, oldObject } = request;
+  const hasCurrent = operation === 'UPDATE' && oldObject !== undefined && oldObject !== null;
+  const current: unknown = hasCurrent ? oldObject : undefined;
+  if (kind === 'policy') {
+    return { ...common, kind, pod: undefined, document: object, current };
+  }
+  if (kind === 'workload') {
+    const workload = workloadKindOf(request.resource.group, request.resource.resource) ?? '';
+    return { ...common, kind, workload, namespace: namespace ?? '', pod: undefined, object, current };
+  }
+  if (!namespace) {
+    throw new InvalidRequestError('request.namespace', 'expected the namespace of the pod');
+  }
+  if (kind === 'binding') {
+    return { ...common, kind, namespace, pod: undefined, node: targetOf(object) };
+  }
+  if (isWithoutPod(object)) {
+    const message = 'expected the pod: Kubernetes 1.22 or newer sends it with its ephemeral containers';
+    throw new InvalidRequestError('request.object', message);
+  }
+  const parse = kind === 'pod' ? parsePod : parseTemplate;
+  return {
+    ...common,
+    kind,
+    namespace,
+    pod: parse(object, 'request.object'),
+    current: hasCurrent ? parse(current, 'request.oldObject') : undefined,
+    isUpdate: operation === 'UPDATE',
+  };
+}
+
+const daemonSet = z.looseObject({ spec: z.looseObject({ template: z.looseObject({}) }) });
+const binding = z.looseObject({ target: z.looseObject({ name: z.string() }) });
+const named = z.looseObject({
+  metadata: z.looseObject({ name: z.string().nullish(), generateName: z.string().nullish() }),
+});
+
+function parseTemplate(input: unknown, at: string): Pod {
+  const mistake = firstMistake(daemonSet, input);
+  if (mistake !== undefined) {
+    throw invalidRequest(mistake, at);
+  }
+  return parsePod((input as z.infer<typeof daemonSet>).spec.template, `${at}.spec.template`);
+}
+
+function targetOf(object: unknown): string {
+  const mistake = firstMistake(binding, object);
+  if (mistake !== undefined) {
+    throw invalidRequest(mistake, 'request.object');
+  }
+  return (object as z.infer<typeof binding>).target.name;
+}
+
+/** Until 1.21, the ephemeral containers of a pod came alone. Source: Kubernetes API, `EphemeralContainers` of core/v1. */
+function isWithoutPod(object: unknown): boolean {
+  return isMapping(object) && object.kind === 'EphemeralContainers';
+}
+
+/** Never fails: the object is validated elsewhere. */
+function nameOf(object: unknown): string | undefined {
+  const { metadata } = named.safeParse(object).data ?? {};
+  return metadata?.name || metadata?.generateName || undefined;
+}
+
+/** The result of a review. */
+export interface Admission {
+  readonly allowed: boolean;
+  /** The reason for a rejection; `null` when allowed. */
+  readonly message: string | null;
+  readonly patch: readonly object[];
+  readonly warnings: readonly string[];
+  /** It could not be judged: the status that says why. */
+  readonly failed?: 500 | 503;
+}
+
+const REASONS = { 403: 'Forbidden', 500: 'InternalError', 503: 'ServiceUnavailable' } as const;
+
+export function admissionAnswer(
+  uid: string,
+  { allowed, message, patch, warnings, failed }: Admission,
+): AdmissionAnswer {
+  const code = failed ?? 403;
+  return {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    response: {
+      uid,
+      allowed,
+      ...(patch.length > 0 && {
+        patchType: 'JSONPatch',
+        patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
+      }),
+      ...(message !== null && { status: { code, reason: REASONS[code], message } }),
+      ...(warnings.length > 0 && { warnings: [...warnings] }),
+    },
+  };
+}

@@ -1,0 +1,295 @@
+/** Reviews the pods of a cluster: selects the policies, adds defaults, handles audit mode. */
+import { isDeepStrictEqual } from 'node:util';
+import jsonPatch from 'fast-json-patch';
+import type { Wait } from '../../deadline.ts';
+import type { RuleOutcomes } from '../../filter/verdict.ts';
+import { type Account, serviceAccount } from '../policies/access.ts';
+import { SCHEDULERS } from '../policies/cluster-settings.ts';
+import type { PodReview } from '../policies/effective-policy.ts';
+import { type Pod, serviceAccountName } from '../policies/pod.ts';
+import type { AccountPolicies, PolicySource } from '../policies/policy-source.ts';
+import type { Reason } from '../policies/rules/reason.ts';
+import {
+  auditWords,
+  message as cutMessage,
+  messagesOf,
+  refusal,
+  triedRules,
+  warningsFor,
+} from './admission-messages.ts';
+import type { Admission, BindingRequest, PodRequest } from './admission-review.ts';
+import type { PodRules } from './pod-rules.ts';
+
+/** The controller sets the node of each pod of a DaemonSet. Others cannot impersonate it. */
+export const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
+
+/** The kubelet reports a static pod with this annotation. The pod runs whatever a webhook says. */
+const MIRROR = 'kubernetes.io/config.mirror';
+const NODES = 'system:nodes';
+const NODE = 'system:node:';
+
+/** The mutable fields of a pod or a template that decide where the pod runs. */
+export const SCHEDULING_FIELDS = [
+  'schedulerName',
+  'priorityClassName',
+  'nodeName',
+  'nodeSelector',
+  'tolerations',
+  'affinity',
+  'topologySpreadConstraints',
+] as const;
+
+/** The service account of a pod: the first that is set. These fields of a pod are immutable. */
+export const ACCOUNT_FIELDS = ['serviceAccountName', 'serviceAccount'] as const;
+
+const AUDIT_ALL = '*';
+
+/** An admission with its subject and details. */
+export interface DecidedAdmission extends Admission {
+  readonly account: Account;
+  /** Policies in audit mode would have rejected the pod. */
+  readonly isAudited: boolean;
+  /** The individual reasons. Empty when allowed. */
+  readonly reasons: readonly Reason[];
+  /** Why policies in audit mode would have rejected it. Empty when rejected. */
+  readonly tried: readonly Reason[];
+  /** The pod as admitted; absent for a binding. */
+  readonly pod?: Pod;
+  /** Rules that said no or broke, beside the policies. */
+  readonly rules?: RuleOutcomes | undefined;
+}
+
+const UNTOUCHED = {
+  allowed: true,
+  message: null,
+  patch: [],
+  warnings: [],
+  isAudited: false,
+  reasons: [],
+  tried: [],
+} as const;
+
+export interface PodAdmissionOptions {
+  /** Names of the policies in audit mode; `*` = all. Default: none. */
+  readonly audit?: readonly string[];
+  /** Users that may assign any pod to any node. Default: the scheduler of Kubernetes. */
+  readonly schedulers?: readonly string[];
+  /** Judge every pod after the policies. Default: none. */
+  readonly rules?: PodRules | undefined;
+}
+
+export interface AdmissionOptions {
+  /** Whether the response may patch the pod. Otherwise the pod is judged as it is. */
+  readonly addDefaults: boolean;
+  /** The kind of object whose controller will create the pod. Default: it is created now. */
+  readonly workload?: string | undefined;
+}
+
+/** Reviews the pods of a cluster. */
+export class PodAdmission {
+  readonly #schedulers: ReadonlySet<string>;
+  readonly #source: PolicySource | undefined;
+  readonly #audited: ReadonlySet<string>;
+  readonly #rules: PodRules | undefined;
+
+  /** `source`: `undefined` = there are no policies, only rules. */
+  constructor(
+    source: PolicySource | undefined,
+    { audit = [], schedulers = SCHEDULERS, rules }: PodAdmissionOptions = {},
+  ) {
+    this.#rules = rules;
+    this.#source = source;
+    this.#schedulers = new Set(schedulers);
+    this.#audited = new Set(audit);
+  }
+
+  /** Whether rules judge pods beside the policies, and may refuse them. `undefined` = there are no rules. */
+  get rulesEnforce(): boolean | undefined {
+    return this.#rules?.enforces;
+  }
+
+  /** All policies are in audit mode, and so are all rules. */
+  get refusesNothing(): boolean {
+    return this.#audited.has(AUDIT_ALL) && this.#rules?.enforces !== true;
+  }
+
+  /** Asks the source which policies apply, and judges. Rejects with `SourceUnavailableError` if it cannot be known. */
+  async admit(
+    request: PodRequest | BindingRequest,
+    { wait, ...options }: AdmissionOptions & { readonly wait?: Wait },
+  ): Promise<DecidedAdmission> {
+    const account = accountOf(request);
+    if (this.#source === undefined || this.#needsNoPolicy(request)) {
+      const untouched = { account, ...UNTOUCHED, ...(request.pod !== undefined && { pod: request.pod }) };
+      return this.#ruled(request, untouched, options);
+    }
+    const policies = this.#source.policiesOf(account, wait);
+    const chosen = policies instanceof Promise ? await policies : policies;
+    return this.#ruled(request, this.#judged(request, account, chosen, options), options);
+  }
+
+  /** What rules say beside the policies: reasons of both are in the answer. */
+  #ruled(
+    request: PodRequest | BindingRequest,
+    admission: DecidedAdmission,
+    { workload }: AdmissionOptions,
+  ): DecidedAdmission {
+    if (this.#rules === undefined || request.kind === 'binding' || isMirror(request)) {
+      return admission;
+    }
+    const said = this.#rules.judge(request, admission.pod ?? request.pod, workload);
+    if (said.length === 0) {
+      return admission;
+    }
+    const refused = messagesOf(said);
+    if (refused.length > 0) {
+      const before = admission.message === null ? [] : [admission.message];
+      return {
+        ...admission,
+        ...{ allowed: false, patch: [], warnings: [], isAudited: false, tried: [], rules: said },
+        message: cutMessage([...before, ...refused].join(' ')),
+      };
+    }
+    return !admission.allowed
+      ? { ...admission, rules: said }
+      : {
+          ...admission,
+          ...{ rules: said, isAudited: true },
+          warnings: [...admission.warnings, ...triedRules('this pod', said)],
+        };
+  }
+
+  /** As `admit`, by policies that are known already: those of the account of the request. */
+  review(
+    request: PodRequest | BindingRequest,
+    policies: AccountPolicies,
+    options: AdmissionOptions,
+  ): DecidedAdmission {
+    const account = accountOf(request);
+    const admission = this.#needsNoPolicy(request)
+      ? { account, ...UNTOUCHED, ...(request.pod !== undefined && { pod: request.pod }) }
+      : this.#judged(request, account, policies, options);
+    return this.#ruled(request, admission, options);
+  }
+
+  /** Nothing changes that policies speak of, or Kubernetes itself has put the pod on its node. */
+  #needsNoPolicy(request: PodRequest | BindingRequest): boolean {
+    if (request.kind === 'binding') {
+      return this.#schedulers.has(request.username ?? '');
+    }
+    const { pod, current } = request;
+    return (current !== undefined && isSameScheduling(pod, current)) || isMirror(request);
+  }
+
+  #judged(
+    request: PodRequest | BindingRequest,
+    account: Account,
+    policies: AccountPolicies,
+    options: AdmissionOptions,
+  ): DecidedAdmission {
+    return request.kind === 'binding'
+      ? this.#binding(request, account, policies)
+      : this.#pod(request, account, policies, options);
+  }
+
+  #pod(
+    { kind, pod, current, isUpdate, username }: PodRequest,
+    account: Account,
+    policies: AccountPolicies,
+    { addDefaults }: AdmissionOptions,
+  ): DecidedAdmission {
+    const isTemplate = kind === 'template';
+    // Most fields that a default would set are immutable after creation.
+    const canAdd = isTemplate || !isUpdate;
+    const options = {
+      addDefaults: addDefaults && canAdd,
+      isForOneNode: !isTemplate && username === DAEMON_SET_CONTROLLER,
+      // A changed template creates new pods.
+      current: isTemplate ? undefined : current,
+    };
+    const judged = current === undefined || isTemplate ? pod : withoutBinding(pod, current);
+    const { enforced, tried } = this.#judges(policies);
+    const review: PodReview = enforced?.review(judged, options) ?? {
+      allowed: true,
+      pod: judged,
+      reasons: [],
+    };
+    // Adds defaults even where the response cannot: enforced policies would have added them earlier.
+    const trial = review.allowed ? tried?.review(judged, { ...options, addDefaults: canAdd }) : undefined;
+    const patch = review.allowed && review.pod !== judged ? jsonPatch.compare(judged, review.pod) : [];
+    const what = isTemplate ? 'the pod template of the DaemonSet' : 'the pod';
+    return {
+      ...this.#decided(account, what, review.reasons, trial?.reasons ?? []),
+      pod: review.pod,
+      patch: isTemplate ? patch.map((one) => ({ ...one, path: `/spec/template${one.path}` })) : patch,
+    };
+  }
+
+  /** A Binding bypasses the scheduler: schedulers may create one, other users need policies that allow it. */
+  #binding({ node }: BindingRequest, account: Account, policies: AccountPolicies): DecidedAdmission {
+    const { enforced, tried } = this.#judges(policies);
+    const reasons = enforced?.reviewNode(node) ?? [];
+    return this.#decided(account, 'the binding', reasons, tried?.reviewNode(node) ?? []);
+  }
+
+  #decided(
+    account: Account,
+    what: string,
+    reasons: readonly Reason[],
+    tried: readonly Reason[],
+  ): DecidedAdmission {
+    const allowed = reasons.length === 0;
+    return {
+      account,
+      allowed,
+      message: allowed ? null : refusal(`${what} does not fit`, account, reasons),
+      patch: [],
+      warnings: allowed ? warningsFor(auditWords(what.replace(/^the/, 'this')), tried) : [],
+      isAudited: allowed && tried.length > 0,
+      reasons,
+      tried: allowed ? tried : [],
+    };
+  }
+
+  /** Policies in audit mode change nothing: neither what they would reject nor what they would allow. */
+  #judges(policies: AccountPolicies) {
+    const { names, all } = policies;
+    const isTried = (name: string) => this.#audited.has(name);
+    if (!isTried(AUDIT_ALL) && !names.some(isTried)) {
+      return { enforced: all, tried: undefined };
+    }
+    const isAllTried = isTried(AUDIT_ALL) || names.every(isTried);
+    return { enforced: isAllTried ? undefined : policies.without(this.#audited), tried: all };
+  }
+}
+
+/** The account whose policies a request must fit: that of the pod, or the user who binds it. */
+export function accountOf(request: PodRequest | BindingRequest): Account {
+  return request.kind === 'binding'
+    ? { user: request.username ?? '', groups: request.groups, namespace: request.namespace }
+    : serviceAccount(request.namespace, serviceAccountName(request.pod));
+}
+
+/** Whether the kubelet of the pod's own node creates it. Pods of other users are judged, whatever their annotations. */
+function isMirror({ kind, pod, username, groups }: PodRequest): boolean {
+  const { annotations } = pod.metadata ?? {};
+  return (
+    kind === 'pod' &&
+    Object.hasOwn(annotations ?? {}, MIRROR) &&
+    groups.includes(NODES) &&
+    username === `${NODE}${pod.spec.nodeName}`
+  );
+}
+
+function isSameScheduling(pod: Pod, current: Pod): boolean {
+  return [...SCHEDULING_FIELDS, ...ACCOUNT_FIELDS].every((field) =>
+    isDeepStrictEqual(pod.spec[field] ?? null, current.spec[field] ?? null),
+  );
+}
+
+/** The node that a scheduler has assigned was not requested by the user. */
+function withoutBinding(pod: Pod, current: Pod): Pod {
+  return pod.spec.nodeName === current.spec.nodeName
+    ? { ...pod, spec: { ...pod.spec, nodeName: undefined } }
+    : pod;
+}

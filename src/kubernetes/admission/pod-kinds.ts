@@ -1,0 +1,55 @@
+/** The kinds of objects that are pods or create pods, and where each has its pod or pod template. */
+import type { Path } from '../../yaml/tree.ts';
+
+interface PodKind {
+  /** Empty if the object is the pod itself. */
+  readonly path: Path;
+  readonly resource: string;
+  /** API groups that have, or had, the resource. */
+  readonly groups: readonly string[];
+}
+
+const CORE = [''];
+/** `extensions`: until 1.16. */
+const APPS = ['apps', 'extensions'];
+const BATCH = ['batch'];
+const TEMPLATE = ['spec', 'template'];
+
+export const POD_KINDS: Readonly<Record<string, PodKind>> = {
+  Pod: { path: [], resource: 'pods', groups: CORE },
+  PodTemplate: { path: ['template'], resource: 'podtemplates', groups: CORE },
+  Deployment: { path: TEMPLATE, resource: 'deployments', groups: APPS },
+  ReplicaSet: { path: TEMPLATE, resource: 'replicasets', groups: APPS },
+  ReplicationController: { path: TEMPLATE, resource: 'replicationcontrollers', groups: CORE },
+  StatefulSet: { path: TEMPLATE, resource: 'statefulsets', groups: ['apps'] },
+  DaemonSet: { path: TEMPLATE, resource: 'daemonsets', groups: APPS },
+  Job: { path: TEMPLATE, resource: 'jobs', groups: BATCH },
+  CronJob: { path: ['spec', 'jobTemplate', 'spec', 'template'], resource: 'cronjobs', groups: BATCH },
+};
+
+/** These are judged as what they are: a pod, a template that creates none, and one whose pods do not show its affinity. */
+const NO_WORKLOADS = ['Pod', 'PodTemplate', 'DaemonSet'];
+
+/** The kinds whose pods are like their templates. */
+export const WORKLOAD_KINDS: readonly string[] = Object.keys(POD_KINDS).filter(
+  (kind) => !NO_WORKLOADS.includes(kind),
+);
+
+/** The kind of workload that a resource is, such as `Deployment`; `undefined` if it is none. */
+export function workloadKindOf(group: string, resource: string): string | undefined {
+  return WORKLOAD_KINDS.find((kind) => {
+    const known = POD_KINDS[kind];
+    return known?.resource === resource && known.groups.includes(group);
+  });
+}
+
+/** What an object has at the path of its kind; `undefined` if it has nothing there. */
+export function podIn(object: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (one, step) =>
+      typeof one === 'object' && one !== null && Object.hasOwn(one, step)
+        ? (one as Record<string | number, unknown>)[step]
+        : undefined,
+    object,
+  );
+}

@@ -1,0 +1,118 @@
+/**
+ * Reviews Deployments, Jobs and the like for the pods that they would create: nobody should wait for pods that never come. What is
+ * enforced is the review of the pods themselves.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { Wait } from '../../deadline.ts';
+import { InvalidRequestError } from '../../errors.ts';
+import type { KubernetesOptions } from '../options.ts';
+import { parsePod } from '../policies/pod.ts';
+import {
+  auditWords,
+  messagesOf,
+  refusal,
+  message as shown,
+  triedRules,
+  warning,
+  warningsFor,
+} from './admission-messages.ts';
+import type { Admission, PodRequest, WorkloadRequest } from './admission-review.ts';
+import { asAdmitted } from './api-server.ts';
+import type { DecidedAdmission, PodAdmission } from './pod-admission.ts';
+import { POD_KINDS, podIn } from './pod-kinds.ts';
+
+export interface WorkloadReviewOptions {
+  /** Default: `warn`. */
+  readonly mode?: KubernetesOptions['workloads'];
+  /** The PriorityClass with `globalDefault: true`. */
+  readonly defaultPriorityClass?: string | undefined;
+}
+
+export class WorkloadReview {
+  readonly mode: KubernetesOptions['workloads'];
+  readonly #pods: PodAdmission;
+  readonly #defaultPriorityClass: string | undefined;
+
+  constructor(pods: PodAdmission, { mode = 'warn', defaultPriorityClass }: WorkloadReviewOptions = {}) {
+    this.mode = mode;
+    this.#pods = pods;
+    this.#defaultPriorityClass = defaultPriorityClass;
+  }
+
+  /**
+   * Whether its pods are to be judged. Not if another object controls it: nobody would read the warning. Not if its template stays the
+   * same: its author was told before.
+   */
+  concerns({ workload, object, current }: WorkloadRequest): boolean {
+    const path = POD_KINDS[workload]?.path ?? [];
+    return (
+      this.mode !== 'ignore' &&
+      !isControlled(object) &&
+      (current === undefined || !isDeepStrictEqual(podIn(object, path), podIn(current, path)))
+    );
+  }
+
+  /**
+   * Judges the pods that it would create, as they would be admitted later. Unless `mode` is `refuse`, what would refuse them is a warning.
+   * Rejects with `SourceUnavailableError` as `PodAdmission.admit` does, and with `InvalidRequestError` if there is no pod template.
+   */
+  async admit(request: WorkloadRequest, wait?: Wait): Promise<DecidedAdmission> {
+    const admission = await this.#pods.admit(this.#laterPod(request), {
+      addDefaults: true,
+      workload: request.workload,
+      ...(wait !== undefined && { wait }),
+    });
+    const { account, allowed, reasons, tried, rules = [] } = admission;
+    const pods = `this ${request.workload}'s pods`;
+    const decided = { ...admission, patch: [], message: null };
+    if (allowed) {
+      const warnings = [...warningsFor(auditWords(pods), tried), ...triedRules(pods, rules)];
+      return { ...decided, warnings };
+    }
+    const words = `${pods} would be refused`;
+    const said = messagesOf(rules);
+    if (this.mode === 'refuse') {
+      const byPolicies = reasons.length === 0 ? [] : [refusal(`${words}: they do not fit`, account, reasons)];
+      const byRules = reasons.length === 0 ? [`${words}: ${said.join(' ')}`] : said;
+      return { ...decided, message: shown([...byPolicies, ...byRules].join(' ')) };
+    }
+    return {
+      ...decided,
+      ...{ allowed: true, isAudited: true, reasons: [], tried: reasons },
+      // They refuse nothing before there are pods.
+      rules: rules.map((one) => ({ ...one, audit: true })),
+      warnings: [...warningsFor(words, reasons), ...said.map((one) => warning(`${words}: ${one}`))],
+    };
+  }
+
+  /** The answer where it cannot be known whether its pods would be refused, and only a warning was asked for. */
+  unchecked({ workload }: Pick<WorkloadRequest, 'workload'>): Admission {
+    const text = `it could not be checked whether this ${workload}'s pods fit the scheduling policies`;
+    return { allowed: true, message: null, patch: [], warnings: [warning(text)] };
+  }
+
+  /** What the controller will create, as the webhook for pods will see it. */
+  #laterPod({ uid, dryRun, workload, namespace, name, object }: WorkloadRequest): PodRequest {
+    if (namespace === '') {
+      throw new InvalidRequestError('request.namespace', 'expected the namespace of the workload');
+    }
+    const path = POD_KINDS[workload]?.path ?? [];
+    const template = parsePod(podIn(object, path), ['request.object', ...path].join('.'));
+    const defaultPriorityClass = this.#defaultPriorityClass;
+    return {
+      kind: 'pod',
+      ...{ uid, dryRun, namespace, name },
+      pod: asAdmitted(template, { defaultPriorityClass, isTemplate: false }),
+      current: undefined,
+      isUpdate: false,
+      // A controller: no policy speaks of it, and it is no kubelet and no DaemonSet controller, whose pods are special.
+      username: undefined,
+      groups: [],
+    };
+  }
+}
+
+function isControlled(object: unknown): boolean {
+  const owners = podIn(object, ['metadata', 'ownerReferences']);
+  return Array.isArray(owners) && owners.some((owner: unknown) => podIn(owner, ['controller']) === true);
+}

@@ -1,0 +1,114 @@
+/** The connections to one API server: kept alive, bounded in number. Watches have their own, so that they never block a request. */
+import { setMaxListeners } from 'node:events';
+import { type Dispatcher, Pool } from 'undici';
+import type { ClusterAccess } from '../credentials/cluster-access.ts';
+import { bounded } from './answers.ts';
+import { ApiUnreachableError } from './contract.ts';
+
+/** A burst of reviews; further ones wait. An API server grants a client some hundred at a time. */
+const MAX_REQUESTS = 32;
+/** One for each kind that is followed, and some that are about to end. */
+const MAX_WATCHES = 32;
+const CONNECT_MS = 5_000;
+/** API servers close idle connections after 90 s, balancers in front of them often after 60 s. */
+const IDLE_MS = 30_000;
+
+export class Connections {
+  readonly access: ClusterAccess;
+  readonly requests: Dispatcher;
+  readonly watches: Dispatcher;
+  readonly #closing = new AbortController();
+
+  constructor(access: ClusterAccess) {
+    this.access = access;
+    // One for each connection; Node would warn of a leak at more than ten.
+    setMaxListeners(0, this.#closing.signal);
+    this.requests = this.#pool(MAX_REQUESTS);
+    this.watches = this.#pool(MAX_WATCHES);
+  }
+
+  /** Lets calls in progress end, and takes no further ones. */
+  async end(): Promise<void> {
+    await Promise.all([this.requests.close(), this.watches.close()]);
+  }
+
+  /** Ends calls in progress. */
+  async close(): Promise<void> {
+    await Promise.all([this.requests.destroy(), this.watches.destroy()]);
+    this.#closing.abort();
+  }
+
+  #pool(connections: number): Pool {
+    const { ca, cert, key, servername } = this.access.tls;
+    return new Pool(this.access.origin, {
+      connect: {
+        ...(ca !== undefined && { ca }),
+        ...(cert !== undefined && { cert }),
+        ...(key !== undefined && { key }),
+        ...(servername !== undefined && { servername }),
+        // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect.
+        rejectUnauthorized: true,
+        timeout: CONNECT_MS,
+        // Also ends attempts to connect, which the pool forgets and which would keep the process alive.
+        signal: this.#closing.signal,
+      },
+      allowH2: false,
+      connections,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      // Each call has a deadline; these would only cost timers.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection is refused',
+  ECONNRESET: 'the connection was closed',
+  EPIPE: 'the connection was closed',
+  UND_ERR_SOCKET: 'the connection was closed',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection within 5 s',
+  ETIMEDOUT: 'no connection: timed out',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ENOTFOUND: 'there is no host of that name',
+  EAI_AGAIN: 'the name of the host cannot be resolved now',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not from the authority of the cluster',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not from the authority of the cluster',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not from the authority of the cluster',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not from the authority of the cluster',
+  CERT_SIGNATURE_FAILURE: 'its certificate is not from the authority of the cluster',
+};
+
+/** For whatever undici or Node throw. It has no cause: that would take headers and keys into logs. */
+export function unreachable(server: string, thrown: unknown): ApiUnreachableError {
+  if (thrown instanceof ApiUnreachableError) {
+    return thrown.message.startsWith(server)
+      ? thrown
+      : new ApiUnreachableError(`${server}: ${thrown.message}`);
+  }
+  const code = codeOf(thrown);
+  const words =
+    (code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined) ?? unknown(thrown);
+  return new ApiUnreachableError(`${server}: ${words}${code === undefined ? '' : ` (${code})`}`);
+}
+
+/** Whether a connection ended before there was an answer: such as one that the API server closed because it was idle. */
+export function isClosedConnection(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
+}
+
+/** Several addresses of one name fail with an error that holds those of each. */
+function codeOf(thrown: unknown): string | undefined {
+  const one = thrown instanceof AggregateError ? (thrown.errors[0] as unknown) : thrown;
+  return one instanceof Error && 'code' in one && typeof one.code === 'string' ? one.code : undefined;
+}
+
+function unknown(thrown: unknown): string {
+  return thrown instanceof Error && thrown.message !== '' ? bounded(thrown.message) : 'no answer';
+}

@@ -1,0 +1,80 @@
+/** What the project needs of a Kubernetes API server. */
+import type { Wait } from '../../../deadline.ts';
+
+/** Any object of the API, as far as all of them are alike. The rest is for who knows the kind to parse. */
+export interface ApiObject {
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string | undefined;
+    readonly uid?: string | undefined;
+    /** Absent for kinds without a spec. */
+    readonly generation?: number | undefined;
+    readonly resourceVersion?: string | undefined;
+  };
+}
+
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `/apis/scheduling.blazar-enforcement/v1alpha1/schedulingpolicies` */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: object;
+  /** Of a PATCH. Default: `application/merge-patch+json`. */
+  readonly contentType?: string;
+  /** Ends the call early. A call ends by itself after `[service] deadline`, or 10 s. */
+  readonly wait?: Wait;
+  readonly signal?: AbortSignal;
+}
+
+/** One line of a watch. */
+export interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: ApiObject;
+}
+
+/** Why a watch was started again. `ended`: on time, and confirmed. `expired`: 410. `silent`: overdue. `renewed`: a list is due. `failed`: everything else. */
+export const RESTART_REASONS = ['ended', 'expired', 'silent', 'failed', 'renewed'] as const;
+
+export type RestartReason = (typeof RESTART_REASONS)[number];
+
+/** Credentials, authority and address are read again when their files change. */
+export interface ApiClient {
+  /** `https://10.0.0.1:6443`, without credentials, for logs and messages. */
+  readonly server: string;
+  /** The namespace of the kubeconfig's context, or of the service account. */
+  readonly namespace: string | undefined;
+  /** The body of a 2xx answer, parsed. @throws ApiError for another status @throws ApiUnreachableError */
+  request(request: ApiRequest): Promise<unknown>;
+  /**
+   * The events of one watch, until the API server ends it. Silence is no error here: who follows knows how long is too long, and fires
+   * `signal`. @throws ApiError, also one that arrives as an event (410) @throws ApiUnreachableError
+   */
+  watch(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): AsyncIterable<WatchEvent>;
+  close(): Promise<void>;
+}
+
+/** The API server refuses: its Status. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  /** `Forbidden`, `NotFound`, `Conflict`, `Expired`, … */
+  readonly reason: string;
+
+  constructor(status: number, reason: string, message: string) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+/** No answer, or not one of an API server. The message has no secrets. */
+export class ApiUnreachableError extends Error {
+  override readonly name = 'ApiUnreachableError';
+}

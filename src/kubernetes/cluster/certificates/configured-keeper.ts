@@ -1,0 +1,45 @@
+/** The keeper that the options of `[kubernetes]` describe. */
+import type { Logger } from '../../../logger.ts';
+import type { KubernetesOptions } from '../../options.ts';
+import type { CertificateKeeper, CertificateOptions } from './certificate-keeper.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+export interface ConfiguredKeeper {
+  readonly keeper: CertificateKeeper;
+  /** Ends the keeper and its connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * `undefined` = the service makes no certificate for itself; then nothing is loaded. `timing` is for tests.
+ * @throws ConfigurationError for mistakes in the kubeconfig, or if this is not a pod
+ */
+export async function configuredKeeper(
+  options: KubernetesOptions,
+  logger: Logger,
+  timing: Pick<Partial<CertificateOptions>, 'intervalMs' | 'settleMs' | 'lifeMs'> = {},
+): Promise<ConfiguredKeeper | undefined> {
+  const { certificate_secret: secret, certificate_folder: folder, kubeconfig } = options;
+  if (secret === undefined || folder === undefined) {
+    return undefined;
+  }
+  const { createApiClient } = await import('../api/api-client.ts');
+  const { CertificateKeeper } = await import('./certificate-keeper.ts');
+  const client = createApiClient({ kubeconfig, logger });
+  const keeper = new CertificateKeeper(
+    client,
+    {
+      ...{ secret, folder, names: options.certificate_names },
+      webhookConfigurations: options.webhook_configurations,
+      lifeMs: options.certificate_days * DAY_MS,
+      ...timing,
+    },
+    logger,
+  );
+  const close = async () => {
+    await keeper.close();
+    await client.close();
+  };
+  return { keeper, close };
+}

@@ -1,0 +1,118 @@
+/** How to reach an API server, and as whom: what kubeconfigs and service accounts come down to. */
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { createSecureContext } from 'node:tls';
+
+export interface ClusterAccess {
+  /** `https://10.0.0.1:6443` */
+  readonly origin: string;
+  /** What stands before the path of each call: empty, or as `/k8s/clusters/c-1`. */
+  readonly basePath: string;
+  readonly tls: ClusterTls;
+  /** The value of the header. `undefined` = none is sent. */
+  readonly authorization: string | undefined;
+  readonly namespace: string | undefined;
+  /** All of this was read from these files: a change of one may change it. */
+  readonly files: readonly string[];
+  /** The program whose credentials are missing above. */
+  readonly exec?: ExecPlugin | undefined;
+}
+
+/** `users[].user.exec` of a kubeconfig. */
+export interface ExecPlugin {
+  /** `client.authentication.k8s.io/v1` */
+  readonly apiVersion: string;
+  /** A path, or a name that `PATH` is searched for. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  /** What to do if the program is missing. */
+  readonly installHint: string | undefined;
+  /** What the program is told of the cluster. `undefined` = nothing. */
+  readonly cluster: Readonly<Record<string, unknown>> | undefined;
+  /** `/etc/kubeconfig:12` */
+  readonly place: string;
+}
+
+/** PEM texts. */
+export interface ClusterTls {
+  /** `undefined` = the authorities that Node trusts. */
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  /** The name that the certificate must be for. `undefined` = the host of the address. */
+  readonly servername: string | undefined;
+}
+
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
+
+/** The parts of an address. Throws an `Error` that says what was expected and never repeats the address. */
+export function parseServer(server: string): Pick<ClusterAccess, 'origin' | 'basePath'> {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '') {
+    throw new Error('expected an address such as https://10.0.0.1:6443');
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new Error('expected an address without user, password, query and fragment');
+  }
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+    throw new Error(
+      'expected an https address, since policies and tokens could be changed and read on the way',
+    );
+  }
+  return { origin: url.origin, basePath: url.pathname.replace(/\/+$/, '') };
+}
+
+/** The header of a token. Throws an `Error` that does not repeat it. */
+export function bearer(token: string): string {
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new Error(
+      token === '' ? 'it is empty' : 'expected a token: ASCII characters on one line, without spaces',
+    );
+  }
+  return `Bearer ${token}`;
+}
+
+/** What is wrong with authorities, or with a certificate and its key; `undefined` = they can be used. */
+export function tlsMistake({ ca, cert, key, servername }: ClusterTls): string | undefined {
+  if (servername !== undefined && (isIP(servername) !== 0 || !/^[\w.*-]+$/.test(servername))) {
+    return 'tls-server-name: expected a DNS name';
+  }
+  if (ca !== undefined && !isCertificate(ca)) {
+    return 'the certificate authority is not a PEM certificate';
+  }
+  if (cert !== undefined && !isCertificate(cert)) {
+    return 'the client certificate is not a PEM certificate';
+  }
+  if ((cert === undefined) !== (key === undefined)) {
+    return `a client ${cert === undefined ? 'key without its certificate' : 'certificate without its key'}`;
+  }
+  try {
+    createSecureContext({ ca, cert, key });
+    return undefined;
+  } catch {
+    // The message of OpenSSL is no help, and may one day quote what it read.
+    return 'the client certificate and the client key do not match, or the key is not an unencrypted PEM key';
+  }
+}
+
+/** OpenSSL would ignore an authority that it cannot read, and then trust nobody. */
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).subject !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the connections of one can serve the other. */
+export function isSameConnection(one: ClusterAccess, other: ClusterAccess): boolean {
+  const { tls } = one;
+  return (
+    one.origin === other.origin &&
+    tls.ca === other.tls.ca &&
+    tls.cert === other.tls.cert &&
+    tls.key === other.tls.key &&
+    tls.servername === other.tls.servername
+  );
+}

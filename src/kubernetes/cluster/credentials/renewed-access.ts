@@ -1,0 +1,181 @@
+/**
+ * An access whose credentials are replaced while the service runs: read again when one of its files changes, and asked for again when those of
+ * a credential plugin expire.
+ */
+import { stat } from 'node:fs/promises';
+import { errorText } from '../../../errors.ts';
+import type { Logger } from '../../../logger.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import { type ExecCredential, execCredential } from './exec-plugin.ts';
+
+/** How often the files are looked at, and a credential plugin that fails is run. */
+const LOOK_MS = 1_000;
+/** How long before its end a credential is replaced. */
+const MARGIN_MS = 10_000;
+/** How often a plugin is run because the API server refuses what it gave: an account without rights would have it run for each call. */
+const REFUSED_MS = 10_000;
+
+export interface RenewedAccessOptions {
+  readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
+  readonly execTimeoutMs?: number | undefined;
+}
+
+export class RenewedAccess {
+  readonly #read: () => ClusterAccess;
+  readonly #options: RenewedAccessOptions;
+  readonly #closing = new AbortController();
+  #written: ClusterAccess;
+  #credential: (ExecCredential & { readonly plugin: string }) | undefined;
+  #access: ClusterAccess;
+  #state: string;
+  #lookAt: number;
+  #refusedAt = Number.NEGATIVE_INFINITY;
+  #looking: Promise<ClusterAccess> | undefined;
+  #failed: Error | undefined;
+  #mistake: string | undefined;
+
+  /** @throws what `read` throws, here only: later the last good access stays in use. */
+  constructor(read: () => ClusterAccess, options: RenewedAccessOptions) {
+    this.#read = read;
+    this.#options = options;
+    this.#written = read();
+    this.#access = this.#written;
+    // The first look reads again: what changed meanwhile would go unnoticed.
+    this.#state = '';
+    this.#lookAt = 0;
+  }
+
+  /** As it was at the last look. */
+  get latest(): ClusterAccess {
+    return this.#access;
+  }
+
+  /**
+   * Looks at the files, at most once a second. Concurrent calls share a look.
+   * @throws ApiUnreachableError if the credential plugin gives nothing
+   */
+  async current(): Promise<ClusterAccess> {
+    const isRunning = this.#looking !== undefined && this.#written.exec !== undefined;
+    if (performance.now() >= this.#lookAt || isRunning) {
+      return this.#look(false);
+    }
+    if (this.#failed !== undefined) {
+      throw this.#failed;
+    }
+    return this.#access;
+  }
+
+  /**
+   * Reads the files whether they seem changed or not, and runs the credential plugin, because the API server refuses what was used.
+   * `refused`: that; where others have read again since, theirs is tried.
+   */
+  async again(refused: ClusterAccess): Promise<ClusterAccess> {
+    await this.#looking;
+    return this.#access === refused ? this.#look(true) : this.#access;
+  }
+
+  /** Ends a plugin that runs. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  #look(force: boolean): Promise<ClusterAccess> {
+    this.#looking ??= this.#lookNow(force).finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #lookNow(force: boolean): Promise<ClusterAccess> {
+    this.#lookAt = performance.now() + LOOK_MS;
+    const state = await stateOf(this.#written.files);
+    try {
+      if (state !== this.#state || force) {
+        this.#written = this.#read();
+        this.#access = this.#withCredential();
+        // Of the files before they were read: a change in between is found by the next look.
+        this.#state = state;
+      }
+      await this.#logIn(force);
+      this.#failed = undefined;
+      this.#recovered();
+    } catch (thrown) {
+      this.#complain(errorText(thrown));
+      this.#failed = this.#isLoggedIn() ? undefined : (thrown as Error);
+    }
+    if (this.#failed !== undefined) {
+      throw this.#failed;
+    }
+    return this.#access;
+  }
+
+  /** Runs the plugin where its credential is missing, about to expire, or refused. */
+  async #logIn(force: boolean): Promise<void> {
+    const { exec } = this.#written;
+    const now = performance.now();
+    const isRefused = force && now - this.#refusedAt >= REFUSED_MS;
+    if (exec === undefined || (this.#isLoggedIn(MARGIN_MS) && !isRefused)) {
+      return;
+    }
+    if (isRefused) {
+      this.#refusedAt = now;
+    }
+    const { logger, execTimeoutMs: timeoutMs } = this.#options;
+    const { signal } = this.#closing;
+    const credential = await execCredential(exec, { signal, logger, timeoutMs });
+    this.#credential = { ...credential, plugin: JSON.stringify(exec) };
+    this.#lookAt = performance.now() + LOOK_MS;
+    this.#access = this.#withCredential();
+  }
+
+  #isLoggedIn(marginMs = 0): boolean {
+    const { exec } = this.#written;
+    return (
+      exec === undefined ||
+      (this.#credential?.plugin === JSON.stringify(exec) &&
+        (this.#credential.expiresAt ?? Number.POSITIVE_INFINITY) - marginMs > Date.now())
+    );
+  }
+
+  #withCredential(): ClusterAccess {
+    const written = this.#written;
+    if (written.exec === undefined || this.#credential === undefined) {
+      return written;
+    }
+    const { authorization, cert, key } = this.#credential;
+    return { ...written, authorization, tls: { ...written.tls, cert, key } };
+  }
+
+  #recovered(): void {
+    if (this.#mistake !== undefined) {
+      this.#mistake = undefined;
+      this.#options.logger?.info('the credentials for the API server can be read again');
+    }
+  }
+
+  /** A file may be half written: the next look tries again. Said once. */
+  #complain(mistake: string): void {
+    if (mistake !== this.#mistake) {
+      this.#mistake = mistake;
+      this.#options.logger?.warn(
+        { problem: mistake },
+        'the credentials for the API server cannot be read again; those from before stay in use',
+      );
+    }
+  }
+}
+
+/** Changes with the content of the files, also where a symbolic link is swapped. */
+async function stateOf(files: readonly string[]): Promise<string> {
+  const states = await Promise.all(
+    files.map(async (file) => {
+      try {
+        const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
+        return [dev, ino, size, mtimeNs, ctimeNs].join();
+      } catch {
+        return '';
+      }
+    }),
+  );
+  return `${files.join('\0')}\0${states.join()}`;
+}

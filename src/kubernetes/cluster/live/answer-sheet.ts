@@ -1,0 +1,101 @@
+/** What the API server has said about one account, and how long that counts. */
+import type { Account } from '../../policies/access.ts';
+import type { UseHint } from './rbac-hint.ts';
+
+/** No answer is used later than this after its review was sent. */
+export const LIFETIME_MILLISECONDS = 10_000;
+/** From then on the next answer is fetched, while this one is used. */
+const REFRESH_MILLISECONDS = 7000;
+/** An answer that is older is not completed by reviews of further policies: all are asked about again. */
+const YOUNG_MILLISECONDS = 5000;
+/** After a binding has changed, the authorizer of another API server may still know the old one for so long. */
+const SETTLING_MILLISECONDS = 1000;
+
+/** One answer for a whole list of names, as old as its oldest review. */
+export interface AnswerSheet {
+  /** The names that were asked about: shared by all accounts, so that a sheet is small. */
+  readonly asked: readonly string[];
+  /** The same array for as long as the answer is the same. `asked` = all of them. */
+  readonly usable: readonly string[];
+  /** When the first of its reviews was sent. */
+  readonly sentAt: number;
+  readonly refreshAt: number;
+  expiresAt: number;
+  /** Of the hint that `expiresAt` takes into account. */
+  hintVersion: number;
+}
+
+export function answerSheet(
+  parts: Pick<AnswerSheet, 'asked' | 'usable' | 'sentAt' | 'hintVersion'>,
+): AnswerSheet {
+  return {
+    ...parts,
+    refreshAt: parts.sentAt + REFRESH_MILLISECONDS,
+    expiresAt: parts.sentAt + LIFETIME_MILLISECONDS,
+  };
+}
+
+/** Whether it still counts. A changed binding ends it earlier. */
+export function isFresh(
+  sheet: AnswerSheet,
+  account: Account,
+  hint: UseHint | undefined,
+  now: number,
+): boolean {
+  if (hint !== undefined && sheet.hintVersion !== hint.version) {
+    sheet.hintVersion = hint.version;
+    const changedAt = hint.changedAt(account);
+    if (sheet.sentAt <= changedAt) {
+      sheet.expiresAt = Number.NEGATIVE_INFINITY;
+    } else if (sheet.sentAt < changedAt + SETTLING_MILLISECONDS) {
+      sheet.expiresAt = Math.min(sheet.expiresAt, changedAt + SETTLING_MILLISECONDS);
+    }
+  }
+  return now < sheet.expiresAt;
+}
+
+export function isYoung({ sentAt }: AnswerSheet, now: number): boolean {
+  return now - sentAt < YOUNG_MILLISECONDS;
+}
+
+/** Its answer for other names; `undefined` = some were not asked about. */
+export function answerFor(sheet: AnswerSheet, names: readonly string[]): AnswerSheet | undefined {
+  if (isSameList(sheet.asked, names)) {
+    return { ...sheet, asked: names, usable: sheet.usable === sheet.asked ? names : sheet.usable };
+  }
+  const asked = new Set(sheet.asked);
+  return names.every((name) => asked.has(name))
+    ? { ...sheet, asked: names, usable: chosen(names, new Set(sheet.usable), sheet.usable) }
+    : undefined;
+}
+
+/** Those of the names that are in the set, as an array that is used already where it has the same ones. */
+export function chosen(
+  names: readonly string[],
+  usable: ReadonlySet<string>,
+  before: readonly string[] = [],
+): readonly string[] {
+  const list = names.filter((name) => usable.has(name));
+  return [names, before].find((one) => isSameList(one, list)) ?? list;
+}
+
+export function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one === other || (one.length === other.length && one.every((name, index) => name === other[index]));
+}
+
+/** Different for any two accounts: names may contain whatever a certificate says. */
+export function accountKey({ user, groups, namespace }: Account): string {
+  let key = namespace === undefined ? '' : `${namespace.length}:${namespace}`;
+  key += `/${user.length}:${user}`;
+  for (const group of groups) {
+    key += `/${group.length}:${group}`;
+  }
+  return key;
+}
+
+export function isSameAccount(one: Account, other: Account): boolean {
+  return (
+    one === other ||
+    (one.user === other.user && one.namespace === other.namespace && isSameList(one.groups, other.groups))
+  );
+}

@@ -1,0 +1,100 @@
+/** Everything that is followed of a cluster, and who is asked about it. */
+import type { Logger } from '../../../logger.ts';
+import type { KubernetesOptions } from '../../options.ts';
+import { createApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/contract.ts';
+import { ListWatch, type WatchObserver } from '../api/list-watch.ts';
+import type { ReviewObserver } from './access-review.ts';
+import type { Following, LivePolicies, ObjectListener, UsePermissions } from './contract.ts';
+import { WatchedPolicies } from './live-policies.ts';
+import { RbacHint } from './rbac-hint.ts';
+import { RBAC_KINDS } from './rbac-objects.ts';
+import { ReviewedPermissions } from './reviewed-permissions.ts';
+
+export interface FollowedCluster {
+  readonly client: ApiClient;
+  readonly policies: LivePolicies;
+  readonly permissions: UsePermissions;
+  /** A second call has no effect. */
+  start(): void;
+  /** Ends all watches at once. */
+  close(): Promise<void>;
+}
+
+export interface FollowClusterOptions extends Pick<KubernetesOptions, 'kubeconfig' | 'rights'> {
+  readonly logger: Logger;
+  /** Counts what following costs. Must not wait or throw. */
+  readonly observer?: ReviewObserver & { watching(resource: string): WatchObserver };
+}
+
+/**
+ * In seconds. The end of each watch proves that nothing is missing, and `cluster_stale_after` may be 10: so it must come sooner.
+ */
+const WATCH_SECONDS = [4, 6] as const;
+/** In milliseconds. With it, a silent API server is noticed before 10 s. */
+const GRACE_MS = 3000;
+/** The longest pause after a failure, in milliseconds: a CustomResourceDefinition that is applied late is noticed within it. */
+const MAX_PAUSE_MS = 5000;
+const RBAC_PATH = '/apis/rbac.authorization.k8s.io/v1/';
+
+const HINTS = {
+  notFound: 'apply the CustomResourceDefinition of etc/kubernetes',
+  forbidden: 'apply the role of etc/kubernetes',
+};
+
+/** Asks nothing before `start`. @throws ConfigurationError for mistakes in the kubeconfig, or if this is not a pod */
+export function followCluster({
+  kubeconfig,
+  rights,
+  logger,
+  observer,
+}: FollowClusterOptions): FollowedCluster {
+  const client = createApiClient({ kubeconfig, logger });
+  const follow = (path: string, listener: ObjectListener) =>
+    new ListWatch({
+      ...{ client, path, listener, logger, hints: HINTS },
+      ...(observer && { observer: observer.watching(path.split('/').at(-1) ?? path) }),
+      times: { watchSeconds: WATCH_SECONDS, graceMs: GRACE_MS, backoffMs: [100, MAX_PAUSE_MS] },
+    });
+  const policies = new WatchedPolicies(follow, logger);
+  const hint = rights === 'every' ? undefined : new RbacHint();
+  const roles = hint === undefined ? [] : followRoles(hint, follow);
+  const permissions = new ReviewedPermissions({ client, rights, hint, logger, observer });
+  const followed = [policies, ...roles];
+  return {
+    ...{ client, policies, permissions },
+    start: () => {
+      for (const one of followed) {
+        one.start();
+      }
+    },
+    close: async () => {
+      permissions.close();
+      await Promise.all(followed.map((one) => one.close()));
+      await client.close();
+    },
+  };
+}
+
+function followRoles(
+  hint: RbacHint,
+  follow: (path: string, listener: ObjectListener) => ListWatch,
+): ListWatch[] {
+  return RBAC_KINDS.map((kind) => {
+    const followed = follow(`${RBAC_PATH}${kind}`, hint.listeners[kind]);
+    // Asked for each time.
+    const following: Following = {
+      get hasList() {
+        return followed.following.hasList;
+      },
+      get currentAt() {
+        return followed.following.currentAt;
+      },
+      get problem() {
+        return followed.following.problem;
+      },
+    };
+    hint.follow(kind, following);
+    return followed;
+  });
+}

@@ -1,0 +1,270 @@
+/** The scheduling policies of a cluster, as a list and a watch tell of them. */
+import { errorText } from '../../../errors.ts';
+import type { Logger } from '../../../logger.ts';
+import type { SchedulingPolicy } from '../../policies/policy.ts';
+import type { ApiObject } from '../api/contract.ts';
+import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';
+import { CLUSTER_GROUP, contentDigest, readPolicy } from './read-policy.ts';
+
+export const POLICIES_PATH = `/apis/${CLUSTER_GROUP}/v1alpha1/schedulingpolicies`;
+
+/** How long changes are collected, so that many of them make one set. */
+const COLLECT_MS = 5;
+/** In force after that, even if changes keep coming. */
+const PUBLISH_MS = 200;
+/** Of what an object was within one collection. */
+const MAX_EARLIER = 20;
+/** Of policies that turn invalid together. */
+const MAX_LINES = 20;
+
+interface Entry {
+  readonly live: LivePolicy;
+  /** In its last good form; `undefined` = it has never been valid. */
+  readonly policy: SchedulingPolicy | undefined;
+  /** Of what was read last. `undefined` = always read it again. */
+  readonly digest: string | undefined;
+}
+
+/** Reads each content of a policy once. One that turns invalid stays in force as it was. */
+export class WatchedPolicies implements LivePolicies {
+  readonly #logger: Logger;
+  readonly #sliceMs: number;
+  readonly #followed: Followed;
+  readonly #entries = new Map<string, Entry>();
+  readonly #live = new Map<string, LivePolicy>();
+  /** Each in an object of its own: the same function may listen twice. */
+  readonly #listeners = new Set<{ readonly hear: (names: readonly string[]) => void }>();
+  #known: KnownPolicies = { names: [], policies: [], invalid: [] };
+  /** Objects that are not read yet, by name, the newest last; none = it is gone. */
+  readonly #pending = new Map<string, readonly ApiObject[]>();
+  /** Names that the listeners have not heard of, and when the first came. */
+  readonly #changed = new Set<string>();
+  #changedAt = 0;
+  #isKnownOld = false;
+  #hasList = false;
+  /** While a list is read: when the policies that are in force were current. */
+  #replacing: { readonly currentAt: number | undefined } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #lines = 0;
+  #isClosed = false;
+
+  /** `sliceMs`: how long reading policies may hold the process. Default: 10. */
+  constructor(follow: Follow, logger: Logger, { sliceMs = 10 }: { readonly sliceMs?: number } = {}) {
+    this.#logger = logger;
+    this.#sliceMs = sliceMs;
+    this.#followed = follow(POLICIES_PATH, {
+      replaced: (objects) => this.#replaced(objects),
+      changed: (object) => this.#pend(object.metadata.name, object),
+      removed: ({ metadata: { name } }) => this.#pend(name, undefined),
+    });
+  }
+
+  get known(): KnownPolicies {
+    return this.#known;
+  }
+
+  get policies(): ReadonlyMap<string, LivePolicy> {
+    return this.#live;
+  }
+
+  get following(): Following {
+    const { hasList, currentAt, problem } = this.#followed.following;
+    return {
+      hasList: hasList && this.#hasList,
+      currentAt: this.#replacing === undefined ? currentAt : this.#replacing.currentAt,
+      problem,
+    };
+  }
+
+  onChange(hear: (names: readonly string[]) => void): () => void {
+    const listener = { hear };
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  start(): void {
+    this.#followed.start();
+  }
+
+  /** Ends list and watch at once. What is known stays. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    return this.#followed.close();
+  }
+
+  #replaced(objects: readonly ApiObject[]): void {
+    this.#replacing ??= { currentAt: this.#followed.following.currentAt };
+    this.#pending.clear();
+    for (const name of this.#entries.keys()) {
+      this.#pending.set(name, []);
+    }
+    for (const object of objects) {
+      this.#pending.set(object.metadata.name, [object]);
+    }
+    clearTimeout(this.#timer);
+    this.#read();
+  }
+
+  #pend(name: string, object: ApiObject | undefined): void {
+    const earlier = (this.#pending.get(name) ?? []).filter(
+      ({ metadata: { uid } }) => uid === object?.metadata.uid,
+    );
+    this.#pending.set(name, object === undefined ? [] : [...earlier.slice(1 - MAX_EARLIER), object]);
+    this.#timer ??= setTimeout(() => this.#read(), COLLECT_MS);
+  }
+
+  /** Reads what is pending, for a while. */
+  #read(): void {
+    this.#timer = undefined;
+    if (this.#isClosed) {
+      return;
+    }
+    const began = performance.now();
+    for (const [name, objects] of this.#pending) {
+      this.#pending.delete(name);
+      this.#apply(name, objects);
+      if (performance.now() - began > this.#sliceMs) {
+        break;
+      }
+    }
+    const isDone = this.#pending.size === 0;
+    if (isDone) {
+      this.#hasList ||= this.#replacing !== undefined;
+      this.#replacing = undefined;
+    } else {
+      this.#timer = setTimeout(() => this.#read(), 0);
+    }
+    // A list is in force as a whole: not the policies that go without those that come.
+    if (
+      isDone ||
+      (this.#replacing === undefined &&
+        this.#changed.size > 0 &&
+        performance.now() - this.#changedAt > PUBLISH_MS)
+    ) {
+      this.#publish();
+    }
+  }
+
+  #apply(name: string, objects: readonly ApiObject[]): void {
+    const entry = this.#entries.get(name);
+    const object = objects.at(-1);
+    if (object === undefined) {
+      if (entry !== undefined) {
+        this.#entries.delete(name);
+        this.#live.delete(name);
+        this.#isKnownOld = true;
+        this.#note(name);
+      }
+      return;
+    }
+    const { uid = '', generation, resourceVersion = '' } = object.metadata;
+    // Another object of the same name has nothing to do with the one before.
+    const before = entry?.live.uid === uid && uid !== '' ? entry : undefined;
+    // After etcd was restored from a backup, another content may have a generation and a version that are known.
+    const digest = contentDigest(object);
+    const isRead =
+      before !== undefined &&
+      before.live.generation === generation &&
+      before.digest !== undefined &&
+      before.digest === digest;
+    if (isRead && before.live.resourceVersion === resourceVersion && resourceVersion !== '') {
+      return;
+    }
+    this.#note(name);
+    const { status }: ApiObject & { readonly status?: unknown } = object;
+    if (isRead) {
+      this.#keep({ ...before, live: { ...before.live, resourceVersion, status } });
+      return;
+    }
+    const { mistake, ...read } = lastValid(objects, before);
+    const live = { name, uid, generation: generation ?? 0, resourceVersion, status, mistake };
+    this.#keep({ live: { ...live, enforcedGeneration: read.generation }, policy: read.policy, digest });
+    this.#isKnownOld ||= read.policy === undefined || read.policy !== before?.policy;
+    if (mistake !== undefined) {
+      this.#logMistake(name, live.generation, read.generation, mistake);
+    } else if (before?.live.mistake !== undefined) {
+      this.#logger.info({ policy: name, generation }, 'the scheduling policy is valid again');
+    }
+  }
+
+  #keep(entry: Entry): void {
+    this.#entries.set(entry.live.name, entry);
+    this.#live.set(entry.live.name, entry.live);
+  }
+
+  #note(name: string): void {
+    if (this.#changed.size === 0) {
+      this.#changedAt = performance.now();
+    }
+    this.#changed.add(name);
+  }
+
+  #publish(): void {
+    if (this.#lines > MAX_LINES) {
+      this.#logger.warn({ policies: this.#lines - MAX_LINES }, 'more scheduling policies are invalid');
+    }
+    this.#lines = 0;
+    if (this.#isKnownOld) {
+      this.#isKnownOld = false;
+      this.#known = knownOf([...this.#entries.values()], this.#known);
+    }
+    if (this.#changed.size === 0) {
+      return;
+    }
+    const names = [...this.#changed];
+    this.#changed.clear();
+    for (const { hear } of [...this.#listeners]) {
+      try {
+        hear(names);
+      } catch (thrown) {
+        this.#logger.error({ error: errorText(thrown) }, 'a listener of scheduling policies has failed');
+      }
+    }
+  }
+
+  #logMistake(policy: string, generation: number, enforced: number | undefined, mistake: string): void {
+    this.#lines += 1;
+    if (this.#lines <= MAX_LINES) {
+      this.#logger.warn(
+        { policy, generation, enforced_generation: enforced ?? null, mistake },
+        enforced === undefined
+          ? 'the scheduling policy is invalid and has never been valid: the accounts that may use it are refused'
+          : 'the scheduling policy is invalid: its last valid generation stays in force',
+      );
+    }
+  }
+}
+
+interface LastValid {
+  /** Of the newest one. */
+  readonly mistake: string | undefined;
+  /** The newest valid one, and its generation; `undefined` = none is. */
+  readonly policy: SchedulingPolicy | undefined;
+  readonly generation: number | undefined;
+}
+
+/** `objects`: what one object was one after the other. `before`: what it was before them. */
+function lastValid(objects: readonly ApiObject[], before: Entry | undefined): LastValid {
+  let mistake: string | undefined;
+  for (const object of [...objects].reverse()) {
+    const read = readPolicy(object);
+    if (read.policy !== undefined) {
+      return { mistake, policy: read.policy, generation: object.metadata.generation ?? 0 };
+    }
+    mistake ??= read.mistake;
+  }
+  return { mistake, policy: before?.policy, generation: before?.live.enforcedGeneration };
+}
+
+function knownOf(entries: readonly Entry[], before: KnownPolicies): KnownPolicies {
+  const names = entries.map(({ live }) => live.name).sort();
+  const isSame = names.length === before.names.length && names.every((name, at) => name === before.names[at]);
+  return {
+    names: isSame ? before.names : names,
+    policies: entries.flatMap(({ policy }) => policy ?? []),
+    invalid: entries.flatMap(({ live: { name, mistake = '' }, policy }) =>
+      policy === undefined ? [{ name, message: mistake }] : [],
+    ),
+  };
+}

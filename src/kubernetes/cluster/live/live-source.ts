@@ -1,0 +1,138 @@
+/** Policies and rights of a cluster, for one configuration. */
+
+import type { Wait } from '../../../deadline.ts';
+import type { Account } from '../../policies/access.ts';
+import { PolicySet, type PolicySetOptions } from '../../policies/policy-set.ts';
+import { type AccountPolicies, SourceUnavailableError } from '../../policies/policy-source.ts';
+import { elapsed } from '../api/elapsed.ts';
+import type {
+  Following,
+  KnownPolicies,
+  LivePolicies,
+  LiveSource,
+  SourceHealth,
+  UsePermissions,
+} from './contract.ts';
+
+/** Policies may be added while rights are asked for; nobody adds some each time. */
+const MAX_ROUNDS = 10;
+
+export interface ClusterSourceOptions extends PolicySetOptions {
+  readonly policies: LivePolicies;
+  readonly permissions: UsePermissions;
+  /** `cluster_stale_after`, in seconds. */
+  readonly staleAfter: number;
+  /** In milliseconds; must not go back. Default: `elapsed`. */
+  readonly now?: () => number;
+}
+
+/** Configurations share policies and permissions; what they make of them is their own. */
+export class ClusterSource implements LiveSource {
+  readonly policies: LivePolicies;
+  readonly #permissions: UsePermissions;
+  readonly #staleAfter: number;
+  readonly #options: PolicySetOptions;
+  readonly #now: () => number;
+  #known: KnownPolicies | undefined;
+  #set = new PolicySet([]);
+  /** By the answer of the permissions, which is the same array until it changes. */
+  #chosen = new WeakMap<readonly string[], AccountPolicies>();
+
+  constructor({ policies, permissions, staleAfter, now, ...options }: ClusterSourceOptions) {
+    this.policies = policies;
+    this.#permissions = permissions;
+    this.#staleAfter = staleAfter;
+    this.#now = now ?? elapsed;
+    this.#options = options;
+  }
+
+  policiesOf(account: Account, wait?: Wait): AccountPolicies | Promise<AccountPolicies> {
+    const unavailable = this.#unavailable();
+    if (unavailable !== undefined) {
+      return Promise.reject(unavailable);
+    }
+    const { names } = this.policies.known;
+    const usable = this.#permissions.usable(account, names, wait);
+    return usable instanceof Promise ? this.#answered(usable, names, account, wait) : this.#chosenOf(usable);
+  }
+
+  get health(): SourceHealth {
+    const { following } = this.policies;
+    const age = ageOf(following, this.#now());
+    if (age === undefined) {
+      return { state: 'starting', ageSeconds: undefined, problem: following.problem };
+    }
+    const { problem } = following;
+    if (age > this.#staleAfter) {
+      return { state: 'stale', ageSeconds: age, problem: problem ?? 'the API server says nothing' };
+    }
+    return problem === undefined
+      ? { state: 'current', ageSeconds: 0, problem }
+      : { state: 'behind', ageSeconds: age, problem };
+  }
+
+  #unavailable(): SourceUnavailableError | undefined {
+    const { following } = this.policies;
+    const age = ageOf(following, this.#now());
+    const why = following.problem === undefined ? '' : `: ${following.problem}`;
+    if (age === undefined) {
+      return new SourceUnavailableError(`the policies of the cluster are not known yet${why}`);
+    }
+    return age > this.#staleAfter
+      ? new SourceUnavailableError(`the policies of the cluster are ${Math.floor(age)} s old${why}`)
+      : undefined;
+  }
+
+  /** A policy that came while rights were asked for may be one that the account needs to satisfy. */
+  async #answered(
+    asked: Promise<readonly string[]>,
+    askedNames: readonly string[],
+    account: Account,
+    wait: Wait | undefined,
+  ): Promise<AccountPolicies> {
+    let [answer, names]: [readonly string[] | Promise<readonly string[]>, readonly string[]] = [
+      asked,
+      askedNames,
+    ];
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const usable = await answer;
+      const unavailable = this.#unavailable();
+      if (unavailable !== undefined) {
+        throw unavailable;
+      }
+      const now = this.policies.known.names;
+      if (now === names || isPartOf(now, names)) {
+        return this.#chosenOf(usable);
+      }
+      names = now;
+      answer = this.#permissions.usable(account, names, wait);
+    }
+    throw new SourceUnavailableError('policies are added faster than the API server says who may use them');
+  }
+
+  #chosenOf(usable: readonly string[]): AccountPolicies {
+    const { known } = this.policies;
+    if (known !== this.#known) {
+      this.#known = known;
+      this.#set = new PolicySet(known.policies, this.#options, known.invalid);
+      this.#chosen = new WeakMap();
+    }
+    const before = this.#chosen.get(usable);
+    if (before !== undefined) {
+      return before;
+    }
+    const chosen = this.#set.chosen(usable);
+    this.#chosen.set(usable, chosen);
+    return chosen;
+  }
+}
+
+/** In seconds; `undefined` = nothing is known yet. */
+function ageOf({ hasList, currentAt }: Following, now: number): number | undefined {
+  return hasList && currentAt !== undefined ? Math.max(0, now - currentAt) / 1000 : undefined;
+}
+
+function isPartOf(names: readonly string[], all: readonly string[]): boolean {
+  const known = new Set(all);
+  return names.every((name) => known.has(name));
+}

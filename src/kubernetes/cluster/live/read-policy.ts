@@ -1,0 +1,50 @@
+/** Reads a scheduling policy as the API server has it. */
+import { createHash } from 'node:crypto';
+import { errorText } from '../../../errors.ts';
+import { formatPath } from '../../../yaml/tree.ts';
+import { policyDocument } from '../../policies/documents/documents.ts';
+import { pathTo } from '../../policies/documents/items.ts';
+import { policyMistake } from '../../policies/documents/policy-review.ts';
+import { type SchedulingPolicy, schedulingPolicy } from '../../policies/policy.ts';
+import type { ApiObject } from '../api/contract.ts';
+
+/** The API group of the CustomResourceDefinition. */
+export const CLUSTER_GROUP = 'scheduling.blazar-enforcement';
+
+export type ReadPolicy =
+  | { readonly policy: SchedulingPolicy; readonly mistake?: undefined }
+  /** What is wrong, without the name of the policy. */
+  | { readonly mistake: string; readonly policy?: undefined };
+
+const PREFIX = 'the scheduling policy is invalid: ';
+
+/** Never throws: what cannot be read is invalid. */
+export function readPolicy(object: ApiObject): ReadPolicy {
+  try {
+    const { status: _, ...document }: ApiObject & { readonly status?: unknown; readonly spec?: unknown } =
+      object;
+    const hostile = pathTo('__proto__', document.spec);
+    if (hostile !== undefined) {
+      return { mistake: `${formatPath(['spec', ...hostile])}: this key is not allowed` };
+    }
+    const parsed = policyDocument.safeParse(document);
+    if (!parsed.success) {
+      return { mistake: (policyMistake(document) ?? '').replace(PREFIX, '') || 'it cannot be read' };
+    }
+    return { policy: schedulingPolicy(object.metadata.name, parsed.data.spec, CLUSTER_GROUP) };
+  } catch (thrown) {
+    // Such as one that is nested deeper than the stack.
+    return { mistake: `it cannot be read (${errorText(thrown)})` };
+  }
+}
+
+/** The same for two objects only if their content is, whatever their metadata and status. `undefined` = it cannot be told. */
+export function contentDigest(object: ApiObject): string | undefined {
+  const { metadata, status, ...content }: ApiObject & { readonly status?: unknown } = object;
+  try {
+    return createHash('sha256').update(JSON.stringify(content)).digest('base64');
+  } catch {
+    // Nested deeper than the stack.
+    return undefined;
+  }
+}

@@ -1,0 +1,280 @@
+/** Who may use which policy, by SubjectAccessReviews that are answered anew every few seconds. */
+
+import { setMaxListeners } from 'node:events';
+import { LRUCache } from 'lru-cache';
+import { inTime, type Wait, waitFor } from '../../../deadline.ts';
+import type { Account } from '../../policies/access.ts';
+import { SourceUnavailableError } from '../../policies/policy-source.ts';
+import type { ApiClient } from '../api/contract.ts';
+import { elapsed } from '../api/elapsed.ts';
+import { AbandonedReviewError, type AccessReviewOptions, AccessReviews } from './access-review.ts';
+import {
+  type AnswerSheet,
+  accountKey,
+  answerFor,
+  isFresh,
+  isSameAccount,
+  isSameList,
+  isYoung,
+  LIFETIME_MILLISECONDS,
+} from './answer-sheet.ts';
+import type { UsePermissions } from './contract.ts';
+import type { UseHint } from './rbac-hint.ts';
+import { ReviewLine } from './review-line.ts';
+import { type RoundQuestion, type RoundTools, reviewRound } from './review-round.ts';
+
+/** After a failure an account is refused at once for so long, so that a server in trouble is not asked by every pod. */
+const PAUSE_MILLISECONDS = 1000;
+const ACCOUNTS = 10_000;
+const NAMES = 500_000;
+
+export interface ReviewedPermissionsOptions extends AccessReviewOptions {
+  readonly client: ApiClient;
+  /** See `[kubernetes] rights`. */
+  readonly rights: 'auto' | 'every';
+  /** Default: none; every policy is asked about. */
+  readonly hint?: UseHint | undefined;
+  /** Of accounts whose answers are kept. Default: 10,000. */
+  readonly accounts?: number;
+  /** Names in all answers that are kept. Default: 500,000. */
+  readonly names?: number;
+  /** A monotonic clock in milliseconds. Default: `elapsed`. */
+  readonly now?: () => number;
+}
+
+interface Round {
+  readonly names: readonly string[];
+  readonly controller: AbortController;
+  readonly answer: Promise<AnswerSheet>;
+  /** A round that nobody waits for any more is given up, unless nobody was to wait for it. */
+  readonly isAhead: boolean;
+  waiting: number;
+}
+
+interface AccountState {
+  readonly key: string;
+  readonly account: Account;
+  sheet: AnswerSheet | undefined;
+  round: Round | undefined;
+  failure: { readonly until: number; readonly error: SourceUnavailableError } | undefined;
+}
+
+export class ReviewedPermissions implements UsePermissions {
+  readonly #server: string;
+  readonly #observer: AccessReviewOptions['observer'];
+  readonly #tools: RoundTools;
+  readonly #accounts: LRUCache<string, AccountState>;
+  /** By user: what was asked last. To build a key costs more than to compare. */
+  readonly #latest = new Map<string, AccountState>();
+  readonly #rounds = new Set<Round>();
+  #isClosed = false;
+
+  constructor({ client, rights, hint, accounts, names, now, ...options }: ReviewedPermissionsOptions) {
+    this.#server = client.server;
+    this.#observer = options.observer;
+    this.#tools = {
+      reviews: new AccessReviews(client, options),
+      line: new ReviewLine(),
+      rights,
+      hint,
+      now: now ?? elapsed,
+    };
+    this.#accounts = new LRUCache({
+      max: accounts ?? ACCOUNTS,
+      maxSize: names ?? NAMES,
+      dispose: (state, _, reason) => {
+        if (reason !== 'set' && this.#latest.get(state.account.user) === state) {
+          this.#latest.delete(state.account.user);
+        }
+      },
+    });
+  }
+
+  /** Pass the same array of names for as long as they are the same: it is compared by identity first. */
+  usable(
+    account: Account,
+    names: readonly string[],
+    wait: Wait = waitFor(undefined),
+  ): readonly string[] | Promise<readonly string[]> {
+    const state = this.#stateOf(account);
+    const usable = this.#known(state, names);
+    if (usable === undefined) {
+      return this.#ask(state, names, wait);
+    }
+    this.#observer?.answered('cached');
+    return usable;
+  }
+
+  /** Gives up what is asked. Whoever waits is refused. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { controller } of this.#rounds) {
+      controller.abort(this.#closed());
+    }
+  }
+
+  #stateOf(account: Account): AccountState {
+    const latest = this.#latest.get(account.user);
+    // Nearly always: a service account asks in one namespace, with the same groups.
+    if (latest !== undefined && isSameAccount(latest.account, account)) {
+      return latest;
+    }
+    const key = accountKey(account);
+    const known = this.#accounts.get(key);
+    if (known !== undefined) {
+      this.#latest.set(account.user, known);
+      return known;
+    }
+    const state: AccountState = { key, account, sheet: undefined, round: undefined, failure: undefined };
+    this.#keep(state);
+    return state;
+  }
+
+  #keep(state: AccountState): void {
+    const { asked = [], usable = [] } = state.sheet ?? {};
+    this.#latest.set(state.account.user, state);
+    this.#accounts.set(state.key, state, { size: 1 + (usable === asked ? 0 : usable.length) });
+    if (!this.#accounts.has(state.key)) {
+      // It is too large to be kept.
+      this.#latest.delete(state.account.user);
+    }
+  }
+
+  #known(state: AccountState, names: readonly string[]): readonly string[] | undefined {
+    const { account, sheet } = state;
+    const now = this.#tools.now();
+    if (sheet === undefined || !isFresh(sheet, account, this.#tools.hint, now)) {
+      return undefined;
+    }
+    if (sheet.asked !== names) {
+      const other = answerFor(sheet, names);
+      if (other === undefined) {
+        return undefined;
+      }
+      state.sheet = other;
+      this.#keep(state);
+      return other.usable;
+    }
+    if (now >= sheet.refreshAt && state.round === undefined && !this.#isPaused(state, now)) {
+      this.#start(state, names, { isAhead: true });
+    }
+    return sheet.usable;
+  }
+
+  #isPaused({ failure }: AccountState, now: number): boolean {
+    return this.#isClosed || (failure !== undefined && now < failure.until);
+  }
+
+  async #ask(state: AccountState, names: readonly string[], wait: Wait): Promise<readonly string[]> {
+    try {
+      const usable = await this.#asked(state, names, wait);
+      this.#observer?.answered('asked');
+      return usable;
+    } catch (error) {
+      this.#observer?.answered('failed');
+      if (error instanceof SourceUnavailableError) {
+        throw error;
+      }
+      throw this.#unavailable(state.account, 'in time', error);
+    }
+  }
+
+  async #asked(state: AccountState, names: readonly string[], wait: Wait): Promise<readonly string[]> {
+    for (;;) {
+      if (this.#isClosed) {
+        throw this.#closed();
+      }
+      if (state.failure !== undefined && this.#tools.now() < state.failure.until) {
+        throw state.failure.error;
+      }
+      const round = state.round ?? this.#start(state, names, { isAhead: false });
+      const sheet = await this.#wait(state, round, wait);
+      // The names of another round may be others, since a policy has come or gone meanwhile.
+      const usable = isSameList(round.names, names) ? sheet.usable : this.#known(state, names);
+      if (usable !== undefined) {
+        return usable;
+      }
+    }
+  }
+
+  async #wait(state: AccountState, round: Round, wait: Wait): Promise<AnswerSheet> {
+    round.waiting += 1;
+    try {
+      return await inTime(round.answer, wait);
+    } finally {
+      round.waiting -= 1;
+      if (round.waiting === 0 && !round.isAhead) {
+        if (state.round === round) {
+          state.round = undefined;
+        }
+        round.controller.abort(new AbandonedReviewError());
+      }
+    }
+  }
+
+  #start(state: AccountState, names: readonly string[], { isAhead }: Pick<Round, 'isAhead'>): Round {
+    const { account, sheet } = state;
+    const { hint, now } = this.#tools;
+    const startedAt = now();
+    const known =
+      !isAhead && sheet !== undefined && isFresh(sheet, account, hint, startedAt) && isYoung(sheet, startedAt)
+        ? sheet
+        : undefined;
+    const controller = new AbortController();
+    // Every review that runs listens, and there are more than Node.js finds usual.
+    setMaxListeners(0, controller.signal);
+    // What is answered later would be too old.
+    const timer = setTimeout(
+      () => controller.abort(this.#unavailable(account, 'in time')),
+      (known?.sentAt ?? startedAt) + LIFETIME_MILLISECONDS - startedAt,
+    );
+    const answer = this.#run(state, { account, names, known, signal: controller.signal }).finally(() => {
+      clearTimeout(timer);
+      this.#rounds.delete(round);
+      if (state.round === round) {
+        state.round = undefined;
+      }
+      // The others of a round that has failed.
+      controller.abort(new AbandonedReviewError());
+    });
+    answer.catch(() => undefined);
+    const round: Round = { names, controller, answer, isAhead, waiting: 0 };
+    this.#rounds.add(round);
+    state.round = round;
+    return round;
+  }
+
+  async #run(state: AccountState, question: RoundQuestion): Promise<AnswerSheet> {
+    const { account, names } = question;
+    try {
+      const found = await reviewRound(this.#tools, question);
+      if (this.#tools.now() - found.sentAt >= LIFETIME_MILLISECONDS) {
+        throw this.#unavailable(account, 'in time');
+      }
+      const before = state.sheet?.usable;
+      const isAsBefore = before !== undefined && found.usable !== names && isSameList(found.usable, before);
+      state.sheet = isAsBefore ? { ...found, usable: before } : found;
+      state.failure = undefined;
+      this.#keep(state);
+      return state.sheet;
+    } catch (cause) {
+      const error =
+        cause instanceof SourceUnavailableError ? cause : this.#unavailable(account, 'in time', cause);
+      if (!(cause instanceof AbandonedReviewError)) {
+        state.failure = { until: this.#tools.now() + PAUSE_MILLISECONDS, error };
+      }
+      throw error;
+    }
+  }
+
+  #unavailable({ user }: Account, how: string, cause?: unknown): SourceUnavailableError {
+    return new SourceUnavailableError(
+      `${this.#server} did not say ${how} which scheduling policies ${user} may use`,
+      { cause },
+    );
+  }
+
+  #closed(): SourceUnavailableError {
+    return new SourceUnavailableError(`the service ends: ${this.#server} is not asked any more`);
+  }
+}

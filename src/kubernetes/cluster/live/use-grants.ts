@@ -1,0 +1,165 @@
+/** Who may use which policies by roles and bindings: an index that one object changes at little cost. */
+import type { Account } from '../../policies/access.ts';
+import { subjectId, type UseBinding, type UseGrant } from './rbac-objects.ts';
+
+/** A role that exists, or that a binding names. */
+interface RoleEntry {
+  grant: UseGrant;
+  readonly bindings: Set<UseBinding>;
+}
+
+const NOTHING: UseGrant = [];
+
+/**
+ * Subjects are indexed only for roles that speak of policies, which are few among the roles of a cluster. The other bindings are kept,
+ * since their roles may change.
+ */
+export class UseGrants {
+  readonly #roles = new Map<string, RoleEntry>();
+  readonly #bindings = new Map<string, UseBinding>();
+  /** By subject, the roles that it has. A role may be given to a subject several times. */
+  readonly #given = new Map<string, RoleEntry[]>();
+  readonly #changed: (subject: string) => void;
+
+  /** `changed` hears each subject whose grants may be others now. */
+  constructor(changed: (subject: string) => void = () => undefined) {
+    this.#changed = changed;
+  }
+
+  /** How much is kept. */
+  get size() {
+    return { roles: this.#roles.size, bindings: this.#bindings.size, subjects: this.#given.size };
+  }
+
+  setRole(id: string, grant: UseGrant): void {
+    const role = this.#roleOf(id);
+    if (isSame(role.grant, grant)) {
+      this.#dropUnused(id, role);
+      return;
+    }
+    const was = role.grant;
+    role.grant = grant;
+    for (const { subjects } of role.bindings) {
+      for (const subject of subjects) {
+        if (isNothing(was)) {
+          this.#give(subject, role);
+        } else if (isNothing(grant)) {
+          this.#take(subject, role);
+        }
+        this.#changed(subject);
+      }
+    }
+    this.#dropUnused(id, role);
+  }
+
+  removeRole(id: string): void {
+    this.setRole(id, NOTHING);
+  }
+
+  setBinding(id: string, binding: UseBinding): void {
+    const known = this.#bindings.get(id);
+    if (known?.role === binding.role && isSame(known.subjects, binding.subjects)) {
+      return;
+    }
+    this.removeBinding(id);
+    const role = this.#roleOf(binding.role);
+    this.#bindings.set(id, binding);
+    role.bindings.add(binding);
+    if (!isNothing(role.grant)) {
+      for (const subject of binding.subjects) {
+        this.#give(subject, role);
+        this.#changed(subject);
+      }
+    }
+  }
+
+  removeBinding(id: string): void {
+    const binding = this.#bindings.get(id);
+    const role = binding === undefined ? undefined : this.#roles.get(binding.role);
+    if (binding === undefined || role === undefined) {
+      return;
+    }
+    this.#bindings.delete(id);
+    role.bindings.delete(binding);
+    if (!isNothing(role.grant)) {
+      for (const subject of binding.subjects) {
+        this.#take(subject, role);
+        this.#changed(subject);
+      }
+    }
+    this.#dropUnused(binding.role, role);
+  }
+
+  /** What an account may use. */
+  of(account: Account): 'all' | ReadonlySet<string> {
+    const names = new Set<string>();
+    for (const subject of subjectsOf(account)) {
+      for (const { grant } of this.#given.get(subject) ?? []) {
+        if (grant === 'all') {
+          return 'all';
+        }
+        for (const name of grant) {
+          names.add(name);
+        }
+      }
+    }
+    return names;
+  }
+
+  #roleOf(id: string): RoleEntry {
+    const known = this.#roles.get(id);
+    if (known !== undefined) {
+      return known;
+    }
+    const role: RoleEntry = { grant: NOTHING, bindings: new Set() };
+    this.#roles.set(id, role);
+    return role;
+  }
+
+  #dropUnused(id: string, { grant, bindings }: RoleEntry): void {
+    if (isNothing(grant) && bindings.size === 0) {
+      this.#roles.delete(id);
+    }
+  }
+
+  #give(subject: string, role: RoleEntry): void {
+    const roles = this.#given.get(subject);
+    if (roles === undefined) {
+      this.#given.set(subject, [role]);
+    } else {
+      roles.push(role);
+    }
+  }
+
+  #take(subject: string, role: RoleEntry): void {
+    const roles = this.#given.get(subject) ?? [];
+    const at = roles.indexOf(role);
+    if (at >= 0) {
+      roles.splice(at, 1);
+    }
+    if (roles.length === 0) {
+      this.#given.delete(subject);
+    }
+  }
+}
+
+/** The subjects whose grants an account has. */
+export function* subjectsOf({ user, groups, namespace }: Account): Generator<string> {
+  for (const place of namespace === undefined || namespace === '' ? [''] : ['', namespace]) {
+    yield subjectId(place, 'User', user);
+    for (const group of groups) {
+      yield subjectId(place, 'Group', group);
+    }
+  }
+}
+
+function isNothing(grant: UseGrant): boolean {
+  return grant !== 'all' && grant.length === 0;
+}
+
+function isSame(one: UseGrant, other: UseGrant): boolean {
+  if (one === 'all' || other === 'all') {
+    return one === other;
+  }
+  return one.length === other.length && one.every((name, index) => name === other[index]);
+}

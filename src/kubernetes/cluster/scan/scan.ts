@@ -1,0 +1,220 @@
+/**
+ * Goes through the pods of a cluster and finds those that enforcing would refuse if they were created now: what a rollout of policies
+ * would break. Memory holds one page of pods and one finding for each owner.
+ */
+import { z } from 'zod';
+import { InvalidRequestError } from '../../../errors.ts';
+import { asAdmitted } from '../../admission/api-server.ts';
+import { DAEMON_SET_CONTROLLER, PodAdmission } from '../../admission/pod-admission.ts';
+import { POD_KINDS, podIn } from '../../admission/pod-kinds.ts';
+import { type Account, serviceAccount } from '../../policies/access.ts';
+import { type Pod, parsePod, serviceAccountName } from '../../policies/pod.ts';
+import type { AccountPolicies, PolicySource } from '../../policies/policy-source.ts';
+import { type ApiClient, ApiError } from '../api/contract.ts';
+import { sideBySide } from '../snapshot/side-by-side.ts';
+import { Findings, type Judged } from './findings.ts';
+import { controllerOf, type Owner, ownerOf } from './owner.ts';
+import {
+  FORMER_PATHS,
+  type ScannedKind,
+  type ScannedObject,
+  type Selection,
+  scannedObjects,
+  TEMPLATE_KINDS,
+} from './scanned-objects.ts';
+
+export interface ScanOptions {
+  /** Empty = all. */
+  readonly namespaces: readonly string[];
+  /** The webhooks do not look at these. */
+  readonly exempt: ReadonlySet<string>;
+  readonly selector?: string | undefined;
+  /** Also the templates of Deployments, CronJobs and the like, which may have no pods now. */
+  readonly workloads: boolean;
+  /** The PriorityClass that the API server gives to pods without one. */
+  readonly defaultPriorityClass?: string | undefined;
+  /** As `Date.now()`. */
+  readonly now: number;
+  /** Is told after each page how many objects were seen. */
+  readonly progress?: ((seen: number) => void) | undefined;
+}
+
+export interface ScanResult {
+  readonly findings: Findings;
+  /** What was seen and not judged. */
+  readonly skipped: { exempt: number; mirror: number };
+  /** Accounts whose policies were asked for. */
+  accounts: number;
+}
+
+interface Asked {
+  readonly account: Account;
+  readonly policies: AccountPolicies;
+}
+
+/** @throws ApiError @throws ApiUnreachableError, and what the source rejects with */
+export async function scan(
+  client: ApiClient,
+  source: PolicySource,
+  options: ScanOptions,
+): Promise<ScanResult> {
+  const result: ScanResult = { findings: new Findings(), skipped: { exempt: 0, mirror: 0 }, accounts: 0 };
+  // Without audit mode: what it would refuse is the question.
+  const admission = new PodAdmission(source);
+  const accounts = new Map<string, Asked>();
+  const { namespaces, selector } = options;
+  const selections: Selection[] =
+    namespaces.length === 0 ? [{ selector }] : namespaces.map((namespace) => ({ namespace, selector }));
+  let seen = 0;
+  for (const kind of ['Pod', ...(options.workloads ? TEMPLATE_KINDS : [])] as const) {
+    for (const selection of selections) {
+      for await (const page of pagesOfKind(client, kind, selection)) {
+        await add(page);
+        seen += page.length;
+        options.progress?.(seen);
+      }
+    }
+  }
+  result.accounts = accounts.size;
+  return result;
+
+  async function add(page: readonly ScannedObject[]): Promise<void> {
+    const read = page.flatMap((object) => {
+      const one = readObject(object, options, result.skipped);
+      return one === undefined ? [] : [one];
+    });
+    const unknown = new Map(
+      read
+        .map(({ account }) => account)
+        .filter(({ user }) => !accounts.has(user))
+        .map((account) => [account.user, account]),
+    );
+    await sideBySide([...unknown.values()], async (account) => {
+      accounts.set(account.user, { account, policies: await source.policiesOf(account) });
+    });
+    for (const one of read) {
+      const asked = accounts.get(one.account.user);
+      if (asked !== undefined) {
+        result.findings.add(judged(one, asked, admission, options));
+      }
+    }
+  }
+}
+
+async function* pagesOfKind(client: ApiClient, kind: ScannedKind, selection: Selection) {
+  try {
+    yield* scannedObjects(client, kind, selection);
+  } catch (thrown) {
+    const former = FORMER_PATHS[kind];
+    if (!(thrown instanceof ApiError && thrown.status === 404 && former !== undefined)) {
+      throw thrown;
+    }
+    yield* scannedObjects(client, kind, selection, former);
+  }
+}
+
+interface Read {
+  readonly object: ScannedObject;
+  readonly owner: Owner | undefined;
+  readonly account: Account;
+  /** As somebody asked for it; a text says why nobody can read it. */
+  readonly pod: Pod | string;
+}
+
+function readObject(
+  object: ScannedObject,
+  { exempt, now }: ScanOptions,
+  skipped: ScanResult['skipped'],
+): Read | undefined {
+  const { kind, namespace, name, metadata, value } = object;
+  if (exempt.has(namespace)) {
+    skipped.exempt += 1;
+    return undefined;
+  }
+  const owner = kind === 'Pod' ? ownerOf(metadata, now) : { kind, name };
+  const path = POD_KINDS[kind]?.path ?? [];
+  let pod: Pod;
+  try {
+    pod = parsePod(podIn(value, path), path.join('.'));
+  } catch (thrown) {
+    if (!(thrown instanceof InvalidRequestError)) {
+      throw thrown;
+    }
+    return { object, owner, account: serviceAccount(namespace, 'default'), pod: thrown.message };
+  }
+  if (kind === 'Pod' && isMirror(pod)) {
+    skipped.mirror += 1;
+    return undefined;
+  }
+  const account = serviceAccount(namespace, serviceAccountName(pod));
+  return { object, owner, account, pod: kind === 'Pod' ? asAskedFor(pod) : pod };
+}
+
+function judged(
+  { object: { kind, namespace, name, metadata }, owner, account, pod }: Read,
+  { policies }: Asked,
+  admission: PodAdmission,
+  { defaultPriorityClass }: ScanOptions,
+): Judged {
+  const common = {
+    source: kind === 'Pod' ? ('pod' as const) : ('template' as const),
+    ...{ namespace, name, owner, user: account.user, policies: policies.names },
+  };
+  if (typeof pod === 'string') {
+    return { ...common, reasons: [{ field: '', expectation: `it cannot be read: ${pod}`, policies: [] }] };
+  }
+  const isTemplate = kind === 'DaemonSet';
+  const isOfDaemonSet = kind === 'Pod' && controllerOf(metadata)?.kind === 'DaemonSet';
+  const { reasons } = admission.review(
+    {
+      kind: isTemplate ? 'template' : 'pod',
+      ...{ uid: '', name, namespace, current: undefined, isUpdate: false, groups: [], dryRun: true },
+      pod: asAdmitted(pod, { defaultPriorityClass, isTemplate }),
+      username: isOfDaemonSet ? DAEMON_SET_CONTROLLER : undefined,
+    },
+    policies,
+    { addDefaults: true },
+  );
+  return { ...common, reasons };
+}
+
+/** A running pod as somebody asked for it: without what Kubernetes itself has put on it since. */
+const MIRROR = 'kubernetes.io/config.mirror';
+
+const metadata = z.looseObject({
+  annotations: z.record(z.string(), z.string()).nullish(),
+  managedFields: z.array(z.looseObject({ fieldsV1: z.unknown() })).nullish(),
+});
+
+/** Whether the kubelet shows a static pod by it: the pod runs whatever webhooks say. */
+function isMirror(pod: Pod): boolean {
+  const { data } = metadata.safeParse(pod.metadata);
+  const controller = controllerOf(pod.metadata);
+  return (
+    Object.hasOwn(data?.annotations ?? {}, MIRROR) &&
+    controller?.kind === 'Node' &&
+    controller.name === pod.spec.nodeName
+  );
+}
+
+/**
+ * The pod without the node that a scheduler has chosen. A Binding leaves no trace in `managedFields`, the request that created the
+ * pod does: so a node that somebody asked for stays. Tried on 1.20 (test/peers).
+ */
+export function asAskedFor(pod: Pod): Pod {
+  if (!pod.spec.nodeName || hasAskedForNode(pod)) {
+    return pod;
+  }
+  const { nodeName: _, ...spec } = pod.spec;
+  return { ...pod, spec };
+}
+
+const ownsNodeName = z.looseObject({ 'f:spec': z.looseObject({ 'f:nodeName': z.unknown() }) });
+
+function hasAskedForNode({ metadata: written }: Pod): boolean {
+  const fields = metadata.safeParse(written).data?.managedFields ?? [];
+  return fields.some(({ fieldsV1 }) => {
+    const { data } = ownsNodeName.safeParse(fieldsV1);
+    return data !== undefined && Object.hasOwn(data['f:spec'], 'f:nodeName');
+  });
+}

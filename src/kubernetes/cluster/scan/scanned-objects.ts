@@ -1,0 +1,96 @@
+/** What a scan goes through: running pods, and templates of which pods are made. */
+import { z } from 'zod';
+import { POD_KINDS } from '../../admission/pod-kinds.ts';
+import type { ApiClient } from '../api/contract.ts';
+import { listPages } from '../api/list.ts';
+import { controllerOf } from './owner.ts';
+
+/** By kind, the list of the API that has it. */
+const PATHS = {
+  Pod: '/api/v1',
+  Deployment: '/apis/apps/v1',
+  StatefulSet: '/apis/apps/v1',
+  DaemonSet: '/apis/apps/v1',
+  ReplicaSet: '/apis/apps/v1',
+  ReplicationController: '/api/v1',
+  Job: '/apis/batch/v1',
+  CronJob: '/apis/batch/v1',
+} as const;
+
+export type ScannedKind = keyof typeof PATHS;
+
+/** The kinds with templates. */
+export const TEMPLATE_KINDS = Object.keys(PATHS).filter((kind) => kind !== 'Pod') as Exclude<
+  ScannedKind,
+  'Pod'
+>[];
+
+/** `CronJob` was in `v1beta1` until 1.20. */
+export const FORMER_PATHS: Readonly<Partial<Record<ScannedKind, string>>> = {
+  CronJob: '/apis/batch/v1beta1',
+};
+
+export interface ScannedObject {
+  readonly kind: ScannedKind;
+  readonly namespace: string;
+  readonly name: string;
+  readonly metadata: unknown;
+  readonly value: unknown;
+}
+
+export interface Selection {
+  /** One namespace; `undefined` = all. */
+  readonly namespace?: string | undefined;
+  /** As of `kubectl --selector`: for pods the labels of the pod, for other objects their own. */
+  readonly selector?: string | undefined;
+}
+
+/** The API server leaves out the pods that have ended: there may be many. */
+const NOT_ENDED = 'status.phase!=Succeeded,status.phase!=Failed';
+
+const item = z.looseObject({
+  metadata: z.looseObject({ name: z.string(), namespace: z.string() }),
+  status: z
+    .looseObject({
+      phase: z.string().nullish(),
+      conditions: z.array(z.looseObject({ type: z.string(), status: z.string() })).nullish(),
+    })
+    .nullish(),
+});
+
+/** A pod has some 10 KB. */
+const PAGE = 250;
+
+/** Pages of the objects of a kind that have or would have pods of their own. @throws ApiError @throws ApiUnreachableError */
+export async function* scannedObjects(
+  client: ApiClient,
+  kind: ScannedKind,
+  { namespace, selector }: Selection,
+  base: string = PATHS[kind],
+): AsyncGenerator<readonly ScannedObject[]> {
+  const place = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  const query = {
+    ...(kind === 'Pod' && { fieldSelector: NOT_ENDED }),
+    ...(selector !== undefined && { labelSelector: selector }),
+  };
+  const path = `${base}${place}/${POD_KINDS[kind]?.resource}`;
+  for await (const { items } of listPages(client, path, { query, page: PAGE })) {
+    yield items.flatMap((value) => {
+      const { metadata, status } = item.parse(value);
+      return hasEnded(kind, status) || (kind !== 'Pod' && controllerOf(metadata) !== undefined)
+        ? []
+        : [{ kind, namespace: metadata.namespace, name: metadata.name, metadata, value }];
+    });
+  }
+}
+
+/** A finished Job creates no more pods. */
+function hasEnded(kind: ScannedKind, status: z.infer<typeof item>['status']): boolean {
+  const isDone = status?.conditions?.some(
+    ({ type, status: holds }) => (type === 'Complete' || type === 'Failed') && holds === 'True',
+  );
+  return (
+    (kind === 'Pod' && (status?.phase === 'Succeeded' || status?.phase === 'Failed')) ||
+    (kind === 'Job' && isDone === true)
+  );
+}

@@ -1,0 +1,101 @@
+/** Policies and rights of a cluster at one moment: the source of commands that ask it. */
+import { type Account, PolicyAccess } from '../../policies/access.ts';
+import type { PolicySet } from '../../policies/policy-set.ts';
+import type { AccountPolicies, PolicySource } from '../../policies/policy-source.ts';
+import { type ApiClient, ApiError } from '../api/contract.ts';
+import type { UsePermissions } from '../live/contract.ts';
+import { CLUSTER_GROUP } from '../live/read-policy.ts';
+import { readClusterRbac } from './cluster-rbac.ts';
+import { sideBySide } from './side-by-side.ts';
+import type { UseReviews } from './use-reviews.ts';
+
+export class ClusterSnapshot implements PolicySource {
+  readonly set: PolicySet;
+  /** Of all policies, valid or not, sorted. */
+  readonly names: readonly string[];
+  readonly #permissions: UsePermissions;
+
+  constructor(set: PolicySet, permissions: UsePermissions) {
+    this.set = set;
+    this.names = [...set.policies, ...set.invalid].map(({ name }) => name).sort();
+    this.#permissions = permissions;
+  }
+
+  /** @throws ApiError @throws ApiUnreachableError */
+  async policiesOf(account: Account): Promise<AccountPolicies> {
+    return this.set.chosen(
+      this.names.length === 0 ? [] : await this.#permissions.usable(account, this.names),
+    );
+  }
+}
+
+/** Up to as many policies, each is asked for. */
+const FEW = 32;
+
+interface SnapshotPermissionsOptions {
+  /** See the option `rights` of `[kubernetes]`. */
+  readonly rights: 'auto' | 'every';
+  /** Roles and bindings would have named the policies to ask for, but may not be listed. */
+  readonly onUnlisted: (error: ApiError) => void;
+}
+
+export class SnapshotPermissions implements UsePermissions {
+  readonly #client: ApiClient;
+  readonly #reviews: UseReviews;
+  readonly #options: SnapshotPermissionsOptions;
+  readonly #known = new Map<string, Promise<readonly string[]>>();
+  #hint: Promise<PolicyAccess | undefined> | undefined;
+
+  constructor(client: ApiClient, reviews: UseReviews, options: SnapshotPermissionsOptions) {
+    this.#client = client;
+    this.#reviews = reviews;
+    this.#options = options;
+  }
+
+  /** `names`: the same at each call. @throws ApiError @throws ApiUnreachableError */
+  usable(account: Account, names: readonly string[]): Promise<readonly string[]> {
+    const key = JSON.stringify([account.user, account.groups, account.namespace]);
+    const known = this.#known.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const asked = this.#asked(account, names);
+    this.#known.set(key, asked);
+    return asked;
+  }
+
+  async #asked(account: Account, names: readonly string[]): Promise<readonly string[]> {
+    if (names.length > 1 && (await this.#reviews.mayUse(account, undefined))) {
+      return names;
+    }
+    const candidates = await this.#candidates(account, names);
+    const allowed = await sideBySide(candidates, (name) => this.#reviews.mayUse(account, name));
+    return candidates.filter((_, index) => allowed[index]);
+  }
+
+  /** Roles say which are worth a review. A review then decides, since roles may have changed since. */
+  async #candidates(account: Account, names: readonly string[]): Promise<readonly string[]> {
+    if (names.length <= FEW || this.#options.rights === 'every') {
+      return names;
+    }
+    this.#hint ??= this.#read(names);
+    return (await this.#hint)?.usableBy(account) ?? names;
+  }
+
+  async #read(names: readonly string[]): Promise<PolicyAccess | undefined> {
+    try {
+      const { roles, bindings } = await readClusterRbac(this.#client);
+      return new PolicyAccess(
+        names.map((name) => ({ name, group: CLUSTER_GROUP })),
+        roles,
+        bindings,
+      );
+    } catch (thrown) {
+      if (thrown instanceof ApiError && thrown.status === 403) {
+        this.#options.onUnlisted(thrown);
+        return undefined;
+      }
+      throw thrown;
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/** Who may use one policy, by the roles and bindings of a cluster. */
+import { type Account, type Binding, grantsUse, type Role, serviceAccount } from '../../policies/access.ts';
+import type { Subject } from '../../policies/documents/rbac-schema.ts';
+import type { ApiClient } from '../api/contract.ts';
+import { CLUSTER_GROUP } from '../live/read-policy.ts';
+import { readClusterRbac } from './cluster-rbac.ts';
+import { sideBySide } from './side-by-side.ts';
+import type { UseReviews } from './use-reviews.ts';
+
+/** One binding that grants the use of the policy to one subject. */
+export interface PolicyUser {
+  readonly subject: Subject;
+  /** Where it may use the policy; `undefined` = in all namespaces. */
+  readonly namespace: string | undefined;
+  readonly role: Pick<Role, 'kind' | 'name'>;
+  readonly binding: Pick<Binding, 'kind' | 'name' | 'namespace'>;
+  /** Whether the API server says so too. It may not if the binding has just been removed. */
+  readonly confirmed: boolean;
+}
+
+/** `namespace`: only who may use it there. Sorted by subject. @throws ApiError @throws ApiUnreachableError */
+export async function whoCanUse(
+  client: ApiClient,
+  reviews: UseReviews,
+  name: string,
+  namespace?: string,
+): Promise<PolicyUser[]> {
+  const { roles, bindings } = await readClusterRbac(client, namespace);
+  const granting = new Map(
+    roles
+      .filter((role) => grantsUse(role, { name, group: CLUSTER_GROUP }))
+      .map((role) => [id(role.kind, role.namespace, role.name), role]),
+  );
+  const found = bindings.flatMap(({ kind, name: of, namespace: place, roleRef, subjects }) => {
+    const role = granting.get(id(roleRef.kind, roleRef.kind === 'Role' ? place : undefined, roleRef.name));
+    const binding = { kind, name: of, namespace: place };
+    return role === undefined
+      ? []
+      : subjects.map((subject) => ({
+          subject,
+          namespace: place,
+          role: { kind: role.kind, name: role.name },
+          binding,
+        }));
+  });
+  const answers = new Map<string, Promise<boolean>>();
+  const users = await sideBySide(found, async (user) => {
+    const account = accountOf(user.subject, user.namespace ?? namespace);
+    const key = JSON.stringify(account);
+    const answer = answers.get(key) ?? reviews.mayUse(account, name);
+    answers.set(key, answer);
+    return { ...user, confirmed: await answer };
+  });
+  return users.sort(
+    (a, b) =>
+      compare(subjectText(a.subject), subjectText(b.subject)) ||
+      compare(a.namespace ?? '', b.namespace ?? '') ||
+      compare(a.binding.name, b.binding.name),
+  );
+}
+
+/** `ServiceAccount shop/web`, `Group system:authenticated` */
+export function subjectText(subject: Subject): string {
+  return subject.kind === 'ServiceAccount'
+    ? `${subject.kind} ${subject.namespace}/${subject.name}`
+    : `${subject.kind} ${subject.name}`;
+}
+
+/** A group is asked for by itself: as somebody who is in no other. */
+function accountOf(subject: Subject, namespace: string | undefined): Account {
+  switch (subject.kind) {
+    case 'ServiceAccount':
+      return { ...serviceAccount(subject.namespace, subject.name), namespace };
+    case 'User':
+      return { user: subject.name, groups: [], namespace };
+    case 'Group':
+      return { user: '', groups: [subject.name], namespace };
+  }
+}
+
+function id(kind: string, namespace: string | undefined, name: string): string {
+  return `${kind}\n${namespace ?? ''}\n${name}`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

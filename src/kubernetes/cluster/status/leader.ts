@@ -1,0 +1,312 @@
+/** One replica of all, elected by a Lease as the controllers of Kubernetes do it. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import type { Logger } from '../../../logger.ts';
+import { type ApiClient, ApiError } from '../api/contract.ts';
+import { COMPONENT } from './contract.ts';
+import { boundedCall, CLOCK, type Clock } from './timing.ts';
+
+/** In seconds. Source: the defaults of Kubernetes' own leader election. */
+export interface LeaderTiming {
+  /** After such a silence of the leader another one takes over. */
+  readonly lease: number;
+  /** After that long without a renewal the leader stops. Shorter than `lease`: calls under way need time to end. */
+  readonly renew: number;
+  /** Time between two attempts. */
+  readonly retry: number;
+}
+
+const TIMING: LeaderTiming = { lease: 15, renew: 10, retry: 2 };
+/** Rights may be granted later, in seconds. */
+const FORBIDDEN_RETRY = 60;
+/** At the end, in milliseconds. */
+const RELEASE_MS = 2000;
+
+export interface LeaderOptions {
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  /** Called when this replica becomes the leader. Never throws. */
+  readonly onElected: () => void;
+  /** Of the Lease. Default: `blazar-enforcement`. */
+  readonly name?: string;
+  /** Default: that of the client, or `default`. */
+  readonly namespace?: string;
+  /** Different for each process. Default: the host name and a random UUID. */
+  readonly identity?: string;
+  readonly timing?: LeaderTiming;
+  readonly clock?: Clock;
+}
+
+/**
+ * Wall clocks of machines are never compared: a Lease is free when this process has seen it unchanged for its duration. A frozen process
+ * finds out when it goes on, since `isLeader` asks the clock.
+ */
+export class Leader {
+  readonly #client: ApiClient;
+  readonly #logger: Logger;
+  readonly #onElected: () => void;
+  readonly #name: string;
+  readonly #namespace: string;
+  readonly #identity: string;
+  readonly #timing: LeaderTiming;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  #leadsUntil = Number.NEGATIVE_INFINITY;
+  /** The Lease as last seen, and since when. */
+  #seen: { readonly version: string; readonly at: number } | undefined;
+  #wasLeader = false;
+  /** Whether the Lease may say this replica's name. */
+  #hasHeld = false;
+  #problem: string | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor({ client, logger, onElected, ...options }: LeaderOptions) {
+    this.#client = client;
+    this.#logger = logger;
+    this.#onElected = onElected;
+    this.#name = options.name ?? COMPONENT;
+    this.#namespace = options.namespace ?? client.namespace ?? 'default';
+    this.#identity = options.identity ?? `${hostname()}_${randomUUID()}`;
+    this.#timing = options.timing ?? TIMING;
+    this.#clock = options.clock ?? CLOCK;
+  }
+
+  /** Ask again before each write. */
+  get isLeader(): boolean {
+    return this.#clock.now() < this.#leadsUntil;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Gives the Lease back, if the API server answers soon. */
+  async close(): Promise<void> {
+    this.#leadsUntil = Number.NEGATIVE_INFINITY;
+    this.#closing.abort();
+    await this.#running;
+    if (this.#hasHeld) {
+      await this.#release().catch(() => undefined);
+    }
+  }
+
+  /** One attempt to take or renew the Lease. Never throws. Returns the seconds until the next one. */
+  async attempt(): Promise<number> {
+    // The time may have run out since, while this process was frozen.
+    this.#tell();
+    try {
+      const until = await this.#acquire();
+      if (!this.#closing.signal.aborted) {
+        this.#leadsUntil = until ?? Number.NEGATIVE_INFINITY;
+        this.#problem = undefined;
+        this.#tell();
+      }
+      return this.#timing.retry;
+    } catch (error) {
+      this.#tell();
+      return this.#failed(error);
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      const seconds = await this.attempt();
+      // Replicas that start together must not go on asking together.
+      const milliseconds = seconds * 1000 * (1 + Math.random() / 5);
+      await this.#clock.sleep(milliseconds, signal);
+    }
+  }
+
+  /** Until when this replica leads; `undefined` = another one does, or it is too early to say. */
+  async #acquire(): Promise<number | undefined> {
+    // Before the call: the others count from when they see the renewal, which is later.
+    const until = this.#clock.now() + this.#timing.renew * 1000;
+    const lease = await this.#read();
+    if (lease === undefined) {
+      this.#hasHeld = true;
+      await this.#call(
+        'POST',
+        this.#folder,
+        newLease(this.#name, this.#namespace, this.#identity, this.#timing.lease),
+      );
+      return until;
+    }
+    const { resourceVersion } = lease.metadata;
+    if (this.#seen?.version !== resourceVersion) {
+      this.#seen = { version: resourceVersion, at: this.#clock.now() };
+    }
+    const holder = holderOf(lease);
+    const freeAt = this.#seen.at + durationOf(lease, this.#timing.lease);
+    if (holder !== undefined && holder !== this.#identity && this.#clock.now() < freeAt) {
+      return undefined;
+    }
+    this.#hasHeld = true;
+    await this.#call('PUT', this.#path, heldLease(lease, this.#identity, this.#timing.lease));
+    return until;
+  }
+
+  async #read(): Promise<Lease | undefined> {
+    try {
+      return parseLease(await this.#call('GET', this.#path));
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  async #release(): Promise<void> {
+    const signal = AbortSignal.timeout(RELEASE_MS);
+    const lease = parseLease(await this.#client.request({ method: 'GET', path: this.#path, signal }));
+    if (holderOf(lease) === this.#identity) {
+      await this.#client.request({ method: 'PUT', path: this.#path, body: releasedLease(lease), signal });
+    }
+  }
+
+  #call(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<unknown> {
+    const request = { method, path, ...(body !== undefined && { body }) };
+    return boundedCall(this.#client, request, this.#closing.signal);
+  }
+
+  get #folder(): string {
+    return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(this.#namespace)}/leases`;
+  }
+
+  get #path(): string {
+    return `${this.#folder}/${encodeURIComponent(this.#name)}`;
+  }
+
+  #tell(): void {
+    const { isLeader } = this;
+    if (isLeader === this.#wasLeader) {
+      return;
+    }
+    this.#wasLeader = isLeader;
+    const lease = `${this.#namespace}/${this.#name}`;
+    if (isLeader) {
+      this.#logger.info({ lease }, 'this replica writes the status of scheduling policies');
+      this.#onElected();
+    } else {
+      this.#logger.info({ lease }, 'this replica no longer writes the status of scheduling policies');
+    }
+  }
+
+  /** A conflict: another one was faster. The source of the policies reports an API server that does not answer, or refuses our token. */
+  #failed(error: unknown): number {
+    if (!(error instanceof ApiError) || isPassing(error)) {
+      this.#logger.debug({ error }, 'no attempt to lead succeeded');
+      return this.#timing.retry;
+    }
+    const { status, reason, message } = error;
+    if (this.#problem !== reason) {
+      this.#problem = reason;
+      this.#logger.warn(
+        { lease: `${this.#namespace}/${this.#name}`, status, error: message },
+        'this replica cannot write the status of scheduling policies: it may not use the lease that elects the writer',
+      );
+    }
+    return FORBIDDEN_RETRY;
+  }
+}
+
+/** Whether it makes sense to try again soon. */
+export function isPassing({ status }: ApiError): boolean {
+  return status === 409 || status === 429 || status === 401 || status >= 500;
+}
+
+/** The Lease that replicas elect their leader by. Source: Kubernetes API, coordination.k8s.io/v1. */
+const leaseSchema = z.looseObject({
+  metadata: z.looseObject({ resourceVersion: z.string().min(1) }),
+  spec: z
+    .looseObject({
+      holderIdentity: z.string().nullish(),
+      leaseDurationSeconds: z.number().nullish(),
+      acquireTime: z.string().nullish(),
+      leaseTransitions: z.number().nullish(),
+    })
+    .nullish(),
+});
+
+/** With all its further members, which go back as they came. */
+type Lease = z.infer<typeof leaseSchema>;
+
+/** Somebody who may change the Lease can hold it anyway; but a slip of the pen must not stop everybody for years. In seconds. */
+const LONGEST = 300;
+
+/** @throws Error if it is no Lease */
+function parseLease(object: unknown): Lease {
+  const parsed = leaseSchema.safeParse(object);
+  if (!parsed.success) {
+    throw new Error('the API server answered with something that is not a Lease');
+  }
+  return parsed.data;
+}
+
+/** `undefined` = nobody: it was released. */
+function holderOf({ spec }: Lease): string | undefined {
+  return spec?.holderIdentity || undefined;
+}
+
+/** How long its holder may be silent, in milliseconds. */
+function durationOf({ spec }: Lease, defaultSeconds: number): number {
+  const seconds = spec?.leaseDurationSeconds ?? defaultSeconds;
+  return Math.min(Math.max(seconds, 1), LONGEST) * 1000;
+}
+
+/** One that nobody has had before. */
+function newLease(name: string, namespace: string, holder: string, seconds: number): object {
+  const now = microTime();
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace },
+    spec: {
+      holderIdentity: holder,
+      leaseDurationSeconds: seconds,
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: 0,
+    },
+  };
+}
+
+/** Taken or renewed. `resourceVersion` goes back too: the API server refuses if anybody has changed it since. */
+function heldLease(lease: Lease, holder: string, seconds: number): object {
+  const now = microTime();
+  const isRenewal = holderOf(lease) === holder;
+  const { acquireTime, leaseTransitions } = lease.spec ?? {};
+  return {
+    ...lease,
+    spec: {
+      ...lease.spec,
+      holderIdentity: holder,
+      leaseDurationSeconds: seconds,
+      renewTime: now,
+      acquireTime: isRenewal ? (acquireTime ?? now) : now,
+      leaseTransitions: (leaseTransitions ?? 0) + (isRenewal ? 0 : 1),
+    },
+  };
+}
+
+/** Given back, so that the next one need not wait. */
+function releasedLease(lease: Lease): object {
+  const now = microTime();
+  return {
+    ...lease,
+    spec: {
+      ...lease.spec,
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      renewTime: now,
+      acquireTime: now,
+    },
+  };
+}
+
+/** For people: no replica compares it with its own clock. */
+function microTime(): string {
+  return new Date().toISOString().replace('Z', '000Z');
+}

@@ -1,0 +1,237 @@
+/** Writes the status of each policy: what is accepted, and what is in force. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Logger } from '../../../logger.ts';
+import type { ApiClient } from '../api/contract.ts';
+import type { LivePolicies, LivePolicy } from '../live/contract.ts';
+import { ACCEPTED, type Condition, conditionsOf } from './conditions.ts';
+import type { StatusObserver, StatusOutcome } from './contract.ts';
+import type { EventSender } from './event-sender.ts';
+import { tellInvalid } from './events.ts';
+import { Leader, type LeaderOptions } from './leader.ts';
+import { boundedCall, CLOCK, type Clock } from './timing.ts';
+import { DueNames, WriteHistory, WritePace } from './write-pace.ts';
+import { isWritten, statusPatch, writtenCondition } from './written-status.ts';
+
+/** Between two writes, in milliseconds: ten a second. */
+const PAUSE_MS = 100;
+/** An idle writer looks whether it is still the leader, in milliseconds. */
+const IDLE_MS = 5000;
+/** Policies that are compared before others have their turn: comparing them must not delay an admission. */
+const LOOKS = 50;
+const AUDIT_ALL = '*';
+
+export interface StatusWriterOptions {
+  readonly client: ApiClient;
+  readonly policies: LivePolicies;
+  /** Names of the policies in audit mode; `*` = all. */
+  readonly audit: readonly string[];
+  readonly logger: Logger;
+  readonly observer: StatusObserver;
+  readonly events: EventSender;
+  readonly election?: Pick<LeaderOptions, 'name' | 'namespace' | 'identity' | 'timing'>;
+  readonly clock?: Clock;
+}
+
+/** Of all replicas, one writes. Nothing here delays an admission. */
+export class StatusWriter {
+  readonly #client: ApiClient;
+  readonly #policies: LivePolicies;
+  readonly #logger: Logger;
+  readonly #observer: StatusObserver;
+  readonly #events: EventSender;
+  readonly #leader: Leader;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  readonly #due = new DueNames();
+  readonly #history = new WriteHistory();
+  readonly #pace = new WritePace();
+  /** The generation of each invalid policy that an event has told of, by name. */
+  readonly #told = new Map<string, string>();
+  #audited: ReadonlySet<string>;
+  #looks = 0;
+  #wake = new AbortController();
+  #problem: string | undefined;
+  #running: Promise<void> | undefined;
+  #unlisten: (() => void) | undefined;
+
+  constructor({
+    client,
+    policies,
+    audit,
+    logger,
+    observer,
+    events,
+    election,
+    clock = CLOCK,
+  }: StatusWriterOptions) {
+    this.#client = client;
+    this.#policies = policies;
+    this.#audited = new Set(audit);
+    this.#logger = logger;
+    this.#observer = observer;
+    this.#events = events;
+    this.#clock = clock;
+    this.#leader = new Leader({
+      ...{ client, logger, clock, onElected: () => this.#lookAtAll() },
+      ...election,
+    });
+  }
+
+  /** Whether this replica is the one that writes. */
+  get isLeader(): boolean {
+    return this.#leader.isLeader;
+  }
+
+  start(): void {
+    if (this.#running === undefined) {
+      this.#unlisten = this.#policies.onChange((names) => this.#changed(names));
+      this.#leader.start();
+      this.#running = this.#run();
+    }
+  }
+
+  /** After a reload of the configuration. */
+  auditChanged(audit: readonly string[]): void {
+    this.#audited = new Set(audit);
+    this.#lookAtAll();
+  }
+
+  /** Ends what is under way, and lets another replica lead. */
+  async close(): Promise<void> {
+    this.#unlisten?.();
+    this.#closing.abort();
+    this.#wake.abort();
+    await Promise.all([this.#leader.close(), this.#running]);
+    this.#due.clear();
+  }
+
+  #changed(names: readonly string[]): void {
+    // Whoever becomes the leader looks at all.
+    if (!this.#leader.isLeader || this.#closing.signal.aborted) {
+      return;
+    }
+    for (const name of names) {
+      this.#due.add(name);
+      this.#tell(name);
+    }
+    this.#wake.abort();
+  }
+
+  #lookAtAll(): void {
+    this.#changed([...this.#policies.policies.keys()]);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      try {
+        await this.#next();
+      } catch (error) {
+        this.#logger.error({ error }, 'a fault in writing the status of scheduling policies');
+        await this.#clock.sleep(IDLE_MS, this.#closing.signal);
+      }
+    }
+  }
+
+  async #next(): Promise<void> {
+    const now = this.#clock.now();
+    const name = this.#leader.isLeader && now >= this.#pace.pausedUntil ? this.#due.take(now) : undefined;
+    if (name === undefined) {
+      await this.#idle(now);
+    } else if (await this.#look(name, now)) {
+      await this.#clock.sleep(PAUSE_MS, this.#closing.signal);
+    } else {
+      this.#looks += 1;
+      if (this.#looks % LOOKS === 0) {
+        await nextTurn();
+      }
+    }
+  }
+
+  /** Until something is to be done. */
+  async #idle(now: number): Promise<void> {
+    const next = Math.max(this.#due.next ?? Number.POSITIVE_INFINITY, this.#pace.pausedUntil);
+    const milliseconds = this.#leader.isLeader ? Math.min(Math.max(next - now, 1), IDLE_MS) : IDLE_MS;
+    if (now >= this.#pace.pausedUntil) {
+      await this.#clock.sleep(milliseconds, this.#wake.signal);
+    } else {
+      await this.#clock.sleep(milliseconds, this.#closing.signal);
+    }
+    if (this.#wake.signal.aborted && !this.#closing.signal.aborted) {
+      this.#wake = new AbortController();
+    }
+  }
+
+  /** Whether something was written, or tried. */
+  async #look(name: string, now: number): Promise<boolean> {
+    const policy = this.#policies.policies.get(name);
+    if (policy === undefined) {
+      this.#history.forget(name);
+      return false;
+    }
+    const conditions = conditionsOf(policy, this.#audited.has(AUDIT_ALL) || this.#audited.has(name));
+    if (isWritten(policy, conditions) || this.#history.isDone(policy)) {
+      return false;
+    }
+    const allowedAt = this.#history.allowedAt(policy, conditions, now);
+    if (allowedAt > now) {
+      this.#due.addAt(name, allowedAt);
+      return false;
+    }
+    const outcome = await this.#write(policy, conditions);
+    if (outcome !== undefined) {
+      this.#observer.statusWritten(outcome);
+    }
+    return true;
+  }
+
+  /** An event, once for each generation that is not valid, also while no status can be written. A status that says so was told of before. */
+  #tell(name: string): void {
+    const policy = this.#policies.policies.get(name);
+    if (policy?.mistake === undefined) {
+      this.#told.delete(name);
+      return;
+    }
+    const { uid, generation, status, mistake } = policy;
+    const which = `${uid} ${generation}`;
+    if (this.#told.get(name) === which) {
+      return;
+    }
+    this.#told.set(name, which);
+    const written = writtenCondition(status, ACCEPTED);
+    if (written?.status !== 'False' || written.observedGeneration !== generation) {
+      tellInvalid(this.#events, policy, mistake);
+    }
+  }
+
+  /** `undefined` = the service ends. */
+  async #write(policy: LivePolicy, conditions: readonly Condition[]): Promise<StatusOutcome | undefined> {
+    try {
+      await boundedCall(this.#client, statusPatch(policy, conditions, new Date()), this.#closing.signal);
+    } catch (error) {
+      return this.#closing.signal.aborted ? undefined : this.#failed(policy, error);
+    }
+    this.#pace.succeeded();
+    this.#problem = undefined;
+    this.#history.succeeded(policy, conditions, this.#clock.now());
+    return 'written';
+  }
+
+  #failed(policy: LivePolicy, error: unknown): StatusOutcome {
+    const { name } = policy;
+    const now = this.#clock.now();
+    const { outcome, againAt, hint } = this.#pace.failed(error, now);
+    this.#due.addAt(name, againAt);
+    if (outcome === 'conflict') {
+      this.#history.conflicted(policy, now);
+    }
+    const line = { policy: name, error: String(error), ...(hint !== undefined && { hint }) };
+    // What lasts is logged once, until a write succeeds.
+    if (hint === undefined || hint === this.#problem) {
+      this.#logger.debug(line, 'the status of a scheduling policy was not written');
+    } else {
+      this.#problem = hint;
+      this.#logger.warn(line, 'the status of a scheduling policy cannot be written');
+    }
+    return outcome;
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * Decides which account may use which policy: Kubernetes RBAC, for the verb `use`.
+ * Source: Kubernetes docs, "Using RBAC Authorization".
+ */
+import type { Rule, Subject } from './documents/rbac-schema.ts';
+
+const RESOURCE = 'schedulingpolicies';
+const VERB = 'use';
+
+export interface Role {
+  readonly kind: 'Role' | 'ClusterRole';
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly rules: readonly Rule[];
+}
+
+export interface Binding {
+  readonly kind: 'RoleBinding' | 'ClusterRoleBinding';
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly subjects: readonly Subject[];
+}
+
+/** A user with groups in a namespace. Without a namespace, only cluster-wide grants count. */
+export interface Account {
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly namespace?: string | undefined;
+}
+
+/** The user that stands for a service account, with the groups that Kubernetes gives it. */
+export function serviceAccount(namespace: string, name: string): Account {
+  return {
+    user: `system:serviceaccount:${namespace}:${name}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+    namespace,
+  };
+}
+
+/** What bindings grant to one subject, in one namespace or in all of them. */
+export interface AccessGrant {
+  /** `User lin`, `Group system:authenticated`. A service account appears as its user. */
+  readonly subject: string;
+  /** `undefined` = all namespaces. */
+  readonly namespace: string | undefined;
+  /** Names of existing policies, sorted. */
+  readonly policies: readonly string[];
+}
+
+/** A policy, as RBAC identifies it. */
+export interface PolicyResource {
+  readonly name: string;
+  /** The policy's API group. Rules for another group do not match it. */
+  readonly group: string;
+}
+
+/** Names of policies. */
+type Grant = ReadonlySet<string>;
+
+/** Grants are indexed by subject, so the cost of a lookup does not depend on the number of other subjects. */
+export class PolicyAccess {
+  /** Subjects of the same role share one grant. */
+  readonly #grants = new Map<string, Set<Grant>>();
+
+  constructor(policies: readonly PolicyResource[], roles: readonly Role[], bindings: readonly Binding[]) {
+    const usable = new Map(
+      roles.map((role) => [roleId(role.kind, role.namespace, role.name), usableBy(role, policies)]),
+    );
+    for (const { kind, namespace, roleRef, subjects } of bindings) {
+      const from = roleRef.kind === 'Role' ? namespace : undefined;
+      const grant = usable.get(roleId(roleRef.kind, from, roleRef.name));
+      if (grant === undefined) {
+        continue;
+      }
+      for (const subject of subjects) {
+        const id = grantId(kind === 'RoleBinding' ? namespace : undefined, subjectName(subject));
+        this.#grants.set(id, (this.#grants.get(id) ?? new Set()).add(grant));
+      }
+    }
+  }
+
+  /** All grants, sorted by subject and namespace. */
+  grants(): AccessGrant[] {
+    return [...this.#grants]
+      .map(([id, grants]) => {
+        const [namespace = '', subject = ''] = splitOnce(id);
+        return {
+          subject,
+          namespace: namespace === '' ? undefined : namespace,
+          policies: namesIn(grants),
+        };
+      })
+      .sort((a, b) => compare(a.subject, b.subject) || compare(a.namespace ?? '', b.namespace ?? ''));
+  }
+
+  /** Names of the policies that an account may use, sorted. */
+  usableBy({ user, groups, namespace }: Account): readonly string[] {
+    const subjects = [`User ${user}`, ...groups.map((group) => `Group ${group}`)];
+    const places = namespace === undefined ? [undefined] : [undefined, namespace];
+    const grants = places.flatMap((place) =>
+      subjects.flatMap((subject) => [...(this.#grants.get(grantId(place, subject)) ?? [])]),
+    );
+    return namesIn(new Set(grants));
+  }
+}
+
+function namesIn(grants: ReadonlySet<Grant>): string[] {
+  return [...new Set([...grants].flatMap((grant) => [...grant]))].sort();
+}
+
+/** Whether a role grants the use of a policy. */
+export function grantsUse(role: Role, policy: PolicyResource): boolean {
+  return usableBy(role, [policy]).size > 0;
+}
+
+/** A rule without resourceNames covers all policies of its API groups. Names have no wildcards. */
+function usableBy({ rules }: Role, policies: readonly PolicyResource[]): Grant {
+  const matching = rules.filter(
+    ({ verbs, resources }) => includes(verbs, VERB) && includes(resources, RESOURCE),
+  );
+  const usable = policies.filter(({ name, group }) =>
+    matching.some(
+      ({ apiGroups, resourceNames }) =>
+        includes(apiGroups, group) &&
+        ((resourceNames ?? []).length === 0 || resourceNames?.includes(name) === true),
+    ),
+  );
+  return new Set(usable.map(({ name }) => name));
+}
+
+function includes(values: readonly string[] | null | undefined, value: string): boolean {
+  return values?.some((one) => one === '*' || one === value) === true;
+}
+
+function subjectName(subject: Subject): string {
+  return subject.kind === 'ServiceAccount'
+    ? `User ${serviceAccount(subject.namespace, subject.name).user}`
+    : `${subject.kind} ${subject.name}`;
+}
+
+/** Namespaces are never empty and contain no line breaks. */
+function grantId(namespace: string | undefined, subject: string): string {
+  return `${namespace ?? ''}\n${subject}`;
+}
+
+function roleId(kind: string, namespace: string | undefined, name: string): string {
+  return `${kind}\n${namespace ?? ''}\n${name}`;
+}
+
+/** Splits at the first line break: subject names may contain more of them. */
+function splitOnce(id: string): [namespace: string, subject: string] {
+  const end = id.indexOf('\n');
+  return [id.slice(0, end), id.slice(end + 1)];
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,264 @@
+/**
+ * Reads scheduling policies, roles and bindings from YAML files and folders. Every problem is an error with file and
+ * line. Nothing is skipped: a rule that is not read is not enforced.
+ */
+import { z } from 'zod';
+import { nearestName } from '../../../config/nearest.ts';
+import type { Problem } from '../../../errors.ts';
+import { isMapping, type Path } from '../../../yaml/tree.ts';
+import type { Binding, Role } from '../access.ts';
+import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from '../policy.ts';
+import { aggregated, rulesLost, type WrittenRole } from './aggregation.ts';
+import { type Item, readItems } from './items.ts';
+import { policySpecSchema } from './policy-schema.ts';
+import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
+import { References } from './references.ts';
+import { mapping } from './schema-helpers.ts';
+import { schemaProblems, shown } from './schema-problems.ts';
+
+const POLICY_VERSIONS = [
+  ...API_GROUPS.map((group) => `${group}/v1alpha1` as const),
+  // The draft uses this spelling in most places.
+  'extensions/valpha1',
+] as const;
+
+const metadata = z
+  .looseObject(
+    {
+      name: z.string('a string').min(1, 'a name').optional(),
+      labels: z.record(z.string(), z.string('a string'), 'a mapping of labels').nullish(),
+    },
+    'a mapping',
+  )
+  .nullish();
+const rbacVersion = z.literal('rbac.authorization.k8s.io/v1', 'rbac.authorization.k8s.io/v1');
+
+/** The draft writes `Kind` too, and its examples have neither apiVersion nor name. */
+export const policyDocument = mapping({
+  apiVersion: z.enum(POLICY_VERSIONS, `one of ${POLICY_VERSIONS.join(', ')}`).optional(),
+  kind: z.string().optional(),
+  Kind: z.string().optional(),
+  metadata,
+  spec: policySpecSchema,
+  /** In what `kubectl get -o yaml` prints. Nothing reads it. */
+  status: z.unknown().optional(),
+});
+
+const ofRbac = { apiVersion: rbacVersion, kind: z.string('a string'), metadata };
+const roleDocument = mapping({ ...ofRbac, ...roleSchema });
+const clusterRoleDocument = mapping({ ...ofRbac, ...clusterRoleSchema });
+const roleBindingDocument = mapping({ ...ofRbac, ...roleBindingSchema });
+const clusterRoleBindingDocument = mapping({ ...ofRbac, ...clusterRoleBindingSchema });
+
+const KINDS = ['SchedulingPolicy', 'Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'] as const;
+
+/** Everything that was read. */
+export interface PolicyDocuments {
+  readonly policies: readonly SchedulingPolicy[];
+  readonly roles: readonly Role[];
+  readonly bindings: readonly Binding[];
+  /** Errors, and warnings about references to nothing. */
+  readonly problems: readonly Problem[];
+}
+
+/** Reads files, and the `*.yaml`, `*.yml` and `*.json` files of folders. Never throws: problems are returned. */
+export function readPolicyDocuments(paths: readonly string[]): PolicyDocuments {
+  const documents = new Documents();
+  const problems: Problem[] = [];
+  for (const item of readItems(paths, (problem) => problems.push(problem))) {
+    documents.add(item);
+  }
+  const { policies, bindings, roles, lost } = documents.read();
+  return {
+    policies,
+    roles,
+    bindings,
+    problems: [...problems, ...documents.problems, ...lost, ...documents.deadEnds()],
+  };
+}
+
+const REPLACED =
+  'the control plane overwrites the rules of this role with those of the ClusterRoles that it selects: rules that none of them has do not count';
+
+class Documents {
+  readonly #policies: SchedulingPolicy[] = [];
+  readonly #roles: (WrittenRole & { readonly item: Item })[] = [];
+  readonly #bindings: Binding[] = [];
+  readonly problems: Problem[] = [];
+  readonly #references = new References();
+
+  add(item: Item): void {
+    const field = 'Kind' in item.value && !('kind' in item.value) ? 'Kind' : 'kind';
+    const kind = item.value[field];
+    if (field === 'kind' && 'Kind' in item.value) {
+      this.#mistake(item, ['Kind'], 'expected nothing, because kind is set too');
+    }
+    switch (kind) {
+      case 'SchedulingPolicy':
+        this.#addPolicy(item);
+        break;
+      case 'Role':
+        this.#addRole(item, kind, this.#parsed(item, roleDocument));
+        break;
+      case 'ClusterRole':
+        this.#addRole(item, kind, this.#parsed(item, clusterRoleDocument));
+        break;
+      case 'RoleBinding':
+        this.#addBinding(item, kind, this.#parsed(item, roleBindingDocument));
+        break;
+      case 'ClusterRoleBinding':
+        this.#addBinding(item, kind, this.#parsed(item, clusterRoleBindingDocument));
+        break;
+      default: {
+        const nearest = typeof kind === 'string' ? nearestName(kind, KINDS) : '';
+        const expected = `expected one of ${[...KINDS, 'List'].join(', ')}`;
+        this.#mistake(item, [field], `${expected}, got ${shown(kind)}${nearest}`);
+      }
+    }
+  }
+
+  /** `lost`: collects warnings about rules that an aggregationRule overwrites. */
+  read(): Omit<PolicyDocuments, 'problems'> & { readonly lost: readonly Problem[] } {
+    const roles = aggregated(this.#roles);
+    const lost = this.#roles.flatMap((written, index) => {
+      const role = roles[index];
+      return role === undefined || rulesLost(written, role).length === 0
+        ? []
+        : [written.item.problem(['aggregationRule'], REPLACED, 'warning')];
+    });
+    return { policies: this.#policies, roles, bindings: this.#bindings, lost };
+  }
+
+  deadEnds(): Problem[] {
+    return this.#references.deadEnds(this.#policies);
+  }
+
+  #addPolicy(item: Item): void {
+    const document = this.#parsed(item, policyDocument);
+    if (document === undefined && nameOf(item) === undefined) {
+      return;
+    }
+    const name = nameOf(item) ?? item.file.replace(/^.*\//, '').replace(/\.(ya?ml|json)$/, '');
+    if (this.#isNew(item, 'SchedulingPolicy', undefined, name) && document !== undefined) {
+      const group = API_GROUPS.find((one) => document.apiVersion?.startsWith(`${one}/`));
+      this.#policies.push(schedulingPolicy(name, document.spec, group));
+    }
+  }
+
+  #addRole(item: Item, kind: Role['kind'], document: z.infer<typeof clusterRoleDocument> | undefined): void {
+    const identity = this.#identity(item, kind, kind === 'Role');
+    if (identity === undefined || document === undefined) {
+      return;
+    }
+    const rules = document.rules ?? [];
+    const labels = document.metadata?.labels ?? {};
+    const selectors =
+      kind === 'ClusterRole' && document.aggregationRule
+        ? (document.aggregationRule.clusterRoleSelectors ?? [])
+        : undefined;
+    this.#roles.push({ kind, ...identity, rules, labels, selectors, item });
+    for (const [index, { apiGroups, resources, resourceNames }] of rules.entries()) {
+      if (resources?.includes('schedulingpolicies') === true) {
+        for (const [position, name] of (resourceNames ?? []).entries()) {
+          const path = ['rules', index, 'resourceNames', position];
+          const kind = 'SchedulingPolicy';
+          this.#references.refer({
+            item,
+            path,
+            kind,
+            namespace: undefined,
+            name,
+            apiGroups: apiGroups ?? [],
+          });
+        }
+      }
+    }
+  }
+
+  #addBinding(
+    item: Item,
+    kind: Binding['kind'],
+    document: z.infer<typeof roleBindingDocument> | undefined,
+  ): void {
+    const identity = this.#identity(item, kind, kind === 'RoleBinding');
+    if (identity === undefined || document === undefined) {
+      return;
+    }
+    const { roleRef, subjects } = document;
+    this.#bindings.push({
+      kind,
+      ...identity,
+      roleRef,
+      subjects: (subjects ?? []).map((subject) =>
+        subject.kind === 'ServiceAccount'
+          ? { ...subject, namespace: subject.namespace || (identity.namespace ?? '') }
+          : subject,
+      ),
+    });
+    const namespace = roleRef.kind === 'Role' ? identity.namespace : undefined;
+    this.#references.refer({
+      item,
+      path: ['roleRef', 'name'],
+      kind: roleRef.kind,
+      namespace,
+      name: roleRef.name,
+    });
+  }
+
+  /** Checks name and namespace, and that no other object of the kind has them. */
+  #identity(item: Item, kind: string, isNamespaced: boolean): Pick<Role, 'name' | 'namespace'> | undefined {
+    const name = nameOf(item);
+    if (name === undefined) {
+      if (!isWrongName(item)) {
+        this.#mistake(item, ['metadata', 'name'], 'expected a name');
+      }
+      return undefined;
+    }
+    const { metadata: written } = item.value;
+    const namespace = isNamespaced && isMapping(written) ? written.namespace : undefined;
+    if (isNamespaced && (typeof namespace !== 'string' || namespace === '')) {
+      this.#mistake(item, ['metadata', 'namespace'], `expected a namespace, because a ${kind} is namespaced`);
+      return undefined;
+    }
+    const place = typeof namespace === 'string' ? namespace : undefined;
+    return this.#isNew(item, kind, place, name) ? { name, namespace: place } : undefined;
+  }
+
+  #isNew(item: Item, kind: string, namespace: string | undefined, name: string): boolean {
+    const first = this.#references.add(item, kind, namespace, name);
+    if (first !== undefined) {
+      const expected = `duplicate name: a ${kind} of this name is defined at ${first}`;
+      this.#mistake(item, ['metadata', 'name'], expected);
+    }
+    return first === undefined;
+  }
+
+  #parsed<Schema extends z.ZodType>(item: Item, schema: Schema): z.infer<Schema> | undefined {
+    const parsed = schema.safeParse(item.value);
+    if (parsed.success) {
+      return parsed.data;
+    }
+    for (const issue of parsed.error.issues) {
+      for (const { path, message } of schemaProblems(issue, item.value)) {
+        this.#mistake(item, path, message);
+      }
+    }
+    return undefined;
+  }
+
+  #mistake(item: Item, path: Path, message: string): void {
+    this.problems.push(item.problem(path, message));
+  }
+}
+
+function nameOf({ value: { metadata: written } }: Item): string | undefined {
+  const name = isMapping(written) ? written.name : undefined;
+  return typeof name === 'string' && name !== '' ? name : undefined;
+}
+
+/** Not reached: the schema has rejected such a document. */
+function isWrongName({ value: { metadata: written } }: Item): boolean {
+  return isMapping(written)
+    ? 'name' in written && written.name !== null
+    : written !== undefined && written !== null;
+}

@@ -1,0 +1,73 @@
+/** Tracks names and references between documents. A reference to nothing grants nothing and may be a typo. */
+import { nearestName } from '../../../config/nearest.ts';
+import type { Problem } from '../../../errors.ts';
+import type { Path } from '../../../yaml/tree.ts';
+import type { Item } from './items.ts';
+import { shown } from './schema-problems.ts';
+
+/** A reference by name. */
+export interface Reference {
+  readonly item: Item;
+  readonly path: Path;
+  readonly kind: string;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  /** For references to a policy: the API groups of the rule. */
+  readonly apiGroups?: readonly string[];
+}
+
+export class References {
+  /** Positions by kind, namespace and name. */
+  readonly #known = new Map<string, string>();
+  /** Names by kind and namespace. */
+  readonly #names = new Map<string, string[]>();
+  readonly #references: Reference[] = [];
+
+  /** The position of the first document of this name; `undefined` if this is the first. */
+  add(item: Item, kind: string, namespace: string | undefined, name: string): string | undefined {
+    const key = id(kind, namespace, name);
+    const first = this.#known.get(key);
+    if (first === undefined) {
+      this.#known.set(key, `${item.file}:${item.lineOf([])}`);
+      const place = id(kind, namespace);
+      this.#names.set(place, this.#names.get(place) ?? []);
+      this.#names.get(place)?.push(name);
+    }
+    return first;
+  }
+
+  refer(reference: Reference): void {
+    this.#references.push(reference);
+  }
+
+  /** Warnings about references to missing objects, or to policies of an API group that the rule does not name. */
+  deadEnds(policies: readonly { readonly name: string; readonly group: string }[]): Problem[] {
+    const groups = new Map(policies.map(({ name, group }) => [name, group]));
+    return this.#references.flatMap((reference) => {
+      const { item, path, name } = reference;
+      const why = this.#whyMissing(reference) ?? whyOfAnotherGroup(reference, groups.get(name));
+      return why === undefined ? [] : [item.problem(path, why, 'warning')];
+    });
+  }
+
+  #whyMissing({ kind, namespace, name }: Reference): string | undefined {
+    if (this.#known.has(id(kind, namespace, name))) {
+      return undefined;
+    }
+    const hint =
+      kind === 'SchedulingPolicy' && name === '*'
+        ? '; names have no wildcards: omit resourceNames to cover all policies'
+        : nearestName(name, this.#names.get(id(kind, namespace)) ?? []);
+    return `there is no ${kind} ${shown(name)}${hint}`;
+  }
+}
+
+function whyOfAnotherGroup({ name, apiGroups }: Reference, group: string | undefined): string | undefined {
+  return group === undefined || (apiGroups ?? ['*']).some((one) => one === '*' || one === group)
+    ? undefined
+    : `${shown(name)} is in the API group ${group}, which apiGroups does not list`;
+}
+
+function id(...parts: readonly (string | undefined)[]): string {
+  return JSON.stringify(parts);
+}

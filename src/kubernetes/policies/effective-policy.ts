@@ -1,0 +1,177 @@
+/**
+ * The policies of an account, merged and ready to judge requests. Everything that they do not allow is rejected.
+ * Source: the proposal "Scheduling Policy" of Kubernetes.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { Cluster, type PodOrigin } from './cluster-settings.ts';
+import { withDefaults } from './defaults.ts';
+import { byName, type MergedPolicy, type MergeStrategy, mergePolicies } from './merge.ts';
+import type { Pod } from './pod.ts';
+import type { InvalidPolicy, SchedulingPolicy } from './policy.ts';
+import { conflicts } from './rules/conflicts.ts';
+import { nodeReasons } from './rules/node-name.ts';
+import type { NodeSelector } from './rules/node-selector-rules.ts';
+import type { Reason } from './rules/reason.ts';
+import { Rules } from './rules/rules.ts';
+import { topologySpreadReasons } from './rules/topology-spread.ts';
+
+/** Prefix of the `field` of a reason about a label. */
+const LABEL = 'nodeSelector ';
+/** `field` of a reason about a policy that nobody can read. */
+const UNREADABLE = 'metadata.name';
+
+export interface ReviewOptions extends PodOrigin {
+  /** Whether defaults may be added. Otherwise the pod is judged as it is. */
+  readonly addDefaults: boolean;
+}
+
+/** The result of judging a pod. */
+export interface PodReview {
+  readonly allowed: boolean;
+  /** With the defaults if allowed, otherwise unchanged. Unchanged parts are shared with the original. */
+  readonly pod: Pod;
+  /** Reasons for a rejection. Empty when allowed. */
+  readonly reasons: readonly Reason[];
+}
+
+/** The result of judging node labels. */
+export interface NodeSelectorReview {
+  /** Defaults for labels that were not requested. Empty when rejected. */
+  readonly added: readonly { readonly label: string; readonly value: string }[];
+  /** Reasons for a rejection. Empty when allowed. */
+  readonly reasons: readonly Reason[];
+}
+
+export class EffectivePolicy {
+  /** Names of the policies, sorted. */
+  readonly policies: readonly string[];
+  /** The merged policy; for `intersection` one for each policy, and all of them must allow the request. */
+  readonly merged: readonly MergedPolicy[];
+  readonly #rules: readonly Rules[];
+  /** The rules whose defaults are added. */
+  readonly #defaults: Rules;
+  /** What no request can meet: policies that nobody can read; for `intersection`, requirements that exclude each other. */
+  readonly conflicts: readonly Reason[];
+  readonly #cluster: Cluster;
+
+  constructor(
+    policies: readonly SchedulingPolicy[],
+    strategy: MergeStrategy,
+    cluster: Cluster = new Cluster(),
+    invalid: readonly InvalidPolicy[] = [],
+  ) {
+    const sorted = [...policies].sort(byName);
+    this.policies = sorted.map(({ name }) => name);
+    this.#cluster = cluster;
+    const together = new Rules(mergePolicies(sorted, strategy === 'intersection' ? 'deep' : strategy));
+    this.#defaults = together;
+    this.#rules =
+      strategy === 'intersection' && sorted.length > 0
+        ? sorted.map((policy) => new Rules(mergePolicies([policy], 'first')))
+        : [together];
+    this.merged = this.#rules.map(({ merged }) => merged);
+    this.conflicts = [
+      ...invalid.map(({ name, message }) => ({
+        field: UNREADABLE,
+        expectation: `the policy is invalid: ${message}`,
+        policies: [name],
+      })),
+      ...(strategy === 'intersection' ? conflicts(this.merged) : []),
+    ];
+  }
+
+  /** Judges a pod and leaves the original unchanged. */
+  review(pod: Pod, options: ReviewOptions): PodReview {
+    const refuse = (reasons: readonly Reason[]): PodReview => ({ allowed: false, pod, reasons });
+    if (this.conflicts.length > 0) {
+      return refuse(this.conflicts);
+    }
+    // If one policy rejects the pod as it is, the defaults of another must not make it pass.
+    if (options.addDefaults && this.#rules.length > 1) {
+      const reasons = this.#rules.flatMap((rules) =>
+        this.#judge(withDefaults(pod, rules, [rules], this.#cluster, options), rules, options),
+      );
+      if (reasons.length > 0) {
+        return refuse(reasons);
+      }
+    }
+    const completed = options.addDefaults
+      ? withDefaults(pod, this.#defaults, this.#rules, this.#cluster, options)
+      : pod;
+    const reasons = this.#rules.flatMap((rules) => this.#judge(completed, rules, options));
+    return reasons.length > 0 ? refuse(reasons) : { allowed: true, pod: completed, reasons };
+  }
+
+  /**
+   * Judges the node labels of something other than a pod. `part`: the name of the attribute that holds them, for
+   * messages.
+   */
+  reviewNodeSelectors(
+    selectors: readonly NodeSelector[],
+    part: string,
+    { addDefaults }: Pick<ReviewOptions, 'addDefaults'>,
+  ): NodeSelectorReview {
+    const conflicting = this.conflicts.flatMap((reason) =>
+      reason.field.startsWith(LABEL)
+        ? [{ ...reason, field: `${part} ${reason.field.slice(LABEL.length)}` }]
+        : reason.field === UNREADABLE
+          ? [reason]
+          : [],
+    );
+    if (conflicting.length > 0) {
+      return { added: [], reasons: conflicting };
+    }
+    const judge = (defaults: Rules, judges: readonly Rules[]): NodeSelectorReview => {
+      const added = [...(addDefaults ? defaults.nodeSelectors.default : [])]
+        .filter(([label]) => !selectors.some((selector) => selector.label === label))
+        .map(([label, value]) => ({ label, value }));
+      const reasons = judges.flatMap(({ nodeSelectors }) =>
+        nodeSelectors.judge([...selectors, ...added], part),
+      );
+      return { added: reasons.length > 0 ? [] : added, reasons };
+    };
+    const apart = this.#rules.length > 1 ? this.#rules.flatMap((rules) => judge(rules, [rules]).reasons) : [];
+    return apart.length > 0 ? { added: [], reasons: apart } : judge(this.#defaults, this.#rules);
+  }
+
+  /** Judges the node that a pod names in its `nodeName` or that a Binding names. */
+  reviewNode(name: string): readonly Reason[] {
+    return this.conflicts.length > 0
+      ? this.conflicts
+      : this.#rules.flatMap((rules) => nodeReasons(name, rules));
+  }
+
+  #judge({ spec }: Pod, rules: Rules, options: ReviewOptions): Reason[] {
+    const { names, nodeSelectors, tolerations, affinities } = rules;
+    const nodeName = said(spec.nodeName);
+    const selectors = Object.entries(spec.nodeSelector ?? {}).map(([label, value]) => ({ label, value }));
+    const requested = [...(spec.tolerations ?? []).entries()].filter(
+      ([, toleration]) => !this.#cluster.hasAdded(toleration, options),
+    );
+    const affinity = spec.affinity ?? {};
+    const isForOneNode = options.isForOneNode === true || isKept(affinity, options.current);
+    return [
+      ...names.schedulerName.judge(said(spec.schedulerName)),
+      ...names.priorityClassName.judge(
+        said(spec.priorityClassName),
+        this.#cluster.filledIn.priorityClassName,
+      ),
+      ...(nodeName === undefined ? [] : nodeReasons(nodeName, rules)),
+      ...nodeSelectors.judge(selectors, 'nodeSelector'),
+      ...tolerations.judge(requested),
+      ...affinities.judge(affinity, { isForOneNode }),
+      ...(this.#cluster.refusesTopologySpread
+        ? topologySpreadReasons(spec.topologySpreadConstraints ?? [], affinities)
+        : []),
+    ];
+  }
+}
+
+/** What the DaemonSet controller wrote stays exempt when someone else updates the pod. */
+function isKept(affinity: object, current: Pod | undefined): boolean {
+  return current !== undefined && isDeepStrictEqual(affinity, current.spec.affinity ?? {});
+}
+
+function said(value: string | null | undefined): string | undefined {
+  return value === null || value === '' ? undefined : value;
+}

@@ -1,0 +1,155 @@
+/** A scheduling policy in the form that its rules are built from, whichever spelling it was written in. */
+
+import type { WrittenAffinity, WrittenExpression, WrittenToleration } from './documents/default-schema.ts';
+import type {
+  AffinityRules,
+  RequiredAffinities,
+  TolerationRule,
+  WrittenSpec,
+} from './documents/policy-schema.ts';
+import type { Affinity, Expression, NodeSelectorTerm, Toleration } from './pod.ts';
+
+/** What a pod must have. A label without values may have any value. */
+export interface Required {
+  readonly schedulerNames?: readonly string[];
+  readonly priorityClassNames?: readonly string[];
+  readonly nodeSelectors?: Readonly<Record<string, readonly string[]>>;
+  /** The pod must satisfy one of these rules. */
+  readonly tolerations?: readonly TolerationRule[];
+  readonly affinities?: RequiredAffinities;
+}
+
+/** What a pod may have. An empty list or mapping allows everything, a missing one nothing. */
+export interface Allowed {
+  readonly schedulerNames?: readonly string[];
+  readonly priorityClassNames?: readonly string[];
+  readonly nodeSelectors?: Readonly<Record<string, readonly string[]>>;
+  readonly tolerations?: readonly TolerationRule[];
+  readonly affinities?: AffinityRules;
+}
+
+/** What is added to a pod that does not set it. */
+export interface Default {
+  readonly schedulerName?: string;
+  readonly priorityClassName?: string;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: readonly Toleration[];
+  readonly affinity?: Affinity;
+}
+
+/**
+ * The API group of the proposal, and one that a CustomResourceDefinition can have, because such a group must contain
+ * a dot.
+ */
+export const API_GROUPS = ['extensions', 'scheduling.blazar-enforcement'] as const;
+
+export type ApiGroup = (typeof API_GROUPS)[number];
+
+export interface SchedulingPolicy {
+  readonly name: string;
+  /** The API group of its `apiVersion`, which RBAC rules must name. */
+  readonly group: ApiGroup;
+  readonly required: Required;
+  readonly allowed: Allowed;
+  readonly default: Default;
+}
+
+/** A policy that nobody can read: it has never been valid. Whoever may use it is refused, since what it demands is unknown. */
+export interface InvalidPolicy {
+  readonly name: string;
+  /** What is wrong with it, for those whom it refuses. */
+  readonly message: string;
+}
+
+/** Normalizes a valid spec. `group` defaults to that of the proposal. */
+export function schedulingPolicy(
+  name: string,
+  spec: WrittenSpec,
+  group: ApiGroup = 'extensions',
+): SchedulingPolicy {
+  const { required, allowed, default: defaults, allowedAffinities } = spec;
+  return {
+    name,
+    group,
+    required: present({
+      schedulerNames: required?.schedulerNames ?? required?.SchedulerNames,
+      priorityClassNames: required?.priorityClassNames ?? required?.priorityClasseNames,
+      nodeSelectors: required?.nodeSelectors,
+      tolerations: required?.tolerations,
+      affinities: required?.affinities,
+    }),
+    allowed: present({
+      schedulerNames: allowed?.schedulerNames ?? allowed?.SchedulerNames,
+      priorityClassNames: allowed?.priorityClassNames ?? allowed?.priorityClasseNames,
+      nodeSelectors: allowed?.nodeSelectors,
+      tolerations: allowed?.tolerations,
+      affinities: allowed?.affinities ?? allowedAffinities,
+    }),
+    default: present({
+      schedulerName: defaults?.schedulerName ?? defaults?.SchedulerName,
+      priorityClassName: defaults?.priorityClassName ?? defaults?.priorityClasseName,
+      nodeSelector: defaults?.nodeSelector,
+      tolerations: defaults?.tolerations?.flatMap(tolerations),
+      affinity: defaults?.affinity && affinity(defaults.affinity),
+    }),
+  };
+}
+
+/** Drops undefined fields, so that a present field is one that a policy mentions. */
+function present<Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]?: NonNullable<Fields[Name]> } {
+  const there = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(there) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
+}
+
+/** One toleration for each value. */
+function tolerations({ values, ...toleration }: WrittenToleration): Toleration[] {
+  return values === undefined ? [toleration] : values.map((value) => ({ ...toleration, value }));
+}
+
+function affinity({ nodeAffinity, ...ofPods }: WrittenAffinity): Affinity {
+  if (nodeAffinity === undefined) {
+    return ofPods;
+  }
+  const {
+    requiredDuringSchedulingIgnoredDuringExecution: required,
+    preferredDuringSchedulingIgnoredDuringExecution: preferred,
+  } = nodeAffinity;
+  return {
+    nodeAffinity: {
+      ...(required && {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: required.nodeSelectorTerms.map(term),
+        },
+      }),
+      ...(preferred && {
+        preferredDuringSchedulingIgnoredDuringExecution: preferred.map(({ weight, preference }) => ({
+          weight,
+          preference: term(preference),
+        })),
+      }),
+    },
+    ...ofPods,
+  };
+}
+
+interface WrittenTerm {
+  readonly matchExpressions?: readonly WrittenExpression[] | undefined;
+  readonly matchFields?: readonly WrittenExpression[] | undefined;
+}
+
+function term({ matchExpressions, matchFields }: WrittenTerm): NodeSelectorTerm {
+  return {
+    ...(matchExpressions && { matchExpressions: matchExpressions.map(expression) }),
+    ...(matchFields && { matchFields: matchFields.map(expression) }),
+  };
+}
+
+function expression({ key, keys, operator, operators, values }: WrittenExpression): Expression {
+  return {
+    key: key ?? keys?.[0] ?? '',
+    operator: operator ?? operators?.[0] ?? '',
+    ...(values && { values }),
+  };
+}

@@ -1,0 +1,257 @@
+/** Reads a catalog of prices: CSV as SkyPilot has it in `~/.sky/catalogs`. Source: SkyPilot 0.13, `sky/catalog/common.py`. */
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { pipeline, Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { CsvError, Info, Parser } from 'csv-parse';
+import { systemErrorText } from '../../../config/read-file.ts';
+import { showText } from '../../../config/secret.ts';
+import { type Machine, Machines } from './machines.ts';
+import { MAX_PRICE, parsePrice } from './price.ts';
+
+/** SkyPilot's largest has some 30 MB. */
+const MAX_CATALOG_BYTES = 64 * 1024 * 1024;
+const MAX_CATALOG_LINES = 500_000;
+/** In characters: `GpuInfo` is long. */
+const LONGEST_LINE = 65_536;
+const MAX_MISTAKES = 20;
+const MAX_NAME = 200;
+/** In bytes: each piece has a turn of its own, since other requests must not wait for a whole file. */
+const PIECE = 65_536;
+
+const COLUMNS = [
+  ...(['InstanceType', 'AcceleratorName', 'AcceleratorCount', 'vCPUs'] as const),
+  ...(['MemoryGiB', 'Price', 'SpotPrice', 'Region'] as const),
+];
+type Column = (typeof COLUMNS)[number];
+
+/** What is wrong with a file. `line`: `undefined` = with the whole of it. */
+export interface CatalogMistake {
+  readonly line: number | undefined;
+  readonly message: string;
+}
+
+/** Rejects for nothing: what is wrong is in `mistakes`, the first twenty of them. */
+export async function readCatalogFile(
+  path: string,
+): Promise<{ readonly machines: readonly Machine[]; readonly mistakes: readonly CatalogMistake[] }> {
+  const machines = new Machines();
+  const mistakes: CatalogMistake[] = [];
+  let file: FileHandle | undefined;
+  try {
+    // To open a pipe would wait for its writer.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const bytes = await bytesOf(file);
+    mistakes.push(...mistakesInText(bytes));
+    if (mistakes.length === 0) {
+      await readLines(bytes, machines, mistakes);
+    }
+  } catch (thrown) {
+    mistakes.push({ line: undefined, message: systemErrorText(thrown) });
+  } finally {
+    await file?.close();
+  }
+  return { machines: mistakes.length === 0 ? machines.list() : [], mistakes };
+}
+
+async function bytesOf(file: FileHandle): Promise<Buffer> {
+  const before = await file.stat();
+  if (!before.isFile()) {
+    throw new Error('expected a file');
+  }
+  const parts: Buffer[] = [];
+  let length = 0;
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(1024 * 1024), 0, 1024 * 1024, null);
+    length += bytesRead;
+    if (length > MAX_CATALOG_BYTES) {
+      throw new Error(`expected at most ${MAX_CATALOG_BYTES} bytes`);
+    }
+    if (bytesRead === 0) {
+      break;
+    }
+    parts.push(buffer.subarray(0, bytesRead));
+  }
+  const after = await file.stat();
+  if (after.size !== before.size || after.mtimeMs !== before.mtimeMs) {
+    throw new Error('it changed while it was read');
+  }
+  return Buffer.concat(parts);
+}
+
+/** What a reader of CSV would take for something else. */
+function mistakesInText(bytes: Buffer): CatalogMistake[] {
+  if (bytes.length === 0) {
+    return [{ line: 1, message: 'expected the names of the columns, got an empty file' }];
+  }
+  if (bytes.at(-1) !== 10) {
+    const line = lineAt(bytes, bytes.length);
+    return [{ line, message: 'expected a line break at the end of the file: it is cut off' }];
+  }
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let [start, line] = [0, 1];
+  while (start < bytes.length) {
+    // Whole lines: no character lies across their ends.
+    const next = bytes.indexOf(10, Math.min(start + PIECE, bytes.length - 1)) + 1;
+    const piece = bytes.subarray(start, next);
+    if (!isText(decoder, piece)) {
+      return [{ line: line + wrongLineIn(decoder, piece), message: 'expected UTF-8, got other bytes' }];
+    }
+    line += lineAt(piece, piece.length) - 1;
+    start = next;
+  }
+  return [];
+}
+
+function isText(decoder: TextDecoder, bytes: Buffer): boolean {
+  try {
+    return !decoder.decode(bytes).includes('\0');
+  } catch {
+    return false;
+  }
+}
+
+/** Counted from 0. */
+function wrongLineIn(decoder: TextDecoder, bytes: Buffer): number {
+  let [start, line] = [0, 0];
+  for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+    if (!isText(decoder, bytes.subarray(start, end))) {
+      return line;
+    }
+    start = end + 1;
+    line += 1;
+  }
+  return line;
+}
+
+function lineAt(bytes: Buffer, end: number): number {
+  let line = 1;
+  for (let at = bytes.indexOf(10); at !== -1 && at < end; at = bytes.indexOf(10, at + 1)) {
+    line += 1;
+  }
+  return line;
+}
+
+const SYNTAX: Readonly<Record<string, string>> = {
+  CSV_QUOTE_NOT_CLOSED: 'a quote is opened and never closed',
+  CSV_INVALID_CLOSING_QUOTE: 'a quote is closed in the middle of a cell',
+  INVALID_OPENING_QUOTE: 'a quote is opened in the middle of a cell',
+  CSV_MAX_RECORD_SIZE: `expected lines of at most ${LONGEST_LINE} characters`,
+};
+
+async function readLines(bytes: Buffer, machines: Machines, mistakes: CatalogMistake[]): Promise<void> {
+  const { parse } = await import('csv-parse');
+  const options = { bom: true, relax_column_count: true, info: true, skip_empty_lines: true };
+  const parser: Parser = parse({ ...options, max_record_size: LONGEST_LINE });
+  let places: ReadonlyMap<Column, number> | undefined;
+  let [width, line, lines] = [0, 1, 0];
+  pipeline(Readable.from(pieces(bytes)), parser, () => {});
+  try {
+    for await (const { record: cells, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
+      if (places === undefined) {
+        places = placesOf(cells, mistakes);
+        width = cells.length;
+      } else if (cells.length !== width) {
+        mistakes.push({ line, message: `expected ${width} cells, got ${cells.length}` });
+      } else {
+        const at = places;
+        readLine((column) => cells[at.get(column) ?? -1]?.trim() ?? '', line, machines, mistakes);
+        lines += 1;
+      }
+      // The parser counts the lines up to the end of a record, which may have several.
+      line = info.lines + 1;
+      if (lines > MAX_CATALOG_LINES) {
+        mistakes.push({ line: undefined, message: `expected at most ${MAX_CATALOG_LINES} lines` });
+      }
+      if (mistakes.length >= MAX_MISTAKES || lines > MAX_CATALOG_LINES || places.size < COLUMNS.length) {
+        return;
+      }
+    }
+  } catch (thrown) {
+    const { code, lines: at } = thrown as CsvError & { readonly lines?: number };
+    if (typeof code !== 'string') {
+      throw thrown;
+    }
+    mistakes.push({ line: at ?? line, message: SYNTAX[code] ?? 'expected CSV' });
+    return;
+  } finally {
+    parser.destroy();
+  }
+  if (lines === 0) {
+    mistakes.push({ line, message: 'expected a line for each machine, got none' });
+  }
+}
+
+async function* pieces(bytes: Buffer): AsyncIterable<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE) {
+    yield bytes.subarray(at, at + PIECE);
+    await nextTurn();
+  }
+}
+
+function placesOf(names: readonly string[], mistakes: CatalogMistake[]): ReadonlyMap<Column, number> {
+  const trimmed = names.map((name) => name.trim());
+  for (const name of new Set(trimmed.filter((one, index) => trimmed.indexOf(one) !== index))) {
+    mistakes.push({ line: 1, message: `expected the column ${showText(name.slice(0, 100))} once` });
+  }
+  const found = COLUMNS.flatMap((column): [Column, number][] => {
+    const index = trimmed.indexOf(column);
+    if (index === -1) {
+      mistakes.push({ line: 1, message: `expected a column ${column}` });
+    }
+    return index === -1 ? [] : [[column, index]];
+  });
+  return mistakes.length > 0 ? new Map() : new Map(found);
+}
+
+const SIZE = /^\d{1,9}(?:\.\d{1,20})?(?:e[+-]?\d{1,2})?$/i;
+
+function readLine(
+  cell: (column: Column) => string,
+  line: number,
+  machines: Machines,
+  mistakes: CatalogMistake[],
+): void {
+  const before = mistakes.length;
+  const wrong = (column: Column, expected: string) =>
+    mistakes.push({
+      line,
+      message: `${column}: expected ${expected}, got ${showText(cell(column).slice(0, 100))}`,
+    });
+  const name = (column: Column) => {
+    if (cell(column).length > MAX_NAME) {
+      wrong(column, `at most ${MAX_NAME} characters`);
+    }
+    return cell(column).toLowerCase();
+  };
+  const size = (column: Column) => {
+    if (cell(column) !== '' && !SIZE.test(cell(column))) {
+      wrong(column, 'a number, 0 or more');
+    }
+    return cell(column) === '' ? undefined : Number(cell(column));
+  };
+  const price = (column: Column) => {
+    const parsed = cell(column) === '' ? undefined : parsePrice(cell(column));
+    if (cell(column) !== '' && parsed === undefined) {
+      wrong(column, `a price for each hour from 0 to ${MAX_PRICE}`);
+    }
+    return parsed;
+  };
+  const found = {
+    instanceType: name('InstanceType'),
+    accelerator: name('AcceleratorName'),
+    count: size('AcceleratorCount') ?? 0,
+    ...{ vcpus: size('vCPUs'), memory: size('MemoryGiB') },
+    ...{ price: price('Price'), spot: price('SpotPrice') },
+    region: name('Region'),
+  };
+  if (found.instanceType === '' && found.accelerator === '') {
+    wrong('InstanceType', 'an instance type or an accelerator');
+  }
+  if (found.accelerator !== '' && found.count <= 0) {
+    wrong('AcceleratorCount', 'a number greater than 0');
+  }
+  if (mistakes.length === before) {
+    machines.add(found);
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * What a launch costs by the catalog of one cloud: the dearest machine that SkyPilot may choose, since the choice is SkyPilot's. Source: SkyPilot 0.13 and
+ * 1.0.0-dev, `sky/catalog/common.py` and `gcp_catalog.py`.
+ */
+import type { Machine, Prices } from './machines.ts';
+import { dearer, type Price } from './price.ts';
+import type { Fits } from './sizes.ts';
+
+/** Which machine a launch asks for. Names are in lower case. */
+export interface Asked {
+  /** `null` = SkyPilot chooses. */
+  readonly instanceType: string | null;
+  /** Of each node; `null` = only the machine tells. */
+  readonly accelerator: { readonly name: string; readonly count: number } | null;
+  /** `null` = any. */
+  readonly region: string | null;
+  readonly isSpot: boolean;
+  /** Whether spot instances may be replaced with others. */
+  readonly mayFallBack: boolean;
+  readonly cpus: Fits | undefined;
+  readonly memory: Fits | undefined;
+  /** SkyPilot leaves out machines that cost more everywhere. */
+  readonly max: Price | undefined;
+  /** Whether a TPU has a machine beside it. */
+  readonly hasTpuHost: boolean;
+}
+
+/** A price that the operator has listed for a machine, with all that is in it; `undefined` = the catalog counts. */
+export type ListedPrice = (instanceType: string, accelerator: Asked['accelerator']) => Price | undefined;
+
+/** Clouds in which SkyPilot does not compare the memory of machines with accelerators. */
+const WITHOUT_MEMORY = new Set(['primeintellect', 'runpod', 'verda', 'yotta']);
+/** SkyPilot takes counts that differ by a hundredth for the same. Wider, since both sides round. */
+const SAME_COUNT = 0.011;
+
+export class Catalog {
+  readonly #comparesMemory: boolean;
+  readonly #machines: readonly Machine[];
+  readonly #byType = new Map<string, Machine[]>();
+  readonly #byAccelerator = new Map<string, Machine[]>();
+  /** Of accelerators that are priced apart from their machines. */
+  readonly #isSplit: boolean;
+
+  constructor(cloud: string, machines: readonly Machine[]) {
+    this.#comparesMemory = !WITHOUT_MEMORY.has(cloud);
+    this.#machines = machines;
+    for (const machine of machines) {
+      put(this.#byType, machine.instanceType, machine);
+      put(this.#byAccelerator, machine.accelerator, machine);
+    }
+    this.#isSplit = this.#byType.has('');
+  }
+
+  /** In lower case. */
+  get accelerators(): readonly string[] {
+    return [...this.#byAccelerator.keys()].filter((name) => name !== '');
+  }
+
+  hasType(instanceType: string): boolean {
+    return this.#byType.has(instanceType) || (this.#isSplit && isTpuMachine(instanceType));
+  }
+
+  /** Of one node, for each hour. `undefined` = the catalog has no price for it. */
+  dearest(asked: Asked, listed: ListedPrice): Price | undefined {
+    return this.#isSplit ? this.#dearestApart(asked, listed) : this.#dearestWhole(asked, listed);
+  }
+
+  #dearestWhole(asked: Asked, listed: ListedPrice): Price | undefined {
+    const { instanceType, accelerator } = asked;
+    if (instanceType !== null) {
+      return mostOf(this.#byType.get(instanceType) ?? [], (machine) => priceOf(machine, asked, listed));
+    }
+    const offered = accelerator === null ? this.#machines : this.#offers(accelerator);
+    const fits = this.#sizeOf(asked);
+    return mostOf(offered, (machine) =>
+      fits(machine) && isBelow(machine, asked) ? priceOf(machine, asked, listed) : undefined,
+    );
+  }
+
+  #dearestApart(asked: Asked, listed: ListedPrice): Price | undefined {
+    const { instanceType, region } = asked;
+    const accelerator = asked.accelerator ?? (instanceType === null ? null : builtInOf(instanceType));
+    if (accelerator === undefined) {
+      return listed(instanceType ?? '', null);
+    }
+    const isFree = accelerator?.name.startsWith('tpu-') === true && !asked.hasTpuHost;
+    const named = (instanceType !== null && isTpuMachine(instanceType)) || (instanceType === null && isFree);
+    const fits = this.#sizeOf(asked);
+    const hosts = named
+      ? []
+      : instanceType !== null
+        ? (this.#byType.get(instanceType) ?? [])
+        : this.#machines
+            .filter(
+              accelerator === null
+                ? ({ instanceType: type }) => type !== ''
+                : mayHost(accelerator.name, accelerator.count),
+            )
+            .filter((machine) => fits(machine) && (accelerator !== null || isBelow(machine, asked)));
+    if (accelerator === null) {
+      return mostOf(hosts, (machine) => priceOf(machine, asked, listed));
+    }
+    const apart = this.#offers(accelerator).filter(
+      (one) => one.instanceType === '' && (instanceType !== null || isBelow(one, asked)),
+    );
+    const regions =
+      region === null ? [...new Set(apart.flatMap((one) => [...one.regions.keys()]))] : [region];
+    const most = (where: string) => mostOf(apart, (one) => acceleratorPrice(one.regions.get(where), asked));
+    if (named) {
+      return listed(instanceType ?? '', accelerator) ?? regions.map(most).reduce(dearer, undefined);
+    }
+    const prices = new Map(regions.map((where) => [where, most(where)]));
+    return mostOf(hosts, (host) => {
+      const whole = listed(host.instanceType, accelerator);
+      return (
+        whole ??
+        [...prices]
+          .map(([where, price]) => sum(columnOf(host.regions.get(where), asked), price))
+          .reduce(dearer, undefined)
+      );
+    });
+  }
+
+  #offers({ name, count }: NonNullable<Asked['accelerator']>): readonly Machine[] {
+    return (this.#byAccelerator.get(name) ?? []).filter((one) => Math.abs(one.count - count) <= SAME_COUNT);
+  }
+
+  #sizeOf({ accelerator, cpus, memory }: Asked): Fits {
+    const compares = accelerator === null || this.#comparesMemory;
+    return (machine) => cpus?.(machine) !== false && (!compares || memory?.(machine) !== false);
+  }
+}
+
+function put(map: Map<string, Machine[]>, key: string, machine: Machine): void {
+  const others = map.get(key);
+  if (others === undefined) {
+    map.set(key, [machine]);
+  } else {
+    others.push(machine);
+  }
+}
+
+function mostOf(
+  machines: readonly Machine[],
+  of: (machine: Machine) => Price | undefined,
+): Price | undefined {
+  return machines.reduce<Price | undefined>((most, machine) => dearer(most, of(machine)), undefined);
+}
+
+function pricesOf({ everywhere, regions }: Machine, region: string | null): Prices | undefined {
+  return region === null ? everywhere : regions.get(region);
+}
+
+function priceOf(machine: Machine, asked: Asked, listed: ListedPrice): Price | undefined {
+  const prices = pricesOf(machine, asked.region);
+  const { accelerator: name, count } = machine;
+  const own = prices && listed(machine.instanceType, name === '' ? null : { name, count });
+  return own ?? columnOf(prices, asked);
+}
+
+function columnOf(prices: Prices | undefined, { isSpot, mayFallBack }: Asked): Price | undefined {
+  if (!isSpot) {
+    return prices?.price;
+  }
+  return mayFallBack ? dearer(prices?.spot, prices?.price) : prices?.spot;
+}
+
+/** SkyPilot takes the other price for accelerators that have no spot price. */
+function acceleratorPrice(prices: Prices | undefined, asked: Asked): Price | undefined {
+  return columnOf(prices, asked) ?? prices?.price;
+}
+
+function isBelow(machine: Machine, { max, region, isSpot, mayFallBack }: Asked): boolean {
+  if (max === undefined) {
+    return true;
+  }
+  const { cheapest, cheapestSpot } = pricesOf(machine, region) ?? {};
+  const columns = isSpot ? [cheapestSpot, ...(mayFallBack ? [cheapest] : [])] : [cheapest];
+  return columns.some((price) => price !== undefined && price <= max);
+}
+
+function sum(one: Price | undefined, other: Price | undefined): Price | undefined {
+  return one === undefined || other === undefined ? undefined : one + other;
+}
+
+// Which machines SkyPilot attaches accelerators to where a catalog prices them apart, as that of Google Cloud does. Source: SkyPilot 0.13 and
+// 1.0.0-dev, `sky/catalog/gcp_catalog.py`.
+
+/** Accelerator → number of them → the machines that have them. All in lower case. */
+const BUILT_IN: Readonly<Record<string, Readonly<Record<number, readonly string[]>>>> = {
+  a100: {
+    ...{ 1: ['a2-highgpu-1g'], 2: ['a2-highgpu-2g'], 4: ['a2-highgpu-4g'], 8: ['a2-highgpu-8g'] },
+    16: ['a2-megagpu-16g'],
+  },
+  'a100-80gb': {
+    ...{ 1: ['a2-ultragpu-1g'], 2: ['a2-ultragpu-2g'], 4: ['a2-ultragpu-4g'], 8: ['a2-ultragpu-8g'] },
+  },
+  l4: {
+    1: ['g2-standard-4', 'g2-standard-8', 'g2-standard-12', 'g2-standard-16', 'g2-standard-32'],
+    ...{ 2: ['g2-standard-24'], 4: ['g2-standard-48'], 8: ['g2-standard-96'] },
+  },
+  h100: { 1: ['a3-highgpu-1g'], 2: ['a3-highgpu-2g'], 4: ['a3-highgpu-4g'], 8: ['a3-highgpu-8g'] },
+  'h100-mega': { 8: ['a3-megagpu-8g'] },
+  h200: { 8: ['a3-ultragpu-8g'] },
+  b200: { 8: ['a4-highgpu-8g'] },
+  rtxpro6000: {
+    1: ['g4-standard-48'],
+    2: ['g4-standard-96'],
+    4: ['g4-standard-192'],
+    8: ['g4-standard-384'],
+  },
+};
+/** Accelerators that any machine of the first generation can have. */
+const ATTACHED = new Set(['k80', 'v100', 't4', 'p4', 'p100']);
+/** Families whose machines have accelerators. */
+const WITH_ACCELERATORS = /^[ag]\d/;
+/** A machine that costs nothing beside its TPU, and is in no catalog. */
+const TPU_MACHINE = 'tpu-vm';
+
+/** Accelerators of a machine. */
+interface BuiltIn {
+  readonly name: string;
+  readonly count: number;
+}
+
+/** What a machine has. `null` = nothing; `undefined` = nobody knows. */
+function builtInOf(instanceType: string): BuiltIn | null | undefined {
+  for (const [name, counts] of Object.entries(BUILT_IN)) {
+    for (const [count, types] of Object.entries(counts)) {
+      if (types.includes(instanceType)) {
+        return { name, count: Number(count) };
+      }
+    }
+  }
+  return WITH_ACCELERATORS.test(instanceType) ? undefined : null;
+}
+
+/** Whether a machine costs nothing beside its TPU. */
+function isTpuMachine(instanceType: string): boolean {
+  return instanceType === TPU_MACHINE;
+}
+
+/** Whether a machine may be what SkyPilot attaches these accelerators to. What it does with others than these is not known: any may. */
+function mayHost(accelerator: string, count: number): (machine: Machine) => boolean {
+  const counts = Object.hasOwn(BUILT_IN, accelerator) ? BUILT_IN[accelerator] : undefined;
+  if (counts !== undefined) {
+    const types = Object.entries(counts).flatMap(([one, names]) =>
+      Math.abs(Number(one) - count) < 0.02 ? names : [],
+    );
+    return ({ instanceType }) => types.includes(instanceType);
+  }
+  if (ATTACHED.has(accelerator)) {
+    return ({ instanceType }) => instanceType.startsWith('n1-');
+  }
+  return ({ instanceType }) => instanceType !== '';
+}

@@ -1,0 +1,132 @@
+/** Opens the catalogs of a configuration. A file that has not changed is not read again. */
+import { stat } from 'node:fs/promises';
+import type { SectionProblem } from '../../../config/option-groups.ts';
+import { showText } from '../../../config/secret.ts';
+import { ConfigurationError, type Problem } from '../../../errors.ts';
+import { Catalog } from './catalog.ts';
+import type { readCatalogFile } from './catalog-file.ts';
+
+type ReadCatalog = Awaited<ReturnType<typeof readCatalogFile>>;
+
+const CLOUDS = new Set(
+  `aws azure cudo do fluidstack gcp hyperbolic ibm lambda mithril nebius oci paperspace primeintellect runpod scp seeweb shadeform vast verda vsphere yotta`.split(
+    ' ',
+  ),
+);
+const ALIASES: Readonly<Record<string, string>> = { digitalocean: 'do', k8s: 'kubernetes' };
+const WITHOUT_CATALOG = new Set(['kubernetes', 'ssh', 'slurm']);
+
+/** Cloud → file, as an operator writes it. */
+export type CatalogFiles = Readonly<Record<string, string>>;
+
+/** By cloud. @throws ConfigurationError with what `catalogProblems` returns */
+export async function openCatalogs(
+  files: CatalogFiles,
+  option: string,
+): Promise<ReadonlyMap<string, Catalog>> {
+  const problems = await catalogProblems(files, option);
+  if (problems.length > 0) {
+    throw new ConfigurationError(
+      problems.map((problem) => ('severity' in problem ? problem : { severity: 'error', ...problem })),
+    );
+  }
+  const opened = await Promise.all(
+    Object.entries(files).map(async ([name, path]) => {
+      const { catalog, mistakes } = await readOnce(cloudOf(name), path);
+      if (catalog === undefined) {
+        throw new Error(`${path}: ${mistakes[0]?.message ?? 'it cannot be read'}`);
+      }
+      return [cloudOf(name), catalog] as const;
+    }),
+  );
+  return new Map(opened);
+}
+
+/** What is wrong with the clouds, and in the files: each with its line. */
+export async function catalogProblems(
+  files: CatalogFiles,
+  option: string,
+): Promise<(Problem | SectionProblem)[]> {
+  const names = Object.keys(files);
+  const found = names.flatMap((name): SectionProblem[] => {
+    const cloud = cloudOf(name);
+    if (WITHOUT_CATALOG.has(cloud)) {
+      const message = `${showText(name)} has no catalog; give rates instead, such as ${cloud}/A100:2 or ${cloud}/*:0`;
+      return [{ option, message }];
+    }
+    if (!CLOUDS.has(cloud)) {
+      const message = `expected clouds, each one of ${[...CLOUDS].join(', ')}, got ${showText(name)}`;
+      return [{ option, message }];
+    }
+    return names.some((other) => other !== name && cloudOf(other) === cloud)
+      ? [{ option, message: `expected one file for each cloud, got several for ${cloud}` }]
+      : [];
+  });
+  if (found.length > 0) {
+    return found;
+  }
+  const all = await Promise.all(
+    Object.entries(files).map(async ([name, path]) => {
+      const { mistakes } = await readOnce(cloudOf(name), path);
+      return mistakes.map(({ line, message }): Problem | SectionProblem =>
+        line === undefined
+          ? { option, message: `${showText(path)}: ${message}` }
+          : { severity: 'error', origin: { kind: 'file', file: path, line }, message },
+      );
+    }),
+  );
+  return all.flat();
+}
+
+function cloudOf(name: string): string {
+  const lower = name.trim().toLowerCase();
+  return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? lower;
+}
+
+interface Opened {
+  readonly catalog: Catalog | undefined;
+  readonly mistakes: ReadCatalog['mistakes'];
+}
+
+/** The check of a configuration reads what the policy needs a moment later; a reload mostly finds the same files. */
+const known = new Map<string, { readonly state: string; readonly opened: Promise<Opened> }>();
+const MAX_KNOWN = 50;
+
+async function readOnce(cloud: string, path: string): Promise<Opened> {
+  const key = `${cloud}:${path}`;
+  const state = await stateOf(path);
+  const before = known.get(key);
+  if (before !== undefined && state !== undefined && before.state === state) {
+    return before.opened;
+  }
+  const opened = readNow(cloud, path);
+  known.delete(key);
+  if (state !== undefined) {
+    known.set(key, { state, opened });
+  }
+  for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - MAX_KNOWN))) {
+    known.delete(oldest);
+  }
+  const { mistakes } = await opened;
+  // A mistake may have been one of the moment.
+  if (mistakes.length > 0) {
+    known.delete(key);
+  }
+  return opened;
+}
+
+async function readNow(cloud: string, path: string): Promise<Opened> {
+  const { readCatalogFile } = await import('./catalog-file.ts');
+  const { machines, mistakes } = await readCatalogFile(path);
+  return { catalog: mistakes.length > 0 ? undefined : new Catalog(cloud, machines), mistakes };
+}
+
+/** Changes with the file, also where a symbolic link is swapped. */
+async function stateOf(path: string): Promise<string | undefined> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,167 @@
+/** Values of a configuration together with the source of each leaf, through any number of merges. */
+import { MergeError, type MergeSchema, merge } from '../../../config/merge.ts';
+import { type Leaf, Provenance } from '../../../config/provenance.ts';
+import { isMapping, type Mapping, member, type Path, setMember } from '../../../yaml/tree.ts';
+
+/**
+ * A value, and its leaves with paths relative to it. `value` is `undefined` if nothing is set. Without leaves, values are
+ * merged without their sources, which is faster.
+ */
+export interface Traced<Source> {
+  readonly value: unknown;
+  readonly leaves: readonly Leaf<Source>[];
+}
+
+export const NOTHING: Traced<never> = { value: undefined, leaves: [] };
+
+/** Whether SkyPilot takes the value for set: `null` is the same as none where it looks for another. */
+export function isGiven({ value }: Traced<unknown>): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** The part at a path of names. */
+export function partOf<Source>(traced: Traced<Source>, path: readonly string[]): Traced<Source> {
+  let value = traced.value;
+  for (const name of path) {
+    value = isMapping(value) ? member(value, name) : undefined;
+  }
+  return value === undefined ? NOTHING : { value, leaves: leavesBelow(traced.leaves, path) };
+}
+
+/** The leaves below a path, relative to it. */
+export function leavesBelow<Source>(leaves: readonly Leaf<Source>[], path: Path): Leaf<Source>[] {
+  return leaves
+    .filter((leaf) => startsWith(leaf.path, path))
+    .map((leaf) => ({ ...leaf, path: leaf.path.slice(path.length) }));
+}
+
+/** The reverse of `partOf`. */
+export function placedAt<Source>(traced: Traced<Source>, path: readonly string[]): Traced<Source> {
+  const value = path.reduceRight<unknown>((below, name) => {
+    const mapping: Record<string, unknown> = {};
+    setMember(mapping, name, below);
+    return mapping;
+  }, traced.value);
+  return { value, leaves: traced.leaves.map((leaf) => ({ ...leaf, path: [...path, ...leaf.path] })) };
+}
+
+/** The winner, whose leaves beat those of the loser that are at, above or below them. */
+export function over<Source>(winner: Traced<Source>, loser: Traced<Source>): Traced<Source> {
+  const leaves = winner.leaves.map((leaf) => {
+    const beaten = loser.leaves.filter(
+      ({ path }) => startsWith(path, leaf.path) || startsWith(leaf.path, path),
+    );
+    return beating(leaf, beaten);
+  });
+  return { value: winner.value, leaves };
+}
+
+/** A value that cannot be merged, with the source that set it, if that is known. */
+export class TracedMergeError<Source> extends MergeError {
+  readonly source: Source | undefined;
+
+  constructor({ path, expectation }: MergeError, source: Source | undefined) {
+    super(path, expectation);
+    this.source = source;
+  }
+}
+
+/**
+ * Merges one mapping over another. If one is not a mapping, the overlay wins, unless it is not given.
+ *
+ * @throws TracedMergeError as `merge`
+ */
+export function combined<Source>(
+  base: Traced<Source>,
+  overlay: Traced<Source>,
+  schema: MergeSchema,
+): Traced<Source> {
+  if (!isMapping(base.value) || !isMapping(overlay.value)) {
+    return isGiven(overlay) ? overlay : base;
+  }
+  if (Object.keys(overlay.value).length === 0) {
+    return base;
+  }
+  if (Object.keys(base.value).length === 0) {
+    return overlay;
+  }
+  if (base.leaves.length === 0 && overlay.leaves.length === 0) {
+    return { value: merge(base.value, overlay.value, schema), leaves: [] };
+  }
+  try {
+    return mergedWithLeaves(base, base.value, overlay, overlay.value, schema);
+  } catch (thrown) {
+    if (thrown instanceof MergeError) {
+      const { path } = thrown;
+      // Positions in a joined list differ from those in the overlay.
+      const list = path.findIndex((step) => typeof step === 'number');
+      const known = list === -1 ? path : path.slice(0, list);
+      throw new TracedMergeError(thrown, overlay.leaves.find((leaf) => startsWith(leaf.path, known))?.source);
+    }
+    throw thrown;
+  }
+}
+
+function mergedWithLeaves<Source>(
+  base: Traced<Source>,
+  baseValue: Mapping,
+  overlay: Traced<Source>,
+  overlayValue: Mapping,
+  schema: MergeSchema,
+): Traced<Source> {
+  const provenance = new Provenance<Leaf<Source>>();
+  provenance.placed([], baseValue, leafFinder(base.leaves));
+  const inOverlay = leafFinder(overlay.leaves);
+  const value = merge(baseValue, overlayValue, schema, (path, from, placed) =>
+    provenance.placed(path, placed, (below) => inOverlay([...from, ...below])),
+  );
+  const leaves = provenance
+    .leaves(value)
+    .map(({ path, value: own, source, beats }) =>
+      beating({ path, value: own, source: source.source, beats: source.beats }, beats),
+    );
+  return { value, leaves };
+}
+
+/** A member of the overlay replaces that of the base as a whole. */
+export function updated<Source>(base: Traced<Source>, overlay: Traced<Source>): Traced<Source> {
+  if (!isMapping(base.value) || !isMapping(overlay.value)) {
+    return isGiven(overlay) ? overlay : base;
+  }
+  const value: Mapping = { ...base.value, ...overlay.value };
+  const names = Object.keys(value);
+  const parts = names.map((name) => {
+    const [own, before] = [partOf(overlay, [name]), partOf(base, [name])];
+    return placedAt(own.value === undefined ? before : over(own, before), [name]);
+  });
+  return { value, leaves: parts.flatMap(({ leaves }) => leaves) };
+}
+
+function beating<Source>(leaf: Leaf<Source>, beaten: readonly Leaf<Source>[]): Leaf<Source> {
+  const beats = new Set([
+    ...leaf.beats,
+    ...beaten.flatMap(({ source, beats: before }) => [source, ...before]),
+  ]);
+  beats.delete(leaf.source);
+  return { ...leaf, beats: [...beats] };
+}
+
+/** Finds the leaf at a path, or the one that the path is in. */
+function leafFinder<Source>(leaves: readonly Leaf<Source>[]): (path: Path) => Leaf<Source> {
+  const byPath = new Map(leaves.map((leaf) => [keyOf(leaf.path), leaf]));
+  return (path) => {
+    for (let length = path.length; length >= 0; length -= 1) {
+      const leaf = byPath.get(keyOf(path.slice(0, length)));
+      if (leaf !== undefined) {
+        return leaf;
+      }
+    }
+    throw new TypeError('a value has no source');
+  };
+}
+
+const keyOf = (path: Path) => JSON.stringify(path);
+
+function startsWith(path: Path, start: Path): boolean {
+  return start.every((step, index) => path[index] === step);
+}

@@ -1,0 +1,279 @@
+/**
+ * The forms in which SkyPilot sends single values of `resources`. A form that it would refuse stays as written: it is
+ * for the validation, or for the policy, to say so. Source: SkyPilot 0.13, loading and writing of resources.
+ */
+import { isMapping, type Mapping } from '../../yaml/tree.ts';
+
+/** Other names of clouds. */
+const CLOUD_ALIASES: ReadonlyMap<string, string> = new Map([
+  ['k8s', 'kubernetes'],
+  ['digitalocean', 'do'],
+]);
+/** The rest of their `infra` is one name, which may contain slashes. */
+const CONTEXT_CLOUDS: readonly string[] = ['kubernetes', 'ssh'];
+/** TPUs of GKE; all others belong to GCP. */
+const GKE_TPUS: ReadonlySet<string> = new Set([
+  'tpu-v4-podslice',
+  'tpu-v5-lite-device',
+  'tpu-v5-lite-podslice',
+  'tpu-v5p-slice',
+  'tpu-v6e-slice',
+]);
+
+const MINUTES: Readonly<Record<string, number>> = { m: 1, h: 60, d: 24 * 60, w: 7 * 24 * 60 };
+
+/** In bytes, without the `b` or `i` at the end. */
+const MEMORY_UNITS: Readonly<Record<string, number>> = {
+  k: 2 ** 10,
+  m: 2 ** 20,
+  g: 2 ** 30,
+  t: 2 ** 40,
+  p: 2 ** 50,
+};
+const DEFAULT_DISK_GB = 256;
+
+/** A number as Python writes it. `isFloat`: it was written with a point or an exponent. */
+export function pythonNumber(value: number | bigint, isFloat = false): string {
+  if (typeof value === 'bigint' || !isFloat || !Number.isFinite(value)) {
+    return String(value);
+  }
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e16 || size < 1e-4)) {
+    return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
+  }
+  return Number.isInteger(value) ? `${value}.0` : String(value);
+}
+
+/** Cloud, region and zone; `null` if not chosen. */
+export interface Infra {
+  readonly cloud: string | null;
+  readonly region: string | null;
+  readonly zone: string | null;
+}
+
+const chosen = (name: unknown): string | null =>
+  typeof name === 'string' && name !== '' && name !== '*' ? name : null;
+
+/** From `infra`, or from `cloud`, `region` and `zone`; `undefined` if SkyPilot would not read it. */
+export function infraOf({ infra, cloud, region, zone }: Mapping): Infra | undefined {
+  const older = [cloud, region, zone].map((one) => one ?? null);
+  if (infra === undefined || infra === null) {
+    return older.every((one) => one === null || typeof one === 'string')
+      ? { cloud: cloudName(chosen(cloud)), region: chosen(region), zone: chosen(zone) }
+      : undefined;
+  }
+  if (typeof infra !== 'string' || older.some((one) => one !== null)) {
+    return undefined;
+  }
+  const parts = infra
+    .trim()
+    .replace(/^\/+|\/+$/g, '')
+    .split('/')
+    .map((part) => part.trim());
+  if (parts.length === 1 && parts[0] === '') {
+    return { cloud: null, region: null, zone: null };
+  }
+  const [name = '', ...rest] = parts;
+  const named = cloudName(chosen(name));
+  if (parts.includes('')) {
+    return undefined;
+  }
+  if (named !== null && CONTEXT_CLOUDS.includes(named)) {
+    return { cloud: named, region: chosen(rest.join('/')), zone: null };
+  }
+  return rest.length > 2 ? undefined : { cloud: named, region: chosen(rest[0]), zone: chosen(rest[1]) };
+}
+
+function cloudName(name: string | null): string | null {
+  const lower = name?.toLowerCase() ?? null;
+  return lower === null ? null : (CLOUD_ALIASES.get(lower) ?? lower);
+}
+
+/** `undefined` if nothing is chosen. */
+export function infraText({ cloud, region, zone }: Infra): string | undefined {
+  const parts = [cloud, region, zone].map((part) => part ?? '*');
+  while (parts.at(-1) === '*') {
+    parts.pop();
+  }
+  return parts.length === 0 ? undefined : parts.join('/');
+}
+
+/** The cloud that TPUs belong to, if `accelerators` (in the form that is sent) are TPUs. */
+export function tpuCloud(accelerators: unknown): string | undefined {
+  const [name] = isMapping(accelerators) ? Object.keys(accelerators) : [];
+  return name === undefined || !/tpu/i.test(name) ? undefined : GKE_TPUS.has(name) ? 'kubernetes' : 'gcp';
+}
+
+/** TPUs of GCP need a version of their software. */
+export function tpuArguments(accelerators: unknown, given: unknown): unknown {
+  const [name = ''] = isMapping(accelerators) ? Object.keys(accelerators) : [];
+  const own = given ?? {};
+  if (tpuCloud(accelerators) !== 'gcp' || !isMapping(own) || 'runtime_version' in own) {
+    return tpuCloud(accelerators) === undefined ? given : own;
+  }
+  const ofGeneration = name.startsWith('tpu-v5')
+    ? 'v2-alpha-tpuv5'
+    : name.startsWith('tpu-v6e')
+      ? 'v2-alpha-tpuv6e'
+      : 'tpu-vm-base';
+  return { ...own, runtime_version: own.tpu_vm === false ? '2.12.0' : ofGeneration };
+}
+
+/** Each accelerator as a text; `undefined` if they have another form. */
+export function acceleratorTexts(accelerators: unknown): string[] | undefined {
+  if (typeof accelerators === 'string') {
+    return [accelerators];
+  }
+  const texts = Array.isArray(accelerators)
+    ? accelerators
+    : isMapping(accelerators)
+      ? Object.entries(accelerators).map(([name, count]) =>
+          count === null
+            ? name
+            : typeof count === 'number' || typeof count === 'string'
+              ? `${name}:${count}`
+              : null,
+        )
+      : [];
+  return texts.length > 0 && texts.every((text) => typeof text === 'string')
+    ? [...new Set(texts)]
+    : undefined;
+}
+
+const BY_MEMORY = /(?:^|:)\d+[gmt]b\+?(?::|$)/i;
+
+/** `A100:8` as `{A100: 8}`. Those that are named by their memory need SkyPilot's catalog, and stay. */
+export function acceleratorsAsSent(text: string): unknown {
+  const [name = '', count = '1', ...further] = text.split(':');
+  const number = Number(count);
+  return BY_MEMORY.test(text) || further.length > 0 || count.trim() === '' || !(number > 0)
+    ? text
+    : { [name]: number };
+}
+
+/** A time such as `90`, `1.5h` or `2d` in minutes; `undefined` if it is none. */
+function minutesOf(text: string): number | undefined {
+  if (/^\d+$/.test(text)) {
+    return Number(text);
+  }
+  const unit = MINUTES[text.slice(-1).toLowerCase()];
+  const amount = text.slice(0, -1).trim();
+  const minutes = unit === undefined || amount === '' ? Number.NaN : Math.ceil(Number(amount) * unit);
+  return minutes >= 0 && Number.isFinite(minutes) ? minutes : undefined;
+}
+
+/** `false`, or `{idle_minutes, down}`. */
+export function autostopAsSent(autostop: unknown): unknown {
+  switch (typeof autostop) {
+    case 'boolean':
+      return autostop && { idle_minutes: 0, down: false };
+    case 'number':
+      return Number.isInteger(autostop) ? { idle_minutes: autostop, down: false } : autostop;
+    case 'string': {
+      const idle_minutes = minutesOf(autostop);
+      return idle_minutes === undefined ? autostop : { idle_minutes, down: false };
+    }
+  }
+  if (!isMapping(autostop)) {
+    return autostop;
+  }
+  // Hooks move to the `config` of the task.
+  const { hook: _, hook_timeout: __, ...own } = autostop;
+  return { idle_minutes: 0, down: false, ...own };
+}
+
+/** `16GB+` as `16.0+`. */
+export function memoryAsSent(memory: unknown): unknown {
+  const text = typeof memory === 'number' ? String(memory) : memory;
+  const [, amount = '', unit, more = ''] =
+    (typeof text === 'string' && /^\s*([\d.]+)\s*(?:([kmgtp])[bi])?([+x]?)$/i.exec(text)) || [];
+  if (unit === undefined || !Number.isFinite(Number(amount))) {
+    return text;
+  }
+  const size = (Number(amount) * (MEMORY_UNITS[unit.toLowerCase()] ?? Number.NaN)) / 2 ** 30;
+  return `${pythonNumber(size, true)}${more}`;
+}
+
+/** In GB. The default is not sent. */
+export function diskSizeAsSent(size: unknown): unknown {
+  const [, amount = '', unit] = /^(\d+)(?:([kmgtp])[bi])?$/i.exec(String(size)) ?? [];
+  const gb = (Number(amount) * (MEMORY_UNITS[(unit ?? 'g').toLowerCase()] ?? Number.NaN)) / 2 ** 30;
+  if (amount === '' || !Number.isSafeInteger(gb)) {
+    return size;
+  }
+  return gb === DEFAULT_DISK_GB ? undefined : gb;
+}
+
+/** `{strategy: …}` in upper case. */
+export function jobRecoveryAsSent(recovery: unknown): unknown {
+  const mapping = typeof recovery === 'string' ? { strategy: recovery } : recovery;
+  if (!isMapping(mapping)) {
+    return recovery;
+  }
+  const { strategy = null } = mapping;
+  return strategy === 'none'
+    ? undefined
+    : { ...mapping, strategy: typeof strategy === 'string' ? strategy.toUpperCase() : strategy };
+}
+
+/** By region; `null` is the name of no region. A Kubernetes runs images of containers alone. */
+export function imageAsSent(image: unknown, { cloud, region }: Infra): unknown {
+  if (typeof image !== 'string' && !isMapping(image)) {
+    return image;
+  }
+  const { docker, ...byRegion } = typeof image === 'string' ? { null: image, docker: undefined } : image;
+  const { null: anywhere, ...named } = byRegion;
+  const images = anywhere === undefined ? named : { [region ?? 'null']: anywhere };
+  if (![docker ?? '', ...Object.values(images)].every((one) => typeof one === 'string')) {
+    return image;
+  }
+  const prefix = (text: string) =>
+    cloud === 'kubernetes' && !text.startsWith('docker:') ? `docker:${text}` : text;
+  return {
+    ...Object.fromEntries(
+      Object.entries(images).map(([name, one]) => [name.trim(), prefix(String(one).trim())]),
+    ),
+    ...(docker !== undefined && {
+      docker: String(docker)
+        .trim()
+        .replace(/^docker:/, ''),
+    }),
+  };
+}
+
+/** A list of texts, in order and without overlaps: `['22', '8000-8010']`. */
+export function portsAsSent(ports: unknown): unknown {
+  const texts = (Array.isArray(ports) ? ports : [ports])
+    .flatMap((port) => String(port).split(','))
+    .map((text) => text.trim())
+    .filter((text) => text !== '');
+  const ranges = texts.map((text) => /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text));
+  if (ranges.some((range) => range === null)) {
+    return ports;
+  }
+  const sorted = ranges
+    .map((range) => [Number(range?.[1]), Number(range?.[2] ?? range?.[1])] as const)
+    .sort(([a], [b]) => a - b);
+  const merged: [number, number][] = [];
+  for (const [from, to] of sorted) {
+    const last = merged.at(-1);
+    if (last !== undefined && from <= last[1] + 1) {
+      last[1] = Math.max(last[1], to);
+    } else {
+      merged.push([from, to]);
+    }
+  }
+  return merged.length === 0
+    ? undefined
+    : merged.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
+}
+
+/** `nvme:100+` */
+export function localDiskAsSent(disk: unknown): unknown {
+  const [, mode, size] = /^(?:(nvme|ssd)(?::|$))?([\d.]+\+?)?$/.exec(String(disk).toLowerCase().trim()) ?? [];
+  return mode === undefined && size === undefined ? disk : `${mode ?? 'nvme'}:${size ?? '100+'}`;
+}
+
+export function lowerCase(value: unknown): unknown {
+  return typeof value === 'string' ? value.toLowerCase() : value;
+}

@@ -1,0 +1,91 @@
+/** The input and output of a policy. */
+import type { RuleOutcomes } from '../../filter/verdict.ts';
+import type { Mapping } from '../../yaml/tree.ts';
+import type { Config } from '../config/config.ts';
+
+/**
+ * A task as plain data, with the names of its YAML: `resources`, `num_nodes`, `setup`, `run`, `envs` and so on. Leave
+ * unknown members as they are; those that start with `_` belong to SkyPilot.
+ */
+export type Task = { [name: string]: unknown };
+
+/** The user, as identified by SkyPilot's server. The client does not send one. */
+export interface User {
+  /** A hash. */
+  readonly id: string;
+  readonly name: string;
+  /** Such as `system`; `null` if SkyPilot does not send it. */
+  readonly userType: string | null;
+  readonly preferredWorkspace: string | null;
+}
+
+/** Options of the command line. */
+export interface RequestOptions {
+  /** `null` if not given. */
+  readonly clusterName: string | null;
+  /** In minutes; negative or `null` = no autostop. */
+  readonly idleMinutesToAutostop: number | null;
+  /** Whether to tear down the cluster instead of stopping it. */
+  readonly down: boolean;
+  readonly dryrun: boolean;
+}
+
+/** The known names of requests. There may be others. */
+export const REQUEST_NAMES = [
+  'validate',
+  'optimize',
+  'launch',
+  'exec',
+  'jobs.launch',
+  'jobs.launch_controller',
+  'jobs.pool_apply',
+  'jobs.launch_cluster',
+  'serve.up',
+  'serve.launch_controller',
+  'serve.update',
+  'serve.launch_replica',
+] as const;
+
+/** A request of a user. Each policy gets its own copy, which it may change in place. */
+export interface UserRequest {
+  readonly task: Task;
+  readonly skypilotConfig: Config;
+  /** One of `REQUEST_NAMES`, or that of a later SkyPilot. */
+  readonly requestName: string;
+  /** `null` for jobs and services. */
+  readonly requestOptions: RequestOptions | null;
+  /** Whether the client calls. The server calls again with the result. */
+  readonly atClientSide: boolean;
+  /** `null` on the client side. */
+  readonly user: User | null;
+  readonly clientApiVersion: number | null;
+  /** May be `unknown`. */
+  readonly clientVersion: string | null;
+}
+
+/** The request as a policy returns it. */
+export class MutatedUserRequest {
+  readonly task: Task;
+  readonly skypilotConfig: Config | Mapping;
+  /** Of a policy that judges by rules with names: those in audit mode that said no, for the decision. */
+  readonly rules?: RuleOutcomes | undefined;
+
+  constructor(task: Task, skypilotConfig: Config | Mapping, rules?: RuleOutcomes) {
+    this.task = task;
+    this.skypilotConfig = skypilotConfig;
+    this.rules = rules;
+  }
+}
+
+// What a user is called in lists of users that an operator writes. Source: SkyPilot 0.13, its service accounts.
+
+/** Ids of service accounts, in any case. */
+const SERVICE_ACCOUNT = /^sa-/i;
+
+/**
+ * The id, and the name after it. Of a service account only the id: whoever creates it chooses its name, and could choose that of
+ * somebody who may do more.
+ */
+export function namesOfUser({ id, name }: Pick<User, 'id' | 'name'>): readonly string[] {
+  return SERVICE_ACCOUNT.test(id) || name === '' ? [id] : [id, name];
+}

@@ -1,0 +1,124 @@
+/**
+ * Reads where a task may run: `infra`, or the older `cloud`, `region` and `zone`. Source: SkyPilot 0.13, its infra
+ * strings and its registry of clouds.
+ */
+import { PolicyRejected } from '../admin-policy.ts';
+import type { Resources } from './resources.ts';
+
+/** A place. `null` = any. */
+export interface Infra {
+  /** In lower case and without aliases: `kubernetes`, never `k8s`. */
+  readonly cloud: string | null;
+  /** A region, a Kubernetes context, an SSH node pool, or a Slurm cluster. */
+  readonly region: string | null;
+  /** A zone, or a Slurm partition. */
+  readonly zone: string | null;
+}
+
+const ALIASES: Readonly<Record<string, string>> = { k8s: 'kubernetes', digitalocean: 'do' };
+/** The names in these clouds are those of users, and their case matters. */
+const CASE_SENSITIVE = new Set(['kubernetes', 'ssh', 'slurm']);
+/** Invisible characters and blanks other than a space, which two readers may trim differently. */
+const UNREADABLE = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
+/** SkyPilot's prefix for the Kubernetes contexts of SSH node pools. */
+const POOL_PREFIX = 'ssh-';
+
+/**
+ * Reads `aws`, `aws/us-east-1/us-east-1a`, `k8s/my/context`, `ssh/pool`, `slurm/cluster/partition`; `*` = any.
+ *
+ * @throws PolicyRejected for a form that SkyPilot does not accept
+ */
+export function parseInfra(text: string): Infra {
+  if (text.trim() === '') {
+    return { cloud: null, region: null, zone: null };
+  }
+  const trimmed = withoutSlashes(text.trim());
+  const [first = '', ...rest] = trimmed.split('/').map((part) => part.trim());
+  const cloud = cloudOf(first);
+  const isContext = !mayHaveZone(cloud);
+  if (UNREADABLE.test(text) || [first, ...rest].includes('') || (!isContext && rest.length > 2)) {
+    throw unreadable('infra');
+  }
+  return isContext
+    ? normalized(cloud, rest.join('/'), null)
+    : normalized(cloud, rest[0] ?? null, rest[1] ?? null);
+}
+
+/**
+ * Where one alternative may run.
+ *
+ * @throws PolicyRejected for a form that SkyPilot does not accept, such as `infra` beside `cloud`
+ */
+export function infraOf({ infra, cloud, region, zone }: Resources): Infra {
+  const older = [cloud, region, zone].map((value, index) => {
+    if (value !== undefined && value !== null && (typeof value !== 'string' || UNREADABLE.test(value))) {
+      throw unreadable(['cloud', 'region', 'zone'][index] ?? '');
+    }
+    return typeof value === 'string' ? value : null;
+  });
+  if (infra !== undefined && infra !== null) {
+    if (typeof infra !== 'string' || older.some((value) => value !== null)) {
+      throw unreadable('infra');
+    }
+    return parseInfra(infra);
+  }
+  const [given = null, where = null, within = null] = older;
+  const name = given === null ? null : cloudOf(given);
+  // The older spelling has the prefix of SSH node pools, the new one has not.
+  // SkyPilot would write them as one name, and read that of another context.
+  if (!mayHaveZone(name) && normalized(null, null, within).zone !== null) {
+    throw unreadable('zone');
+  }
+  const pool = name === 'ssh' && where?.startsWith(POOL_PREFIX) ? where.slice(POOL_PREFIX.length) : where;
+  return normalized(name, pool, within);
+}
+
+/** Writes a place as `infra` has it; a place that may be anywhere is `*`. */
+export function formatInfra({ cloud, region, zone }: Infra): string {
+  return [cloud, region, zone]
+    .map((part) => part ?? '*')
+    .join('/')
+    .replace(/(?:\/\*)+$/, '');
+}
+
+/** Whether names in a cloud differ by case: those of contexts, pools, clusters and partitions do. */
+export function isCaseSensitive(cloud: string | null): boolean {
+  return cloud === null || CASE_SENSITIVE.has(cloud);
+}
+
+/** The names of contexts and pools may have slashes: what follows them belongs to the name. */
+export function mayHaveZone(cloud: string | null): boolean {
+  return cloud !== 'kubernetes' && cloud !== 'ssh';
+}
+
+/** Without those at its ends. No pattern: one would take quadratic time for many slashes. */
+function withoutSlashes(text: string): string {
+  let [start, end] = [0, text.length];
+  while (text[start] === '/') {
+    start += 1;
+  }
+  while (end > start && text[end - 1] === '/') {
+    end -= 1;
+  }
+  return text.slice(start, end);
+}
+
+function cloudOf(name: string): string | null {
+  const lower = name.trim().toLowerCase();
+  return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? null;
+}
+
+function normalized(cloud: string | null, region: string | null, zone: string | null): Infra {
+  const any = (name: string | null) => (name === '' || name === '*' ? null : name);
+  const place = { cloud: any(cloud), region: any(region), zone: any(zone) };
+  // A pool is a context: both spellings lead to it.
+  return place.cloud === 'kubernetes' && place.region?.startsWith(POOL_PREFIX)
+    ? { ...place, cloud: 'ssh', region: place.region.slice(POOL_PREFIX.length) }
+    : place;
+}
+
+function unreadable(name: string): PolicyRejected {
+  return new PolicyRejected(
+    `resources.${name}: expected where to run as infra alone, such as aws/us-east-1, k8s/my-context or slurm/cluster/partition.`,
+  );
+}

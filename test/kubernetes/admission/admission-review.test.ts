@@ -1,0 +1,115 @@
+/** The wire format of admission webhooks, by itself; as it comes over HTTP: test/server/kubernetes*.test.ts. */
+import { describe, expect, it } from 'vitest';
+import { InvalidRequestError } from '../../../src/errors.ts';
+import {
+  admissionAnswer,
+  admissionAnswerSchema,
+  parseAdmissionReview,
+} from '../../../src/kubernetes/admission/admission-review.ts';
+import { admissionReview, creating, operationsOf, updating } from '../../support/kubernetes-service.ts';
+import { deepFreeze } from '../../support/requests.ts';
+
+describe('a parsed review', () => {
+  it('has the request with the original pod', () => {
+    const review = deepFreeze(admissionReview('create-by-replica-set'));
+    const read = parseAdmissionReview(review);
+    expect(read).toEqual({
+      kind: 'pod',
+      name: expect.stringMatching(/^web-/),
+      groups: expect.arrayContaining(['system:authenticated']),
+      uid: '9f1c0a52-3f0e-4a7e-8d5b-6a4f2f9d1c11',
+      namespace: 'shop',
+      pod: review.request.object,
+      current: undefined,
+      isUpdate: false,
+      username: 'system:serviceaccount:kube-system:replicaset-controller',
+      dryRun: false,
+    });
+    expect(read.pod).toBe(review.request.object);
+  });
+
+  it('of an update has the current pod, too', () => {
+    const review = admissionReview('update-adding-a-toleration');
+    const read = parseAdmissionReview(review);
+    expect(read).toMatchObject({ isUpdate: true, username: 'lin@example.org' });
+    expect('current' in read && read.current).toBe(review.request.oldObject);
+  });
+
+  it('has no current pod in a creation, or if an update lacks it', () => {
+    for (const oldObject of [null, undefined]) {
+      expect(parseAdmissionReview(updating({}, {}, { oldObject }))).toMatchObject({
+        isUpdate: true,
+        current: undefined,
+      });
+    }
+    const stray = creating({}, { oldObject: { spec: 7 } });
+    expect(parseAdmissionReview(stray)).toMatchObject({ isUpdate: false, current: undefined });
+  });
+
+  it('may omit optional fields', () => {
+    for (const nothing of [null, undefined]) {
+      const changes = { userInfo: nothing, dryRun: nothing, subResource: nothing, oldObject: nothing };
+      expect(parseAdmissionReview(creating({}, changes))).toMatchObject({
+        username: undefined,
+        dryRun: false,
+      });
+    }
+    const unnamed = parseAdmissionReview(creating({}, { userInfo: { username: null } }));
+    expect(unnamed).toMatchObject({ username: undefined });
+    expect(parseAdmissionReview(creating({}, { dryRun: true }))).toMatchObject({ dryRun: true });
+  });
+
+  it('of other objects has only the uid', () => {
+    const services = { group: '', version: 'v1', resource: 'services' };
+    for (const changes of [{ resource: services }, { subResource: 'status' }, { operation: 'DELETE' }]) {
+      const review = creating({}, { ...changes, object: 's3cret', namespace: undefined });
+      expect(parseAdmissionReview(review)).toEqual({ kind: 'other', uid: 'u-1', pod: undefined });
+    }
+  });
+});
+
+describe('an invalid review', () => {
+  it.each([
+    ['', undefined],
+    ['', 7],
+    ['request', { ...creating(), request: undefined }],
+    ['request.uid', creating({}, { uid: '' })],
+    ['request.namespace', creating({}, { namespace: '' })],
+    ['request.object', creating({}, { object: null })],
+    ['request.object.spec.tolerations', creating({ tolerations: {} })],
+    ['request.oldObject.spec', updating({}, {}, { oldObject: {} })],
+  ])('is rejected with the first invalid field: %s', (field, body) => {
+    const refused = expect.objectContaining({ field, message: expect.any(String) });
+    expect(() => parseAdmissionReview(body)).toThrow(refused);
+    expect(() => parseAdmissionReview(body)).toThrow(InvalidRequestError);
+  });
+});
+
+describe('the answer', () => {
+  const NOTHING = { allowed: true, message: null, patch: [], warnings: [] };
+
+  it('omits empty fields', () => {
+    expect(admissionAnswer('u-1', NOTHING)).toEqual({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      response: { uid: 'u-1', allowed: true },
+    });
+  });
+
+  it('has the patch in base64, the reason as status, and the warnings', () => {
+    const patch = [{ op: 'add', path: '/spec/nodeSelector', value: { größe: '🚀', other: '??????' } }];
+    const answer = admissionAnswer('u-1', { allowed: false, message: 'no', patch, warnings: ['careful'] });
+    const { response } = answer;
+    expect(response).toMatchObject({
+      patchType: 'JSONPatch',
+      patch: expect.stringMatching(/^[A-Za-z0-9+/]*\/[A-Za-z0-9+/]*=*$/),
+    });
+    expect(operationsOf(response)).toEqual(patch);
+    expect(response).toMatchObject({
+      allowed: false,
+      status: { code: 403, reason: 'Forbidden', message: 'no' },
+      warnings: ['careful'],
+    });
+    expect(admissionAnswerSchema.parse(answer)).toEqual(answer);
+  });
+});

@@ -1,0 +1,80 @@
+/** What an API server tells of scheduling policies, without one. */
+import type { ApiObject } from '../../../../src/kubernetes/cluster/api/contract.ts';
+import type { Following, ObjectListener } from '../../../../src/kubernetes/cluster/live/contract.ts';
+import { WatchedPolicies } from '../../../../src/kubernetes/cluster/live/live-policies.ts';
+import { type RecordingLogger, recordingLogger } from '../../../support/logger.ts';
+
+export interface PolicyObject extends ApiObject {
+  readonly spec: unknown;
+  readonly status?: unknown;
+}
+
+let version = 0;
+
+/** As kubectl shows one, with what the API server adds. */
+export function policyObject(
+  name: string,
+  spec: unknown,
+  {
+    generation = 1,
+    uid = `uid of ${name}`,
+    ...others
+  }: Record<string, unknown> & { generation?: number; uid?: string } = {},
+): PolicyObject {
+  version += 1;
+  return {
+    apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
+    kind: 'SchedulingPolicy',
+    metadata: {
+      name,
+      uid,
+      generation,
+      resourceVersion: String(version),
+      ...{ creationTimestamp: '2026-11-22T14:00:00Z', selfLink: `/apis/${name}`, labels: { team: 'a' } },
+      ...{ annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}' } },
+      managedFields: [{ manager: 'kubectl', operation: 'Update', fieldsV1: { 'f:spec': {} } }],
+    } as ApiObject['metadata'],
+    spec,
+    status: { conditions: [{ type: 'Accepted', status: 'True' }] },
+    ...others,
+  };
+}
+
+/** Policies, and by hand what list and watch would tell them. */
+export interface ToldPolicies {
+  readonly policies: WatchedPolicies;
+  readonly listener: ObjectListener;
+  readonly logger: RecordingLogger;
+  readonly state: { hasList: boolean; currentAt: number | undefined; problem: string | undefined };
+  /** A list, as at the start. */
+  list(...objects: readonly ApiObject[]): void;
+}
+
+/** Read at once, unless `sliceMs` says otherwise. */
+export function toldPolicies(sliceMs = Number.POSITIVE_INFINITY): ToldPolicies {
+  const logger = recordingLogger();
+  const state: ToldPolicies['state'] & Following = {
+    hasList: false,
+    currentAt: undefined,
+    problem: undefined,
+  };
+  let heard: ObjectListener | undefined;
+  const policies = new WatchedPolicies(
+    (_, listener) => {
+      heard = listener;
+      return { following: state, start: () => {}, close: async () => {} };
+    },
+    logger,
+    { sliceMs },
+  );
+  if (heard === undefined) {
+    throw new Error('nobody listens');
+  }
+  const listener = heard;
+  const list = (...objects: readonly ApiObject[]) => {
+    listener.replaced(objects);
+    state.hasList = true;
+    state.currentAt = performance.now();
+  };
+  return { policies, listener, logger, state, list };
+}

@@ -1,0 +1,89 @@
+/** The part of the obvious evaluator that reads documents as they are written, and merges them. */
+import { plainDefaults } from '../model/obvious-defaults.ts';
+
+export interface PolicyDocument {
+  readonly name: string;
+  readonly spec: Spec;
+}
+
+export interface Spec {
+  readonly required?: Section | null;
+  readonly allowed?: Section | null;
+  readonly default?: Section | null;
+  readonly allowedAffinities?: unknown;
+}
+
+/** By the names of its fields; `null` is as not written. */
+export type Section = Readonly<Record<string, unknown>>;
+
+export type Strategy = 'deep' | 'first' | 'simple' | 'intersection';
+
+/** One document, in the proposal's final spelling. */
+export interface Policy {
+  readonly required: Section;
+  readonly allowed: Section;
+  readonly default: Section;
+}
+
+/** What applies: of what is allowed, all that was written, one by one. */
+export interface Applying {
+  readonly required: Section;
+  readonly allowed: Readonly<Record<string, readonly unknown[]>>;
+  readonly default: Section;
+}
+
+const SPELLINGS: Readonly<Record<string, string>> = {
+  SchedulerNames: 'schedulerNames',
+  SchedulerName: 'schedulerName',
+  priorityClasseNames: 'priorityClassNames',
+  priorityClasseName: 'priorityClassName',
+};
+
+export function read({ required, allowed, default: defaults, allowedAffinities }: Spec): Policy {
+  return {
+    required: section(required),
+    allowed: section({ affinities: allowedAffinities, ...section(allowed) }),
+    default: plainDefaults(section(defaults)),
+  };
+}
+
+function section(written: Section | null | undefined): Section {
+  const there = Object.entries(written ?? {}).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(there.map(([field, value]) => [SPELLINGS[field] ?? field, value]));
+}
+
+export function alone(policy: Policy): Applying {
+  return merge([policy], 'first');
+}
+
+export function merge(policies: readonly Policy[], strategy: Strategy): Applying {
+  const counting = strategy === 'first' ? policies.slice(0, 1) : policies;
+  const combine = strategy === 'simple' || strategy === 'first' ? firstOfFields : firstOfParts;
+  const fields = new Set(counting.flatMap(({ allowed }) => Object.keys(allowed)));
+  const allowed = Object.fromEntries(
+    [...fields].map((field) => {
+      const all = counting.map((policy) => policy.allowed[field]).filter((value) => value !== undefined);
+      return [field, strategy === 'simple' ? all.slice(0, 1) : all];
+    }),
+  );
+  return {
+    required: combine(counting.map(({ required }) => required)),
+    allowed,
+    default: combine(counting.map((policy) => policy.default)),
+  };
+}
+
+function firstOfFields(sections: readonly Section[]): Section {
+  return Object.assign({}, ...sections.toReversed());
+}
+
+function firstOfParts(sections: readonly Section[]): Section {
+  const result: Record<string, unknown> = {};
+  for (const name of new Set(sections.flatMap((one) => Object.keys(one)))) {
+    const values = sections.filter((one) => Object.hasOwn(one, name)).map((one) => one[name]);
+    const [first] = values;
+    const isPart = typeof first !== 'object' || Array.isArray(first);
+    result[name] = isPart ? first : firstOfParts(values as Section[]);
+  }
+  return result;
+}

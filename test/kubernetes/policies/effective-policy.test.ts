@@ -1,0 +1,289 @@
+import { describe, expect, it } from 'vitest';
+import { MERGE_STRATEGIES } from '../../../src/kubernetes/policies/merge.ts';
+import type { SchedulingPolicy } from '../../../src/kubernetes/policies/policy.ts';
+import { deepFreeze } from '../../config/frozen.ts';
+import {
+  pod,
+  policiesOf,
+  policy,
+  proposalPolicies,
+  reasonsOf,
+  review,
+} from '../../support/scheduling-policies.ts';
+
+const ARCH = 'beta.kubernetes.io/arch';
+const OS = 'beta.kubernetes.io/os';
+
+describe('without any usable policy', () => {
+  it.each(MERGE_STRATEGIES)('nothing is allowed, merged %s', (strategy) => {
+    const asking = pod({
+      schedulerName: 'default-scheduler',
+      nodeName: 'node-1',
+      priorityClassName: 'gold',
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ key: 'gpu' }],
+      affinity: { podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{}] } },
+    });
+    const { allowed, pod: reviewed, reasons } = review([], asking, strategy);
+    expect(allowed).toBe(false);
+    expect(reviewed).toBe(asking);
+    expect(reasons.map(({ field }) => field)).toEqual([
+      'schedulerName',
+      'priorityClassName',
+      'nodeName',
+      'nodeName',
+      'nodeName',
+      'nodeSelector disk',
+      'tolerations[0]',
+      'affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]',
+    ]);
+    expect(reasons.flatMap(({ policies }) => policies)).toEqual([]);
+    expect(review([], pod(), strategy)).toMatchObject({ allowed: true, reasons: [] });
+  });
+
+  it('a policy with empty sections allows nothing (example 1)', () => {
+    expect(review(proposalPolicies(1), pod()).allowed).toBe(true);
+    for (const spec of ['schedulerName: a', 'nodeSelector: {disk: ssd}', 'tolerations: [{key: gpu}]']) {
+      expect(review(proposalPolicies(1), pod(spec)).allowed).toBe(false);
+    }
+  });
+});
+
+describe('the policies that the proposal provides', () => {
+  it('restricted: the default scheduler and nothing else (example 28)', () => {
+    const restricted = proposalPolicies(28);
+    expect(review(restricted, pod('schedulerName: default-scheduler')).allowed).toBe(true);
+    for (const spec of ['schedulerName: green', 'nodeSelector: {disk: ssd}', 'priorityClassName: gold']) {
+      expect(review(restricted, pod(spec)).allowed).toBe(false);
+    }
+  });
+
+  it('restricted to some kinds of nodes: what is missing is added (example 29)', () => {
+    const restricted = proposalPolicies(29);
+    expect(review(restricted, pod()).pod.spec).toEqual({
+      schedulerName: 'default-scheduler',
+      nodeSelector: { [ARCH]: 'amd64', [OS]: 'Linux' },
+    });
+    expect(review(restricted, pod({ nodeSelector: { [OS]: 'Windows' } })).pod.spec.nodeSelector).toEqual({
+      [ARCH]: 'amd64',
+      [OS]: 'Windows',
+    });
+    expect(review(restricted, pod({ nodeSelector: { [OS]: 'BeOS' } })).allowed).toBe(false);
+  });
+
+  it('privileged: everything (example 31)', () => {
+    const asking = pod({
+      schedulerName: 'green',
+      nodeName: 'node-1',
+      priorityClassName: 'gold',
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ operator: 'Exists' }],
+      affinity: {
+        rackAffinity: { later: [{}] },
+        podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{}] },
+      },
+    });
+    expect(review(proposalPolicies(31), asking)).toEqual({ allowed: true, pod: asking, reasons: [] });
+  });
+});
+
+describe('merging', () => {
+  const [ssd, sata] = [{ disk: 'ssd' }, { disk: 'sata' }];
+
+  it('deep: the first policy for each required and default part, and all that is allowed (example 22)', () => {
+    const policies = proposalPolicies(22);
+    const { pod: reviewed } = review(policies, pod());
+    expect(reviewed.spec).toEqual({
+      priorityClassName: 'bronze',
+      nodeSelector: { [ARCH]: 'amd64', [OS]: 'Linux' },
+    });
+    for (const disk of [ssd, sata]) {
+      expect(review(policies, pod({ nodeSelector: disk })).allowed).toBe(true);
+    }
+    expect(review(policies, pod({ nodeSelector: { [ARCH]: 'i386' } })).allowed).toBe(false);
+  });
+
+  it('first: nothing of the second policy (example 24)', () => {
+    const policies = proposalPolicies(24);
+    expect(review(policies, pod(), 'first').pod.spec).toEqual({ nodeSelector: { [ARCH]: 'amd64' } });
+    expect(review(policies, pod({ nodeSelector: ssd }), 'first').allowed).toBe(true);
+    expect(review(policies, pod({ nodeSelector: sata }), 'first').allowed).toBe(false);
+    expect(review(policies, pod({ nodeSelector: { [OS]: 'Linux' } }), 'first').allowed).toBe(false);
+  });
+
+  it('simple: each field as a whole of the first policy that has it (example 26)', () => {
+    const policies = proposalPolicies(26);
+    expect(review(policies, pod(), 'simple').pod.spec).toEqual({
+      priorityClassName: 'bronze',
+      nodeSelector: { [ARCH]: 'amd64' },
+    });
+    expect(review(policies, pod({ nodeSelector: sata }), 'simple').allowed).toBe(false);
+    expect(review(policies, pod({ nodeSelector: { [OS]: 'Linux' } }), 'simple').allowed).toBe(false);
+  });
+
+  it.each([
+    [22, 23, 'deep'],
+    [24, 25, 'first'],
+    [26, 27, 'simple'],
+  ] as const)('of example %i decides like the result in example %i', (number, result, strategy) => {
+    for (const nodeSelector of [{}, ssd, sata, { [ARCH]: 'i386' }, { [ARCH]: 'arm64', [OS]: 'Windows' }]) {
+      for (const priorityClassName of [null, 'gold', 'iron']) {
+        const asking = pod({ nodeSelector, priorityClassName });
+        const { allowed, pod: reviewed } = review(proposalPolicies(number), asking, strategy);
+        const shown = review(proposalPolicies(result), asking, 'first');
+        expect({ allowed, reviewed }).toEqual({ allowed: shown.allowed, reviewed: shown.pod });
+      }
+    }
+  });
+
+  it('goes by names, in code units, not by the order of files', () => {
+    const named = (...names: string[]) =>
+      names.map((name) => policy(name, { default: { schedulerName: name } }));
+    for (const strategy of MERGE_STRATEGIES.filter((one) => one !== 'intersection')) {
+      expect(review(named('b', 'a', 'c'), pod(), strategy).pod.spec.schedulerName).toBe('a');
+      expect(review(named('a', 'B'), pod(), strategy).pod.spec.schedulerName).toBe('B');
+      expect(review(named('é', 'z'), pod(), strategy).pod.spec.schedulerName).toBe('z');
+    }
+  });
+});
+
+describe('an intersection', () => {
+  const together = (spec: unknown, ...specs: string[]) =>
+    review(policiesOf(...specs), pod(spec), 'intersection');
+
+  it('needs that each policy allows the pod by itself', () => {
+    const [some, all] = ['allowed: {nodeSelectors: {disk: [ssd]}}', 'allowed: {nodeSelectors: {}}'];
+    expect(together('nodeSelector: {disk: ssd}', some, all).allowed).toBe(true);
+    expect(reasonsOf(together('nodeSelector: {disk: hdd}', some, all))).toEqual([
+      'nodeSelector disk: expected ssd, got "hdd" (scheduling policy a)',
+    ]);
+    expect(reasonsOf(together('nodeSelector: {disk: ssd}', some, all, '{}'))).toEqual([
+      'nodeSelector disk: expected nothing, got "ssd" (no scheduling policy of the account mentions it)',
+    ]);
+  });
+
+  it('adds the defaults of all, the first for each part, where each allows them', () => {
+    const own = '{allowed: {nodeSelectors: {}}, default: {nodeSelector: {disk: ssd, zone: north}}}';
+    const other = '{allowed: {nodeSelectors: {}}, default: {nodeSelector: {disk: hdd, rack: "7"}}}';
+    expect(together({}, own, other).pod.spec.nodeSelector).toEqual({ disk: 'ssd', zone: 'north', rack: '7' });
+    expect(
+      reasonsOf(
+        together({}, 'default: {nodeSelector: {disk: ssd}}', 'allowed: {nodeSelectors: {disk: [hdd]}}'),
+      ),
+    ).toEqual(['nodeSelector disk: expected hdd, got "ssd" (scheduling policy b)']);
+  });
+
+  it('is not let through for the default of another policy', () => {
+    const requiring = '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {nodeSelectors: {}}}';
+    const helping = '{allowed: {nodeSelectors: {}}, default: {nodeSelector: {disk: ssd}}}';
+    expect(reasonsOf(together({}, requiring, helping))).toEqual([
+      'nodeSelector disk: expected ssd, got nothing (scheduling policy a)',
+    ]);
+  });
+
+  it('keeps the default scheduler where every policy accepts it and one lists it', () => {
+    const name = (...specs: string[]) =>
+      together('schedulerName: default-scheduler', ...specs).pod.spec.schedulerName;
+    const any = '{allowed: {schedulerNames: []}, default: {schedulerName: green}}';
+    const listing = '{allowed: {schedulerNames: [default-scheduler, green]}}';
+    expect(name(listing, any)).toBe('default-scheduler');
+    expect(name(any, any)).toBe('green');
+    expect(name(any, 'allowed: {schedulerNames: [green]}')).toBe('default-scheduler');
+    expect(name(any, '{required: {schedulerNames: [green]}, default: {schedulerName: green}}')).toBe('green');
+  });
+
+  it('judges each policy by what it accepts itself', () => {
+    const first = '{required: {schedulerNames: [green]}, default: {schedulerName: green}}';
+    const second = '{required: {schedulerNames: [default-scheduler, green]}, default: {schedulerName: blue}}';
+    expect(together('schedulerName: default-scheduler', first, second)).toMatchObject({
+      allowed: true,
+      pod: { spec: { schedulerName: 'green' } },
+    });
+  });
+});
+
+describe('a pod that is reviewed', () => {
+  const defaults = policy('a', {
+    default: {
+      schedulerName: 'green',
+      priorityClassName: 'gold',
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ key: 'gpu', operator: 'Exists' }],
+      affinity: {
+        podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] },
+      },
+    },
+  });
+
+  it('gets all defaults that it lacks, and keeps the rest', () => {
+    const before = deepFreeze(pod({ containers: [{ name: 'web' }], nodeName: '', restartPolicy: 'Never' }));
+    const { allowed, pod: reviewed } = review([defaults], before);
+    expect(allowed).toBe(true);
+    expect(reviewed).toEqual({
+      ...before,
+      spec: {
+        containers: [{ name: 'web' }],
+        nodeName: '',
+        restartPolicy: 'Never',
+        schedulerName: 'green',
+        priorityClassName: 'gold',
+        nodeSelector: { disk: 'ssd' },
+        tolerations: [{ key: 'gpu', operator: 'Exists' }],
+        affinity: {
+          podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] },
+        },
+      },
+    });
+    expect(reviewed.spec.containers).toBe(before.spec.containers);
+  });
+
+  it('is the same object if there is nothing to add', () => {
+    const { pod: reviewed } = review([defaults], pod());
+    expect(review([defaults], reviewed).pod).toBe(reviewed);
+  });
+
+  it('gets no priority beside a default class that the API server has computed without it', () => {
+    const { pod: reviewed } = review(
+      [defaults],
+      pod('{priority: 0, preemptionPolicy: PreemptLowerPriority}'),
+    );
+    expect(reviewed.spec).toMatchObject({ priorityClassName: 'gold' });
+    expect(Object.keys(reviewed.spec)).not.toEqual(expect.arrayContaining(['priority']));
+    expect(Object.keys(reviewed.spec)).not.toEqual(expect.arrayContaining(['preemptionPolicy']));
+    const named = pod('{priorityClassName: gold, priority: 5, preemptionPolicy: Never}');
+    expect(review([defaults], named).pod.spec).toMatchObject({ priority: 5, preemptionPolicy: 'Never' });
+    expect(review([], pod('{priority: 0}')).pod.spec).toEqual({ priority: 0 });
+  });
+
+  it('is judged as it is if no defaults may be added', () => {
+    const asItStands = (spec: unknown, policies: readonly SchedulingPolicy[] = [defaults]) =>
+      reasonsOf(review(policies, pod(spec), 'deep', { addDefaults: false }));
+    expect(asItStands({})).toEqual([]);
+    expect(asItStands('schedulerName: default-scheduler')).toEqual([
+      'schedulerName: expected green, got "default-scheduler" (scheduling policy a)',
+    ]);
+    expect(asItStands({}, proposalPolicies(12))).toEqual([
+      'priorityClassName: expected high-priority, got nothing (scheduling policy example)',
+    ]);
+    const untouched = pod();
+    expect(review([defaults], untouched, 'deep', { addDefaults: false }).pod).toBe(untouched);
+  });
+
+  it('is unchanged if it is rejected, although defaults would have been added', () => {
+    const asking = deepFreeze(pod('nodeSelector: {rack: "7"}'));
+    expect(review([defaults], asking)).toMatchObject({ allowed: false, pod: asking });
+    expect(review([defaults], asking).pod).toBe(asking);
+  });
+
+  it('gets all reasons at once', () => {
+    const { reasons } = review(
+      [defaults],
+      pod('{schedulerName: x, priorityClassName: x, tolerations: [{key: x}]}'),
+    );
+    expect(reasons.map(({ field }) => field)).toEqual([
+      'schedulerName',
+      'priorityClassName',
+      'tolerations[0]',
+    ]);
+  });
+});

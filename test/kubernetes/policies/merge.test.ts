@@ -1,0 +1,311 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { EffectivePolicy } from '../../../src/kubernetes/policies/effective-policy.ts';
+import {
+  MERGE_STRATEGIES,
+  type MergedPolicy,
+  mergePolicies,
+} from '../../../src/kubernetes/policies/merge.ts';
+import type { SchedulingPolicy } from '../../../src/kubernetes/policies/policy.ts';
+import { SchedulingPolicies } from '../../../src/kubernetes/policies/scheduling-policies.ts';
+import { temporaryFolder } from '../../support/filter-folder.ts';
+
+const STRATEGIES = ['deep', 'first', 'simple'] as const;
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
+const HOSTILE = ['constructor', 'toString', 'hasOwnProperty', 'valueOf', 'a/b.c', 'required', '', 'disk'];
+
+function policy(name: string, sections: Partial<SchedulingPolicy> = {}): SchedulingPolicy {
+  return { group: 'extensions', required: {}, allowed: {}, default: {}, ...sections, name };
+}
+
+/** All that a merge says, with the source of each part. */
+function saidBy(merged: MergedPolicy): unknown {
+  const sources: string[] = [];
+  const walk = (value: unknown, ...path: string[]): void => {
+    sources.push(`${path.join(' → ')}: ${merged.sourceOf(...path)}`);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      for (const [name, part] of Object.entries(value)) {
+        walk(part, ...path, name);
+      }
+    }
+  };
+  walk(merged.required, 'required');
+  walk(merged.default, 'default');
+  const { policies, required, allowed, default: defaults } = merged;
+  return JSON.stringify({ policies, required, allowed, defaults, sources });
+}
+
+function frozen<Value>(value: Value): Value {
+  if (typeof value === 'object' && value !== null) {
+    Object.values(value).map(frozen);
+    Object.freeze(value);
+  }
+  return value;
+}
+
+const names = fc.array(fc.constantFrom('x', 'y', 'z'), { maxLength: 3 });
+const labels = <Value>(value: fc.Arbitrary<Value>) => fc.dictionary(fc.constantFrom(...HOSTILE), value);
+const part = { requiredKeys: [] } satisfies { requiredKeys: [] };
+const affinities = fc.constantFrom(
+  {},
+  { podAffinities: {} },
+  { nodeAffinities: {} },
+  { nodeAffinities: { [REQUIRED]: {} } },
+  { nodeAffinities: { [REQUIRED]: { nodeSelectorTerms: [] }, [PREFERRED]: {} } },
+);
+const sections = fc.record({
+  required: fc.record(
+    { schedulerNames: names, priorityClassNames: names, nodeSelectors: labels(names), affinities },
+    part,
+  ),
+  allowed: fc.record({ schedulerNames: names, nodeSelectors: labels(names), affinities }, part),
+  default: fc.record(
+    { schedulerName: fc.constantFrom('x', 'y'), nodeSelector: labels(fc.constant('x')) },
+    part,
+  ),
+});
+/** Names that a locale, or a number, would order otherwise. */
+const someNames = fc.uniqueArray(fc.constantFrom('a', 'B', 'ä', '10', '9', 'a-b', 'a.b', 'Z', '_'), {
+  minLength: 1,
+  maxLength: 6,
+});
+const somePolicies = someNames.chain((all) =>
+  fc.tuple(
+    ...all.map((name) => sections.map((one) => frozen(policy(name, one as Partial<SchedulingPolicy>)))),
+  ),
+);
+
+describe('the order', () => {
+  it('of the policies does not matter, and they are not changed', () => {
+    const shuffled = somePolicies.chain((policies) =>
+      fc.tuple(
+        fc.constant(policies),
+        fc.shuffledSubarray(policies, { minLength: policies.length }),
+        fc.constantFrom(...STRATEGIES),
+      ),
+    );
+    fc.assert(
+      fc.property(shuffled, ([policies, others, strategy]) => {
+        expect(saidBy(mergePolicies(others, strategy))).toBe(saidBy(mergePolicies(policies, strategy)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('of the files does not matter', () => {
+    const folder = temporaryFolder();
+    const scheduler = (name: string) =>
+      `kind: SchedulingPolicy\nmetadata: {name: ${name}}\nspec: {required: {schedulerNames: [${name}]}}\n`;
+    const rule = "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}";
+    const kind = (name: string) =>
+      `apiVersion: rbac.authorization.k8s.io/v1\nkind: ${name}\nmetadata: {name: all}\n`;
+    const texts = [
+      `${scheduler('c')}---\n${scheduler('a')}`,
+      scheduler('b'),
+      `${kind('ClusterRole')}rules: [${rule}]\n`,
+      `${kind('ClusterRoleBinding')}roleRef: {kind: ClusterRole, name: all}\nsubjects: [{kind: User, name: jane}]\n`,
+    ];
+    const files = texts.map((text, index) => {
+      const file = join(folder, `${index}.yaml`);
+      writeFileSync(file, text);
+      return file;
+    });
+    const jane = { user: 'jane', groups: [] };
+    const shuffled = fc.shuffledSubarray(files, { minLength: files.length });
+    fc.assert(
+      fc.property(shuffled, fc.constantFrom(...MERGE_STRATEGIES), (paths, strategy) => {
+        const { policies, warnings } = SchedulingPolicies.read(paths, { strategy });
+        expect(warnings).toEqual([]);
+        expect(policies.effectiveFor(jane).policies).toEqual(['a', 'b', 'c']);
+        expect(policies.effectiveFor(jane).merged[0]?.required).toEqual({ schedulerNames: ['a'] });
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('is that of code units', () => {
+    const policies = ['b', 'a', 'B', 'ä', '10', '9', 'a-b', 'a.b'].map((name) => policy(name));
+    expect(mergePolicies(policies, 'deep').policies).toEqual(['10', '9', 'B', 'a', 'a-b', 'a.b', 'b', 'ä']);
+  });
+});
+
+const FIRST = policy('a', {
+  required: { schedulerNames: ['one'], nodeSelectors: { arch: ['amd64', 'arm64'] } },
+  allowed: { nodeSelectors: { disk: ['ssd'] }, priorityClassNames: ['low'] },
+  default: { nodeSelector: { arch: 'amd64' } },
+});
+const SECOND = policy('b', {
+  required: {
+    schedulerNames: ['two'],
+    priorityClassNames: ['high'],
+    nodeSelectors: { arch: ['i386'], os: ['linux'] },
+  },
+  allowed: { nodeSelectors: { disk: ['sata'] }, schedulerNames: ['three'] },
+  default: { nodeSelector: { arch: 'i386', os: 'linux' }, schedulerName: 'two' },
+});
+
+describe('deep', () => {
+  it('takes each required and default part from the first policy that has it, and lists as a whole', () => {
+    const merged = mergePolicies([SECOND, FIRST], 'deep');
+    expect(merged.required).toEqual({
+      schedulerNames: ['one'],
+      priorityClassNames: ['high'],
+      nodeSelectors: { arch: ['amd64', 'arm64'], os: ['linux'] },
+    });
+    expect(merged.default).toEqual({ nodeSelector: { arch: 'amd64', os: 'linux' }, schedulerName: 'two' });
+  });
+
+  it('adds up what is allowed, each with its policy', () => {
+    expect(mergePolicies([SECOND, FIRST], 'deep').allowed).toEqual([
+      { policy: 'a', allowed: FIRST.allowed },
+      { policy: 'b', allowed: SECOND.allowed },
+    ]);
+  });
+
+  it('takes affinities place by place', () => {
+    const rule = (key: string) => ({ nodeSelectorTerms: [{ matchExpressions: [{ keys: [key] }] }] });
+    const a = policy('a', { required: { affinities: { nodeAffinities: { [REQUIRED]: rule('a') } } } });
+    const b = policy('b', {
+      required: {
+        affinities: {
+          nodeAffinities: { [REQUIRED]: rule('b'), [PREFERRED]: rule('b') },
+          podAntiAffinities: {},
+        },
+      },
+    });
+    const merged = mergePolicies([b, a], 'deep');
+    expect(merged.required.affinities).toEqual({
+      nodeAffinities: { [REQUIRED]: rule('a'), [PREFERRED]: rule('b') },
+      podAntiAffinities: {},
+    });
+    const source = (...path: string[]) => merged.sourceOf('required', 'affinities', ...path);
+    expect(source()).toBe('a');
+    expect(source('nodeAffinities')).toBe('a');
+    expect(source('nodeAffinities', REQUIRED)).toBe('a');
+    expect(source('nodeAffinities', REQUIRED, 'nodeSelectorTerms')).toBe('a');
+    expect(source('nodeAffinities', PREFERRED)).toBe('b');
+    expect(source('podAntiAffinities')).toBe('b');
+  });
+});
+
+describe('"everything" and a list together mean everything', () => {
+  const everything = {
+    schedulerNames: [],
+    priorityClassNames: [],
+    nodeSelectors: {},
+    tolerations: [],
+    affinities: {},
+  };
+  const something = {
+    schedulerNames: ['x'],
+    priorityClassNames: ['x'],
+    nodeSelectors: { disk: ['ssd'] },
+    tolerations: [{ keys: ['x'] }],
+    affinities: { podAffinities: {} },
+  };
+  const pod = {
+    spec: {
+      schedulerName: 'any',
+      priorityClassName: 'any',
+      nodeSelector: { any: 'any', disk: 'any' },
+      tolerations: [{ operator: 'Exists' }],
+      affinity: { podAntiAffinity: { [REQUIRED]: [{ topologyKey: 'any' }] } },
+    },
+  };
+  const allows = (...policies: SchedulingPolicy[]) =>
+    new EffectivePolicy(policies, 'deep').review(pod, { addDefaults: true }).allowed;
+
+  it('whichever comes first', () => {
+    expect(allows(policy('b', { allowed: something }))).toBe(false);
+    expect(allows(policy('a', { allowed: everything }), policy('b', { allowed: something }))).toBe(true);
+    expect(allows(policy('b', { allowed: something }), policy('c', { allowed: everything }))).toBe(true);
+  });
+
+  it('of a label too', () => {
+    const disk = (name: string, values: string[]) =>
+      policy(name, { allowed: { ...everything, nodeSelectors: { disk: values, any: [] } } });
+    expect(allows(disk('a', ['ssd']), disk('b', ['sata']))).toBe(false);
+    expect(allows(disk('a', ['ssd']), disk('b', []))).toBe(true);
+    expect(allows(disk('a', []), disk('b', ['ssd']))).toBe(true);
+  });
+});
+
+describe('first', () => {
+  it('is only the first policy by name', () => {
+    const merged = mergePolicies([SECOND, FIRST], 'first');
+    expect(merged).toMatchObject({
+      policies: ['a'],
+      allowed: [{ policy: 'a', allowed: FIRST.allowed }],
+    });
+    expect([merged.required, merged.default]).toStrictEqual([FIRST.required, FIRST.default]);
+    expect(merged.sourceOf('required', 'nodeSelectors', 'arch')).toBe('a');
+    expect(merged.sourceOf('required', 'priorityClassNames')).toBe('');
+  });
+});
+
+describe('simple', () => {
+  const merged = mergePolicies([SECOND, FIRST], 'simple');
+
+  it('takes each field of each section from the first policy that has it', () => {
+    expect(merged.required).toEqual({
+      schedulerNames: ['one'],
+      priorityClassNames: ['high'],
+      nodeSelectors: { arch: ['amd64', 'arm64'] },
+    });
+    expect(merged.default).toEqual({ nodeSelector: { arch: 'amd64' }, schedulerName: 'two' });
+    expect(merged.allowed).toEqual([
+      { policy: 'a', allowed: { nodeSelectors: { disk: ['ssd'] }, priorityClassNames: ['low'] } },
+      { policy: 'b', allowed: { schedulerNames: ['three'] } },
+    ]);
+  });
+
+  it('knows the policy of a field and of its parts', () => {
+    expect(merged.sourceOf('required', 'nodeSelectors')).toBe('a');
+    expect(merged.sourceOf('required', 'nodeSelectors', 'os')).toBe('a');
+    expect(merged.sourceOf('required', 'priorityClassNames')).toBe('b');
+    expect(merged.sourceOf('default', 'schedulerName')).toBe('b');
+  });
+});
+
+describe('the source of a part', () => {
+  const merged = mergePolicies([FIRST, SECOND], 'deep');
+
+  it.each([
+    ['a', ['required', 'schedulerNames']],
+    ['b', ['required', 'priorityClassNames']],
+    ['a', ['required', 'nodeSelectors']],
+    ['a', ['required', 'nodeSelectors', 'arch']],
+    ['b', ['required', 'nodeSelectors', 'os']],
+    ['a', ['default', 'nodeSelector', 'arch']],
+    ['b', ['default', 'nodeSelector', 'os']],
+    ['b', ['default', 'schedulerName']],
+    ['a', ['required', 'nodeSelectors', 'of none']],
+    ['', ['default', 'priorityClassName']],
+    ['', ['required']],
+    ['', ['allowed', 'nodeSelectors', 'disk']],
+    ['', []],
+  ])('is %j for %j', (source, path) => {
+    expect(merged.sourceOf(...path)).toBe(source);
+  });
+
+  it('is known for labels named like object members', () => {
+    const of = (label: string) => ({ required: { nodeSelectors: { [label]: ['x'] } } });
+    const all = HOSTILE.map((label, index) => policy(`p${index}`, of(label)));
+    const { required, sourceOf } = mergePolicies(all, 'deep');
+    expect(Object.keys(required.nodeSelectors ?? {})).toEqual(HOSTILE);
+    for (const [index, label] of HOSTILE.entries()) {
+      expect(sourceOf('required', 'nodeSelectors', label)).toBe(`p${index}`);
+    }
+  });
+
+  it('of no policies is none, and they say nothing', () => {
+    for (const strategy of STRATEGIES) {
+      const nothing = mergePolicies([], strategy);
+      expect(nothing).toMatchObject({ policies: [], allowed: [], required: {}, default: {} });
+      expect(nothing.sourceOf('required', 'schedulerNames')).toBe('');
+    }
+  });
+});

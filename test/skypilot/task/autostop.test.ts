@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { AUTOSTOP_OFF, autostopOf, autostopsOf, PolicyRejected } from '../../../src/skypilot/index.ts';
+
+const none = { down: false, waitFor: undefined, hook: undefined };
+
+describe('autostopOf', () => {
+  it.for([
+    [undefined, undefined],
+    [null, undefined],
+    [true, { ...none, idleMinutes: 0 }],
+    [false, { ...none, idleMinutes: AUTOSTOP_OFF }],
+    [-1, { ...none, idleMinutes: AUTOSTOP_OFF }],
+    ['1h', { ...none, idleMinutes: 60 }],
+    [{}, { ...none, idleMinutes: 0 }],
+    [{ down: true }, { ...none, idleMinutes: 0, down: true }],
+    [{ idle_minutes: -1 }, { ...none, idleMinutes: AUTOSTOP_OFF }],
+    [
+      { idle_minutes: 5, wait_for: 'JOBS', hook: 'sync', hook_timeout: 9 },
+      { idleMinutes: 5, down: false, waitFor: 'jobs', hook: 'sync' },
+    ],
+  ] as const)('reads %j', ([autostop, expected]) => {
+    expect(autostopOf(autostop)).toEqual(expected);
+  });
+
+  it.for([
+    ...['', 'soon', '600s', '1.5h', '10 m', [10], [], '-5'],
+    ...[{ idle_minutes: null }, { idle_minutes: '5m' }, { idle_minutes: [] }, { idle_minutes: {} }],
+    ...[{ down: 'yes' }, { down: null }, { wait_for: 'ssh' }, { wait_for: 1 }, { hook: 5 }],
+  ])('rejects %j', (autostop) => {
+    expect(() => autostopOf(autostop)).toThrow(PolicyRejected);
+  });
+});
+
+describe('autostopsOf', () => {
+  it('takes the command line where an alternative says nothing', () => {
+    const requestOptions = { clusterName: null, idleMinutesToAutostop: 7, down: false, dryrun: false };
+    const task = { resources: { any_of: [{ autostop: '1h' }, {}, { autostop: false }] } };
+    expect(autostopsOf({ task, requestOptions })).toEqual([60, 7, AUTOSTOP_OFF]);
+    expect(autostopsOf({ task, requestOptions: null })).toEqual([60, undefined, AUTOSTOP_OFF]);
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { InvalidBodyError } from '../../../src/skypilot/request/wire.ts';
+import { tasksOf } from '../../../src/skypilot/task/pipeline.ts';
+import { YamlDocument } from '../../../src/yaml/document.ts';
+import { YamlError } from '../../../src/yaml/error.ts';
+import { received } from '../../support/skypilot.ts';
+
+describe('the tasks of a file', () => {
+  // What SkyPilot's own loader makes of each: by hand, since it can't be installed here.
+  it.each<[string, string, unknown[]]>([
+    ['one', 'name: a\nrun: x\n', [{ name: 'a', run: 'x' }]],
+    ['one without a name', 'run: x\n', [{ run: 'x' }]],
+    ['one behind "---"', '---\nrun: x\n', [{ run: 'x' }]],
+    ['nothing', '', [{}]],
+    ['comments', '# a\n', [{}]],
+    ['a header alone', 'name: p\n', [{ name: 'p' }]],
+    ['a header and one', 'name: p\n---\nrun: x\n', [{ run: 'x' }]],
+    ['a header and two', 'name: p\n---\nrun: x\n---\nrun: y\n', [{ run: 'x' }, { run: 'y' }]],
+    ['a header that says serial', 'name: p\nexecution: serial\n---\nrun: x\n', [{ run: 'x' }]],
+    ['a group of jobs', 'name: g\nexecution: parallel\nprimary_tasks: [a]\n---\nname: a\n', [{ name: 'a' }]],
+    ['two without a header', 'run: x\n---\nrun: y\n', [{ run: 'x' }, { run: 'y' }]],
+    [
+      'two of which the first has more than a name',
+      'name: a\nrun: x\n---\nrun: y\n',
+      [{ name: 'a', run: 'x' }, { run: 'y' }],
+    ],
+    [
+      'a name behind an empty document, which is no header',
+      '---\n---\nname: a\n---\nrun: x\n',
+      [{ name: 'a' }, { run: 'x' }],
+    ],
+    [
+      'empty documents between and behind them',
+      'name: p\n---\n---\nrun: x\n---\n# b\n---\nnull\n---\n',
+      [{ run: 'x' }],
+    ],
+    ['nothing behind a header', 'name: p\n---\n', [{ name: 'p' }]],
+    ['"..." between them', 'name: p\n...\n---\nrun: x\n...\n', [{ run: 'x' }]],
+    [
+      'two in one name',
+      'run: "---\\n"\nsetup: |\n  a\n  ---\n  b\n',
+      [{ run: '---\n', setup: 'a\n---\nb\n' }],
+    ],
+  ])('are: %s', (_, text, values) => {
+    const tasks = tasksOf(text);
+    expect(tasks.map(({ value }) => value)).toEqual(values);
+    expect(tasks.map(({ number, of }) => [number, of])).toEqual(
+      values.map((_, index) => [index + 1, values.length]),
+    );
+    // What is asked is the task itself, without the documents around it.
+    expect(tasks.map(({ document }) => YamlDocument.parse(document.toString()).value ?? {})).toEqual(values);
+  });
+
+  it.each(['run: x\n---\n- a list\n', 'run: x\n---\ntext\n', 'run: x\n---\nrun: [\n', '- a\n'])(
+    'are none where a document is no mapping: %j',
+    (text) => {
+      expect(() => tasksOf(text)).toThrow(YamlError);
+    },
+  );
+});
+
+describe('several documents instead of one', () => {
+  it.each(['task', 'skypilot_config', 'user'])('are no request: %s', (member) => {
+    for (const text of ['id: x\n---\nid: y\n', 'id: x\n--- {}\n', 'id: x\n---\n']) {
+      expect(() => received({ [member]: text })).toThrow(InvalidBodyError);
+      expect(() => received({ [member]: text })).toThrow(
+        `${member}: expected YAML, and line 2: another document begins here`,
+      );
+    }
+    expect(() => received({ [member]: 'id: x\n...\n# the end\n' })).not.toThrow();
+  });
+});
