@@ -20,6 +20,7 @@ const options = z
       .string()
       // A path that looks like a URL is a mistyped one, which may hold a key.
       .regex(/^(?:(?!https?[:/;]|.*:\/\/)[^?]+|https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?)$/i)
+      .refine((text) => !/^https?:/i.test(text) || URL.canParse(text), 'it is not a URL')
       .optional()
       .meta({
         description:

@@ -217,9 +217,19 @@ async function fromATrial(): Promise<Answer[]> {
   return Promise.all(PATHS.map((path) => send(url, path, JSON.stringify(refused()))));
 }
 
-async function fromAClosedDoor(): Promise<Answer[]> {
+async function withoutToken(): Promise<Answer[]> {
   const { url } = await runKubernetes(POLICIES, { kubernetes: { tokens: ['s3cret-0123456789abcdef'] } });
   return Promise.all(PATHS.map((path) => send(url, path, TEXT)));
+}
+
+/** To a wrong token, after ten of them. */
+async function fromGuesses(): Promise<Answer[]> {
+  const { url } = await runKubernetes(POLICIES, { kubernetes: { tokens: ['s3cret-0123456789abcdef'] } });
+  const guess = (path: string) => send(url, path, TEXT, { Authorization: 'Bearer another' });
+  for (let count = 0; count < 10; count += 1) {
+    await guess(PATHS[0] ?? '');
+  }
+  return Promise.all(PATHS.map(guess));
 }
 
 async function withoutCertificate(): Promise<Answer[]> {
@@ -285,7 +295,8 @@ it('an API server gets exactly the described responses', async () => {
     fromATrial(),
     fromAFullHouse(),
     fromWaiting(),
-    fromAClosedDoor(),
+    withoutToken(),
+    fromGuesses(),
     withoutCertificate(),
   ]);
   const answers = [...faults, ...groups.flat()];

@@ -85,7 +85,7 @@ async function fromOneService(): Promise<Answer[]> {
       "if (task.name === 'reject') throw new PolicyRejected('No.'); if (task.name === 'break') throw new Error('x');",
   };
   const { url, raw } = await runSkypilot(policies, { skypilot: { tokens: ['secret-0123456789abcdef'] } });
-  const query = '?token=secret';
+  const query = '?token=secret-0123456789abcdef';
   const post = (text: string, headers = {}, method = 'POST') => send(url, text, headers, method, query);
   const tooLarge = `POST ${PATH}${query} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8388609\r\n\r\n{`;
   const longHeaders = `POST ${PATH} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
@@ -102,6 +102,19 @@ async function fromOneService(): Promise<Answer[]> {
     send(url, REQUEST),
     ...[tooLarge, longHeaders].map(async (bytes) => parsedAnswer('post', PATH, await raw(bytes))),
   ]);
+}
+
+/** To a wrong token, after ten of them. */
+async function fromGuesses(): Promise<Answer[]> {
+  const { url } = await runSkypilot(
+    { IdlePolicy: '' },
+    { skypilot: { tokens: ['secret-0123456789abcdef'] } },
+  );
+  const answers: Answer[] = [];
+  for (let count = 0; count <= 10; count += 1) {
+    answers.push(await send(url, REQUEST, {}, 'POST', '?token=another'));
+  }
+  return answers;
 }
 
 async function fromAFault(): Promise<Answer[]> {
@@ -129,6 +142,6 @@ async function fromWaiting(): Promise<Answer[]> {
 
 it('SkyPilot gets exactly the described responses', async () => {
   const fault = await fromAFault();
-  const groups = await Promise.all([fromOneService(), fromAFullHouse(), fromWaiting()]);
+  const groups = await Promise.all([fromOneService(), fromGuesses(), fromAFullHouse(), fromWaiting()]);
   expectDescribed(api, [...fault, ...groups.flat()], (path) => path === PATH);
 });

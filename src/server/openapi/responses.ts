@@ -270,9 +270,7 @@ export const RESPONSES = {
       notValid: {
         status: 'configuration not valid',
         generation: 1,
-        problems: [
-          '/etc/blazar/blazar.conf:3: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "one day"',
-        ],
+        problems: ['/etc/blazar/blazar.conf:3: [enforcement] max_lease_duration: not valid'],
       },
     },
   },
