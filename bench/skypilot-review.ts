@@ -2,7 +2,7 @@
 import { parse, stringify } from 'yaml';
 import { withinDeadline } from '../src/deadline.ts';
 import { readConfiguration } from '../src/enforcement/configuration.ts';
-import { SECTIONS } from '../src/server/sections.ts';
+import { SECTIONS } from '../src/server/configuration/sections.ts';
 import { PolicyChain } from '../src/skypilot/policies/policy-chain.ts';
 import { decodeRequest } from '../src/skypilot/request/wire.ts';
 import type { Subject, Suite, Timed } from './harness/suite.ts';

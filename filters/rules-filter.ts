@@ -279,6 +279,6 @@ async function ruleProblems(
   if (rules_path === undefined || rules_path === '') {
     return [{ option: 'rules_path', message: 'expected a file or a folder, got nothing' }];
   }
-  const { doorProblems } = await import('../src/rules/index.ts');
-  return doorProblems(rules_path, ['create', 'update'], settings);
+  const { sectionProblems } = await import('../src/rules/index.ts');
+  return sectionProblems(rules_path, ['create', 'update'], settings);
 }

@@ -11,8 +11,8 @@ async function doors() {
   const { boundedFetch } = await import('../src/client/bounded-fetch.ts');
   const { createHttpClient } = await import('../src/http/client.ts');
   const { createApiClient } = await import('../src/kubernetes/cluster/api/api-client.ts');
-  const { OidcClient } = await import('../src/server/people/oidc-client.ts');
-  const { oidcOptions } = await import('../src/server/people/oidc-options.ts');
+  const { OidcClient } = await import('../src/server/users/oidc-client.ts');
+  const { oidcOptions } = await import('../src/server/users/oidc-options.ts');
   const { tracedCall } = await import('../src/traced-call.ts');
   return { boundedFetch, createHttpClient, createApiClient, OidcClient, oidcOptions, tracedCall };
 }

@@ -28,7 +28,7 @@ const MODULES = {
   hook: withImports('src/plugin/packages-hook.js'),
   base: start,
   library: withImports('src/index.js'),
-  service: withImports('src/server/sections.js'),
+  service: withImports('src/server/configuration/sections.js'),
 };
 
 const isMergedPackage = (name) => Object.values(PACKAGES).flat().includes(name);

@@ -54,8 +54,8 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   (await import('zod')).config({ jitless: true });
   const { requireConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
   const { UsageEnforcement } = await import('../enforcement/enforcement.ts');
-  const { serviceSection } = await import('../server/options.ts');
-  const { SECTIONS } = await import('../server/sections.ts');
+  const { serviceSection } = await import('../server/configuration/options.ts');
+  const { SECTIONS } = await import('../server/configuration/sections.ts');
   const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS, process.cwd());
   printWarnings(configuration.problems);
   const { deadline: seconds, body_limit } = sectionOf(configuration, serviceSection);

@@ -55,7 +55,7 @@ export function configCommand(): Command {
 /** With a `projectFolder` it includes the files of the user and the project, which a service does not read. */
 async function read(flags: SourceFlags, projectFolder?: string): Promise<Configuration> {
   const { readConfiguration } = await import('../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../server/sections.ts');
+  const { SECTIONS } = await import('../server/configuration/sections.ts');
   return readConfiguration(sourcesOf(flags), SECTIONS, projectFolder);
 }
 
@@ -178,8 +178,8 @@ async function validate(flags: SourceFlags): Promise<void> {
   const all = await read(flags, process.cwd());
   // A file of the user may hide a mistake that would keep the service from starting.
   const served = all.clientFiles.length === 0 ? all : await read(flags);
-  const { startProblems } = await import('../server/start-checks.ts');
-  const { groundProblems } = await import('../server/ground-checks.ts');
+  const { startProblems } = await import('../server/configuration/start-checks.ts');
+  const { groundProblems } = await import('../server/configuration/ground-checks.ts');
   const isWrong = served.problems.some(({ severity }) => severity === 'error');
   const toStart = isWrong ? [] : [...startProblems(served), ...(await groundProblems(served, { ask: true }))];
   const problems = unique([...served.problems, ...all.problems, ...toStart]);

@@ -23,7 +23,7 @@ export function filtersCommand(): Command {
 
 async function list(flags: ListFlags): Promise<void> {
   const { readConfiguration } = await import('../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../server/sections.ts');
+  const { SECTIONS } = await import('../server/configuration/sections.ts');
   const { catalog, filters, problems } = await readConfiguration(sourcesOf(flags), SECTIONS);
   printProblems(problems);
   if (problems.some(({ severity }) => severity === 'error')) {

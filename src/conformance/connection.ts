@@ -2,7 +2,7 @@ import { setImmediate as afterEvents } from 'node:timers/promises';
 import { Client, type Dispatcher } from 'undici';
 import { GrowingBuffer } from '../growing-buffer.ts';
 import { callError } from '../http/call-error.ts';
-import { endedByStrayBytes } from '../http/left-over.ts';
+import { endedByStrayBytes } from '../http/stray-bytes.ts';
 
 /** A longer answer is an error, as for the filter of this package. */
 const MAX_ANSWER_BYTES = 65_536;
@@ -14,7 +14,7 @@ export interface Answer {
   /** Decoded as UTF-8, otherwise unchanged. */
   readonly body: string;
   /** Whether unannounced bytes followed it. */
-  readonly leftOver: boolean;
+  readonly strayBytes: boolean;
 }
 
 export interface NoAnswer {
@@ -43,9 +43,9 @@ export function openConnection(origin: string, timeout: number): Connection {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  let leftOver = false;
+  let strayBytes = false;
   client.on('disconnect', (_origin, _targets, error) => {
-    leftOver = endedByStrayBytes(error);
+    strayBytes = endedByStrayBytes(error);
   });
   const destroy = async () => {
     closing.abort();
@@ -66,7 +66,7 @@ export function openConnection(origin: string, timeout: number): Connection {
         });
         // What came together with the answer is seen by then, and has ended the connection.
         await afterEvents();
-        return { ...answer, leftOver };
+        return { ...answer, strayBytes };
       } catch (thrown) {
         const called = { method: 'POST', url } as const;
         const error = expired
@@ -91,7 +91,7 @@ function exchange(
   client: Client,
   request: Dispatcher.DispatchOptions,
   onConnected: () => void,
-): Promise<Omit<Answer, 'leftOver'>> {
+): Promise<Omit<Answer, 'strayBytes'>> {
   return new Promise((resolve, reject) => {
     let status = 0;
     let headers: Answer['headers'] = {};

@@ -2,11 +2,11 @@
 import { write } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { WaitQueue } from '../concurrency-limiter.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import type { Wait } from '../deadline.ts';
 import type { Logger } from '../logger.ts';
 import { visibleJson } from '../visible-text.ts';
-import { WaitingLine } from '../waiting-line.ts';
 import { closeAppended, openAtOnce, openForAppending } from './append-file.ts';
 import type { DecisionRecord } from './record.ts';
 import { recordJson } from './record-json.ts';
@@ -71,7 +71,7 @@ export class DecisionLog {
   /** In characters, of the requests that are not written yet; and of those in `#records`. */
   #requestsLength = 0;
   #recordsLength = 0;
-  readonly #blocked = new WaitingLine();
+  readonly #blocked = new WaitQueue();
   #writing: Promise<void> | undefined;
   #file: number | undefined;
   /** Open the file again before the next write: it may have been moved away, or lack the end of its last line. */

@@ -3,7 +3,7 @@ import { Axios, type AxiosAdapter } from 'axios';
 import { type Dispatcher, Pool } from 'undici';
 import { GrowingBuffer } from '../growing-buffer.ts';
 import type { HttpAnswer, HttpClientTls } from './contract.ts';
-import { announcesBody, endedByStrayBytes } from './left-over.ts';
+import { announcesBody, endedByStrayBytes } from './stray-bytes.ts';
 
 /** One try of a call: shared by the transport and its caller. */
 export interface Attempt {

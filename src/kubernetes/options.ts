@@ -188,7 +188,7 @@ async function policyProblems(options: KubernetesOptions, settings?: readonly Se
     ...(await sourceProblems(options)),
     ...(rules === undefined
       ? []
-      : (await import('../rules/door-problems.ts')).doorProblems(rules, ['pod'], settings)),
+      : (await import('../rules/section-problems.ts')).sectionProblems(rules, ['pod'], settings)),
   ];
 }
 

@@ -1,5 +1,5 @@
 /** The items of a long list in a JSON text, one at a time: parsing 20 MiB at once would hold the process for a quarter of a second. */
-import { breathing } from '../breath.ts';
+import { timedYield } from '../yield-to-event-loop.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -36,15 +36,15 @@ export async function* itemsOf(
     throw new SyntaxError(`expected one list ${name}`);
   }
   look(all);
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   for (const [start, end] of items) {
     yield JSON.parse(text.slice(start, end));
-    await breathe();
+    await yieldIfDue();
   }
 }
 
 async function placesOf(text: string, name: string): Promise<Places> {
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   const items: [number, number][] = [];
   const opening = new RegExp(`${JSON.stringify(name)}\\s*:\\s*$`);
   let depth = 0;
@@ -52,7 +52,7 @@ async function placesOf(text: string, name: string): Promise<Places> {
   let item = -1;
   for (let at = 0; at < text.length; at += 1) {
     if (at % STRIDE === 0) {
-      await breathe();
+      await yieldIfDue();
     }
     const character = text.charCodeAt(at);
     if (character === QUOTE) {

@@ -1,5 +1,5 @@
 /** Whether the tokens of others are valid, by Keystone's word and by what it said before. */
-import { Admission } from '../admission.ts';
+import { ConcurrencyLimiter } from '../concurrency-limiter.ts';
 import { inTime, withinDeadline } from '../deadline.ts';
 import { errorText } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
@@ -70,8 +70,8 @@ export class TokenValidation {
   readonly #services: ValidationServices;
   readonly #cache = new TokenCache();
   readonly #flights = new Map<string, Promise<TokenAnswer>>();
-  readonly #privileged = new Admission(MAX_UNDER_WAY, MAX_WAITING);
-  readonly #others = new Admission(MAX_UNDER_WAY, MAX_WAITING);
+  readonly #privileged = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
+  readonly #others = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   /** When Keystone failed, if it has not answered since. */
   #failedAt: number | undefined;
   #saidOutage = false;

@@ -1,4 +1,4 @@
-/** Rules as the doors judge by them. */
+/** Rules as they are judged by. */
 import type { AccountList } from '../filter/account-limits.ts';
 import type { Expression } from './expression.ts';
 

@@ -5,29 +5,29 @@ import type { Logger } from '../logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import type { Authenticators } from './authentication/authenticators.ts';
-import { answerBlazar } from './blazar.ts';
 import { assetRoutes } from './console/assets.ts';
 import { eventRoutes } from './console/live/events.ts';
 import { loginRoutes } from './console/login-routes.tsx';
 import type { ConsolePage } from './console/page.ts';
 import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
-import { FailedReviews } from './failed-reviews.ts';
+import type { KubernetesReports } from './followers/kubernetes-reports.ts';
 import { healthRoutes, readinessParts } from './health.ts';
-import { kubernetesEndpoints } from './kubernetes.ts';
-import type { KubernetesReports } from './kubernetes-reports.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
-import { budgetReaders } from './people/budget-readers.ts';
-import { createPeople } from './people/people.ts';
-import { Sessions } from './people/sessions.ts';
-import { PeopleLine } from './people-line.ts';
+import { answerBlazar } from './protocols/blazar.ts';
+import { FailedReviews } from './protocols/failed-reviews.ts';
+import { kubernetesEndpoints } from './protocols/kubernetes.ts';
+import { skypilotEndpoint } from './protocols/skypilot.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
 import type { RequestParts } from './request-state.ts';
-import { skypilotEndpoint } from './skypilot.ts';
 import { tracedRequests } from './traced-requests.ts';
+import { budgetReaders } from './users/budget-readers.ts';
+import { createPeople } from './users/people.ts';
+import { Sessions } from './users/sessions.ts';
+import { UserLimiter } from './users/user-limiter.ts';
 
 export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'line'> {
   readonly authenticators: Authenticators;
@@ -65,7 +65,7 @@ export function createApp(parts: AppParts): RequestListener {
     logger,
   });
   const { showLogin } = login;
-  const line = new PeopleLine();
+  const line = new UserLimiter();
   const api = apiRoutes(API_ROUTES, { people, line, logger });
   const console = consoleRoutes(pages, {
     ...{ generations, recorder, metrics, isDraining },

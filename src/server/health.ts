@@ -3,7 +3,7 @@ import Router from '@koa/router';
 import type { Context } from 'koa';
 import { formatPlace, type Problem } from '../errors.ts';
 import type { SourceHealth } from '../kubernetes/cluster/live/contract.ts';
-import type { Generation } from './generation.ts';
+import type { Generation } from './configuration/generation.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Health, Readiness } from './openapi/bodies.ts';
 import { EXACT } from './own-paths.ts';

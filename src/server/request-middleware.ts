@@ -1,9 +1,9 @@
 /** Around every request that Koa answers. */
 import type { Context, Middleware } from 'koa';
-import type { Generation } from './generation.ts';
+import type { Generation } from './configuration/generation.ts';
 import { kubernetesPathOf } from './own-paths.ts';
+import { servesSkypilot } from './protocols/skypilot.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
-import { servesSkypilot } from './skypilot.ts';
 
 /** `paths`: those that are counted by name. */
 export function aroundRequests(parts: RequestParts, paths: ReadonlySet<string>): Middleware {

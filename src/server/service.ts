@@ -1,10 +1,10 @@
 /** The policy service: everything is wired and checked before the port opens. */
 import type { ConfigSources } from '../config/sources.ts';
+import { WatchedFiles } from './configuration/watched-files.ts';
 import { checkedConfiguration } from './service/checked-configuration.ts';
 import { openService } from './service/open-service.ts';
 import type { Service } from './service/running-service.ts';
 import type { ServiceSettings } from './service/service-settings.ts';
-import { WatchedFiles } from './watched-files.ts';
 
 export type { Service, ServiceSettings };
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { serviceOptions } from '../../src/server/options.ts';
+import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';

@@ -6,7 +6,7 @@ import { whyWritable } from '../../src/config/file-modes.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
 import type { ConfigSources } from '../../src/index.ts';
-import { SECTIONS } from '../../src/server/sections.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { startService } from '../../src/server/service.ts';
 import { projectFile } from '../support/files.ts';
 import { filterFolder, filterSource, temporaryFolder } from '../support/filter-folder.ts';

@@ -8,7 +8,7 @@ import { type Resolution, resolve } from '../../src/config/resolve.ts';
 import { type ConfigSources, readSources } from '../../src/config/sources.ts';
 import { type Configuration, readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatOrigin, formatProblem, type Problem } from '../../src/errors.ts';
-import { serviceOptions } from '../../src/server/options.ts';
+import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
 /** Writes a file into a folder (default: one that is removed after the test) and returns its path. */

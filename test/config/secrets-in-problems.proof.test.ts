@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import type { ConfigSources } from '../../src/config/sources.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
-import { SECTIONS } from '../../src/server/sections.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, service } from './helpers.ts';
 

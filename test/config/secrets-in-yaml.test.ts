@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
-import { SECTIONS } from '../../src/server/sections.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { configFile } from './helpers.ts';
 
 async function problems(text: string, config: readonly string[] = []): Promise<string[]> {

@@ -20,7 +20,7 @@ function finding(number: number): Finding {
     bytes: 7,
     headers: { 'X-Auth-Token': '****' },
     valid: true,
-    answer: { status: 200, headers: {}, body: 'fine', leftOver: false },
+    answer: { status: 200, headers: {}, body: 'fine', strayBytes: false },
     excerpt: 'fine',
     failure: undefined,
     milliseconds: 1,

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
-import { SECTIONS } from '../../src/server/sections.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { projectFile } from '../support/files.ts';
 
 /** A command that takes longer to end, or to print what the page shows, is killed. */

@@ -5,7 +5,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync } 
 import { basename, join, relative } from 'node:path';
 import { text as wholeText } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { serviceOptions } from '../../src/server/options.ts';
+import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { startService } from '../../src/server/service.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';

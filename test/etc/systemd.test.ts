@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { knownOptions } from '../../src/cli/known-options.ts';
 import { ExitCode } from '../../src/cli/output.ts';
-import { serviceOptions } from '../../src/server/options.ts';
+import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';

@@ -1,7 +1,7 @@
 /** Mistakes of somebody who knows Blazar and not CEL: each error says what was meant. */
 import { expect, it } from 'vitest';
 import { formatProblem } from '../../src/errors.ts';
-import { doorProblems } from '../../src/rules/door-problems.ts';
+import { sectionProblems } from '../../src/rules/section-problems.ts';
 import { temporaryFile } from '../support/files.ts';
 
 it.for<[string, string]>([
@@ -44,6 +44,6 @@ it.for<[string, string]>([
     'rules.yaml',
     `rules:\n  - name: r\n    allow: ${written}\n    message: No.\n    on: create\n`,
   );
-  const problems = doorProblems(file, ['create', 'update']).filter(({ severity }) => severity === 'error');
+  const problems = sectionProblems(file, ['create', 'update']).filter(({ severity }) => severity === 'error');
   expect(problems.map(formatProblem).join('\n')).toContain(meant);
 });

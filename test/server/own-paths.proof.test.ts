@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { OWN_PATHS } from '../../src/server/own-paths.ts';
-import { SECTIONS } from '../../src/server/sections.ts';
 import { projectFile } from '../support/files.ts';
 import { runService } from '../support/running-service.ts';
 

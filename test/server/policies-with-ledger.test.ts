@@ -1,8 +1,8 @@
 /** A service whose policies use the ledger, and none of its filters. */
 import { expect, it } from 'vitest';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
-import { groundProblems } from '../../src/server/ground-checks.ts';
-import { SECTIONS } from '../../src/server/sections.ts';
+import { groundProblems } from '../../src/server/configuration/ground-checks.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { readSamples, samplesOf } from '../support/samples.ts';

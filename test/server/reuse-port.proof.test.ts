@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { canReusePort } from '../../src/server/options.ts';
+import { canReusePort } from '../../src/server/configuration/options.ts';
 import { confFile } from '../support/files.ts';
 import { createLasting } from '../support/requests.ts';
 import { type RunningCommand, startCommand } from '../support/run-command.ts';

@@ -1,7 +1,7 @@
 /** What a process needs to run beside others: a port that they share, a port of its own, and a configuration that says so. */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { canReusePort, serviceOptions, serviceSection } from '../../src/server/options.ts';
+import { canReusePort, serviceOptions, serviceSection } from '../../src/server/configuration/options.ts';
 import { startService } from '../../src/server/service.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';

@@ -26,7 +26,7 @@ export const NO_DEADLINE = waitFor(undefined);
 /** Reads `[ledger]`. Throws `ConfigurationError`; prints warnings. */
 export async function configuredLedger(flags: SourceFlags): Promise<ConfiguredLedger> {
   const { requireConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../../server/sections.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const { ledgerSection } = await import('../../ledger/options.ts');
   const { connectionOf } = await import('../../ledger/open.ts');
   const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS);

@@ -5,7 +5,7 @@ import { ExitCode, UsageError } from '../output.ts';
 
 export async function writeCertificates(configFiles: readonly string[]): Promise<void> {
   const { readConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../../server/sections.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const { kubernetesSection } = await import('../../kubernetes/options.ts');
   const configuration = await readConfiguration({ configFiles, environment: {} }, SECTIONS);
   const problems = configuration.problems.filter(concernsCertificates);

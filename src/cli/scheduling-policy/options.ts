@@ -72,7 +72,7 @@ async function read(
     return kubernetesOptions.parse({});
   }
   const { readConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../../server/sections.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const sources = { configFiles, environment: {}, values: { kubernetes: values } };
   const configuration = await readConfiguration(sources, SECTIONS);
   const problems = configuration.problems.filter((problem) => concernsPolicies(problem, values));

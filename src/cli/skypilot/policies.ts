@@ -27,7 +27,7 @@ export function skypilotPoliciesCommand(): Command {
 
 async function list(flags: PoliciesFlags): Promise<void> {
   const { readConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../../server/sections.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const { skypilotSection } = await import('../../skypilot/section.ts');
   const configuration = await readConfiguration(reviewSources(flags), SECTIONS);
   const problems = configuration.problems.filter(({ section }) => section !== 'enforcement');

@@ -25,9 +25,9 @@ export interface Reviewer {
 /** The policies of `[skypilot] admin_policies`. @throws ConfigurationError @throws UsageError */
 export async function localReviewer(flags: SourceFlags & { readonly logLevel: LogLevel }): Promise<Reviewer> {
   const { requireConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../../server/sections.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const { skypilotSection } = await import('../../skypilot/section.ts');
-  const { serviceSection } = await import('../../server/options.ts');
+  const { serviceSection } = await import('../../server/configuration/options.ts');
   const { PolicyChain } = await import('../../skypilot/policies/policy-chain.ts');
   const configuration = await requireConfiguration(reviewSources(flags), SECTIONS);
   // Warnings about filters do not matter here.

@@ -83,7 +83,7 @@ function sizeOf(files: readonly LogFile[]): number | undefined {
 
 /** @throws ConfigurationError */
 export async function openRehearsal(sources: ConfigSources): Promise<Pick<LogRun, 'rehearsal' | 'notes'>> {
-  const { SECTIONS } = await import('../../server/sections.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const configuration = await requireConfiguration(sources, SECTIONS);
   const notes: Notes = { refusing: [], causes: [] };
   const rehearsal = await Rehearsal.open(configuration, {

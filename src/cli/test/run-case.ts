@@ -100,7 +100,7 @@ async function readWhatCounts(
   sources: ConfigSources,
   kind: 'enforcement' | 'kubernetes',
 ): Promise<Configuration> {
-  const { SECTIONS } = await import('../../server/sections.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const configuration = await readConfiguration(sources, SECTIONS);
   const needed = kind === 'enforcement' ? SECTIONS.filter(({ section }) => BESIDE_FILTERS.has(section)) : [];
   const unusable = needed.filter((one) => !isUsable(configuration, one)).map(({ section }) => section);

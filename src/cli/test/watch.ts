@@ -1,7 +1,7 @@
 /** Runs cases again and again, as their files change. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { WatchedFiles } from '../../server/watched-files.ts';
+import { WatchedFiles } from '../../server/configuration/watched-files.ts';
 
 /** In milliseconds. Changes that come together cause one run. */
 const POLL_MS = 300;

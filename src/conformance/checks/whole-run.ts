@@ -1,6 +1,6 @@
 /** Checks of all answers of the run; they send nothing. */
 
-import { announcesBody } from '../../http/left-over.ts';
+import { announcesBody } from '../../http/stray-bytes.ts';
 import type { Check, Finding } from '../check.ts';
 import { SOURCE } from '../sources.ts';
 import { stackTraceIn } from '../stack-trace.ts';
@@ -72,7 +72,7 @@ function isRedirect({ answer }: Exchange): boolean {
 }
 
 function hasContent({ answer }: Exchange): boolean {
-  return answer?.status === 204 && (answer.leftOver || announcesBody(answer.headers));
+  return answer?.status === 204 && (answer.strayBytes || announcesBody(answer.headers));
 }
 
 function hasMessage(body: string): boolean {

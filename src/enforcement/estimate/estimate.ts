@@ -1,5 +1,5 @@
 /** What a lease would cost and whether it would be allowed; for one that would be refused, what would be allowed instead. */
-import { ownTurn } from '../../breath.ts';
+
 import { LedgerUnavailableError } from '../../errors.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
@@ -7,6 +7,7 @@ import type { CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { previewedCharges } from '../../ledger/transactions/previewed-charges.ts';
+import { yieldToEventLoop } from '../../yield-to-event-loop.ts';
 import { failureMessage } from '../chain/messages.ts';
 import type { Estimate } from './contract.ts';
 import { instead } from './instead.ts';
@@ -28,15 +29,15 @@ export async function estimate(
     return { decision: named(exemption), charges: [], suggestions: [], searched: null };
   }
   const before = await trial.whyNotRecorded();
-  await ownTurn();
+  await yieldToEventLoop();
   const explained = await trial.explain(lease);
-  await ownTurn();
+  await yieldToEventLoop();
   const foreseen = await previewedIn(trial, explained.lease);
   const broken = before ?? (foreseen instanceof LedgerUnavailableError ? foreseen : undefined);
   const decision = broken === undefined ? explained : unrecorded(explained, parts.claimants, broken);
   const preview = foreseen instanceof LedgerUnavailableError ? undefined : foreseen;
   const charges = preview === undefined ? [] : previewedCharges(preview);
-  await ownTurn();
+  await yieldToEventLoop();
   const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, preview);
   return { decision: named(decision), charges, ...result };
 }

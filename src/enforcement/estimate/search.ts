@@ -1,8 +1,9 @@
 /** Looks for leases near a refused one that the filters which answer in this process allow. */
-import { breathing } from '../../breath.ts';
+
 import type { Lease } from '../../lease/lease.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import { later, shorter } from './dates.ts';
 import { nearest } from './nearest.ts';
 import { smaller } from './sizes.ts';
@@ -40,13 +41,13 @@ export async function search(
 ): Promise<Found> {
   const size = 1 + (lease.reservations?.length ?? 0);
   let left = Math.max(FEWEST_TRIALS, Math.min(MOST_TRIALS, Math.floor(RESERVATIONS_TRIED / size)));
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   const ask = async (tried: Lease) => {
     if (left === 0) {
       throw new TrialOverError('too many leases were tried');
     }
     left -= 1;
-    await breathe();
+    await yieldIfDue();
     return trial.askHere(tried, refusers);
   };
   const best = async (way: Way | undefined): Promise<Candidate | undefined> => {

@@ -1,6 +1,7 @@
 /** Which row of the ledger is which lease of Blazar. */
-import { breathing } from '../../breath.ts';
+
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
 import type { LeaseRow } from '../storage/schema.ts';
@@ -26,13 +27,13 @@ async function pair<Lease extends ListedLease>(
   rowWithId: (same: readonly LeaseRow[], lease: Lease) => LeaseRow | undefined,
   searches: readonly Search<Lease>[],
 ): Promise<Pairing<Lease>> {
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   const byId = new Map<string, LeaseRow[]>();
   for (const row of rows) {
     if (row.lease_id !== null) {
       addTo(byId, row.lease_id, row);
     }
-    await breathe();
+    await yieldIfDue();
   }
   const taken = new Set<bigint>();
   const pairs: { row: LeaseRow; lease: Lease }[] = [];
@@ -50,7 +51,7 @@ async function pair<Lease extends ListedLease>(
         taken.add(row.id);
         pairs.push({ row, lease });
       }
-      await breathe();
+      await yieldIfDue();
     }
     rest = next;
   }
@@ -121,12 +122,12 @@ export async function pairShown(
   rows: readonly LeaseRow[],
 ): Promise<Pairing<ShownLease>> {
   const byLooks = new Map<string, LeaseRow[]>();
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   for (const row of rows.filter(isNameless)) {
     for (const looks of looksOf(row)) {
       addTo(byLooks, looks, row);
     }
-    await breathe();
+    await yieldIfDue();
   }
   for (const candidates of byLooks.values()) {
     candidates.sort((a, b) => compared(a.id, b.id));

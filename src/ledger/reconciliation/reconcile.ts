@@ -1,7 +1,8 @@
 /** Compares the ledger with the leases that Blazar has: makes a plan, and carries it out, one transaction for each lease. */
-import { breathing } from '../../breath.ts';
+
 import type { Wait } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
@@ -111,10 +112,10 @@ async function* execute(
   const seen = { readAt, revisions: new Map([...open.values()].map(({ id, revision }) => [id, revision])) };
   const unrecordedLeases = [...plan.unrecorded];
   const doubts = new Set(plan.doubts);
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   for (const [index, step] of plan.steps.entries()) {
     await progress(index + 1, plan.steps.length);
-    await breathe();
+    await yieldIfDue();
     const isHeld = step.kind === 'release' && mayBeOneOf(unrecordedLeases, step.row);
     if (isHeld) {
       doubts.add(MAY_BE_LISTED);

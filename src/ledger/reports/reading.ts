@@ -1,6 +1,7 @@
 /** How views read: in short pieces, and only a few at a time, so that leases never wait for people who look. */
-import { breathing } from '../../breath.ts';
+
 import type { Wait } from '../../deadline.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Work } from '../storage/database.ts';
 import { Gate } from '../storage/gate.ts';
@@ -21,9 +22,9 @@ export function reading(ledger: Ledger, wait: Wait): ReadPiece {
     gates.set(ledger, gate);
   }
   const entered = gate;
-  const breath = breathing();
+  const yieldIfDue = timedYield();
   return async (work) => {
-    await breath();
+    await yieldIfDue();
     const leave = await entered.enter(wait);
     try {
       return await ledger.read('read', work, wait);

@@ -1,9 +1,10 @@
 /** The course of budgets: how much of each was used when, and will be. */
-import { breathing } from '../../breath.ts';
+
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount } from '../../filter/budget.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
@@ -78,10 +79,10 @@ export async function budgetCourses(
       ];
     }),
   );
-  const breath = breathing();
+  const yieldIfDue = timedYield();
   for (const [index, { shares }] of leases.entries()) {
     if (index % PIECE === 0) {
-      await breath();
+      await yieldIfDue();
     }
     for (const share of shares as readonly Share[]) {
       courses.get(share.account)?.used.add(share);

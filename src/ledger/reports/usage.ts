@@ -1,7 +1,8 @@
 /** What a project used, grouped. */
-import { breathing } from '../../breath.ts';
+
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import type { FoldedTotals } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Share, usedBefore } from './charges.ts';
@@ -78,11 +79,11 @@ async function grouped(
 ): Promise<UsageReport> {
   const { until, groupBy } = query;
   const sums = groupBy === 'day' ? new DaySums(from, until) : new KeySums(from, until, groupBy === 'user');
-  const breath = breathing();
+  const yieldIfDue = timedYield();
   let unknown = 0;
   for (const [index, lease] of leases.entries()) {
     if (index % PIECE === 0) {
-      await breath();
+      await yieldIfDue();
     }
     if (lease.from < until && lease.until > from) {
       sums.add(lease);

@@ -1,12 +1,13 @@
 /** Lets a limited number of callers in at once; the others wait in line, first come, first served. */
+
+import { WaitQueue } from '../../concurrency-limiter.ts';
 import type { Wait } from '../../deadline.ts';
-import { WaitingLine } from '../../waiting-line.ts';
 
 export class Gate {
   /** May change while callers wait; those inside stay. */
   limit: number;
   #inside = 0;
-  readonly #line = new WaitingLine();
+  readonly #line = new WaitQueue();
 
   constructor(limit: number) {
     this.limit = limit;

@@ -10,9 +10,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import { breathing } from '../../breath.ts';
 import { inTime, type Wait } from '../../deadline.ts';
 import { LedgerUnavailableError } from '../../errors.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import { CommitGroups, type GroupWork } from './commit-group.ts';
 import {
   CommitInDoubtError,
@@ -278,14 +278,14 @@ async function* each<Row>(
   wait: Wait,
 ): AsyncIterable<Row> {
   const rows = unavailable(() => reader.prepare<unknown[]>(sql).iterate(...parameters));
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   try {
     for (;;) {
       wait.throwIfOver();
       // Awaiting `undefined` for each row would take longer than the row.
-      const breath = breathe();
-      if (breath !== undefined) {
-        await breath;
+      const turn = yieldIfDue();
+      if (turn !== undefined) {
+        await turn;
       }
       const row = unavailable(() => rows.next());
       if (row.done === true) {

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetView } from '../../ledger/budgets/view.ts';
-import { amendBudgetFor, budgetFor, createBudgetFor, withdrawBudgetFor } from '../budgets/budget-desk.ts';
 import { budgetsFor } from '../budgets/budget-lists.ts';
 import { budgetEtag, budgetPath } from '../budgets/budget-refusals.ts';
+import { amendBudgetFor, budgetFor, createBudgetFor, withdrawBudgetFor } from '../budgets/change-budgets.ts';
 import { budgetSchema, writerFor } from './budget-json.ts';
 import { WITHOUT_LEDGER } from './projects.ts';
 import { type ApiExample, type ApiRequest, type ApiRoute, route } from './route.ts';

@@ -7,9 +7,9 @@ import { OPERATIONS } from '../../decisions/recorded-operation.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import { LedgerUnavailableError } from '../../errors.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
-import type { Generation } from '../generation.ts';
-import { visibleProjects } from '../people/access.ts';
-import type { Person } from '../people/person.ts';
+import type { Generation } from '../configuration/generation.ts';
+import { visibleProjects } from '../users/access.ts';
+import type { Person } from '../users/person.ts';
 import { requireOrder } from './project-leases.ts';
 import { ApiError, type ApiExample, route } from './route.ts';
 import {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { decisionRecordSchema } from '../../decisions/record.ts';
 import { estimateLease } from '../estimate/estimate-lease.ts';
 import { UnusableLeaseError, wantedLeaseSchema } from '../estimate/wanted-lease.ts';
-import type { Person } from '../people/person.ts';
+import type { Person } from '../users/person.ts';
 import { ApiError, type ApiRoute, route } from './route.ts';
 import { pathId } from './shown.ts';
 

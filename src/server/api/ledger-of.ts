@@ -1,7 +1,7 @@
 /** The ledger that a route reads. */
 import { inTime, type Wait } from '../../deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Generation } from '../generation.ts';
+import type { Generation } from '../configuration/generation.ts';
 import { ApiError } from './route.ts';
 
 export const NO_LEDGER = 'this service keeps no ledger: no filter or policy that needs one is enabled';

@@ -1,7 +1,7 @@
 /** `GET /v1/projects`: the projects that somebody may see. */
 import { z } from 'zod';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../ledger/reports/projects.ts';
-import { visibleProjects } from '../people/access.ts';
+import { visibleProjects } from '../users/access.ts';
 import { ledgerOf } from './ledger-of.ts';
 import { type ApiExample, route } from './route.ts';
 import {

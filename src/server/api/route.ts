@@ -2,9 +2,9 @@
 import type { z } from 'zod';
 import type { Deadline } from '../../deadline.ts';
 import type { Logger } from '../../logger.ts';
-import type { Generation } from '../generation.ts';
-import type { Action } from '../people/access.ts';
-import type { Person } from '../people/person.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { Action } from '../users/access.ts';
+import type { Person } from '../users/person.ts';
 
 export interface ApiRequest<Query, Body> {
   readonly person: Person;

@@ -3,22 +3,22 @@ import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { ownTurn } from '../../breath.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
 import type { Logger } from '../../logger.ts';
+import { yieldToEventLoop } from '../../yield-to-event-loop.ts';
 import { EXACT } from '../own-paths.ts';
-import { may } from '../people/access.ts';
-import type { People } from '../people/contract.ts';
-import type { Person } from '../people/person.ts';
-import type { PeopleLine } from '../people-line.ts';
-import { readJson, readText } from '../read-body.ts';
+import { readJson, readText } from '../protocols/read-body.ts';
 import { bodyLimit, stateOf } from '../request-state.ts';
+import { may } from '../users/access.ts';
+import type { People } from '../users/contract.ts';
+import type { Person } from '../users/person.ts';
+import type { UserLimiter } from '../users/user-limiter.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
 export interface ApiParts {
   readonly people: People;
-  readonly line: PeopleLine;
+  readonly line: UserLimiter;
   readonly logger: Logger;
 }
 
@@ -56,7 +56,7 @@ async function serve(ctx: Context, entry: ApiRoute, { people, line, logger }: Ap
       person,
       async (deadline) => {
         if (isEstimate) {
-          await ownTurn();
+          await yieldToEventLoop();
         }
         return entry.answer({
           ...{ person, params, query, body: received(), generation, requestId, deadline, logger },

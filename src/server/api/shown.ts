@@ -4,7 +4,7 @@ import type { Deadline } from '../../deadline.ts';
 import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
-import type { Generation } from '../generation.ts';
+import type { Generation } from '../configuration/generation.ts';
 import { bodySchemas } from '../openapi/bodies.ts';
 import { ApiError } from './route.ts';
 

@@ -2,10 +2,10 @@
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import createError from 'http-errors';
-import type { Generation } from '../generation.ts';
+import type { Generation } from '../configuration/generation.ts';
 import { KUBERNETES_PATHS } from '../own-paths.ts';
-import { FixedTokens } from '../people/fixed-tokens.ts';
-import { WrongTokens } from '../people/wrong-tokens.ts';
+import { FixedTokens } from '../users/fixed-tokens.ts';
+import { WrongTokens } from '../users/wrong-tokens.ts';
 import { AcceptedTokens } from './credentials.ts';
 import type { KeystoneGate, Refuse } from './keystone-gate.ts';
 import {

@@ -3,10 +3,10 @@ import { type Configuration, sectionOf } from '../../enforcement/configuration.t
 import { errorText } from '../../errors.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import type { Logger } from '../../logger.ts';
-import type { Listener } from '../listener.ts';
+import type { ServiceOptions } from '../configuration/options.ts';
+import { readDoorTokens, tokenOptionsOf } from '../configuration/sections.ts';
+import type { Listener } from '../listener/socket.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { ServiceOptions } from '../options.ts';
-import { readDoorTokens, tokenOptionsOf } from '../sections.ts';
 import { type Authenticators, replaceTokens } from './authenticators.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
 

@@ -4,7 +4,7 @@ import type { SharedServices } from '../../filter/services.ts';
 import type { KeystoneOptions } from '../../openstack/options.ts';
 import type { TokenValidation, ValidationObserver } from '../../openstack/token-validation.ts';
 import type { UserLogin } from '../../openstack/user-login.ts';
-import type { ServiceOptions } from '../options.ts';
+import type { ServiceOptions } from '../configuration/options.ts';
 import { type CountToken, KeystoneGate } from './keystone-gate.ts';
 
 export interface GateObserver extends ValidationObserver {

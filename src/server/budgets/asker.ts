@@ -3,8 +3,8 @@ import type { Wait } from '../../deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { ledgerOf } from '../api/ledger-of.ts';
 import { ApiError, NOT_ALLOWED } from '../api/route.ts';
-import type { Generation } from '../generation.ts';
-import type { Person } from '../people/person.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { Person } from '../users/person.ts';
 
 export interface Asker {
   readonly person: Person;

@@ -1,7 +1,7 @@
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import { type ExportFormat, exportedBudgets } from '../../ledger/budgets/export.ts';
 import type { BudgetsQuery } from '../../ledger/budgets/view.ts';
-import { visibleProjects } from '../people/access.ts';
+import { visibleProjects } from '../users/access.ts';
 import { type Asker, ledgerFor } from './asker.ts';
 
 /** All budgets that a person may see. @throws ApiError 404, LedgerUnavailableError */

@@ -1,5 +1,5 @@
 /** Importing many budgets for people: what the file says, what it would change, and every mistake with its line. */
-import { breathing } from '../../breath.ts';
+
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import {
   type FileLine,
@@ -11,9 +11,10 @@ import {
 } from '../../ledger/budgets/file.ts';
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import type { ImportPlan } from '../../ledger/budgets/plan.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import { ApiError } from '../api/route.ts';
 import { type Asker, ledgerFor } from './asker.ts';
-import { reasonOf } from './budget-desk.ts';
+import { reasonOf } from './change-budgets.ts';
 import { accountId } from './named-accounts.ts';
 
 export interface ImportOptions {
@@ -48,10 +49,10 @@ const PIECE = 200;
 
 /** As `wantedLines`: ten thousand lines take longer than leases should wait. */
 async function inTurns(lines: readonly FileLine[], unit: string): Promise<WantedLines> {
-  const breath = breathing();
+  const yieldIfDue = timedYield();
   const all: { wanted: WantedLine[]; mistakes: FileMistake[] } = { wanted: [], mistakes: [] };
   for (let at = 0; at < lines.length; at += PIECE) {
-    await breath();
+    await yieldIfDue();
     const { wanted, mistakes } = wantedLines(lines.slice(at, at + PIECE), unit);
     all.wanted.push(...wanted);
     all.mistakes.push(...mistakes);

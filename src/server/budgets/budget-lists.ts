@@ -5,7 +5,7 @@ import type { BudgetChangesQuery } from '../../ledger/budgets/history.ts';
 import type { BudgetsQuery, BudgetView } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
-import { may, visibleProjects } from '../people/access.ts';
+import { may, visibleProjects } from '../users/access.ts';
 import { type Asker, ledgerFor } from './asker.ts';
 import { accountId, ownProject } from './named-accounts.ts';
 

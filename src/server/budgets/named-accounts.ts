@@ -2,7 +2,7 @@
 import { inTime } from '../../deadline.ts';
 import { errorText } from '../../errors.ts';
 import { ApiError } from '../api/route.ts';
-import type { Person } from '../people/person.ts';
+import type { Person } from '../users/person.ts';
 import type { Asker } from './asker.ts';
 
 type Kind = 'project' | 'user';

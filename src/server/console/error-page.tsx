@@ -1,8 +1,8 @@
 /** What went wrong, in plain words, for whoever looks at the console. */
 import { HttpError } from 'koa';
+import { OverloadedError } from '../../concurrency-limiter.ts';
 import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../errors.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
-import { OverloadedError } from '../../waiting-line.ts';
 import { ApiError } from '../api/route.ts';
 import { Text } from './text.tsx';
 

@@ -1,6 +1,6 @@
 /** Reads the forms of the console. */
 import type { Context } from 'koa';
-import { BodyTooLargeError, readBody, UnknownEncodingError } from '../read-body.ts';
+import { BodyTooLargeError, readBody, UnknownEncodingError } from '../protocols/read-body.ts';
 
 /**
  * The fields of a form of at most `limit` bytes; `undefined` if it is longer or has too many. Throws an HTTP error that may be shown:

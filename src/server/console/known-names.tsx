@@ -1,7 +1,7 @@
 /** What projects and users of a page are called. */
 import type { ComponentChildren } from 'preact';
-import type { Generation } from '../generation.ts';
-import type { Person } from '../people/person.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { Person } from '../users/person.ts';
 import { AccountNames, type NameOf } from './account.tsx';
 
 /** The names that are known for accounts: Keystone's, and those of the person's own projects. */

@@ -1,7 +1,7 @@
 /** The frame around a page for somebody who may see it: navigation, who they are, the heading. */
 import type { ComponentChildren } from 'preact';
-import { may } from '../people/access.ts';
-import type { Person } from '../people/person.ts';
+import { may } from '../users/access.ts';
+import type { Person } from '../users/person.ts';
 import { Document } from './document.tsx';
 import type { ConsolePage } from './page.ts';
 import { Text } from './text.tsx';

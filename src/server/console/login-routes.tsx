@@ -5,8 +5,9 @@ import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import type { Logger } from '../../logger.ts';
 import { EXACT } from '../own-paths.ts';
-import type { People } from '../people/contract.ts';
-import type { FixedTokens } from '../people/fixed-tokens.ts';
+import { stateOf } from '../request-state.ts';
+import type { People } from '../users/contract.ts';
+import type { FixedTokens } from '../users/fixed-tokens.ts';
 import {
   type LoginOutcome,
   loginByPassword,
@@ -15,14 +16,13 @@ import {
   projectsOf,
   refused,
   switchScope,
-} from '../people/keystone-login.ts';
-import { LoginAttempts } from '../people/login-attempts.ts';
-import { OidcLogins } from '../people/oidc-login.ts';
-import { OidcProof, oidcOptionsOf } from '../people/oidc-proof.ts';
-import { FixedProof, KeystoneProof } from '../people/proofs.ts';
-import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../people/sessions.ts';
-import type { WrongTokens } from '../people/wrong-tokens.ts';
-import { stateOf } from '../request-state.ts';
+} from '../users/keystone-login.ts';
+import { LoginAttempts } from '../users/login-attempts.ts';
+import { OidcLogins } from '../users/oidc-login.ts';
+import { OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
+import { FixedProof, KeystoneProof } from '../users/proofs.ts';
+import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
+import type { WrongTokens } from '../users/wrong-tokens.ts';
 import { PAGE_HEADERS } from './document.tsx';
 import { readForm } from './form.ts';
 import { LoginPage, type LoginWays, type Refused } from './login.tsx';

@@ -2,17 +2,16 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { VNode } from 'preact';
-import { Admission } from '../../admission.ts';
+import { ConcurrencyLimiter, OverloadedError } from '../../concurrency-limiter.ts';
 import { withinDeadline } from '../../deadline.ts';
 import type { Logger } from '../../logger.ts';
-import { OverloadedError } from '../../waiting-line.ts';
-import type { LoginAttempts } from '../people/login-attempts.ts';
-import { causesOf, type OidcLogins } from '../people/oidc-login.ts';
-import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../people/oidc-options.ts';
-import { type IssuerLogout, OidcProof, oidcOptionsOf } from '../people/oidc-proof.ts';
-import { PreSessions } from '../people/pre-session.ts';
-import { type Sessions, TOO_MANY_SESSIONS } from '../people/sessions.ts';
 import { stateOf } from '../request-state.ts';
+import type { LoginAttempts } from '../users/login-attempts.ts';
+import { causesOf, type OidcLogins } from '../users/oidc-login.ts';
+import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts';
+import { type IssuerLogout, OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
+import { PreSessions } from '../users/pre-session.ts';
+import { type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
 import { Document } from './document.tsx';
 import { readForm } from './form.ts';
 import { returnPath } from './return-path.ts';
@@ -37,7 +36,7 @@ export function addOidcRoutes(
   { sessions, attempts, logins, logger, refuse, render }: OidcParts,
 ): void {
   const preSessions = new PreSessions();
-  const logouts = new Admission(MAX_LOGOUTS, MAX_LOGOUTS_WAITING);
+  const logouts = new ConcurrencyLimiter(MAX_LOGOUTS, MAX_LOGOUTS_WAITING);
   const isOff = (ctx: Context) => oidcOptionsOf(ctx).issuer === undefined;
   const home = (ctx: Context) => {
     ctx.redirect('/');

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from 'preact';
 import type { Deadline } from '../../deadline.ts';
 import type { Problem } from '../../errors.ts';
-import type { DecisionRecorder } from '../decision-recorder.ts';
-import type { Generation } from '../generation.ts';
-import type { Action } from '../people/access.ts';
-import type { Person } from '../people/person.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { DecisionRecorder } from '../decisions/recorder.ts';
+import type { Action } from '../users/access.ts';
+import type { Person } from '../users/person.ts';
 
 export interface PageRequest {
   readonly person: Person;

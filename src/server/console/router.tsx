@@ -3,21 +3,21 @@ import Router from '@koa/router';
 import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
+import { OverloadedError } from '../../concurrency-limiter.ts';
 import { errorText, type Problem } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
-import { OverloadedError } from '../../waiting-line.ts';
 import { ApiError } from '../api/route.ts';
 import { routerPath } from '../api/router.ts';
-import type { DecisionRecorder } from '../decision-recorder.ts';
-import type { Generation } from '../generation.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { EXACT } from '../own-paths.ts';
-import { may } from '../people/access.ts';
-import type { People } from '../people/contract.ts';
-import type { Person } from '../people/person.ts';
-import { isCsrf } from '../people/sessions.ts';
-import type { PeopleLine } from '../people-line.ts';
 import { stateOf } from '../request-state.ts';
+import { may } from '../users/access.ts';
+import type { People } from '../users/contract.ts';
+import type { Person } from '../users/person.ts';
+import { isCsrf } from '../users/sessions.ts';
+import type { UserLimiter } from '../users/user-limiter.ts';
 import { Document, PAGE_HEADERS } from './document.tsx';
 import { ErrorContent, shownError, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
@@ -36,7 +36,7 @@ export interface ConsoleParts {
   readonly isDraining: () => boolean;
   readonly people: People;
   readonly showLogin: ShowLogin;
-  readonly line: PeopleLine;
+  readonly line: UserLimiter;
   readonly logger: Logger;
 }
 

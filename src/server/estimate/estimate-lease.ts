@@ -1,5 +1,5 @@
 /** Estimates a lease for a person, in the form of the API. The console asks `UsageEnforcement.estimate` itself, for its own words. */
-import { ownTurn } from '../../breath.ts';
+
 import type { Deadline } from '../../deadline.ts';
 import { decisionRecord } from '../../decisions/lease-record.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
@@ -10,7 +10,8 @@ import { formatUnitHours } from '../../filter/amount.ts';
 import type { Named } from '../../filter/request-names.ts';
 import { toInstant } from '../../lease/dates.ts';
 import { keystoneSection } from '../../openstack/options.ts';
-import type { Generation } from '../generation.ts';
+import { yieldToEventLoop } from '../../yield-to-event-loop.ts';
+import type { Generation } from '../configuration/generation.ts';
 import { asSentToBlazar, requestFor, type WantedLease } from './wanted-lease.ts';
 
 export interface EstimateAsked {
@@ -83,7 +84,7 @@ export async function estimateLease(asked: EstimateAsked): Promise<ShownEstimate
   const how = { deadline, requestId, acceptsChanges: false };
   const { decision, charges, suggestions, searched } = await enforcement.estimate(request, how);
   const milliseconds = performance.now() - started;
-  await ownTurn();
+  await yieldToEventLoop();
   const facts = { requestId, generation: number, milliseconds, request };
   const record = decisionRecord(decision, facts);
   const { allowed, outcome, filter, message, warnings, filters } = forMember ? memberView(record) : record;

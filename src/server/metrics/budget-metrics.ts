@@ -1,8 +1,8 @@
 /** What is shown about budgets: to everybody how many are nearly taken, and to those with a token what is left of each, up to a number. */
 import { Gauge, type Registry } from 'prom-client';
-import { breathing } from '../../breath.ts';
 import { parseUnitHours } from '../../filter/amount.ts';
 import type { UsedBudget } from '../../ledger/budgets/use.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import type { BudgetUse } from './budget-gauge.ts';
 
 const UNIT_HOUR = Number(parseUnitHours('1'));
@@ -69,7 +69,7 @@ export class BudgetMetrics {
 
 /** Not by prom-client, which holds the process while it writes: ten thousand budgets have thirty thousand lines. */
 async function written(prefix: string, use: BudgetUse | undefined): Promise<Buffer> {
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   const families = OF_EACH.map(({ name, help, of }) => ({ name, of, text: head(prefix + name, help) }));
   for (const budget of use?.fullest ?? []) {
     const { projectId, userId } = budget;
@@ -77,7 +77,7 @@ async function written(prefix: string, use: BudgetUse | undefined): Promise<Buff
     for (const family of families) {
       family.text += `${prefix}${family.name}${owner} ${Number(family.of(budget)) / UNIT_HOUR}\n`;
     }
-    await breathe();
+    await yieldIfDue();
   }
   const omitted = use === undefined ? '' : `${prefix}${OMITTED.name} ${use.omitted}\n`;
   const texts = [...families.map(({ text }) => text), head(prefix + OMITTED.name, OMITTED.help) + omitted];

@@ -1,7 +1,7 @@
 /** The routes of the API in OpenAPI: each describes itself. */
 import { z } from 'zod';
 import type { ApiExample, ApiRoute } from '../api/route.ts';
-import { ACTIONS } from '../people/access.ts';
+import { ACTIONS } from '../users/access.ts';
 import { REQUEST_ID, type ResponseName } from './responses.ts';
 
 /** What every route may answer besides its own. */

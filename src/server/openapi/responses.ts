@@ -1,9 +1,9 @@
 /** The answers of the policy service: status, headers and body, by their names in /openapi.json. */
 import { z } from 'zod';
 import { EXPECTED_CERTIFICATE, PROTOCOLS } from '../authentication/protocols.ts';
-import { EXPECTED_TOKEN } from '../people/budget-readers.ts';
-import { TOO_MANY } from '../people/wrong-tokens.ts';
 import { REQUEST_ID_HEADER } from '../request-state.ts';
+import { EXPECTED_TOKEN } from '../users/budget-readers.ts';
+import { TOO_MANY } from '../users/wrong-tokens.ts';
 import type { AnswerSchemaName } from './bodies.ts';
 
 const requestId = z.string().regex(/^[Rr][Ee][Qq]-[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/);

@@ -4,11 +4,11 @@ import { type Configuration, requireConfiguration, sectionOf } from '../../enfor
 import { ConfigurationError } from '../../errors.ts';
 import { credentialFiles, tlsOptionsOf } from '../authentication/credential-files.ts';
 import type { TlsOptions } from '../authentication/credentials.ts';
-import { groundProblems } from '../ground-checks.ts';
-import { type ServiceOptions, serviceSection } from '../options.ts';
-import { SECTIONS } from '../sections.ts';
-import { type Started, startedWith, startProblems } from '../start-checks.ts';
-import type { WatchedFiles } from '../watched-files.ts';
+import { groundProblems } from '../configuration/ground-checks.ts';
+import { type ServiceOptions, serviceSection } from '../configuration/options.ts';
+import { SECTIONS } from '../configuration/sections.ts';
+import { type Started, startedWith, startProblems } from '../configuration/start-checks.ts';
+import type { WatchedFiles } from '../configuration/watched-files.ts';
 import type { ServiceSettings } from './service-settings.ts';
 
 export interface Watched {

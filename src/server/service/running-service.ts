@@ -14,15 +14,15 @@ import {
   servedProtocols,
 } from '../authentication/authenticators.ts';
 import { credentialFiles, rereadCredentials } from '../authentication/credential-files.ts';
-import type { DecisionStores } from '../decision-stores.ts';
-import type { Follower } from '../follower.ts';
-import type { Generation } from '../generation.ts';
-import type { Generations } from '../generations.ts';
-import type { KubernetesReports } from '../kubernetes-reports.ts';
-import type { Listener } from '../listener.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { Generations } from '../configuration/generations.ts';
+import type { DecisionStores } from '../decisions/stores.ts';
+import type { Follower } from '../followers/blazar-follower.ts';
+import type { KubernetesReports } from '../followers/kubernetes-reports.ts';
+import type { SkypilotFollower } from '../followers/skypilot-follower.ts';
+import type { Listener } from '../listener/socket.ts';
 import type { Metrics, UncaughtKind } from '../metrics/metrics.ts';
 import type { RefusedRequests } from '../refused-requests.ts';
-import type { SkypilotFollower } from '../skypilot-follower.ts';
 import { type CheckedConfiguration, filesRead, type Watched } from './checked-configuration.ts';
 import type { ServiceSettings } from './service-settings.ts';
 

@@ -1,5 +1,5 @@
 /** One round: SkyPilot is asked which clusters are up, and their leases become what it shows. */
-import { breathing } from '../../breath.ts';
+
 import { type Wait, waitFor } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -15,6 +15,7 @@ import {
 import { type Settlement, settleCluster } from '../../ledger/reconciliation/settle-cluster.ts';
 import { rows } from '../../ledger/storage/database.ts';
 import type { LeaseRow } from '../../ledger/storage/schema.ts';
+import { timedYield } from '../../yield-to-event-loop.ts';
 import type { SkypilotApiServer } from '../api-server.ts';
 import { claimantOf, clusterId, demandOfHardware, identityOf, reservationsOf } from './cluster-request.ts';
 import type { LaunchLimit } from './contract.ts';
@@ -93,7 +94,7 @@ async function run(following: FollowedSkypilot, wait: Wait): Promise<SkypilotRou
   const open = await unsettledRows(ledger, wait);
   const seen = await observe(server, { signal });
   const { all, doubts, absent } = await complete(following, open, seen, readAt);
-  const breathe = breathing();
+  const yieldIfDue = timedYield();
   for (const limit of limits) {
     const known = await rowsOf(ledger, limit, [...all.values()], open, wait);
     const work: [ObservedCluster, LeaseRow | undefined][] = [
@@ -107,7 +108,7 @@ async function run(following: FollowedSkypilot, wait: Wait): Promise<SkypilotRou
     ];
     for (const [cluster, row] of work) {
       wait.throwIfOver();
-      await breathe();
+      await yieldIfDue();
       const { owner, name, runs } = cluster;
       const place = { workspace: owner.workspace, cluster: name, startedAt: runs.at(-1)?.from };
       const change = { limit: limit.name, ...place };

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { parseIni } from '../../../src/config/ini.ts';
 import { kubernetesSection } from '../../../src/kubernetes/options.ts';
-import { serviceSection } from '../../../src/server/options.ts';
+import { serviceSection } from '../../../src/server/configuration/options.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf, OWN_PATHS } from '../../../src/server/own-paths.ts';
 import { PAGES } from '../../docs/markdown.ts';
 import { projectFile } from '../../support/files.ts';

@@ -8,7 +8,7 @@ import { parseIni } from '../../../src/config/ini.ts';
 import { SCHEDULING_FIELDS } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { POD_KINDS, WORKLOAD_KINDS, workloadKindOf } from '../../../src/kubernetes/admission/pod-kinds.ts';
 import { SCHEDULERS } from '../../../src/kubernetes/policies/cluster-settings.ts';
-import { serviceOptions } from '../../../src/server/options.ts';
+import { serviceOptions } from '../../../src/server/configuration/options.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf, OWN_PATHS } from '../../../src/server/own-paths.ts';
 import { projectFile } from '../../support/files.ts';
 import { FOLDER, MANIFESTS, type Manifest, manifests, only, parse, RULES_MANIFEST } from './manifests.ts';

@@ -7,15 +7,15 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { apiRoutes } from '../../../src/server/api/router.ts';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
-import { DecisionStores } from '../../../src/server/decision-stores.ts';
-import { Generation } from '../../../src/server/generation.ts';
+import { Generation } from '../../../src/server/configuration/generation.ts';
+import { SECTIONS } from '../../../src/server/configuration/sections.ts';
+import { DecisionStores } from '../../../src/server/decisions/stores.ts';
 import { Metrics } from '../../../src/server/metrics/metrics.ts';
-import type { Person } from '../../../src/server/people/person.ts';
-import { fixedPerson } from '../../../src/server/people/person.ts';
-import { PeopleLine } from '../../../src/server/people-line.ts';
 import { RefusedRequests } from '../../../src/server/refused-requests.ts';
 import { aroundRequests } from '../../../src/server/request-middleware.ts';
-import { SECTIONS } from '../../../src/server/sections.ts';
+import type { Person } from '../../../src/server/users/person.ts';
+import { fixedPerson } from '../../../src/server/users/person.ts';
+import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { DIALECTS, newLedgers } from '../../support/ledgers.ts';
 import { type RecordingLogger, recordingLogger } from '../../support/logger.ts';
 
@@ -143,7 +143,7 @@ async function served(
       new Set(),
     ),
   );
-  const router = apiRoutes(API_ROUTES, { people, line: new PeopleLine(), logger });
+  const router = apiRoutes(API_ROUTES, { people, line: new UserLimiter(), logger });
   app.use(router.routes()).use(router.allowedMethods());
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,7 +1,7 @@
 /** Every answer that /openapi.json describes for the API is given by a real service, and none that it does not. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
-import { PeopleLine } from '../../../src/server/people-line.ts';
+import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { expectDescribed } from '../../support/api-answers.ts';
 import { leaseDescription } from '../../support/api-description.ts';
 import { breakLedger, newLedger } from '../../support/ledgers.ts';
@@ -9,7 +9,7 @@ import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
-import { CLIMATE } from '../people/walk.ts';
+import { CLIMATE } from '../users/walk.ts';
 import { bodyOf, type RouteAnswer, type Routes, routesAt } from './route-calls.ts';
 
 const WITH_A_BODY = API_ROUTES.filter(({ body }) => body !== undefined);
@@ -231,7 +231,7 @@ async function fromGuesses(): Promise<RouteAnswer[]> {
 }
 
 async function fromAFault(): Promise<RouteAnswer[]> {
-  const line = vi.spyOn(PeopleLine.prototype, 'run').mockRejectedValue(new TypeError('a fault'));
+  const line = vi.spyOn(UserLimiter.prototype, 'run').mockRejectedValue(new TypeError('a fault'));
   onTestFinished(() => line.mockRestore());
   const { all } = await run({});
   const needed = ['project_id=climate', 'reason=x', undefined];

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { ConfigurationError, formatProblem } from '../../../src/errors.ts';
 import { AcceptedTokens } from '../../../src/server/authentication/credentials.ts';
-import { serviceSection } from '../../../src/server/options.ts';
+import { serviceSection } from '../../../src/server/configuration/options.ts';
 import { startService } from '../../../src/server/service.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';

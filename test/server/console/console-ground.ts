@@ -6,17 +6,17 @@ import Koa from 'koa';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { apiRoutes } from '../../../src/server/api/router.ts';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
+import { Generation } from '../../../src/server/configuration/generation.ts';
+import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { assetRoutes } from '../../../src/server/console/assets.ts';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { consoleRoutes } from '../../../src/server/console/router.tsx';
-import { DecisionRecorder } from '../../../src/server/decision-recorder.ts';
-import { Generation } from '../../../src/server/generation.ts';
+import { DecisionRecorder } from '../../../src/server/decisions/recorder.ts';
 import { Metrics } from '../../../src/server/metrics/metrics.ts';
-import { fixedPerson, type Person } from '../../../src/server/people/person.ts';
-import { PeopleLine } from '../../../src/server/people-line.ts';
 import { RefusedRequests } from '../../../src/server/refused-requests.ts';
 import { aroundRequests } from '../../../src/server/request-middleware.ts';
-import { SECTIONS } from '../../../src/server/sections.ts';
+import { fixedPerson, type Person } from '../../../src/server/users/person.ts';
+import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { type RecordingLogger, recordingLogger } from '../../support/logger.ts';
 
 function member(name: string, projects: Readonly<Record<string, boolean>>): Person {
@@ -94,7 +94,7 @@ export async function consoleOn(
     csrfOf: (ctx: Koa.Context) => (ctx.cookies.get('person') ? `csrf of ${ctx.cookies.get('person')}` : ''),
   };
   const recorder = new DecisionRecorder(metrics, undefined);
-  const line = new PeopleLine();
+  const line = new UserLimiter();
   const app = new Koa();
   app.silent = true;
   const refusedRequests = new RefusedRequests(logger);

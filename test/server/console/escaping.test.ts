@@ -11,7 +11,7 @@ import { Layout } from '../../../src/server/console/layout.tsx';
 import { Pager } from '../../../src/server/console/pager.tsx';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { Text } from '../../../src/server/console/text.tsx';
-import type { Person } from '../../../src/server/people/person.ts';
+import type { Person } from '../../../src/server/users/person.ts';
 import { filterSource } from '../../support/filter-folder.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';

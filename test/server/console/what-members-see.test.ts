@@ -1,7 +1,7 @@
 /** Members see no filter that is only tried, none that let a lease through by failing, and nothing of how the service works. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
-import { projectLimits } from '../../../src/server/project-limits.ts';
+import { projectLimits } from '../../../src/server/api/project-limits.ts';
 import { newLedgers } from '../../support/ledgers.ts';
 import { type ConsoleGround, consoleOn } from './console-ground.ts';
 import { textOf } from './visitor.ts';

@@ -2,9 +2,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { Deadline } from '../../../src/deadline.ts';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
+import { Generation } from '../../../src/server/configuration/generation.ts';
+import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { estimateLease } from '../../../src/server/estimate/estimate-lease.ts';
-import { Generation } from '../../../src/server/generation.ts';
-import { SECTIONS } from '../../../src/server/sections.ts';
 import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
 

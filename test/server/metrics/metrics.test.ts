@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ExternalServiceFilter } from '../../../filters/external-service-filter.ts';
+import { serviceOptions } from '../../../src/server/configuration/options.ts';
 import { Metrics } from '../../../src/server/metrics/metrics.ts';
-import { serviceOptions } from '../../../src/server/options.ts';
 import { aRecord } from '../../support/decision-logs.ts';
 import { confFile } from '../../support/files.ts';
 import { filterSource } from '../../support/filter-folder.ts';

@@ -1,6 +1,7 @@
 /** Asks the API server who may use which policy: exact with every authorizer. */
+
+import { WaitQueue } from '../../../concurrency-limiter.ts';
 import { waitFor } from '../../../deadline.ts';
-import { WaitingLine } from '../../../waiting-line.ts';
 import type { Account } from '../../policies/access.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { AccessReviews, ALL_POLICIES } from '../live/access-review.ts';
@@ -12,7 +13,7 @@ const FOREVER = waitFor(undefined);
 /** Creates reviews, a few at a time, and counts them. */
 export class UseReviews {
   readonly #reviews: AccessReviews;
-  readonly #line = new WaitingLine();
+  readonly #line = new WaitQueue();
   readonly #never = new AbortController().signal;
   #running = 0;
   /** How many were created so far. */

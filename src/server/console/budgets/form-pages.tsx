@@ -5,15 +5,15 @@ import { budgetAmountText } from '../../../ledger/budgets/format.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { ApiError } from '../../api/route.ts';
 import { ledgerFor, notAllowed } from '../../budgets/asker.ts';
+import { budgetEtag } from '../../budgets/budget-refusals.ts';
 import {
   amendBudgetFor,
   budgetFor,
   createBudgetFor,
   mayChange,
   withdrawBudgetFor,
-} from '../../budgets/budget-desk.ts';
-import { budgetEtag } from '../../budgets/budget-refusals.ts';
-import { may } from '../../people/access.ts';
+} from '../../budgets/change-budgets.ts';
+import { may } from '../../users/access.ts';
 import { learnNames, nameOfFor } from '../known-names.tsx';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
 import { pathWith } from '../paths.ts';

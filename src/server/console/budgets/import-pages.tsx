@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
 import type { ImportPlan } from '../../../ledger/budgets/plan.ts';
 import { ApiError } from '../../api/route.ts';
-import { reasonOf } from '../../budgets/budget-desk.ts';
+import { reasonOf } from '../../budgets/change-budgets.ts';
 import { nameOfFor } from '../known-names.tsx';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
 import { isMendable } from './budget-form.ts';

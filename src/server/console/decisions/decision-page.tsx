@@ -2,7 +2,7 @@
 import type { FilterRecord } from '../../../decisions/record.ts';
 import type { EntryView } from '../../../ledger/reports/entries.ts';
 import { ApiError } from '../../api/route.ts';
-import { may } from '../../people/access.ts';
+import { may } from '../../users/access.ts';
 import { NamedId } from '../account.tsx';
 import { Milliseconds, Outcome } from '../outcome.tsx';
 import type { ConsolePage } from '../page.ts';

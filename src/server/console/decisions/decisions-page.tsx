@@ -1,5 +1,5 @@
 /** What was decided, and a form to look for it. */
-import { visibleProjects } from '../../people/access.ts';
+import { visibleProjects } from '../../users/access.ts';
 import { Field, Select } from '../fields.tsx';
 import { LivePart } from '../live-part.tsx';
 import { Message } from '../message.tsx';

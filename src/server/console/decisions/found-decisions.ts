@@ -3,8 +3,8 @@
 import type { AskedTime } from '../../../decisions/recent.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
-import { visibleProjects } from '../../people/access.ts';
-import type { Person } from '../../people/person.ts';
+import { visibleProjects } from '../../users/access.ts';
+import type { Person } from '../../users/person.ts';
 import type { PageRequest } from '../page.ts';
 import { isVisible, isWished, type Wish } from './decision-query.ts';
 import { decisionSource } from './decision-source.ts';

@@ -4,11 +4,11 @@ import type { Context } from 'koa';
 import { withinDeadline } from '../../../deadline.ts';
 import type { RecentDecisions } from '../../../decisions/recent.ts';
 import type { DecisionSource } from '../../../decisions/store/contract.ts';
-import type { Generation } from '../../generation.ts';
+import type { Generation } from '../../configuration/generation.ts';
 import { EXACT } from '../../own-paths.ts';
-import { may } from '../../people/access.ts';
-import type { People } from '../../people/contract.ts';
-import type { Person } from '../../people/person.ts';
+import { may } from '../../users/access.ts';
+import type { People } from '../../users/contract.ts';
+import type { Person } from '../../users/person.ts';
 import { decisionSource } from '../decisions/decision-source.ts';
 import { Listeners } from './listeners.ts';
 

@@ -4,9 +4,9 @@
  */
 import { PassThrough, type Readable } from 'node:stream';
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import { visibleProjects } from '../../people/access.ts';
-import type { Person } from '../../people/person.ts';
-import { Shares } from '../../people/shares.ts';
+import { visibleProjects } from '../../users/access.ts';
+import type { Person } from '../../users/person.ts';
+import { Shares } from '../../users/shares.ts';
 
 /** Each holds a connection. One more ends one of whoever has most, and is refused if nobody has more. */
 const MOST = 200;

@@ -2,7 +2,7 @@
 import { inTime, withinDeadline } from '../../../deadline.ts';
 import { LedgerUnavailableError } from '../../../errors.ts';
 import { type ClusterView, openClusters } from '../../../ledger/reports/ledger-status.ts';
-import type { Generation } from '../../generation.ts';
+import type { Generation } from '../../configuration/generation.ts';
 import { Account } from '../account.tsx';
 import { Message } from '../message.tsx';
 import { Table } from '../table.tsx';

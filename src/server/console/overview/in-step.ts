@@ -3,7 +3,7 @@ import { inTime, withinDeadline } from '../../../deadline.ts';
 import { LedgerUnavailableError } from '../../../errors.ts';
 import { countOutbox, type OutboxCounts } from '../../../ledger/outbox/reports.ts';
 import { type LedgerStatus, ledgerStatus } from '../../../ledger/reports/ledger-status.ts';
-import type { Generation } from '../../generation.ts';
+import type { Generation } from '../../configuration/generation.ts';
 
 export type InStep = { readonly outbox: OutboxCounts } & LedgerStatus;
 

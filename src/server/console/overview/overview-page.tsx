@@ -3,7 +3,7 @@ import { sectionOf } from '../../../enforcement/configuration.ts';
 import { formatProblem, type Problem } from '../../../errors.ts';
 import type { ClusterView } from '../../../ledger/reports/ledger-status.ts';
 import { blazarSection } from '../../../openstack/options.ts';
-import type { Generation } from '../../generation.ts';
+import type { Generation } from '../../configuration/generation.ts';
 import { LivePart } from '../live-part.tsx';
 import { Message } from '../message.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';

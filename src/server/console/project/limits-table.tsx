@@ -1,7 +1,7 @@
 /** The limits that apply to a project, and whence. */
 import { valueText } from '../../../config/text.ts';
 import { isMapping } from '../../../yaml/tree.ts';
-import type { FilterLimits, LimitOption } from '../../project-limits.ts';
+import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
 import { Table } from '../table.tsx';
 import { Text } from '../text.tsx';
 

@@ -6,7 +6,7 @@ import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import type { BudgetCourse } from '../../../ledger/reports/usage-over-time.ts';
-import type { FilterLimits } from '../../project-limits.ts';
+import type { FilterLimits } from '../../api/project-limits.ts';
 import type { NameOf } from '../account.tsx';
 import type { TimeWindow } from './time-window.ts';
 import type { UsageData } from './usage-tables.tsx';

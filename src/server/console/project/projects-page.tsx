@@ -1,7 +1,7 @@
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
 import { listProjects } from '../../../ledger/reports/projects.ts';
 import { ledgerFor } from '../../budgets/asker.ts';
-import { visibleProjects } from '../../people/access.ts';
+import { visibleProjects } from '../../users/access.ts';
 import { learnNames, nameOfFor } from '../known-names.tsx';
 import type { ConsolePage } from '../page.ts';
 import { listPage } from '../pager.tsx';

@@ -1,5 +1,5 @@
 /** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
-import type { Person } from '../../people/person.ts';
+import type { Person } from '../../users/person.ts';
 import { ChangeForm, Field, LongField, Select } from '../fields.tsx';
 import { Text, visible } from '../text.tsx';
 import type { Mistakes } from './lease-of-wish.ts';

@@ -6,7 +6,7 @@ import { decisionPage } from '../../../../src/server/console/decisions/decision-
 import { isVisible } from '../../../../src/server/console/decisions/decision-query.ts';
 import { decisionsPage } from '../../../../src/server/console/decisions/decisions-page.tsx';
 import type { ConsolePage, PageRequest } from '../../../../src/server/console/page.ts';
-import type { Person } from '../../../../src/server/people/person.ts';
+import type { Person } from '../../../../src/server/users/person.ts';
 import { filterSource } from '../../../support/filter-folder.ts';
 import { newLedger } from '../../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../../support/requests.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Listeners } from '../../../../src/server/console/live/listeners.ts';
-import type { Person } from '../../../../src/server/people/person.ts';
+import type { Person } from '../../../../src/server/users/person.ts';
 import { createLasting } from '../../../support/requests.ts';
 import { runService } from '../../../support/running-service.ts';
 import { visitor } from '../visitor.ts';

@@ -1,0 +1,146 @@
+/** What is wrong with the rules of a section of the configuration: mistakes, rules that nobody judges, and names that nobody knows. */
+import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { RESOURCE_TYPES, whyNoType } from '../config/names.ts';
+import { systemErrorText } from '../config/read-file.ts';
+import type { Setting } from '../config/resolve.ts';
+import type { Problem } from '../errors.ts';
+import { unchargedProblems } from './lease/charged-budgets.ts';
+import { leaseEnvironment } from './lease/environment.ts';
+import { needsNames } from './needs-names.ts';
+import { podEnvironment } from './pod/environment.ts';
+import { type PlacedRule, readRules } from './read-rules.ts';
+import type { Operation, Rule } from './rule.ts';
+import { shown } from './rule-schema.ts';
+import { taskEnvironment } from './task/environment.ts';
+
+/** The option that gives each operation its rules. */
+const SECTIONS: Readonly<Record<Operation, string>> = {
+  create: 'enforcement',
+  update: 'enforcement',
+  pod: 'kubernetes',
+  task: 'skypilot',
+};
+const OPTION = 'rules_path';
+
+/**
+ * Reads the rules of one section. `operations`: those that it judges. `settings`: the whole configuration, to know of the other sections and of
+ * Keystone; what is missing there is not known to this command.
+ */
+export function sectionProblems(
+  path: string,
+  operations: readonly Operation[],
+  settings: readonly Setting[] = [],
+  now = new Date(),
+): readonly Problem[] {
+  const environments = {
+    create: leaseEnvironment('create'),
+    update: leaseEnvironment('update'),
+    pod: podEnvironment(),
+    task: taskEnvironment(),
+  };
+  const [operation = 'create'] = operations;
+  const unread = whyUnread(path);
+  if (unread !== undefined) {
+    const message = `expected a file or a folder that can be read, got ${path} (${unread})`;
+    return [{ severity: 'error', section: SECTIONS[operation], option: OPTION, message }];
+  }
+  const { rules, named, problems } = readRules(path, environments, now);
+  const own = operations.some((operation) => rules[operation].length > 0);
+  const limitsNothing: Problem = {
+    severity: 'warning',
+    section: SECTIONS[operation],
+    option: OPTION,
+    message: `limits nothing: there is no rule for ${operations.join(' or ')} in ${path}`,
+  };
+  return withoutRepetitions([
+    ...problems,
+    ...(own || problems.some(({ severity }) => severity === 'error') ? [] : [limitsNothing]),
+    ...named.flatMap((rule) => unjudged(rule, settings)),
+    ...(isFalse(settings, 'keystone', 'resolve_names')
+      ? [...rules.create, ...rules.update].flatMap(nameless)
+      : []),
+    ...(operations.includes('create') ? unchargedProblems([...rules.create, ...rules.update], settings) : []),
+    ...[...rules.create, ...rules.update].flatMap((rule) => untyped(rule, settings)),
+  ]);
+}
+
+/** A rule for two operations would say everything twice. */
+function withoutRepetitions(problems: readonly Problem[]): readonly Problem[] {
+  return [...new Map(problems.map((one) => [JSON.stringify(one), one])).values()];
+}
+
+/** `undefined` = there is something to read. */
+function whyUnread(path: string): string | undefined {
+  try {
+    statSync(path);
+    return undefined;
+  } catch (thrown) {
+    return systemErrorText(thrown);
+  }
+}
+
+function unjudged({ name, on, file, line, column }: PlacedRule, settings: readonly Setting[]): Problem[] {
+  return on
+    .filter((operation) => !isJudged(SECTIONS[operation], file, settings))
+    .map((operation) => ({
+      severity: 'warning',
+      origin: { kind: 'file', file, line, column },
+      message: `rule ${name}: nobody judges its ${operation}s: [${SECTIONS[operation]}] ${OPTION} does not name this file`,
+    }));
+}
+
+function isJudged(section: string, file: string, settings: readonly Setting[]): boolean {
+  const setting = settings.find(({ option }) => option.section === section && option.name === OPTION);
+  const knowsSection = settings.some(({ option }) => option.section === section);
+  if (setting === undefined) {
+    // An option of a filter or a policy that is not there is unknown as well.
+    return !knowsSection;
+  }
+  const named = typeof setting.value === 'string' ? resolve(setting.value) : undefined;
+  return named === resolve(file) || named === resolve(dirname(file));
+}
+
+/** A resource type that nobody has, such as `host`: the rule would look right, and judge nothing. */
+function untyped({ name, needs }: Rule, settings: readonly Setting[]): Problem[] {
+  const setting = settings.find(
+    ({ option }) => option.section === 'enforcement' && option.name === 'resource_types',
+  );
+  const others = Array.isArray(setting?.value) ? setting.value.map(String) : [];
+  return needs.flatMap(({ of, text, place }): Problem[] => {
+    const why = of === 'resource-type' ? whyNoType(text, [...RESOURCE_TYPES, ...others]) : undefined;
+    const message = `rule ${name}: ${shown(text)} ${why}`;
+    return why === undefined ? [] : [{ severity: 'error', origin: { kind: 'file', ...place }, message }];
+  });
+}
+
+function nameless(rule: Rule): Problem[] {
+  const { name, place, needs } = rule;
+  const why = needsNames(rule);
+  const exempt = needs
+    .filter(({ of }) => of === 'keystone')
+    .map((need): Problem => {
+      // As for names in options.
+      const mayBeId = !/\s/.test(need.text);
+      return {
+        severity: mayBeId ? 'warning' : 'error',
+        origin: { kind: 'file', ...need.place },
+        message: `rule ${name}: exempt: ${shown(need.text)} ${mayBeId ? 'applies only if it is an id' : 'would never apply'}: names need [keystone] resolve_names = true`,
+      };
+    });
+  return why === undefined
+    ? exempt
+    : [
+        ...exempt,
+        {
+          severity: 'error',
+          origin: { kind: 'file', file: place.file, line: place.line },
+          message: `rule ${name}: ${why} needs [keystone] resolve_names = true: without it, nobody knows it`,
+        },
+      ];
+}
+
+function isFalse(settings: readonly Setting[], section: string, name: string): boolean {
+  const setting = settings.find(({ option }) => option.section === section && option.name === name);
+  return setting !== undefined && setting.value !== true;
+}

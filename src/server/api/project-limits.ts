@@ -1,0 +1,136 @@
+/** The limits that apply to a project: the options of the filters that run, as far as they are for it, and whence. */
+import { showValue } from '../../config/secret.ts';
+import type { Configuration } from '../../enforcement/configuration.ts';
+import { formatOrigin } from '../../errors.ts';
+import { AccountList, nameText, projectOf } from '../../filter/account-limits.ts';
+import type { RequestNames } from '../../filter/request-names.ts';
+import { isMapping } from '../../yaml/tree.ts';
+
+type Setting = Configuration['settings'][number];
+
+export interface LimitOption {
+  readonly option: string;
+  readonly description: string;
+  readonly unit: string | null;
+  /** `null` = it is not set, or not shown. Of limits of single accounts, only those that may concern the project. */
+  readonly value: unknown;
+  /** Whether the value is not shown to this person. */
+  readonly isHidden: boolean;
+  /** Whether it is the default, because nothing sets it. */
+  readonly isDefault: boolean;
+  /** `etc/blazar.conf:7`; `null` = not shown to this person. */
+  readonly origin: string | null;
+}
+
+export interface FilterLimits {
+  readonly filter: string;
+  /** It only warns. */
+  readonly audit: boolean;
+  readonly options: readonly LimitOption[];
+}
+
+export interface Viewer {
+  /** A member sees values of filters that are enforced, but no places of files, and nothing that is of other projects or of the service itself. */
+  readonly isMember: boolean;
+  /** Whether limits of this user are the member's own. */
+  readonly userId: string | null;
+}
+
+/** Whether no filter is asked about leases of the project. */
+export function isExempt(
+  { exemptProjects }: Configuration,
+  projectId: string,
+  names: RequestNames | undefined,
+): boolean {
+  return new AccountList(exemptProjects).has(projectOf({ project_id: projectId }, names));
+}
+
+/** In the order in which the filters run. */
+export function projectLimits(
+  { filters, settings }: Configuration,
+  projectId: string,
+  names: RequestNames | undefined,
+  viewer: Viewer,
+): FilterLimits[] {
+  const ofChain = settings.filter(({ option }) => option.section === 'enforcement');
+  // Nobody has announced to members what is only tried.
+  const shown = filters.filter(({ audit }) => !(audit && viewer.isMember));
+  return shown.map(({ installed, audit }) => {
+    const own = new Set(installed.options.map(({ name }) => name));
+    const options = ofChain
+      .filter(({ option }) => own.has(option.name))
+      .map((setting) => limitOption(setting, projectId, names, viewer));
+    return { filter: installed.name, audit, options };
+  });
+}
+
+function limitOption(
+  setting: Setting,
+  projectId: string,
+  names: RequestNames | undefined,
+  viewer: Viewer,
+): LimitOption {
+  const { option, origin } = setting;
+  const isHidden = viewer.isMember && (setting.secret || !isForMembers(setting));
+  const narrowed = narrowedTo(setting, keysOf(setting, projectId, names, viewer));
+  return {
+    option: option.name,
+    description: option.help,
+    unit: option.unit ?? null,
+    value: isHidden ? null : (showValue(narrowed, setting.secret) ?? null),
+    isHidden,
+    isDefault: origin.kind === 'default',
+    origin: viewer.isMember ? null : formatOrigin(origin),
+  };
+}
+
+/** Flavours, not accounts: the only ids that do not stand for projects or users. */
+const IDS_OF_OTHERS: ReadonlySet<string> = new Set(['usage_budget_flavor_rates']);
+
+/**
+ * The names in a list or dictionary that concern a project; `undefined` = all of them do. Limits of users concern their projects: who may
+ * see everything sees all of them.
+ */
+function keysOf(
+  { option: { name, names: kinds } }: Setting,
+  projectId: string,
+  names: RequestNames | undefined,
+  { isMember, userId }: Viewer,
+): ReadonlySet<string> | undefined {
+  if (kinds.some((kind) => kind.startsWith('tag'))) {
+    return new Set(names?.project?.tags ?? []);
+  }
+  const isOfAccounts = kinds.some((kind) => kind === 'name@domain' || kind.startsWith('id'));
+  if (!isOfAccounts || IDS_OF_OTHERS.has(name) || (!isMember && /(^|_)users?_/.test(name))) {
+    return undefined;
+  }
+  const own = [projectId, ...(names?.project === undefined ? [] : [nameText(names.project)])];
+  return new Set(userId === null ? own : [...own, userId]);
+}
+
+function narrowedTo({ value, option }: Setting, keys: ReadonlySet<string> | undefined): unknown {
+  if (keys === undefined) {
+    return value;
+  }
+  const concerns = (key: string) => {
+    const slash = option.names.some((kind) => kind.endsWith('/resource type')) ? key.lastIndexOf('/') : -1;
+    return keys.has(key) || (slash >= 0 && keys.has(key.slice(0, slash)));
+  };
+  if (Array.isArray(value)) {
+    return value.filter((item) => typeof item === 'string' && concerns(item));
+  }
+  return isMapping(value)
+    ? Object.fromEntries(Object.entries(value).filter(([key]) => concerns(key)))
+    : value;
+}
+
+/** Values that say something of leases. Paths and addresses of the service, and names of unknown kinds, are the operator's. */
+function isForMembers({ option, value }: Setting): boolean {
+  if (option.file || option.secretFile || option.watched) {
+    return false;
+  }
+  if (option.type === 'list' || option.type === 'dictionary') {
+    return option.names.length > 0;
+  }
+  return typeof value !== 'string' || !/[/\\@]/.test(value);
+}

@@ -1,0 +1,171 @@
+/** Setting, changing and removing budgets for people: who may, what they wrote, and what they are told. */
+
+import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { InvalidRequestError } from '../../errors.ts';
+import {
+  amendBudget,
+  type BudgetEdit,
+  type BudgetEditor,
+  createBudget,
+  withdrawBudget,
+} from '../../ledger/budgets/edits.ts';
+import { amountOf, idOf, parseBudget, secondOf } from '../../ledger/budgets/terms.ts';
+import { type BudgetView, budgetById } from '../../ledger/budgets/view.ts';
+import { textMistake } from '../../ledger/identity.ts';
+import { ApiError } from '../api/route.ts';
+import { type Action, may, visibleProjects } from '../users/access.ts';
+import type { Person } from '../users/person.ts';
+import { type Asker, ledgerFor, notAllowed } from './asker.ts';
+import { noBudget, refusalError } from './budget-refusals.ts';
+import { seenVersion } from './if-match.ts';
+import { accountId, ownProject } from './named-accounts.ts';
+
+/** A budget as a person writes it. Ids may be `name@domain`. */
+export interface BudgetInput {
+  readonly projectId: string;
+  /** Default: the budget is the whole project's. */
+  readonly userId?: string | null | undefined;
+  /** ISO 8601, to the second. */
+  readonly validFrom: string;
+  readonly validUntil: string;
+  /** In unit-hours. */
+  readonly amount: string | number;
+  readonly reason: string;
+}
+
+export interface AmendmentInput {
+  readonly amount?: string | number | undefined;
+  readonly validUntil?: string | undefined;
+  readonly reason: string;
+}
+
+/** @throws ApiError 403, 409 (another budget is there), 422, LedgerUnavailableError */
+export async function createBudgetFor(asker: Asker, input: BudgetInput): Promise<BudgetView> {
+  const { person } = asker;
+  const ledger = await ledgerFor(asker);
+  const isOfUser = input.userId !== undefined && input.userId !== null;
+  const action: Action = isOfUser ? 'set-user-budget' : 'set-project-budget';
+  const project = inApi(() => idOf('projectId', input.projectId));
+  const own = person.kind === 'member' ? ownProject(person, project) : undefined;
+  if (!may(person, action, own ?? project)) {
+    throw notAllowed();
+  }
+  const reason = reasonOf(input.reason);
+  // All mistakes that need no answer of Keystone come first.
+  const parsed = inApi(() =>
+    parseBudget(
+      { ...input, from: input.validFrom, until: input.validUntil },
+      budgetUnit(asker.generation.configuration),
+    ),
+  );
+  const wanted = {
+    ...parsed,
+    projectId: own ?? (await accountId(asker, 'project', project, 'project_id')),
+    userId: parsed.userId === null ? null : await accountId(asker, 'user', parsed.userId, 'user_id'),
+  };
+  return done(asker, await createBudget(ledger, wanted, editorOf(person, reason), asker.deadline));
+}
+
+/** `etag`: of the budget as the person has seen it (`If-Match`). @throws ApiError 403, 404, 409, 412, 422, 428, LedgerUnavailableError */
+export async function amendBudgetFor(
+  asker: Asker,
+  id: string,
+  etag: string,
+  { amount, validUntil, reason: why }: AmendmentInput,
+): Promise<BudgetView> {
+  const budget = await changeable(asker, id);
+  const version = seenVersion(etag);
+  const reason = reasonOf(why);
+  const unit = budgetUnit(asker.generation.configuration);
+  const amendment = inApi(() => ({
+    amount: amount === undefined ? undefined : amountOf(amount, unit),
+    validUntil: validUntil === undefined ? undefined : secondOf('until', validUntil),
+  }));
+  if (amount === undefined && validUntil === undefined) {
+    throw new ApiError(400, 'expected amount or valid_until: what is to change', { field: 'amount' });
+  }
+  const seen = { id: budget.id, projectId: budget.projectId, version };
+  const editor = editorOf(asker.person, reason);
+  return done(asker, await amendBudget(await ledgerFor(asker), seen, amendment, editor, asker.deadline));
+}
+
+/** Resolves to the budget as it was. @throws ApiError 403, 404, 412, 422, 428, LedgerUnavailableError */
+export async function withdrawBudgetFor(
+  asker: Asker,
+  id: string,
+  etag: string,
+  why: string,
+): Promise<BudgetView> {
+  const budget = await changeable(asker, id);
+  const seen = { id: budget.id, projectId: budget.projectId, version: seenVersion(etag) };
+  const author = editorOf(asker.person, reasonOf(why));
+  return done(asker, await withdrawBudget(await ledgerFor(asker), seen, author, asker.deadline));
+}
+
+/** A budget that the person may see. @throws ApiError 404, LedgerUnavailableError */
+export async function budgetFor(asker: Asker, id: string): Promise<BudgetView> {
+  const ledger = await ledgerFor(asker);
+  const budget = /^\d{1,18}$/.test(id) ? await budgetById(ledger, BigInt(id), asker.deadline) : undefined;
+  const visible = visibleProjects(asker.person);
+  if (budget === undefined || visible?.includes(budget.projectId) === false) {
+    throw noBudget();
+  }
+  return budget;
+}
+
+/** Whether the person may change the budget: the console shows the forms only then. */
+export function mayChange(person: Person, { projectId, userId }: Pick<BudgetView, 'projectId' | 'userId'>) {
+  return may(person, userId === null ? 'set-project-budget' : 'set-user-budget', projectId);
+}
+
+/** Whose a budget is never changes: the right to change it can be told before. */
+async function changeable(asker: Asker, id: string): Promise<BudgetView> {
+  const budget = await budgetFor(asker, id);
+  if (!mayChange(asker.person, budget)) {
+    throw notAllowed();
+  }
+  return budget;
+}
+
+function editorOf(person: Person, reason: string): BudgetEditor {
+  return { who: person.who, reason, isBounded: person.kind !== 'operator' };
+}
+
+const LONGEST_REASON = 1000;
+
+/** @throws ApiError */
+export function reasonOf(text: string): string {
+  const reason = text.trim();
+  const mistake = reason === '' ? 'expected why, for the history' : textMistake(reason, LONGEST_REASON);
+  if (mistake !== undefined) {
+    throw new ApiError(422, mistake, { field: 'reason' });
+  }
+  return reason;
+}
+
+function done({ generation }: Asker, edit: BudgetEdit): BudgetView {
+  if (edit.kind === 'refused') {
+    throw refusalError(edit.refusal, budgetUnit(generation.configuration));
+  }
+  return edit.budget;
+}
+
+const FIELDS: Readonly<Record<string, string>> = {
+  projectId: 'project_id',
+  userId: 'user_id',
+  from: 'valid_from',
+  until: 'valid_until',
+};
+
+/** A mistake under the name that the field has for people. */
+function inApi<Result>(parse: () => Result): Result {
+  try {
+    return parse();
+  } catch (thrown) {
+    if (!(thrown instanceof InvalidRequestError)) {
+      throw thrown;
+    }
+    const { field, message } = thrown;
+    throw new ApiError(422, message.slice(field.length + 2), { field: FIELDS[field] ?? field });
+  }
+}

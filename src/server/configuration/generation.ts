@@ -1,0 +1,229 @@
+import { ConcurrencyLimiter } from '../../concurrency-limiter.ts';
+import { Deadline } from '../../deadline.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { UsageEnforcement } from '../../enforcement/enforcement.ts';
+import type { WatchedServices } from '../../enforcement/services.ts';
+import type { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
+import type { WorkloadReview } from '../../kubernetes/admission/workloads.ts';
+import {
+  type KubernetesOptions,
+  kubernetesSection,
+  policyOptions,
+  servesKubernetes,
+} from '../../kubernetes/options.ts';
+import type { reviewPolicy } from '../../kubernetes/policies/documents/policy-review.ts';
+import type { PolicySource } from '../../kubernetes/policies/policy-source.ts';
+import type { ChainLedger } from '../../ledger/service.ts';
+import { keystoneSection } from '../../openstack/options.ts';
+import type { SkypilotOptions } from '../../skypilot/options.ts';
+import { PolicyChain } from '../../skypilot/policies/policy-chain.ts';
+import { skypilotSection } from '../../skypilot/section.ts';
+import type { HeldGate, KeystoneGates } from '../authentication/keystone-gates.ts';
+import type { ProtocolTokens } from '../authentication/protocols.ts';
+import type { DecisionStores, HeldDecisions } from '../decisions/stores.ts';
+import type { HeldSource, KubernetesSources } from '../followers/kubernetes-sources.ts';
+import { TrustedProxies } from '../listener/client-address.ts';
+import { type ServiceOptions, serviceSection } from './options.ts';
+import { readDoorTokens } from './sections.ts';
+
+export interface SkypilotParts {
+  readonly options: SkypilotOptions;
+  readonly policies: PolicyChain;
+}
+
+export interface KubernetesParts {
+  readonly podAdmission: PodAdmission;
+  readonly workloads: WorkloadReview;
+  readonly reviewPolicy: typeof reviewPolicy;
+  /** `undefined` = policies and rights are those of files. */
+  readonly cluster?: HeldSource | undefined;
+}
+
+/** A configuration that is loaded. Each request keeps the one that was current when it arrived. */
+export class Generation {
+  readonly number: number;
+  readonly configuration: Configuration;
+  readonly options: ServiceOptions;
+  readonly enforcement: UsageEnforcement;
+  readonly limiter: ConcurrencyLimiter;
+  readonly proxies: TrustedProxies;
+  /** The tokens of each protocol, as of loading. */
+  readonly tokens: ProtocolTokens;
+  /** For tokens of Keystone. `undefined` = `keystone_auth` is off. */
+  readonly keystone: HeldGate | undefined;
+  /** What all replicas have decided. `undefined` = decisions are not stored. */
+  readonly decisions: HeldDecisions | undefined;
+  readonly skypilot: SkypilotParts;
+  /** `undefined` = no scheduling policies: Kubernetes is not served. */
+  readonly kubernetes: KubernetesParts | undefined;
+  #requests = 0;
+  #unused: (() => void) | undefined;
+
+  constructor(
+    parts: Pick<
+      Generation,
+      'number' | 'configuration' | 'options' | 'tokens' | 'enforcement' | 'skypilot' | 'kubernetes'
+    > & {
+      readonly keystone?: HeldGate | undefined;
+      readonly decisions?: HeldDecisions | undefined;
+    },
+  ) {
+    this.number = parts.number;
+    this.configuration = parts.configuration;
+    this.options = parts.options;
+    this.tokens = parts.tokens;
+    this.keystone = parts.keystone;
+    this.decisions = parts.decisions;
+    this.proxies = new TrustedProxies(parts.options.trusted_proxies);
+    this.enforcement = parts.enforcement;
+    this.skypilot = parts.skypilot;
+    this.kubernetes = parts.kubernetes;
+    const { max_concurrent, max_queued } = this.options;
+    this.limiter = new ConcurrencyLimiter(max_concurrent, max_queued);
+  }
+
+  /** Constructs the filters. @throws ConfigurationError */
+  static async create(
+    number: number,
+    configuration: Configuration,
+    services: WatchedServices & {
+      readonly gates?: KeystoneGates;
+      readonly stores?: DecisionStores;
+      readonly clusters?: KubernetesSources;
+    },
+  ): Promise<Generation> {
+    const options = sectionOf(configuration, serviceSection);
+    const tokens = readDoorTokens(configuration);
+    const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
+    let keystone: HeldGate | undefined;
+    let decisions: HeldDecisions | undefined;
+    let kubernetes: KubernetesParts | undefined;
+    try {
+      decisions = await services.stores?.open(configuration);
+      keystone = await services.gates?.open(number, options, sectionOf(configuration, keystoneSection));
+      kubernetes = await kubernetesParts(number, configuration, services);
+      const policies = await PolicyChain.fromConfiguration(configuration, {
+        ...services,
+        recordsLaunches: true,
+      });
+      const skypilot = { options: sectionOf(configuration, skypilotSection), policies };
+      return new Generation({
+        ...{ number, configuration, options, tokens, keystone },
+        ...{ enforcement, skypilot, kubernetes, decisions },
+      });
+    } catch (thrown) {
+      await Promise.all([
+        enforcement.close(),
+        keystone?.release(),
+        decisions?.release(),
+        kubernetes?.cluster?.release(),
+      ]);
+      throw thrown;
+    }
+  }
+
+  /** For views of the ledger. `undefined` = neither filters nor policies use it. */
+  get ledger(): ChainLedger | undefined {
+    return this.enforcement.ledger ?? this.skypilot.policies.launches?.views;
+  }
+
+  /** Counts a request that begins. */
+  enter(): void {
+    this.#requests += 1;
+  }
+
+  /** Counts a request that has ended. */
+  leave(): void {
+    this.#requests -= 1;
+    if (this.#requests === 0) {
+      this.#unused?.();
+    }
+  }
+
+  /** Runs `work` when it is its turn, within `seconds`, waiting included. @throws OverloadedError */
+  async inTurn<Result>(
+    work: (deadline: Deadline) => Promise<Result>,
+    seconds: number = this.options.deadline,
+  ): Promise<Result> {
+    const deadline = new Deadline(seconds);
+    try {
+      const turn = this.limiter.enter(deadline);
+      // Awaiting `undefined` would cost as much as most of this.
+      if (turn !== undefined) {
+        await turn;
+      }
+      try {
+        return await work(deadline);
+      } finally {
+        this.limiter.leave();
+      }
+    } finally {
+      deadline.end();
+    }
+  }
+
+  /** Closes the filters when the last request has ended. No request may enter after this call. */
+  async retire(): Promise<void> {
+    // The next one delivers with its own URLs and credentials.
+    const stopped = this.enforcement.stopDelivering();
+    if (this.#requests > 0) {
+      await new Promise<void>((unused) => {
+        this.#unused = unused;
+      });
+    }
+    await Promise.all([
+      stopped,
+      this.enforcement.close(),
+      this.skypilot.policies.close(),
+      this.keystone?.release(),
+      this.decisions?.release(),
+      this.kubernetes?.cluster?.release(),
+    ]);
+  }
+}
+
+/** Loading the code for policies takes time, so it is loaded only if there are policies. */
+async function kubernetesParts(
+  number: number,
+  configuration: Configuration,
+  { clusters, logger }: Pick<WatchedServices, 'logger'> & { readonly clusters?: KubernetesSources },
+): Promise<KubernetesParts | undefined> {
+  const options = sectionOf(configuration, kubernetesSection);
+  if (!servesKubernetes(options)) {
+    return undefined;
+  }
+  const { audit, schedulers, workloads: mode } = options;
+  const { PodAdmission: Reviewer } = await import('../../kubernetes/admission/pod-admission.ts');
+  const { reviewPolicy } = await import('../../kubernetes/policies/documents/policy-review.ts');
+  const { WorkloadReview } = await import('../../kubernetes/admission/workloads.ts');
+  const source = await policySource(number === 1, options, clusters);
+  const rules =
+    options.rules_path === undefined
+      ? undefined
+      : (await import('../../kubernetes/admission/pod-rules.ts')).PodRules.read(options.rules_path, {
+          logger,
+        });
+  const podAdmission = new Reviewer(source.policies, { audit, schedulers, rules });
+  const { default_priority_class: defaultPriorityClass } = options;
+  const workloads = new WorkloadReview(podAdmission, { mode, defaultPriorityClass });
+  return { podAdmission, workloads, reviewPolicy, cluster: source.cluster };
+}
+
+async function policySource(
+  isFirst: boolean,
+  options: KubernetesOptions,
+  clusters: KubernetesSources | undefined,
+): Promise<{ readonly policies: PolicySource | undefined; readonly cluster?: HeldSource }> {
+  if (options.source === 'files' && options.scheduling_policies.length === 0) {
+    return { policies: undefined };
+  }
+  if (options.source === 'files') {
+    const { SchedulingPolicies } = await import('../../kubernetes/policies/scheduling-policies.ts');
+    return SchedulingPolicies.read(options.scheduling_policies, policyOptions(options));
+  }
+  if (clusters === undefined) {
+    throw new Error('nothing here can follow a cluster');
+  }
+  const cluster = await clusters.open(options, isFirst);
+  return { policies: cluster.source, cluster };
+}

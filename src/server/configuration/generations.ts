@@ -1,0 +1,280 @@
+/** Reloads: a new configuration is built beside the current one, and takes over in one step. */
+import type { ConfigSources } from '../../config/sources.ts';
+import {
+  type Configuration,
+  readConfiguration,
+  sectionOf,
+  withoutMistakes,
+} from '../../enforcement/configuration.ts';
+import type { WatchedServices } from '../../enforcement/services.ts';
+import { ConfigurationError, errorText, formatProblem, type Problem } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import type { KeystoneGates } from '../authentication/keystone-gates.ts';
+import {
+  asksForCertificate,
+  PROTOCOLS,
+  type ProtocolName,
+  type ProtocolTokens,
+} from '../authentication/protocols.ts';
+import type { DecisionStores } from '../decisions/stores.ts';
+import type { KubernetesSources } from '../followers/kubernetes-sources.ts';
+import { warnOfUndelivered } from '../followers/undelivered.ts';
+import { asksPeople } from '../users/asked.ts';
+import { KeptRules } from './cut-off-rules.ts';
+import { Generation } from './generation.ts';
+import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
+import { readDoorTokens, SECTIONS } from './sections.ts';
+import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
+
+export interface GenerationServices extends WatchedServices {
+  readonly logger: Logger;
+  readonly gates: KeystoneGates;
+  readonly stores: DecisionStores;
+  readonly clusters: KubernetesSources;
+  /** Called after each reload. */
+  readonly reloaded: (outcome: 'applied' | 'refused') => void;
+  /** Called in the step in which a new configuration takes over. */
+  readonly swapped: (generation: Generation) => void;
+  /** Watches the files of a configuration. Whether one of them was not watched before it was read: it may have changed in between. */
+  readonly isReadTooEarly: (configuration: Configuration) => Promise<boolean>;
+}
+
+export class Generations {
+  readonly #sources: ConfigSources;
+  readonly #services: GenerationServices;
+  #current: Generation;
+  #read: Configuration;
+  #problems: readonly Problem[] = [];
+  #reloading: Promise<boolean> | undefined;
+  #next: Promise<boolean> | undefined;
+  readonly #retiring = new Map<Generation, Promise<void>>();
+  #closing = false;
+  readonly #atStart: ServiceOptions;
+  readonly #started: Started;
+  readonly #rules: KeptRules;
+
+  private constructor(
+    sources: ConfigSources,
+    services: GenerationServices,
+    first: Generation,
+    started: Started,
+    rules: KeptRules,
+  ) {
+    this.#sources = sources;
+    this.#services = services;
+    this.#current = first;
+    this.#read = first.configuration;
+    this.#atStart = first.options;
+    this.#started = started;
+    this.#rules = rules;
+  }
+
+  /** Loads the first one, from a valid configuration. @throws ConfigurationError */
+  static async start(
+    sources: ConfigSources,
+    configuration: Configuration,
+    started: Started,
+    services: GenerationServices,
+  ): Promise<Generations> {
+    const rules = new KeptRules(services.logger);
+    const written = await rules.read(configuration);
+    const first = await Generation.create(1, configuration, services);
+    first.enforcement.deliver();
+    void warnOfUndelivered(first.enforcement, undefined, services.logger);
+    await rules.keep(written, true);
+    return new Generations(sources, services, first, started, rules);
+  }
+
+  get current(): Generation {
+    return this.#current;
+  }
+
+  /** The configuration that was read last. It decides, unless it has mistakes. */
+  get read(): Configuration {
+    return this.#read;
+  }
+
+  /** The mistakes for which the last reload was refused; empty if it was applied. */
+  get problems(): readonly Problem[] {
+    return this.#problems;
+  }
+
+  /** Decisions that are being made, including those of earlier configurations. */
+  get underWay(): number {
+    return this.#sum(({ limiter }) => limiter.underWay);
+  }
+
+  /** Decisions that wait for their turn. */
+  get queued(): number {
+    return this.#sum(({ limiter }) => limiter.queued);
+  }
+
+  /**
+   * Reads the configuration again. One with mistakes is refused: they are logged, counted and shown. Resolves to whether the new
+   * configuration took over. All calls during a reload cause one more reload after it.
+   */
+  reload(): Promise<boolean> {
+    if (this.#closing) {
+      return Promise.resolve(false);
+    }
+    if (this.#reloading === undefined) {
+      this.#reloading = this.#load().finally(() => {
+        this.#reloading = undefined;
+      });
+      return this.#reloading;
+    }
+    this.#next ??= this.#reloading.then(() => {
+      this.#next = undefined;
+      return this.reload();
+    });
+    return this.#next;
+  }
+
+  /** Waits until no request is under way, and closes all filters. Later reloads do nothing. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    await this.#next;
+    await this.#reloading;
+    await Promise.all([...this.#retiring.values(), this.#current.retire()]);
+  }
+
+  async #load(): Promise<boolean> {
+    const { reloaded, swapped, isReadTooEarly, logger } = this.#services;
+    const before = this.#current;
+    try {
+      let configuration = await readConfiguration(this.#sources, SECTIONS);
+      while (await isReadTooEarly(configuration)) {
+        configuration = await readConfiguration(this.#sources, SECTIONS);
+      }
+      this.#read = configuration;
+      withoutMistakes(configuration);
+      refuseEmptied(before.configuration, configuration);
+      refuseOpened(before, configuration, this.#started);
+      const open = startProblems(configuration, this.#started);
+      if (open.length > 0) {
+        throw new ConfigurationError(open);
+      }
+      const written = await this.#rules.read(configuration);
+      await this.#rules.refuseCutOff(written);
+      const next = await Generation.create(before.number + 1, configuration, this.#services);
+      await this.#rules.refuseUnread(written, configuration).catch(async (thrown: unknown) => {
+        await next.retire();
+        throw thrown;
+      });
+      this.#current = next;
+      this.#problems = [];
+      swapped(next);
+      next.enforcement.deliver();
+      // Before its ledger is closed.
+      await warnOfUndelivered(next.enforcement, before.enforcement, logger);
+      this.#retire(before);
+      for (const problem of configuration.problems) {
+        logger.warn(formatProblem(problem));
+      }
+      this.#warnOfRestart(next);
+      logger.info({ generation: next.number }, 'configuration reloaded');
+      await this.#rules.keep(written);
+      reloaded('applied');
+      return true;
+    } catch (thrown) {
+      this.#problems =
+        thrown instanceof ConfigurationError
+          ? thrown.problems.filter(({ severity }) => severity === 'error')
+          : [{ severity: 'error', message: errorText(thrown) }];
+      for (const problem of this.#problems) {
+        logger.error({ generation: before.number }, formatProblem(problem));
+      }
+      logger.error(
+        { generation: before.number },
+        'configuration not reloaded: the one before it still decides',
+      );
+      reloaded('refused');
+      return false;
+    }
+  }
+
+  #retire(generation: Generation): void {
+    this.#retiring.set(
+      generation,
+      generation.retire().finally(() => this.#retiring.delete(generation)),
+    );
+  }
+
+  #sum(count: (generation: Generation) => number): number {
+    return [this.#current, ...this.#retiring.keys()].reduce((sum, one) => sum + count(one), 0);
+  }
+
+  #warnOfRestart(next: Generation): void {
+    const changed = READ_AT_START.filter((name) => next.options[name] !== this.#atStart[name]);
+    if (startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities) {
+      this.#services.logger.warn(
+        { options: ['client_ca_file'] },
+        '[kubernetes] client_ca_file: the change takes effect at the next start',
+      );
+    }
+    if (changed.length > 0) {
+      this.#services.logger.warn(
+        { options: changed },
+        `[service] ${changed.join(', ')}: the change takes effect at the next start`,
+      );
+    }
+  }
+}
+
+/**
+ * A file that became empty was most likely cut off while it was written, for example by a full disk. An empty file has no mistakes, and
+ * enforces nothing.
+ */
+function refuseEmptied(before: Configuration, next: Configuration): void {
+  const emptied = next.emptyFiles.filter(
+    (file) => before.files.includes(file) && !before.emptyFiles.includes(file),
+  );
+  if (emptied.length > 0) {
+    throw new ConfigurationError(
+      emptied.map((file) => ({
+        severity: 'error',
+        message: `${file}: the file became empty; restart to accept it`,
+      })),
+    );
+  }
+}
+
+/**
+ * A protocol that asks for a token keeps asking until a restart: the last token, or `keystone_auth`, may have been lost with the end of
+ * a file, or with an unset variable.
+ */
+function refuseOpened(before: Generation, next: Configuration, { certificates }: Started): void {
+  const tokens = readDoorTokens(next);
+  const asked = (of: ProtocolTokens, configuration: Configuration, name: ProtocolName) =>
+    of[name].length > 0 || (name === 'blazar' && sectionOf(configuration, serviceSection).keystone_auth);
+  const opened = servedDoors(next).filter(
+    (name) =>
+      asked(before.tokens, before.configuration, name) &&
+      !asked(tokens, next, name) &&
+      !asksForCertificate(name, certificates),
+  );
+  if (opened.length > 0) {
+    throw new ConfigurationError(opened.map((name) => openedProblem(name, before)));
+  }
+  if (asksPeople(before.tokens, before.configuration) && !asksPeople(tokens, next)) {
+    const message =
+      'nobody would have to log in any more, and everyone could see everything; restart to accept it';
+    throw new ConfigurationError([
+      { severity: 'error', section: 'service', option: 'operator_tokens', message },
+    ]);
+  }
+}
+
+function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
+  const { section } = PROTOCOLS[name];
+  const [option, gone] =
+    tokens[name].length > 0
+      ? ['tokens', 'the last token is gone']
+      : ['keystone_auth', 'it is off and there are no tokens'];
+  return {
+    severity: 'error',
+    section,
+    option,
+    message: `${gone}, and everyone could ask; restart to accept it`,
+  };
+}

@@ -1,0 +1,118 @@
+/** Checks outside of the configuration that can keep `serve` from starting: the ledger and the folder of the decision log. */
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { whyWritable } from '../../config/file-modes.ts';
+import { withOrigin } from '../../config/option-groups.ts';
+import { systemErrorText } from '../../config/read-file.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../errors.ts';
+import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
+import { ledgerSection } from '../../ledger/options.ts';
+import { parseConnection } from '../../ledger/storage/connection.ts';
+import { notificationsSection } from '../../notifications/options.ts';
+import { filtersUseLedger, policiesUseLedger, storedKind } from './ledger-use.ts';
+import { serviceSection } from './options.ts';
+
+/**
+ * For a configuration without mistakes. Writes nothing. `ask`: whether to query the database for its tables, which may take as long as
+ * `[ledger] timeout`; a service that starts does so anyway.
+ */
+export async function groundProblems(
+  configuration: Configuration,
+  { ask }: { readonly ask: boolean },
+): Promise<Problem[]> {
+  const problems = [...(await ledgerProblems(configuration, ask)), ...logProblems(configuration)];
+  return problems.map((problem) => withOrigin(problem, configuration.settings));
+}
+
+async function ledgerProblems(configuration: Configuration, ask: boolean): Promise<Problem[]> {
+  const needsLedger =
+    filtersUseLedger(configuration) ||
+    (await storedKind(configuration)) !== 'none' ||
+    sectionOf(configuration, notificationsSection).webhook_url !== undefined ||
+    (await policiesUseLedger(configuration));
+  if (!needsLedger) {
+    return [];
+  }
+  const options = sectionOf(configuration, ledgerSection);
+  const connection = parseConnection(options.connection);
+  if (connection?.dialect === 'sqlite') {
+    const reason = whyNoLedger(connection.file);
+    if (reason !== undefined) {
+      return [problem('error', 'ledger', 'connection', `${connection.file}: ${reason}`)];
+    }
+  }
+  return ask ? askLedger(options) : [];
+}
+
+async function askLedger(
+  options: Parameters<typeof import('../../ledger/open.ts').openLedger>[0],
+): Promise<Problem[]> {
+  const { openLedger } = await import('../../ledger/open.ts');
+  try {
+    const opened = openLedger(options, { clock: SYSTEM_CLOCK, observer: undefined });
+    try {
+      await opened.verify();
+    } finally {
+      await opened.ledger.close();
+    }
+    return [];
+  } catch (thrown) {
+    if (thrown instanceof ConfigurationError) {
+      return [...thrown.problems];
+    }
+    if (thrown instanceof LedgerUnavailableError) {
+      const message = `the ledger can not be reached now, and leases are refused until it can: ${errorText(thrown)}`;
+      return [problem('warning', 'ledger', 'connection', message)];
+    }
+    throw thrown;
+  }
+}
+
+/** SQLite creates further files in the folder. */
+function whyNoLedger(file: string): string | undefined {
+  const folder = dirname(file);
+  return (
+    whyNot(folder, constants.W_OK | constants.X_OK, `the folder ${folder}: `) ??
+    (exists(file) ? (whyNot(file, constants.R_OK | constants.W_OK) ?? whyWritable(file)) : undefined)
+  );
+}
+
+function logProblems(configuration: Configuration): Problem[] {
+  const { decision_log: file } = sectionOf(configuration, serviceSection);
+  if (file === undefined || file === '-') {
+    return [];
+  }
+  const reason = whyNotAppendable(file);
+  const message = `expected a file that can be written, got ${file} (${reason})`;
+  return reason === undefined ? [] : [problem('error', 'service', 'decision_log', message)];
+}
+
+function whyNotAppendable(file: string): string | undefined {
+  if (!exists(file)) {
+    const folder = dirname(file);
+    return whyNot(folder, constants.W_OK | constants.X_OK, `the folder ${folder}: `);
+  }
+  return statSync(file).isDirectory() ? 'it is a folder' : whyNot(file, constants.W_OK);
+}
+
+function exists(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function whyNot(path: string, mode: number, prefix = ''): string | undefined {
+  try {
+    accessSync(path, mode);
+    return undefined;
+  } catch (thrown) {
+    return `${prefix}${systemErrorText(thrown)}`;
+  }
+}
+
+function problem(severity: Problem['severity'], section: string, option: string, message: string): Problem {
+  return { severity, section, option, message };
+}

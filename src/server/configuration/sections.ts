@@ -1,0 +1,83 @@
+import type { SectionProblem } from '../../config/option-groups.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { type KubernetesOptions, kubernetesSection } from '../../kubernetes/options.ts';
+import { ledgerSection } from '../../ledger/options.ts';
+import { notificationsSection } from '../../notifications/options.ts';
+import { blazarSection, keystoneSection } from '../../openstack/options.ts';
+import type { SkypilotOptions } from '../../skypilot/options.ts';
+import { skypilotSection } from '../../skypilot/section.ts';
+import {
+  mistakesOf,
+  readAuthorities,
+  readPeopleTokens,
+  readTokens,
+  refuseShared,
+  type ServiceTokenOptions,
+  type TokenOptions,
+} from '../authentication/credentials.ts';
+import type { ProtocolName, ProtocolTokens } from '../authentication/protocols.ts';
+import { isOwnPath } from '../own-paths.ts';
+import { oidcSection } from '../users/oidc-options.ts';
+import { serviceSection } from './options.ts';
+
+/** The sections of a configuration other than `[enforcement]`, for the service and for commands that check a configuration. */
+export const SECTIONS = [
+  serviceSection,
+  ledgerSection,
+  keystoneSection,
+  blazarSection,
+  oidcSection,
+  notificationsSection,
+  {
+    ...skypilotSection,
+    check: (options: SkypilotOptions) => [...pathProblems(options), ...mistakesOf(() => readTokens(options))],
+  },
+  {
+    ...kubernetesSection,
+    check: async (options: KubernetesOptions) => [
+      ...(await kubernetesSection.check(options)),
+      ...credentialProblemsOf(options),
+    ],
+  },
+] as const;
+
+/** The token options of each authenticator. For a configuration without mistakes. */
+export function tokenOptionsOf(
+  configuration: Configuration,
+): Readonly<Record<ProtocolName, TokenOptions>> & { readonly blazar: ServiceTokenOptions } {
+  return {
+    blazar: sectionOf(configuration, serviceSection),
+    skypilot: sectionOf(configuration, skypilotSection),
+    kubernetes: sectionOf(configuration, kubernetesSection),
+  };
+}
+
+/** Reads the tokens of a configuration and its files. @throws CredentialError */
+export function readDoorTokens(configuration: Configuration): ProtocolTokens {
+  const { blazar, skypilot, kubernetes } = tokenOptionsOf(configuration);
+  const others = { skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
+  const people = readPeopleTokens(blazar);
+  const further = { '[skypilot] tokens': others.skypilot, '[kubernetes] tokens': others.kubernetes };
+  // Many know these, and some are sent in the URL.
+  refuseShared(blazar, people, further);
+  return { blazar: readTokens(blazar), ...others, people };
+}
+
+function credentialProblemsOf(options: KubernetesOptions): SectionProblem[] {
+  const { client_ca_file: authorities } = options;
+  return mistakesOf(
+    () => readTokens(options),
+    () => authorities === undefined || readAuthorities(authorities),
+  );
+}
+
+function pathProblems({ path }: SkypilotOptions): SectionProblem[] {
+  return isOwnPath(path)
+    ? [
+        {
+          option: 'path',
+          message: `expected a path of its own, got ${path}, where the service answers already`,
+        },
+      ]
+    : [];
+}

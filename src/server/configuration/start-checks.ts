@@ -1,0 +1,125 @@
+/** Checks across sections that can keep `serve` from starting, and a reload from taking over. */
+
+import { withOrigin } from '../../config/option-groups.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import type { Problem } from '../../errors.ts';
+import { kubernetesSection, servesKubernetes } from '../../kubernetes/options.ts';
+import { isKeystoneSet, keystoneSection } from '../../openstack/options.ts';
+import { skypilotSection } from '../../skypilot/section.ts';
+import { asProblem, mistakesOf, type TokenOptions } from '../authentication/credentials.ts';
+import {
+  asksForCertificate,
+  type CertificateRules,
+  isLoopback,
+  PROTOCOL_NAMES,
+  PROTOCOLS,
+  type ProtocolName,
+} from '../authentication/protocols.ts';
+import { serviceSection } from './options.ts';
+import { readDoorTokens, tokenOptionsOf } from './sections.ts';
+
+/** What a reload cannot change. */
+export interface Started {
+  readonly host: string;
+  readonly certificates: CertificateRules;
+  /** The file of `[kubernetes] client_ca_file`. */
+  readonly kubernetesAuthorities: string | undefined;
+}
+
+/** For a configuration without mistakes. `started`: what a running service started with. Default: as in the configuration. */
+export function startProblems(configuration: Configuration, started?: Started): Problem[] {
+  const { host, certificates } = started ?? startedWith(configuration);
+  return [
+    ...certificateProblems(configuration),
+    ...keystoneProblems(configuration),
+    ...openDoors(configuration, host, certificates),
+    ...sharedTokens(configuration),
+  ].map((problem) => withOrigin({ severity: 'error', ...problem }, configuration.settings));
+}
+
+export function startedWith(configuration: Configuration): Started {
+  const { host, client_ca_file } = sectionOf(configuration, serviceSection);
+  const { client_ca_file: kubernetesAuthorities } = sectionOf(configuration, kubernetesSection);
+  const certificates = {
+    everybody: client_ca_file !== undefined,
+    kubernetes: kubernetesAuthorities !== undefined,
+  };
+  return { host, certificates, kubernetesAuthorities };
+}
+
+/** Authenticators that ask for nothing, at an address that others can reach. */
+function openDoors(
+  configuration: Configuration,
+  host: string,
+  certificates: CertificateRules,
+): Omit<Problem, 'severity'>[] {
+  const { allow_anonymous, keystone_auth } = sectionOf(configuration, serviceSection);
+  if (allow_anonymous || isLoopback(host)) {
+    return [];
+  }
+  const tokens = tokenOptionsOf(configuration);
+  const isOpen = (name: ProtocolName) =>
+    !asksForCertificate(name, certificates) &&
+    !hasTokens(tokens[name]) &&
+    !(name === 'blazar' && keystone_auth);
+  return servedDoors(configuration)
+    .filter(isOpen)
+    .map((name) => {
+      const { section, openTo, ownCertificates } = PROTOCOLS[name];
+      const missing = `[${section}] tokens or tokens_file${ownCertificates ? ' or client_ca_file' : ''}${name === 'blazar' ? ' or keystone_auth' : ''}`;
+      const message = `expected a loopback address, got ${host}, where everyone may ${openTo}: set ${missing}, or [service] allow_anonymous = true if that is meant`;
+      return { section: 'service', option: 'host', message };
+    });
+}
+
+/** A token of people or metrics that is in the list of another protocol. The mistakes of one section are found with it. */
+function sharedTokens(configuration: Configuration): Problem[] {
+  return mistakesOf(() => readDoorTokens(configuration))
+    .filter(({ option }) => /^(operator|reader|metrics)_tokens/.test(option))
+    .map(asProblem);
+}
+
+function keystoneProblems(configuration: Configuration): Omit<Problem, 'severity'>[] {
+  const { keystone_auth } = sectionOf(configuration, serviceSection);
+  const message = 'expected an account in [keystone] with it, which validates the tokens of others';
+  return keystone_auth && !isKeystoneSet(sectionOf(configuration, keystoneSection))
+    ? [{ section: 'service', option: 'keystone_auth', message }]
+    : [];
+}
+
+/** Certificates of API servers can be told from others only if no other client is asked for one. */
+function certificateProblems(configuration: Configuration): Omit<Problem, 'severity'>[] {
+  const { tls_cert_file, client_ca_file } = sectionOf(configuration, serviceSection);
+  const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);
+  const at = { section: 'kubernetes', option: 'client_ca_file' };
+  if (ofKubernetes !== undefined && client_ca_file !== undefined) {
+    return [
+      {
+        ...at,
+        message:
+          'expected no [service] client_ca_file with it: then every client shows a certificate, and those of API servers could not be told from others',
+      },
+    ];
+  }
+  if (ofKubernetes !== undefined && tls_cert_file === undefined) {
+    const message =
+      'expected [service] tls_cert_file and tls_key_file with it: without TLS nobody shows a certificate';
+    return [{ ...at, message }];
+  }
+  return [];
+}
+
+function hasTokens({ tokens, tokens_file }: TokenOptions): boolean {
+  return tokens.length > 0 || tokens_file !== undefined;
+}
+
+/** The protocols that are served. Blazar's always is. */
+export function servedDoors(configuration: Configuration): ProtocolName[] {
+  const { admin_policies } = sectionOf(configuration, skypilotSection);
+  const isServed = {
+    blazar: true,
+    skypilot: admin_policies.length > 0,
+    kubernetes: servesKubernetes(sectionOf(configuration, kubernetesSection)),
+  };
+  return PROTOCOL_NAMES.filter((name) => isServed[name]);
+}

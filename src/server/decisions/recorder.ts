@@ -1,0 +1,127 @@
+/** What happens to every decision, whatever its protocol: it is written to the decision log and to the store, counted, and shown in the console. */
+
+import { withOrigin } from '../../config/option-groups.ts';
+import { type Deadline, withinDeadline } from '../../deadline.ts';
+import type { DecidedRequest } from '../../decisions/lease-record.ts';
+import { DecisionLog } from '../../decisions/log.ts';
+import { type AskedTime, RecentDecisions } from '../../decisions/recent.ts';
+import type { DecisionRecord } from '../../decisions/record.ts';
+import type { Configuration } from '../../enforcement/configuration.ts';
+import { ConfigurationError, errorText } from '../../errors.ts';
+import type { RequestNames } from '../../filter/request-names.ts';
+import type { Logger } from '../../logger.ts';
+import { traceId } from '../../trace-context.ts';
+import { isTraced } from '../../tracing.ts';
+import type { ServiceOptions } from '../configuration/options.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+
+/** How long a record that nobody waits for may wait for room in the log. */
+const FOUND_SECONDS = 5;
+
+/** A request about a lease, with what Keystone told of it. */
+export interface JudgedRequest {
+  readonly request: DecidedRequest;
+  readonly names: RequestNames | undefined;
+}
+
+/** The member of a record in the log that holds its request. */
+export type RequestMember = (request: DecidedRequest, names: RequestNames | undefined) => string;
+
+/** Called with each decision. Must not wait or throw. */
+export type Heard = (record: DecisionRecord, asked: AskedTime | undefined) => void;
+
+export class DecisionRecorder {
+  readonly #metrics: Metrics;
+  readonly #log: DecisionLog | undefined;
+  readonly #heard: Heard;
+  readonly #requestMember: RequestMember | undefined;
+  /** The latest decisions, for the console. */
+  readonly recent = new RecentDecisions();
+
+  /**
+   * `log`: `undefined` = decisions are not logged. `heard`: for the store and for notifications.
+   * `requestMember`: `undefined` = requests are not logged.
+   */
+  constructor(
+    metrics: Metrics,
+    log: DecisionLog | undefined,
+    heard: Heard = () => {},
+    requestMember?: RequestMember | undefined,
+  ) {
+    this.#metrics = metrics;
+    this.#log = log;
+    this.#heard = heard;
+    this.#requestMember = log && requestMember;
+  }
+
+  /** Returns a promise only if the decision has to wait for room in the log (`decision_log_when_full = block`). */
+  record(
+    decided: DecisionRecord,
+    deadline: Deadline,
+    asked?: AskedTime,
+    judged?: JudgedRequest,
+  ): Promise<void> | undefined {
+    const record = isTraced() ? withTrace(decided) : decided;
+    const request = judged && this.#requestMember?.(judged.request, judged.names);
+    const room = this.#log?.write(record, deadline, request);
+    if (room !== undefined) {
+      return room.then(() => this.#count(record, asked));
+    }
+    this.#count(record, asked);
+    return undefined;
+  }
+
+  /**
+   * What was found, and nobody decided: it is no request, and counts as none. Waits for room in the log for a while, if decisions do; resolves to
+   * whether it is there.
+   */
+  async found(record: DecisionRecord): Promise<boolean> {
+    const isLogged = await withinDeadline(FOUND_SECONDS, async (deadline) => {
+      await this.#log?.write(record, deadline);
+      return true;
+    }).catch(() => false);
+    this.recent.add(record, undefined);
+    this.#heard(record, undefined);
+    return isLogged;
+  }
+
+  #count(record: DecisionRecord, asked: AskedTime | undefined): void {
+    this.#metrics.decided(record);
+    this.recent.add(record, asked);
+    this.#heard(record, asked);
+  }
+}
+
+function withTrace(record: DecisionRecord): DecisionRecord {
+  const trace_id = traceId();
+  return trace_id === undefined ? record : { ...record, trace_id };
+}
+
+/** The log that the configuration names; `undefined` = none. @throws ConfigurationError if the file cannot be opened */
+export function openDecisionLog(
+  configuration: Configuration,
+  { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,
+  logger: Logger,
+  metrics: Metrics,
+): DecisionLog | undefined {
+  if (destination === undefined) {
+    return undefined;
+  }
+  try {
+    return new DecisionLog({ destination, whenFull }, logger, metrics);
+  } catch (thrown) {
+    const at = { section: 'service', option: 'decision_log' };
+    const message = `expected a file that can be written, got ${destination} (${errorText(thrown)})`;
+    throw new ConfigurationError([withOrigin({ severity: 'error', ...at, message }, configuration.settings)]);
+  }
+}
+
+/** `undefined` = `decision_log_requests` is none. Loaded only if needed: it knows all forms of secrets. */
+export async function requestMemberOf({
+  decision_log: destination,
+  decision_log_requests: which,
+}: ServiceOptions): Promise<RequestMember | undefined> {
+  return destination === undefined || which === 'none'
+    ? undefined
+    : (await import('../../decisions/recorded-request.ts')).requestMember;
+}

@@ -1,0 +1,157 @@
+/** The stores of decisions of all configurations that are in use. */
+import { hash } from 'node:crypto';
+import { withOrigin } from '../../config/option-groups.ts';
+import type { DecisionSource } from '../../decisions/store/contract.ts';
+import type {
+  DecisionQueue,
+  DecisionQueueObserver,
+  DecisionQueueOptions,
+} from '../../decisions/store/queue.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { ConfigurationError, errorText, LedgerUnavailableError } from '../../errors.ts';
+import { ledgerSection } from '../../ledger/options.ts';
+import { parseConnection } from '../../ledger/storage/connection.ts';
+import type { Logger } from '../../logger.ts';
+import { filtersUseLedger, storedKind } from '../configuration/ledger-use.ts';
+import { serviceSection } from '../configuration/options.ts';
+
+/** How long a store that a reload has replaced may take to write the rest, in milliseconds. */
+const LAST_WRITES = 10_000;
+
+/** The store of one configuration. */
+export interface HeldDecisions {
+  /** What all replicas have stored. */
+  readonly source: DecisionSource;
+  readonly queue: DecisionQueue;
+  /** Call it when the configuration takes over. */
+  apply(): void;
+  /** Call it once, when no decision can come any more. The last one of a database closes it. */
+  release(): Promise<void>;
+}
+
+interface Shared {
+  readonly queue: DecisionQueue;
+  readonly source: DecisionSource;
+  users: number;
+}
+
+/** Configurations with the same database share a queue: a reload loses nothing. */
+export class DecisionStores {
+  readonly #logger: Logger;
+  readonly #observer: DecisionQueueObserver;
+  readonly #shared = new Map<string, Shared>();
+  readonly #closing = new Map<DecisionQueue, Promise<void>>();
+
+  #isStopping = false;
+
+  constructor(logger: Logger, observer: DecisionQueueObserver) {
+    this.#logger = logger;
+    this.#observer = observer;
+  }
+
+  /** How many decisions are not written yet. */
+  get waiting(): number {
+    const queues = [...[...this.#shared.values()].map(({ queue }) => queue), ...this.#closing.keys()];
+    return queues.reduce((sum, { waiting }) => sum + waiting, 0);
+  }
+
+  /** `undefined` = decisions are not stored. @throws ConfigurationError */
+  async open(configuration: Configuration): Promise<HeldDecisions | undefined> {
+    const { decision_store, decision_store_days, decision_store_max } = sectionOf(
+      configuration,
+      serviceSection,
+    );
+    const { connection, timeout } = sectionOf(configuration, ledgerSection);
+    const kind = await storedKind(configuration);
+    if (kind === 'none') {
+      return undefined;
+    }
+    const options: DecisionQueueOptions = {
+      ...{ kind, timeout, days: decision_store_days, most: decision_store_max },
+    };
+    // A digest, since it holds a password.
+    const key = hash('sha256', JSON.stringify([connection, timeout]));
+    const shared =
+      this.#shared.get(key) ?? (await this.#open(configuration, options, decision_store !== undefined));
+    if (shared === undefined) {
+      return undefined;
+    }
+    this.#shared.set(key, shared);
+    shared.users += 1;
+    const { queue, source } = shared;
+    return {
+      ...{ queue, source },
+      apply: () => {
+        queue.options = options;
+      },
+      release: () => this.#release(key, shared),
+    };
+  }
+
+  /** The service stops: from now on `close` closes them, and nobody else. */
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  /** Writes what waits in all of them. What cannot be written within `withinMs` is dropped. */
+  async close(withinMs: number): Promise<void> {
+    const queues = [...[...this.#shared.values()].map(({ queue }) => queue), ...this.#closing.keys()];
+    await Promise.all(queues.map((queue) => queue.close(withinMs)));
+  }
+
+  async #open(
+    configuration: Configuration,
+    options: DecisionQueueOptions,
+    isWanted: boolean,
+  ): Promise<Shared | undefined> {
+    // Loading them takes time that only those need who use them.
+    const { connection } = sectionOf(configuration, ledgerSection);
+    const { openTarget } = await import('../../decisions/store/open.ts');
+    const { DecisionQueue: Queue } = await import('../../decisions/store/queue.ts');
+    const { target, verify } = await openTarget(sectionOf(configuration, ledgerSection)).catch(
+      (thrown: unknown) => {
+        throw mistake(configuration, errorText(thrown));
+      },
+    );
+    // The filters have verified the tables of a file.
+    const isKnown =
+      !isWanted && filtersUseLedger(configuration) && parseConnection(connection)?.dialect === 'sqlite';
+    const wrong = await (isKnown ? Promise.resolve(undefined) : verify()).catch(async (thrown: unknown) => {
+      if (!(thrown instanceof LedgerUnavailableError)) {
+        await target.close();
+        throw thrown;
+      }
+      this.#logger.error(
+        { error: errorText(thrown) },
+        'the ledger cannot be reached: decisions wait in memory until it can',
+      );
+      return undefined;
+    });
+    if (wrong === undefined) {
+      return { queue: new Queue(target, options, this.#logger, this.#observer), source: target, users: 0 };
+    }
+    await target.close();
+    if (isWanted) {
+      throw mistake(configuration, wrong);
+    }
+    this.#logger.error({ error: wrong }, 'decisions are not stored in the ledger');
+    return undefined;
+  }
+
+  async #release(key: string, shared: Shared): Promise<void> {
+    shared.users -= 1;
+    if (shared.users === 0 && !this.#isStopping) {
+      const { queue } = shared;
+      this.#shared.delete(key);
+      const closing = queue.close(LAST_WRITES).finally(() => this.#closing.delete(queue));
+      this.#closing.set(queue, closing);
+      await closing;
+    }
+  }
+}
+
+function mistake(configuration: Configuration, reason: string): ConfigurationError {
+  const at = { section: 'service', option: 'decision_store' };
+  const message = `expected a ledger that decisions can be stored in: ${reason}`;
+  return new ConfigurationError([withOrigin({ severity: 'error', ...at, message }, configuration.settings)]);
+}

@@ -1,0 +1,118 @@
+/** Compares the ledger with Blazar, in rounds. */
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
+import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
+import type { Logger } from '../../logger.ts';
+import { Corrections } from '../../notifications/corrections.ts';
+import { blazarSection, keystoneSection } from '../../openstack/options.ts';
+import type { FollowerMetrics } from '../metrics/follower-metrics.ts';
+import { type Held, type RoundResult, Rounds, type RoundTerms } from './reconciliation.ts';
+
+/** The part of a generation that a round needs. */
+export interface Followable extends Held {
+  readonly configuration: Configuration;
+  readonly enforcement: UsageEnforcement;
+}
+
+export interface FollowerParts {
+  /** The configuration that decides now. */
+  readonly current: () => Followable;
+  readonly metrics: FollowerMetrics;
+  readonly logger: Logger;
+}
+
+export class Follower extends Rounds<Followable> {
+  readonly #metrics: FollowerMetrics;
+  readonly #logger: Logger;
+  readonly #known = new RowAges();
+  /** The leases of the round that could not be compared, and the first reason. */
+  #failures = { count: 0, error: '' };
+  /** The first reason when it was last logged. */
+  #complained = '';
+
+  constructor(parts: FollowerParts) {
+    super({
+      ...parts,
+      lines: {
+        done: 'compared the ledger with Blazar',
+        doubtful: 'no lease of the ledger is released: the list of Blazar is in doubt',
+        failed: 'the ledger could not be compared with Blazar',
+      },
+      interval: intervalOf,
+      round: (terms) => this.#ask(terms),
+    });
+    this.#metrics = parts.metrics;
+    this.#logger = parts.logger;
+  }
+
+  async #ask({ generation, ...terms }: RoundTerms<Followable>): Promise<RoundResult | undefined> {
+    const { configuration, enforcement } = generation;
+    const { keystone, ledger: chain, claimants } = enforcement;
+    if (keystone === undefined || chain === undefined) {
+      return undefined;
+    }
+    this.#failures = { count: 0, error: '' };
+    const corrections = new Corrections();
+    const who = 'blazar-enforcement';
+    try {
+      const { follow } = await import('../../openstack/follow.ts');
+      const { endpoint, reconcile_grace: grace } = sectionOf(configuration, blazarSection);
+      const { region_name: region } = sectionOf(configuration, keystoneSection);
+      const exemptProjects = await enforcement.exemptProjectIds();
+      const followed = await chain.read((ledger) =>
+        follow({
+          ...{ ledger, keystone, endpoint, region, claimants, grace, exemptProjects },
+          ...{ isDryRun: false, who, reason: null, known: this.#known, ...terms },
+          report: (one) => {
+            corrections.add(one);
+            this.#report(one);
+          },
+        }),
+      );
+      if (followed.kind === 'done') {
+        this.#complain();
+      }
+      return followed;
+    } finally {
+      // Also when the round failed half way: what was done before stays done.
+      await enforcement.notifications?.corrected({ who, reason: null, at: new Date(), corrections });
+    }
+  }
+
+  #report(one: Reconciled): void {
+    const { outcome, row, leaseId, projectId, userId, note } = one;
+    if (one.isFailure === true) {
+      const { count, error } = this.#failures;
+      this.#failures = { count: count + 1, error: error || (note ?? '') };
+    }
+    if (outcome === 'left') {
+      return;
+    }
+    this.#metrics.changed(outcome);
+    this.#logger.info(
+      { outcome, lease_id: leaseId, row: String(row), project_id: projectId, user_id: userId, reason: note },
+      'the ledger was corrected: Blazar has it differently',
+    );
+  }
+
+  /** Once for each reason: such a lease stays as it was, and is tried in every round. */
+  #complain(): void {
+    const { count, error } = this.#failures;
+    if (count > 0 && error !== this.#complained) {
+      this.#logger.error(
+        { leases: count, error },
+        'leases stay as they were: they could not be compared with Blazar',
+      );
+    }
+    this.#complained = error;
+  }
+}
+
+/** In seconds; `undefined` = Blazar is not followed. */
+function intervalOf({ configuration, enforcement }: Followable): number | undefined {
+  const { reconcile_interval: interval } = sectionOf(configuration, blazarSection);
+  const { keystone, ledger, claimants } = enforcement;
+  const isActive = interval > 0 && keystone !== undefined && ledger !== undefined && claimants.length > 0;
+  return isActive ? interval : undefined;
+}

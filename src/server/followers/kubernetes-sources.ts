@@ -1,0 +1,103 @@
+/** The clusters of all configurations that are in use, as sources of scheduling policies. */
+import { ConfigurationError } from '../../errors.ts';
+import type { LiveSource } from '../../kubernetes/cluster/live/contract.ts';
+import { isListedWithin } from '../../kubernetes/cluster/live/first-list.ts';
+import type { FollowedCluster } from '../../kubernetes/cluster/live/follow-cluster.ts';
+import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
+import type { Logger } from '../../logger.ts';
+import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
+
+/** A cluster for one configuration. */
+export interface HeldSource {
+  readonly source: LiveSource;
+  readonly cluster: FollowedCluster;
+  /** For the metrics. */
+  readonly followed: FollowedSource;
+  /** Call it once, when no request can come any more. The last one of a cluster ends its watches. */
+  release(): Promise<void>;
+}
+
+interface Shared {
+  readonly cluster: FollowedCluster;
+  readonly since: number;
+  users: number;
+}
+
+export interface KubernetesSourcesOptions {
+  readonly logger: Logger;
+  readonly metrics: KubernetesMetrics;
+  /** How long a reload waits for a cluster that was not followed before, in milliseconds. Default: 10000. */
+  readonly patienceMs?: number;
+}
+
+const PATIENCE_MS = 10_000;
+
+/** Configurations that follow the same cluster in the same way share what is known of it: nothing is listed again for a reload. */
+export class KubernetesSources {
+  readonly #options: KubernetesSourcesOptions;
+  readonly #shared = new Map<string, Shared>();
+
+  constructor(options: KubernetesSourcesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * At the start it waits for nothing. A reload that names another cluster takes over only when the policies of that one are known: until
+   * then, those of the cluster before stay in force. @throws ConfigurationError
+   */
+  async open(options: KubernetesOptions, isStart: boolean): Promise<HeldSource> {
+    const { logger, patienceMs = PATIENCE_MS } = this.#options;
+    // Loading it takes time that only those need who use it.
+    const { followCluster } = await import('../../kubernetes/cluster/live/follow-cluster.ts');
+    const { ClusterSource } = await import('../../kubernetes/cluster/live/live-source.ts');
+    const { kubeconfig, rights, cluster_stale_after: staleAfter, audit } = options;
+    const key = JSON.stringify([kubeconfig, rights]);
+    const shared = this.#shared.get(key) ?? {
+      cluster: followCluster({ kubeconfig, rights, logger, observer: this.#options.metrics }),
+      since: performance.now(),
+      users: 0,
+    };
+    this.#shared.set(key, shared);
+    shared.users += 1;
+    const { cluster } = shared;
+    const { policies, permissions } = cluster;
+    const released = new AbortController();
+    const release = async () => {
+      released.abort();
+      shared.users -= 1;
+      if (shared.users === 0) {
+        this.#shared.delete(key);
+        await cluster.close();
+      }
+    };
+    cluster.start();
+    if (!isStart && !(await isListedWithin(policies, patienceMs, released.signal))) {
+      const { problem = 'no answer yet' } = policies.following;
+      await release();
+      const message = `the policies of the cluster cannot be read: ${problem}`;
+      throw new ConfigurationError([{ severity: 'error', section: 'kubernetes', option: 'source', message }]);
+    }
+    void isListedWithin(policies, Number.POSITIVE_INFINITY, released.signal).then((listed) => {
+      const unknown = listed ? audit.filter((name) => name !== '*' && !policies.policies.has(name)) : [];
+      if (unknown.length > 0) {
+        logger.warn(
+          { policies: unknown },
+          '[kubernetes] audit: the cluster has no scheduling policies of these names',
+        );
+      }
+    });
+    const source = new ClusterSource({ policies, permissions, staleAfter, ...policyOptions(options) });
+    const followed: FollowedSource = {
+      get health() {
+        return source.health;
+      },
+      get followedFor() {
+        return (performance.now() - shared.since) / 1000;
+      },
+      get policies() {
+        return policies.policies.values();
+      },
+    };
+    return { source, cluster, followed, release };
+  }
+}

@@ -1,0 +1,162 @@
+/** Compares the ledger with SkyPilot, in rounds. */
+import { readFile, stat } from 'node:fs/promises';
+import { type Bypass, bypassRecord } from '../../decisions/bypass-record.ts';
+import type { DecisionRecord } from '../../decisions/record.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { createSharedServices } from '../../enforcement/services.ts';
+import type { HttpObserver } from '../../http/contract.ts';
+import type { Logger } from '../../logger.ts';
+import type { Notifications } from '../../notifications/notifications.ts';
+import type { ClusterChange } from '../../skypilot/charging/follow.ts';
+import { skypilotSection } from '../../skypilot/section.ts';
+import type { SkypilotParts } from '../configuration/generation.ts';
+import { Bypasses } from '../decisions/bypasses.ts';
+import type { SkypilotMetrics } from '../metrics/skypilot-metrics.ts';
+import { type Held, type RoundResult, Rounds, type RoundTerms } from './reconciliation.ts';
+
+/** The part of a generation that a round needs. */
+export interface FollowableSkypilot extends Held {
+  readonly number: number;
+  readonly configuration: Configuration;
+  readonly skypilot: SkypilotParts;
+  readonly enforcement: { readonly notifications: Pick<Notifications, 'bypassed'> | undefined };
+}
+
+export interface SkypilotFollowerParts {
+  /** The configuration that decides now. */
+  readonly current: () => FollowableSkypilot;
+  readonly metrics: SkypilotMetrics;
+  readonly httpObserver: HttpObserver | undefined;
+  readonly logger: Logger;
+  /** Called with each event that got past policies. Must not throw. */
+  readonly record: (record: DecisionRecord) => Promise<void>;
+}
+
+/** Lists of clusters can be long, in bytes. */
+const MAX_ANSWER = 64 * 1024 * 1024;
+const MAX_TOKEN_FILE = 65_536;
+
+export class SkypilotFollower extends Rounds<FollowableSkypilot> {
+  readonly #parts: SkypilotFollowerParts;
+  /** The reason that was logged last, which is not logged again. */
+  #complaint = '';
+  /** Events of the last round that are told, if it was cut off. */
+  #told: ReadonlySet<string> = new Set();
+
+  constructor(parts: SkypilotFollowerParts) {
+    super({
+      ...parts,
+      lines: {
+        done: 'compared the ledger with SkyPilot',
+        doubtful: 'no launch that SkyPilot does not show is given back: its answer is in doubt',
+        failed: 'the ledger could not be compared with SkyPilot',
+      },
+      interval: intervalOf,
+      round: (terms) => this.#ask(terms),
+    });
+    this.#parts = parts;
+  }
+
+  async #ask({ generation, ...terms }: RoundTerms<FollowableSkypilot>): Promise<RoundResult | undefined> {
+    const { configuration, skypilot } = generation;
+    const { logger, httpObserver } = this.#parts;
+    const { launches } = skypilot.policies;
+    const options = sectionOf(configuration, skypilotSection);
+    const { api_server: url, api_server_timeout: timeout, api_server_token_file: file } = options;
+    if (launches === undefined || url === undefined) {
+      return undefined;
+    }
+    const { followSkypilot } = await import('../../skypilot/charging/follow.ts');
+    const { SkypilotApiServer } = await import('../../skypilot/api-server.ts');
+    const token = file === undefined ? options.api_server_token : await tokenOf(file);
+    const services = createSharedServices({ logger, httpObserver });
+    const server = new SkypilotApiServer({ url, token, timeout, maxAnswerBytes: MAX_ANSWER }, services);
+    const bypasses = new Bypasses(this.#told);
+    let isWhole = false;
+    try {
+      const round = await followSkypilot({
+        ...{ ledger: await launches.ledger(terms), limits: launches.limits, server, ...terms },
+        report: (change) => {
+          this.#report(change);
+          bypasses.add(change);
+        },
+      });
+      isWhole = round.kind === 'done';
+      return round;
+    } finally {
+      await server.close();
+      // Also when the round failed half way: what was charged before stays, and is not found again.
+      this.#told = isWhole ? new Set() : bypasses.keys;
+      await this.#tell(bypasses.all, generation);
+    }
+  }
+
+  async #tell(found: readonly Bypass[], { number, enforcement }: FollowableSkypilot): Promise<void> {
+    if (found.length === 0) {
+      return;
+    }
+    const at = new Date();
+    const records = found.map((bypass) => bypassRecord(bypass, at, number));
+    for (const record of records) {
+      await this.#parts.record(record);
+    }
+    await enforcement.notifications?.bypassed({ at, records });
+  }
+
+  #report({ limit: policy, workspace, cluster, settlement, error }: ClusterChange): void {
+    const { metrics, logger } = this.#parts;
+    const facts = { policy, workspace, cluster };
+    if (settlement === undefined) {
+      metrics.alert('unreadable');
+      if (error !== this.#complaint) {
+        logger.error(
+          { ...facts, error },
+          'a cluster stays charged as it was: it could not be compared with SkyPilot',
+        );
+      }
+      this.#complaint = error ?? '';
+      return;
+    }
+    const { outcome, row, projectId, userId, exceeded, hasLostAutostop } = settlement;
+    metrics.changed(outcome);
+    const all = { ...facts, outcome, row: String(row), project_id: projectId, user_id: userId };
+    if (outcome === 'recorded') {
+      metrics.alert('undecided');
+      logger.warn(all, 'a cluster runs without a decision: it was started without asking a policy');
+    } else if (outcome !== 'continued') {
+      logger.info(all, 'the ledger was corrected: SkyPilot has the cluster differently');
+    }
+    if (hasLostAutostop) {
+      metrics.alert('autostop-off');
+      logger.warn(all, 'autostop was switched off after the launch');
+    }
+    if (exceeded !== undefined) {
+      metrics.alert('exceeded');
+      logger.warn({ ...all, reason: exceeded }, 'a cluster is up beyond a limit: nothing stops it');
+    }
+  }
+}
+
+/** In seconds; `undefined` = no policy charges launches. */
+function intervalOf({ configuration, skypilot }: FollowableSkypilot): number | undefined {
+  const isActive = (skypilot.policies.launches?.limits.length ?? 0) > 0;
+  return isActive ? sectionOf(configuration, skypilotSection).api_server_interval : undefined;
+}
+
+/** The first line that is no comment. The error names the file, and nothing of it. */
+async function tokenOf(file: string): Promise<string> {
+  const found = await stat(file);
+  if (!found.isFile()) {
+    // Reading a pipe might never end.
+    throw new Error(`${file}: expected a file with a token`);
+  }
+  if (found.size > MAX_TOKEN_FILE) {
+    throw new Error(`${file}: expected a token, got more than ${MAX_TOKEN_FILE} bytes`);
+  }
+  const lines = (await readFile(file, 'utf8')).split('\n').map((line) => line.trim());
+  const token = lines.find((line) => line !== '' && !line.startsWith('#')) ?? '';
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new Error(`${file}: expected a token of ASCII characters without spaces`);
+  }
+  return token;
+}

@@ -1,0 +1,37 @@
+/** Messages in the outbox that nothing delivers any more: a reload has removed their filter, its durable delivery, or `[notifications]`. */
+import { inTime, withinDeadline } from '../../deadline.ts';
+import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
+import type { Logger } from '../../logger.ts';
+
+/** A start or a reload must not wait longer for the ledger, in seconds. */
+const PATIENCE = 2;
+
+type Deliverer = Pick<UsageEnforcement, 'ledger' | 'outbox' | 'delivers'>;
+
+/** Warns of each sender whose messages wait. `before`: the configuration until now, which may have a ledger that the new one has not. */
+export async function warnOfUndelivered(
+  current: Deliverer,
+  before: Deliverer | undefined,
+  logger: Pick<Logger, 'warn'>,
+): Promise<void> {
+  const ledger = current.outbox ?? current.ledger ?? before?.outbox ?? before?.ledger;
+  if (ledger === undefined) {
+    return;
+  }
+  const { waitingBySender } = await import('../../ledger/outbox/reports.ts');
+  // A ledger that does not answer has said so elsewhere.
+  const waiting = await withinDeadline(PATIENCE, (deadline) =>
+    inTime(
+      ledger.read((opened) => waitingBySender(opened, deadline)),
+      deadline,
+    ),
+  ).catch(() => new Map<string, number>());
+  for (const [sender, messages] of waiting) {
+    if (!current.delivers(sender)) {
+      logger.warn(
+        { filter: sender, messages },
+        'messages wait in the outbox, and nothing delivers them with this configuration: see blazar-enforcement outbox list',
+      );
+    }
+  }
+}

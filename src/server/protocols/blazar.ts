@@ -1,0 +1,205 @@
+/**
+ * Blazar's external-service protocol, from the request to its answer: the filters decide; the answer is 204, or 403 with the reason.
+ * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter. The commits are those of StackHPC's fork.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { type DecidedRequest, decisionRecord } from '../../decisions/lease-record.ts';
+import type { AskedTime } from '../../decisions/recent.ts';
+import type { CheckOptions } from '../../enforcement/check-options.ts';
+import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
+import type { Decision, EndReport } from '../../filter/verdict.ts';
+import {
+  type CreateRequest,
+  type EndRequest,
+  leaseEnd,
+  leaseStart,
+  type UpdateRequest,
+} from '../../lease/lease.ts';
+import type { Authenticator } from '../authentication/authenticators.ts';
+import type { DecisionRecorder } from '../decisions/recorder.ts';
+import { BLAZAR_ENDPOINTS, type BlazarEndpoint, pathOf } from '../own-paths.ts';
+import {
+  type Answer,
+  beginRequest,
+  endRequest,
+  errorAnswer,
+  type RequestParts,
+  type RequestState,
+} from '../request-state.ts';
+import { readJson } from './read-body.ts';
+
+export interface BlazarParts extends RequestParts {
+  readonly authenticator: Authenticator;
+  readonly recorder: DecisionRecorder;
+}
+
+/** Each endpoint is under `/` and `/v1`. */
+const ENDPOINTS: ReadonlyMap<string, BlazarEndpoint> = new Map(
+  BLAZAR_ENDPOINTS.flatMap((name) => [[`/${name}`, name] as const, [`/v1/${name}`, name] as const]),
+);
+
+/** Answers at Blazar's endpoints; `rest` answers everything else. */
+export function answerBlazar(parts: BlazarParts, rest: RequestListener): RequestListener {
+  return (request, response) => {
+    const path = pathOf(request);
+    const endpoint = ENDPOINTS.get(path);
+    if (endpoint === undefined) {
+      rest(request, response);
+    } else {
+      void answer(request, response, endpoint, path, parts);
+    }
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  endpoint: BlazarEndpoint,
+  path: string,
+  parts: BlazarParts,
+): Promise<void> {
+  const state = beginRequest(request, parts);
+  let answer: Answer;
+  try {
+    answer =
+      request.method === 'POST' ? await judge(request, endpoint, state, parts) : answerOtherMethod(request);
+  } catch (thrown) {
+    answer = errorAnswer(thrown, state, request, path, parts);
+  }
+  endRequest(state, request, answer.status, path, parts);
+  send(request, response, state.headers, answer);
+}
+
+async function judge(
+  request: IncomingMessage,
+  endpoint: BlazarEndpoint,
+  state: RequestState,
+  { authenticator, recorder }: BlazarParts,
+): Promise<Answer> {
+  const { generation } = state;
+  const { deadline, body_limit } = generation.options;
+  const proof = authenticator.requireProof(request, state.address);
+  const seconds = proof === undefined ? deadline : deadline - (await secondsOf(proof));
+  const body = await readJson(request, body_limit);
+  const decision = await decide(request, endpoint, body, state, recorder, seconds);
+  return refuses(decision) ? { status: 403, body: { message: decision.message } } : { status: 204 };
+}
+
+async function secondsOf(proof: Promise<void>): Promise<number> {
+  const began = performance.now();
+  await proof;
+  return (performance.now() - began) / 1000;
+}
+
+/**
+ * Waits until there is room, asks the filters of the configuration that the request arrived under, and records the decision.
+ * @throws OverloadedError if there is no room within `seconds`
+ * @throws InvalidRequestError if the body is not a request: nothing is recorded then
+ */
+function decide(
+  request: IncomingMessage,
+  endpoint: BlazarEndpoint,
+  body: unknown,
+  { generation, requestId, headers }: RequestState,
+  recorder: DecisionRecorder,
+  seconds: number,
+): Promise<Decision | EndReport> {
+  const { enforcement, number } = generation;
+  const started = performance.now();
+  return generation.inTurn(async (deadline) => {
+    // The protocol cannot return a changed lease: if a filter changes it, the refusal says what to ask for.
+    const idempotencyKey = isCreate(endpoint) ? idempotencyKeyOf(request) : undefined;
+    const options = { deadline, requestId, idempotencyKey, acceptsChanges: false };
+    const decision = await ask(enforcement, endpoint, body, options);
+    const milliseconds = performance.now() - started;
+    // The enforcement has checked that the body is a request.
+    const decided = body as DecidedRequest;
+    const record = decisionRecord(decision, {
+      requestId,
+      generation: number,
+      milliseconds,
+      request: decided,
+    });
+    const time = record.allowed ? undefined : askedTime(decided);
+    await recorder.record(record, deadline, time, { request: decided, names: decision.names });
+    headers.push('X-Enforcement-Generation', String(number));
+    return decision;
+  }, seconds);
+}
+
+function ask(
+  enforcement: UsageEnforcement,
+  endpoint: BlazarEndpoint,
+  body: unknown,
+  options: CheckOptions,
+): Promise<Decision | EndReport> {
+  switch (endpoint) {
+    case 'check-create':
+      return enforcement.checkCreate(body as CreateRequest, options);
+    case 'check-update':
+      return enforcement.checkUpdate(body as UpdateRequest, options);
+    case 'commit-create':
+      return enforcement.commitCreate(body as CreateRequest, options);
+    case 'commit-update':
+      return enforcement.commitUpdate(body as UpdateRequest, options);
+    case 'on-end':
+      return enforcement.onEnd(body as EndRequest, options);
+  }
+}
+
+/** Creating has no other identity; an update or an end names its lease. */
+function isCreate(endpoint: BlazarEndpoint): boolean {
+  return endpoint === 'check-create' || endpoint === 'commit-create';
+}
+
+/** The end of a lease cannot be refused. */
+function refuses(decision: Decision | EndReport): decision is Decision {
+  return decision.operation !== 'end' && !decision.allowed;
+}
+
+/** With the quotes of the IETF draft or, as most clients send it, without. Two headers are joined to a text that is not a key. */
+function idempotencyKeyOf({ headers }: IncomingMessage): string | undefined {
+  const sent = headers['idempotency-key'];
+  const text = Array.isArray(sent) ? sent.join(', ') : sent;
+  return text === undefined ? undefined : (/^"([^"\\]*)"$/.exec(text)?.[1] ?? text);
+}
+
+/** An update need not repeat the dates that do not change. */
+function askedTime({ lease, current_lease, currentLease }: DecidedRequest): AskedTime | undefined {
+  const current = current_lease ?? currentLease ?? {};
+  const start = leaseStart(lease) ?? leaseStart(current);
+  const end = leaseEnd(lease) ?? leaseEnd(current);
+  return start === undefined || end === undefined ? undefined : { start, end };
+}
+
+function answerOtherMethod({ method }: IncomingMessage): Answer {
+  const headers = { Allow: 'POST' };
+  return method === 'OPTIONS'
+    ? { status: 200, headers }
+    : { status: 405, headers, body: { message: `${method} is not possible here` } };
+}
+
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  common: readonly string[],
+  { status, headers = {}, body }: Answer,
+): void {
+  if (response.socket?.writable === false) {
+    // The client has gone.
+    return;
+  }
+  const all = [...common, ...Object.entries(headers).flat()];
+  if (body === undefined) {
+    response.writeHead(status, status === 204 ? all : [...all, 'Content-Length', '0']).end();
+    return;
+  }
+  const json = JSON.stringify(body);
+  all.push(
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Content-Length',
+    String(Buffer.byteLength(json)),
+  );
+  response.writeHead(status, all).end(request.method === 'HEAD' ? undefined : json);
+}

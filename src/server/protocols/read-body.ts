@@ -1,0 +1,172 @@
+/** Bodies of requests, bounded in size and in what they cost to parse. */
+import { isAscii } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { MIMEType, promisify } from 'node:util';
+import { brotliDecompress, unzip } from 'node:zlib';
+import createError from 'http-errors';
+import { GrowingBuffer } from '../../growing-buffer.ts';
+import { CollectedRequest, goneError } from '../listener/collected-request.ts';
+import { type JsonBounds, PIECE_BYTES, parseInPieces, TooMuchJsonError } from './json-pieces.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** A lease of ten thousand hosts has 200,000 values and five levels. */
+const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: 100 };
+
+/**
+ * The JSON body of a request, decompressed, of at most `limit` bytes. Rejects with an HTTP error that may be shown to the client: 413, 415, or
+ * 400 for a body that is not JSON or exceeds `BOUNDS`. `received`: is called with the bytes of a body that is not longer.
+ */
+export function readJson(
+  request: IncomingMessage,
+  limit: number,
+  received?: (bytes: Uint8Array) => void,
+): Promise<unknown> {
+  // Nearly every client sends exactly this type, and parsing it would cost more than everything else about headers.
+  const types = request.headers['content-type'] === 'application/json' ? undefined : ['application/json'];
+  return read(request, { limit, types, expected: 'a body in JSON' }, (bytes) => {
+    received?.(bytes);
+    return parsedJson(bytes);
+  });
+}
+
+/** The body of a request as a text, in the same bounds. `types`: those that it may have. A byte order mark is left out. */
+export function readText(request: IncomingMessage, limit: number, types: readonly string[]): Promise<string> {
+  return read(request, { limit, types, expected: 'a body in UTF-8' }, (bytes) => utf8.decode(bytes));
+}
+
+interface ReadOptions {
+  readonly limit: number;
+  /** The content types that are accepted; `undefined` = it was checked. */
+  readonly types: readonly string[] | undefined;
+  /** What the body should be, for the message of a 400. */
+  readonly expected: string;
+}
+
+async function read<Body>(
+  request: IncomingMessage,
+  { limit, types, expected }: ReadOptions,
+  parse: (bytes: Uint8Array) => Body | Promise<Body>,
+): Promise<Body> {
+  if (types !== undefined) {
+    checkContentType(request, types);
+  }
+  try {
+    return await parse(await readBody(request, limit));
+  } catch (thrown) {
+    if (thrown instanceof BodyTooLargeError) {
+      throw createError(413, `expected a body of at most ${limit} bytes`);
+    }
+    if (thrown instanceof UnknownEncodingError) {
+      throw createError(415, 'expected a body in UTF-8, as it is or compressed by gzip, deflate or br');
+    }
+    throw createError(400, `expected ${thrown instanceof TooMuchJsonError ? thrown.message : expected}`);
+  }
+}
+
+function checkContentType({ headers }: IncomingMessage, types: readonly string[]): void {
+  const type = mediaType(headers);
+  if (type === undefined || !types.includes(type.essence)) {
+    throw createError(415, `expected a body of type ${types.join(' or ')}`);
+  }
+  if (!/^(utf-?8)?$/i.test(type.params.get('charset') ?? '')) {
+    throw createError(415, 'expected a body in UTF-8');
+  }
+}
+
+/** `undefined` if the request has no body, or its type cannot be read. */
+function mediaType(headers: IncomingMessage['headers']): MIMEType | undefined {
+  const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+  try {
+    return hasBody ? new MIMEType(headers['content-type'] ?? '') : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Parses JSON from outside: at once, or in pieces if it is long, so that other requests are answered meanwhile. */
+export function parsedJson(bytes: Uint8Array): unknown {
+  return bytes.length > PIECE_BYTES ? parseInPieces(bytes, BOUNDS) : JSON.parse(textOf(bytes));
+}
+
+/** Nearly every body is ASCII, which is found and copied in a tenth of the time that decoding takes. */
+function textOf(bytes: Uint8Array): string {
+  return Buffer.isBuffer(bytes) && isAscii(bytes) ? bytes.toString('latin1') : utf8.decode(bytes);
+}
+
+export class BodyTooLargeError extends Error {
+  override readonly name = 'BodyTooLargeError';
+}
+
+export class UnknownEncodingError extends Error {
+  override readonly name = 'UnknownEncodingError';
+}
+
+/** By `Content-Encoding`. */
+const UNPACK = new Map([
+  ['gzip', promisify(unzip)],
+  ['deflate', promisify(unzip)],
+  ['br', promisify(brotliDecompress)],
+]);
+
+/**
+ * The body of a request, decompressed. Both forms have at most `limit` bytes: what is packed can hold any number of blocks of nothing.
+ * Rejects with a `BodyTooLargeError`, an `UnknownEncodingError`, or the error of the connection or the compression.
+ */
+export async function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (encoding === 'identity') {
+    return receivedBytes(request, limit);
+  }
+  const unpack = UNPACK.get(encoding);
+  if (unpack === undefined) {
+    throw new UnknownEncodingError();
+  }
+  const bytes = await receivedBytes(request, limit);
+  try {
+    return await unpack(bytes, { maxOutputLength: limit });
+  } catch (thrown) {
+    throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? new BodyTooLargeError() : thrown;
+  }
+}
+
+/** The bytes as they were sent. Rejects with a `BodyTooLargeError` as soon as there are more than `limit`. */
+function receivedBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const length = Number(request.headers['content-length']);
+  if (length > limit) {
+    return Promise.reject(new BodyTooLargeError());
+  }
+  const collected = length <= limit && request instanceof CollectedRequest ? request.collect() : undefined;
+  return collected ?? streamedBytes(request, limit);
+}
+
+function streamedBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (request.destroyed && !request.readableEnded) {
+      // The client has gone before anything was read: no event will come any more, not even of a body that has arrived.
+      reject(goneError());
+      return;
+    }
+    const body = new GrowingBuffer();
+    request.on('data', (chunk: Buffer) => {
+      if (body.length + chunk.length > limit) {
+        request.pause();
+        reject(new BodyTooLargeError());
+      } else {
+        body.push(chunk);
+      }
+    });
+    request.on('end', () => resolve(body.bytes));
+    // Comes after errors too: a listener for each event of each request is not free.
+    request.on('close', () => {
+      // Every request closes in the end, and creating an unused error costs as much as parsing the body.
+      if (!request.complete) {
+        reject(request.errored ?? goneError());
+      }
+    });
+  });
+}
+
+function codeOf(thrown: unknown): unknown {
+  return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+}

@@ -1,0 +1,99 @@
+import { ConcurrencyLimiter, OverloadedError } from '../../concurrency-limiter.ts';
+import { type Deadline, NoAnswerError, withinDeadline } from '../../deadline.ts';
+import { ApiError } from '../api/route.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { Person } from './person.ts';
+
+/** How many people are answered at the same time, and how many wait: whoever asks for a lease waits for none of them. */
+const MAX_UNDER_WAY = 32;
+const MAX_WAITING = 256;
+/** Of one identity, whatever its sessions are; waiting in the line of all is included. Nobody keeps all others from being answered. */
+const MAX_OF_ONE = 16;
+/** Further requests of one operator or reader wait for their others, since many may share a token. Those of a member are refused. */
+const MAX_WAITING_OF_ONE = 256;
+/** Estimates that are made for a member at the same time: one takes as long as a thousand decisions. */
+const MAX_ESTIMATES_OF_MEMBER = 2;
+/** In seconds. */
+const RETRY_AFTER = '5';
+
+/** What one identity asks for now. */
+interface Own {
+  readonly requests: ConcurrencyLimiter;
+  readonly estimates: ConcurrencyLimiter;
+}
+
+/** The line of all who use the API or the console. */
+export class UserLimiter {
+  readonly #limiter = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
+  readonly #ofOne = new Map<string, Own>();
+
+  /**
+   * Runs `work` when it is its turn, within the deadline of the service, waiting included. Rejects with an `ApiError` of status 429 for a
+   * member who has asked for too much that was not answered yet. @throws OverloadedError
+   */
+  run<Result>(
+    { options }: Pick<Generation, 'options'>,
+    person: Person,
+    work: (deadline: Deadline) => Promise<Result>,
+    { isEstimate = false } = {},
+  ): Promise<Result> {
+    return withinDeadline(options.deadline, async (deadline) => {
+      const answer = () => work(deadline).catch(triedAgain);
+      if (person.provenBy === 'nobody') {
+        // It may be everybody.
+        return within([this.#limiter], deadline, answer);
+      }
+      const { identity, kind } = person;
+      const own = this.#ownOf(person);
+      const ofMember = isEstimate && kind === 'member' ? [own.estimates] : [];
+      try {
+        return await within([own.requests, ...ofMember, this.#limiter], deadline, answer);
+      } finally {
+        if (own.requests.underWay === 0) {
+          this.#ofOne.delete(identity);
+        }
+      }
+    });
+  }
+
+  #ownOf({ identity, kind, provenBy }: Person): Own {
+    const own = this.#ofOne.get(identity) ?? {
+      requests: new ConcurrencyLimiter(MAX_OF_ONE, MAX_WAITING_OF_ONE),
+      estimates: new ConcurrencyLimiter(MAX_ESTIMATES_OF_MEMBER, MAX_OF_ONE),
+    };
+    const { underWay, queued } = own.requests;
+    if (kind === 'member' && underWay >= MAX_OF_ONE) {
+      const headers = { 'Retry-After': RETRY_AFTER };
+      throw new ApiError(429, 'too many requests of this user at the same time', { headers });
+    }
+    if (queued >= MAX_WAITING_OF_ONE) {
+      const whose = provenBy === 'token' ? 'with this token' : 'of this user';
+      throw new OverloadedError(`too many requests ${whose} at the same time`);
+    }
+    this.#ofOne.set(identity, own);
+    return own;
+  }
+}
+
+/** Runs `work` when all of the lines have let it in, one after the other. */
+async function within<Result>(
+  [line, ...others]: readonly ConcurrencyLimiter[],
+  deadline: Deadline,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (line === undefined) {
+    return work();
+  }
+  await line.enter(deadline);
+  try {
+    return await within(others, deadline, work);
+  } finally {
+    line.leave();
+  }
+}
+
+function triedAgain(thrown: unknown): never {
+  throw thrown instanceof NoAnswerError
+    ? new OverloadedError('there was no answer in time; please try again', { cause: thrown })
+    : thrown;
+}

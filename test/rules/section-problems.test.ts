@@ -1,0 +1,23 @@
+/** What doors say of a `rules_path` that leads nowhere: at the option, since there is no file to look into. */
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
+import { formatProblem } from '../../src/errors.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
+import { confFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+
+it.each([
+  ['enforcement', '[enforcement]\nenabled_filters = RulesFilter'],
+  ['kubernetes', '[kubernetes]\nsource = files'],
+  ['skypilot', '[skypilot]\nadmin_policies = RulesPolicy'],
+])('a missing file is a mistake at the line of [%s] rules_path', async (section, text) => {
+  const path = join(temporaryFolder(), 'absent.yaml');
+  const file = confFile(`${text}\nrules_path = ${path}\n`);
+  const { problems } = await readConfiguration({ environment: {}, configFiles: [file] }, SECTIONS);
+  const wrong = problems.filter((one) => one.section === section && one.option === 'rules_path');
+  expect(wrong.map(formatProblem)).toEqual([expect.stringContaining(`${file}:3`)]);
+  expect(wrong[0]?.message).toBe(
+    `expected a file or a folder that can be read, got ${path} (there is no such file)`,
+  );
+});

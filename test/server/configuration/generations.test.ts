@@ -1,0 +1,272 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runProgramInProcess } from '../../support/command-in-process.ts';
+import { confFile, temporaryFile } from '../../support/files.ts';
+import { filterFolder, filterSource } from '../../support/filter-folder.ts';
+import { metric } from '../../support/metric.ts';
+import { capturedText, createLasting } from '../../support/requests.ts';
+import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
+
+const SOON = { timeout: 30_000, interval: 5 };
+
+const TWO_DAYS = capturedText('check-create-physical-host.json');
+const ONE_HOUR = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 3600\n';
+const THREE_DAYS = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200\n';
+
+interface Reloadable extends RunningPolicyService {
+  readonly conf: string;
+  /** Writes the configuration anew and reloads it. */
+  change(enforcement: string, service?: string): Promise<boolean>;
+}
+
+const written = (enforcement: string, service: string) =>
+  `[enforcement]\n${enforcement}\n[service]\nport = 0\n${service}\n`;
+
+/** What /readyz says of a mistake: the place alone. */
+const withoutMessage = (line: string) =>
+  line.replace(/^((?:\S+:\d+: )?(?:\[\w+\] )?(?:\w+: )?).*$/, (_, place: string) => `${place}not valid`);
+const NOT_VALID = ['configuration: not valid'];
+
+async function onFile(enforcement: string, service = ''): Promise<Reloadable> {
+  const conf = confFile(written(enforcement, service));
+  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
+  return {
+    ...running,
+    conf,
+    change: (next, nextService = '') => {
+      writeFileSync(conf, written(next, nextService));
+      return running.service.reload();
+    },
+  };
+}
+
+const generationOf = ({ headers }: { headers: Headers }) => headers.get('X-Enforcement-Generation');
+
+/** Filters that tell, in the order in which it happens, what becomes of them; `open` lets the requests that wait go on. */
+function watchedFilters(): { folder: string; heard: string[]; open: (name: string) => void } {
+  const heard: string[] = [];
+  const authenticators = new Map<string, () => void>();
+  const authenticator = (name: string) => {
+    heard.push(`${name} asked`);
+    return new Promise<void>((open) => authenticators.set(name, open));
+  };
+  vi.stubGlobal('heard', heard);
+  vi.stubGlobal('authenticator', authenticator);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const slow = (name: string) =>
+    filterSource(name, {
+      create: `return authenticator('${name}').then(() => reject('says ${name}'));`,
+      extra: `close() { heard.push('${name} closed'); }`,
+    });
+  const folder = filterFolder({
+    'old-filter.js': slow('OldFilter'),
+    'new-filter.js': slow('NewFilter'),
+    'broken-filter.js': filterSource('BrokenFilter', {
+      extra: "constructor(options, services) { super(options, services); throw new Error('no licence'); }",
+    }),
+  });
+  return { folder, heard, open: (name) => authenticators.get(name)?.() };
+}
+
+it.each(['a reload', 'the start'])(
+  '%s with watch misses no change of a file that it reads first',
+  async (when) => {
+    const filter = (text: string) => filterSource('OwnFilter', { create: `return reject('${text}');` });
+    const folder = filterFolder({});
+    const file = join(folder, 'own-filter.js');
+    // It replaces itself while it is loaded.
+    writeFileSync(
+      file,
+      `import { writeFileSync } from 'node:fs';
+writeFileSync(${JSON.stringify(file)}, ${JSON.stringify(filter('the second version'))});
+${filter('the first version')}`,
+    );
+    const configured = written(`enabled_filters = OwnFilter\nfilters_path = ${folder}`, '');
+    const conf = confFile(when === 'the start' ? configured : written('enabled_filters =', ''));
+    const { service, post } = await runServiceOn(
+      { environment: {}, configFiles: [conf] },
+      { watch: true, pollMs: 3_600_000 },
+    );
+    if (when === 'a reload') {
+      writeFileSync(conf, configured);
+      await expect(service.reload()).resolves.toBe(true);
+    }
+    expect((await post('/v1/check-create', TWO_DAYS)).json).toEqual({ message: 'the second version' });
+  },
+);
+
+describe('a reload', () => {
+  it('takes over: the next request is decided by the new rules, limits and tokens', async () => {
+    const { change, post, request } = await onFile(THREE_DAYS);
+    const before = await post('/check-create', TWO_DAYS);
+    expect([before.status, generationOf(before)]).toEqual([204, '1']);
+
+    await expect(change(ONE_HOUR, 'tokens = s3cret-0123456789abcdef\nbody_limit = 1024')).resolves.toBe(true);
+    expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 401 });
+    const token = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
+    const short = JSON.stringify(createLasting(3600));
+    const fits = await post('/check-create', short, token);
+    expect([fits.status, generationOf(fits)]).toEqual([204, '2']);
+    expect(await post('/check-create', JSON.stringify(createLasting(3601)), token)).toMatchObject({
+      status: 403,
+    });
+    expect(await post('/check-create', short.padEnd(1025), token)).toMatchObject({ status: 413 });
+    expect(await request('/readyz')).toMatchObject({ status: 200, json: { generation: 2, problems: [] } });
+    const { text } = await request('/metrics');
+    expect(metric(text, 'blazar_enforcement_generation')).toBe(2);
+    expect(metric(text, 'blazar_enforcement_reloads_total', { outcome: 'applied' })).toBe(1);
+    expect(metric(text, 'blazar_enforcement_reloads_total', { outcome: 'refused' })).toBe(0);
+  });
+
+  it('with mistakes changes nothing: they are logged in the words of config validate, counted and shown', async () => {
+    const log = temporaryFile('decisions.jsonl', '');
+    const { conf, change, post, request, logger } = await onFile(THREE_DAYS, `decision_log = ${log}`);
+    const wrong =
+      'enabled_filters = MaxLeaseDurationFilter, NoFilter\nmax_lease_duration = one day\nmax_lease = 1\n';
+    await expect(change(wrong, 'body_limit = 10\ntls_cert_file = /nowhere')).resolves.toBe(false);
+
+    const validated = await runProgramInProcess(['config', 'validate', '--config-file', conf]);
+    expect(validated.code).toBe(2);
+    const mistakes = validated.stderr.trimEnd().split('\n');
+    expect(mistakes.length).toBeGreaterThanOrEqual(5);
+    const words = mistakes.map((line) => line.replace(/^error: /, ''));
+    expect(logger.lines.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
+      ...words,
+      'configuration not reloaded: the one before it still decides',
+    ]);
+    expect(await request('/readyz')).toMatchObject({
+      status: 503,
+      json: { status: 'configuration not valid', generation: 1, problems: words.map(withoutMessage) },
+    });
+    expect(await request('/healthz')).toMatchObject({ status: 200 });
+    const { text } = await request('/metrics');
+    expect(metric(text, 'blazar_enforcement_reloads_total', { outcome: 'refused' })).toBe(1);
+    expect(metric(text, 'blazar_enforcement_configuration_valid')).toBe(0);
+    const decided = await post('/check-create', TWO_DAYS);
+    expect([decided.status, generationOf(decided)]).toEqual([204, '1']);
+
+    await expect(change(ONE_HOUR, `decision_log = ${log}`)).resolves.toBe(true);
+    expect(await request('/readyz')).toMatchObject({ status: 200, json: { status: 'ready', problems: [] } });
+    expect(metric((await request('/metrics')).text, 'blazar_enforcement_configuration_valid')).toBe(1);
+    const rejected = await post('/check-create', TWO_DAYS);
+    expect([rejected.status, generationOf(rejected)]).toEqual([403, '2']);
+    await vi.waitFor(() => {
+      const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+        { generation: 1, allowed: true },
+        { generation: 2, allowed: false },
+      ]);
+    }, SOON);
+  });
+
+  it('whose file has gone, or is no text, is refused, and the rules before it still decide', async () => {
+    const { conf, service, post, request, logger } = await onFile(ONE_HOUR);
+    const said = () => logger.lines.map(({ message }) => message);
+    for (const [change, reason] of [
+      [() => writeFileSync(conf, Buffer.from([0xff, 0xfe])), 'it is not UTF-8 text'],
+      [() => rmSync(conf), 'there is no such file'],
+    ] as const) {
+      change();
+      await expect(service.reload()).resolves.toBe(false);
+      expect(said()).toContain(`${conf}: could not be read: ${reason}`);
+      expect(await request('/readyz')).toMatchObject({ status: 503, json: { problems: NOT_VALID } });
+    }
+    expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
+  });
+
+  it('lets requests under way finish on the filters that they started with, and closes those then, once', async () => {
+    const { folder, heard, open } = watchedFilters();
+    const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
+    const { change, post, request, service } = await onFile(filter('OldFilter'));
+    const asked = post('/check-create', TWO_DAYS);
+    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), SOON);
+
+    await expect(change(filter('NewFilter'))).resolves.toBe(true);
+    const next = post('/check-create', TWO_DAYS);
+    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked', 'NewFilter asked']), SOON);
+    // Both count, whichever configuration they are decided by.
+    const { text } = await request('/metrics');
+    expect(metric(text, 'blazar_enforcement_decisions_under_way')).toBe(2);
+
+    open('OldFilter');
+    const old = await asked;
+    expect([old.json, generationOf(old)]).toEqual([{ message: 'says OldFilter' }, '1']);
+    await vi.waitFor(() => expect(heard.slice(2)).toEqual(['OldFilter closed']), SOON);
+    open('NewFilter');
+    const young = await next;
+    expect([young.json, generationOf(young)]).toEqual([{ message: 'says NewFilter' }, '2']);
+    expect(heard.slice(2)).toEqual(['OldFilter closed']);
+    await service.close();
+    expect(heard.slice(2)).toEqual(['OldFilter closed', 'NewFilter closed']);
+  });
+
+  it('with a file that has become empty changes nothing: it was cut off, most likely', async () => {
+    const { conf, post, request, service, logger } = await onFile(ONE_HOUR);
+    for (const text of ['', '# nothing\n', '[enforcement]\n']) {
+      writeFileSync(conf, text);
+      await expect(service.reload()).resolves.toBe(false);
+      expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
+    }
+    expect(logger.lines.map(({ message }) => message)).toContain(
+      `${conf}: the file became empty; restart to accept it`,
+    );
+    expect((await request('/readyz')).json).toMatchObject({ problems: NOT_VALID });
+    writeFileSync(conf, written('enabled_filters =', ''));
+    await expect(service.reload()).resolves.toBe(true);
+    expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
+  });
+
+  it('with a filter that can not be set up changes nothing, and lets go of what was built before it', async () => {
+    const { folder, heard, open } = watchedFilters();
+    const { change, post, request, logger } = await onFile(
+      `filters_path = ${folder}\nenabled_filters = OldFilter\n`,
+    );
+    await expect(
+      change(`filters_path = ${folder}\nenabled_filters = NewFilter, BrokenFilter\n`),
+    ).resolves.toBe(false);
+    expect(heard).toEqual(['NewFilter closed']);
+    const message = '[enforcement] enabled_filters: BrokenFilter could not be set up: no licence';
+    expect(logger.lines.map((line) => line.message)).toContain(message);
+    expect(await request('/readyz')).toMatchObject({
+      status: 503,
+      json: { problems: [withoutMessage(message)] },
+    });
+    const asked = post('/check-create', TWO_DAYS);
+    await vi.waitFor(() => expect(heard).toContain('OldFilter asked'), SOON);
+    open('OldFilter');
+    expect((await asked).json).toEqual({ message: 'says OldFilter' });
+    expect(heard).not.toContain('OldFilter closed');
+  });
+
+  it('that is asked for while one is being made is made once more, however often', async () => {
+    const { service, request } = await onFile(THREE_DAYS);
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => service.reload()));
+    expect(outcomes).toEqual(Array(20).fill(true));
+    expect(await request('/readyz')).toMatchObject({ json: { generation: 3 } });
+  });
+
+  it('of what is read at the start warns of it in one line, and takes over the rest', async () => {
+    const { change, post, logger } = await onFile(THREE_DAYS);
+    await change(ONE_HOUR, 'host = 127.0.0.2\nlog_level = debug\ndecision_log = /nowhere/at/all');
+    expect(logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
+      '[service] host, log_level, decision_log: the change takes effect at the next start',
+    ]);
+    expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
+  });
+
+  it('is not made any more once the service is told to stop', async () => {
+    const { folder, heard, open } = watchedFilters();
+    const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
+    const { service, change, post } = await onFile(filter('OldFilter'));
+    const asked = post('/check-create', TWO_DAYS);
+    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), SOON);
+    const closed = service.close();
+    await expect(change(filter('NewFilter'))).resolves.toBe(false);
+    open('OldFilter');
+    expect((await asked).json).toEqual({ message: 'says OldFilter' });
+    await closed;
+    await expect(service.reload()).resolves.toBe(false);
+    expect(heard).toEqual(['OldFilter asked', 'OldFilter closed']);
+  });
+});

@@ -1,0 +1,112 @@
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { confFile, temporaryFile } from '../../support/files.ts';
+import { filterFolder, filterSource } from '../../support/filter-folder.ts';
+import { newLedger } from '../../support/ledgers.ts';
+import { createLasting } from '../../support/requests.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+
+const SOON = 30_000;
+
+/** How often this process has the file of a ledger open. */
+function openings(connection: string): number {
+  const file = connection.slice('sqlite://'.length);
+  return readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === file;
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+async function onLedger(first: string, filters = 'MaxLeasesFilter', folder = filterFolder({})) {
+  const written = (connection: string) =>
+    `[enforcement]\nfilters_path = ${folder}\nenabled_filters = ${filters}\nmax_leases_per_project = 1\n[service]\nport = 0\n[ledger]\nconnection = ${connection}\n`;
+  const conf = confFile(written(first));
+  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
+  return {
+    ...running,
+    conf,
+    change: (connection: string) => {
+      writeFileSync(conf, written(connection));
+      return running.service.reload();
+    },
+  };
+}
+
+describe('a reload with a ledger', () => {
+  it('keeps the same one: recorded leases count', async () => {
+    const connection = await newLedger();
+    const { post, change } = await onLedger(connection);
+    expect(await post('/check-create', createLasting(60))).toMatchObject({ status: 204 });
+    for (let reload = 1; reload <= 5; reload += 1) {
+      expect(await change(connection)).toBe(true);
+    }
+    expect(await post('/check-create', createLasting(61))).toMatchObject({ status: 403 });
+    // SQLite keeps one that it has closed for as long as another one holds locks on the same file, and uses it again.
+    await vi.waitFor(() => expect(openings(connection)).toBeLessThanOrEqual(3), SOON);
+  });
+
+  it('closes the previous one after its last request, which is recorded there', async () => {
+    const authenticators: (() => void)[] = [];
+    vi.stubGlobal('authenticator', () => new Promise<void>((open) => authenticators.push(open)));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const create = 'return authenticator().then(() => allow());';
+    const folder = filterFolder({ 'slow-filter.js': filterSource('SlowFilter', { create }) });
+    const [before, after] = [await newLedger(), await newLedger()];
+    const { post, change } = await onLedger(before, 'SlowFilter, MaxLeasesFilter', folder);
+
+    const waiting = post('/check-create', createLasting(60));
+    await vi.waitFor(() => expect(authenticators).toHaveLength(1), SOON);
+    expect(await change(after)).toBe(true);
+    expect([openings(before), openings(after)]).toEqual([1, 1]);
+    authenticators[0]?.();
+    expect(await waiting).toMatchObject({ status: 204 });
+    await vi.waitFor(() => expect(openings(before)).toBe(0), SOON);
+
+    const next = post('/check-create', createLasting(60));
+    await vi.waitFor(() => expect(authenticators).toHaveLength(2), SOON);
+    authenticators[1]?.();
+    expect(await next).toMatchObject({ status: 204 });
+    expect(await change(before)).toBe(true);
+    const full = post('/check-create', createLasting(61));
+    await vi.waitFor(() => expect(authenticators).toHaveLength(3), SOON);
+    authenticators[2]?.();
+    expect(await full, 'the waiting one was recorded in the ledger that it had found').toMatchObject({
+      status: 403,
+    });
+  });
+
+  it('to an unusable one is refused, with file and line, and the previous one stays in use', async () => {
+    const good = await newLedger();
+    const { post, change, conf, request, logger } = await onLedger(good);
+    const empty = temporaryFile('empty.db', '');
+    for (const [connection, message] of [
+      [
+        'sqlite:///nowhere/ledger.db',
+        /^\S+:8: \[ledger\] connection: \/nowhere\/ledger\.db cannot be opened/,
+      ],
+      [`sqlite://${empty}`, /^\S+:8: \[ledger\] connection: .*ledger upgrade/],
+      ['mysql://db/ledger', /^\S+:8: \[ledger\] connection: expected sqlite:/],
+    ] as const) {
+      expect(await change(connection), connection).toBe(false);
+      const { json } = await request('/readyz');
+      expect(json).toMatchObject({ generation: 1, problems: [`${conf}:8: [ledger] connection: not valid`] });
+      expect(logger.lines.map((line) => line.message)).toContainEqual(expect.stringMatching(message));
+    }
+    expect(logger.lines.filter(({ level }) => level === 'error')).not.toEqual([]);
+    expect(openings(good)).toBe(1);
+    expect(openings(`sqlite://${empty}`)).toBe(0);
+    expect(await post('/check-create', createLasting(60))).toMatchObject({ status: 204 });
+    expect(await post('/check-create', createLasting(61))).toMatchObject({ status: 403 });
+  });
+
+  it('closes the ledger with the service', async () => {
+    const connection = await newLedger();
+    const { service } = await onLedger(connection);
+    expect(openings(connection)).toBe(1);
+    await service.close();
+    expect(openings(connection)).toBe(0);
+  });
+});

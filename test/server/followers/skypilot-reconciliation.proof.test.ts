@@ -1,0 +1,300 @@
+/** The rounds with SkyPilot over reloads, several services, and an API server that is broken, hostile or something else. */
+import type { ServerResponse } from 'node:http';
+import { Registry } from 'prom-client';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { waitFor } from '../../../src/deadline.ts';
+import type { DecisionRecord } from '../../../src/decisions/record.ts';
+import { DecisionTable } from '../../../src/decisions/store/table.ts';
+import {
+  type Configuration,
+  requireConfiguration,
+  sectionOf,
+} from '../../../src/enforcement/configuration.ts';
+import { ledgerSection } from '../../../src/ledger/options.ts';
+import { rows } from '../../../src/ledger/storage/database.ts';
+import { notificationsSection } from '../../../src/notifications/options.ts';
+import { SkypilotFollower } from '../../../src/server/followers/skypilot-follower.ts';
+import { SkypilotMetrics } from '../../../src/server/metrics/skypilot-metrics.ts';
+import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';
+import { skypilotSection } from '../../../src/skypilot/section.ts';
+import { Lab } from '../../policies/charging.ts';
+import { drips, endsEarly, hugely, sends } from '../../support/faulty-answers.ts';
+import { SOON, startServices } from '../../support/ledger-processes.ts';
+import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { metric } from '../../support/metric.ts';
+import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
+
+const newLedgerOn = newLedgers();
+const PATIENTLY = { timeout: 30_000, interval: 10 };
+const TOKEN = 'sky_secret_of_ours';
+const PREFIX = 'blazar_enforcement_skypilot_';
+
+/** A lab with one charged cluster, and a follower whose first round begins at once. */
+async function world({ timeout = 10 } = {}) {
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const options = { api_server_token: TOKEN, api_server_timeout: timeout, api_server_interval: 5 };
+  const lab = await Lab.open({ budget: '100', api: { token: TOKEN }, options });
+  const registry = new Registry();
+  const metrics = new SkypilotMetrics(registry);
+  const records: DecisionRecord[] = [];
+  let held = 0;
+  const generationOf = (configuration: Configuration, policies: PolicyChain) => ({
+    ...{ number: 1, configuration, enforcement: { notifications: undefined } },
+    skypilot: { options: sectionOf(configuration, skypilotSection), policies },
+    enter() {
+      held += 1;
+    },
+    leave() {
+      held -= 1;
+    },
+  });
+  let current = generationOf(lab.configuration, lab.chain);
+  const newFollower = () => {
+    const follower = new SkypilotFollower({
+      ...{ current: () => current, metrics, httpObserver: undefined, logger: lab.logger },
+      record: async (record) => void records.push(record),
+    });
+    onTestFinished(() => follower.close());
+    return follower;
+  };
+  const count = async (name: string, labels: Record<string, string> = {}) =>
+    metric(await registry.metrics(), PREFIX + name, labels);
+  const hasAge = async () => /^\w+_last_round_age_seconds \d/m.test(await registry.metrics());
+  const total = () => count('rounds_total');
+  /** As if the last round were long ago. */
+  const forgetRound = () =>
+    lab.ledger.transact(
+      'reconcile',
+      function* () {
+        yield* rows(lab.ledger.database.queries.updateTable('follower').set({ followed_at: null }).compile());
+      },
+      NO_WAIT,
+    );
+  const round = async () => {
+    await forgetRound();
+    const follower = newFollower();
+    const before = await total();
+    follower.start();
+    await vi.waitFor(async () => expect(await total()).toBe((before ?? 0) + 1), PATIENTLY);
+    await follower.close();
+  };
+  /** Another configuration takes over. */
+  const reload = async (changes: Readonly<Record<string, unknown>>) => {
+    const values = {
+      ledger: { connection: lab.connection },
+      skypilot: {
+        isolation: 'worker',
+        admin_policies: ['UsageBudgetPolicy'],
+        api_server: lab.api.url,
+        ...options,
+        ...changes,
+      },
+    };
+    const sections = [skypilotSection, ledgerSection, notificationsSection];
+    const configuration = await requireConfiguration({ environment: {}, configFiles: [], values }, sections);
+    const clock = { now: () => new Date(lab.now * 1000) };
+    const chain = await PolicyChain.fromConfiguration(configuration, {
+      logger: lab.logger,
+      clock,
+      recordsLaunches: true,
+    });
+    onTestFinished(() => chain.close());
+    current = generationOf(configuration, chain);
+  };
+  const asked = (api = lab.api) => api.asked.filter((path) => path === 'POST /cost_report').length;
+  return { lab, count, hasAge, round, reload, newFollower, forgetRound, asked, records, heldNow: () => held };
+}
+
+const endlessly = (response: ServerResponse) =>
+  drips(response, '{"status": "SUCC', { 'x-skypilot-request-id': 'a' });
+const cutOff = (response: ServerResponse) =>
+  endsEarly(response, '{"status": "SUCCEEDED", "return_value": "[');
+
+const result = (value: unknown) =>
+  sends(JSON.stringify({ status: 'SUCCEEDED', return_value: JSON.stringify(value) }));
+
+describe('an API server that does not answer as it should', () => {
+  it.each<[string, (response: ServerResponse) => void, 'failed' | 'doubtful']>([
+    ['with a page', sends('<html>log in</html>', 200, { 'content-type': 'text/html' }), 'failed'],
+    ['with 401', sends('{"detail": "no"}', 401), 'failed'],
+    ['with a redirect', sends('', 302, { location: '/elsewhere' }), 'failed'],
+    ['with half of an answer', cutOff, 'failed'],
+    ['without an end', endlessly, 'failed'],
+    ['with 100 MiB', hugely, 'failed'],
+    ['with nothing', sends(''), 'failed'],
+    ['with null', result(null), 'failed'],
+    ['with the mapping of another version', result({ clusters: [] }), 'failed'],
+    ['with records of another version', result([{ cluster: { id: 7 } }, null, 'one']), 'doubtful'],
+  ])(
+    '%s: nothing is given back, the token stays secret, and the next round is whole',
+    async (_, wrong, kind) => {
+      const { lab, count, round } = await world(wrong === endlessly ? { timeout: 1 } : {});
+      await lab.ask();
+      lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 1 } });
+      await round();
+      expect(await count('rounds_total', { outcome: 'complete' })).toBe(1);
+      const before = await lab.leases();
+      lab.api.disturb = (response, path) => {
+        if (kind === 'failed' || path.startsWith('/api/get')) {
+          wrong(response);
+          return true;
+        }
+        return false;
+      };
+      await round();
+      expect(await count('rounds_total', { outcome: kind })).toBe(1);
+      expect(await lab.leases()).toEqual(before);
+      expect(JSON.stringify(lab.logger.lines)).not.toContain(TOKEN);
+      lab.api.disturb = undefined;
+      await round();
+      expect(await count('rounds_total', { outcome: 'complete' })).toBe(2);
+      await lab.verify();
+    },
+  );
+});
+
+describe('the rounds over reloads', () => {
+  it('are one after the other, however often the configuration is read again', async () => {
+    const { lab, count, newFollower, asked, heldNow } = await world();
+    const follower = newFollower();
+    lab.api.pending = 3;
+    for (let reloads = 0; reloads < 50; reloads += 1) {
+      follower.start();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await vi.waitFor(
+      async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(1),
+      PATIENTLY,
+    );
+    await follower.close();
+    expect(asked()).toBe(1);
+    expect(heldNow()).toBe(0);
+  });
+
+  it('ask the API server of the next configuration, and the one before no more', async () => {
+    const { lab, count, newFollower, reload, forgetRound, asked } = await world();
+    const next = await SkypilotApiDouble.start({ now: () => lab.now, token: TOKEN });
+    const follower = newFollower();
+    follower.start();
+    await vi.waitFor(
+      async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(1),
+      PATIENTLY,
+    );
+    await reload({ api_server: next.url });
+    await forgetRound();
+    follower.start();
+    await vi.waitFor(
+      async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(2),
+      PATIENTLY,
+    );
+    expect([asked(), asked(next)]).toEqual([1, 1]);
+  });
+
+  it('end with the policy, also in the middle of a round, and begin again with it: nothing is lost', async () => {
+    const { lab, count, hasAge, newFollower, reload, forgetRound, asked, heldNow, records } = await world();
+    const follower = newFollower();
+    lab.api.launch({ name: 'wild', workspace: 'ml', accelerators: { A100: 1 } });
+    lab.api.pending = 2;
+    follower.start();
+    await vi.waitFor(() => expect(asked()).toBe(1), PATIENTLY);
+    await reload({ admin_policies: ['RejectAllPolicy'] });
+    follower.start();
+    await vi.waitFor(() => expect(heldNow()).toBe(0), PATIENTLY);
+    // The round that ran has ended with what it had begun with, and leaves no age behind.
+    expect(await count('rounds_total', { outcome: 'complete' })).toBe(1);
+    expect(await hasAge()).toBe(false);
+    expect(records.map(({ lease_name }) => lease_name)).toEqual(['wild']);
+    lab.pass(60);
+    lab.api.down('wild');
+    lab.api.launch({ name: 'later', workspace: 'ml', accelerators: { A100: 1 } });
+    await reload({});
+    await forgetRound();
+    follower.start();
+    await vi.waitFor(
+      async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(2),
+      PATIENTLY,
+    );
+    expect(await hasAge()).toBe(true);
+    await follower.close();
+    follower.start();
+    expect(records.map(({ lease_name }) => lease_name)).toEqual(['wild', 'later']);
+    expect(asked()).toBe(2);
+    await lab.verify();
+  });
+
+  it('stop in the middle of a request, and the seat is free', async () => {
+    const { lab, count, newFollower, round, heldNow } = await world();
+    const follower = newFollower();
+    lab.api.disturb = (response) => {
+      endlessly(response);
+      return true;
+    };
+    follower.start();
+    await vi.waitFor(() => expect(heldNow()).toBe(1), PATIENTLY);
+    await vi.waitFor(() => expect(lab.api.asked.length).toBeGreaterThan(0), PATIENTLY);
+    await follower.close();
+    expect(heldNow()).toBe(0);
+    lab.api.disturb = undefined;
+    await round();
+    expect(await count('rounds_total', { outcome: 'complete' })).toBe(1);
+  });
+});
+
+it('go on when the ledger can be written again: a cluster is recorded once', async () => {
+  const { lab, count, round, records } = await world();
+  const { database } = lab.ledger;
+  const run = (text: string) =>
+    lab.ledger.transact(
+      'reconcile',
+      function* () {
+        yield* rows({ sql: text, parameters: [] } as never);
+      },
+      NO_WAIT,
+    );
+  expect(database.dialect).toBe('sqlite');
+  lab.api.launch({ name: 'wild', workspace: 'ml', accelerators: { A100: 1 } });
+  await run(
+    "create trigger readonly before insert on leases begin select raise(abort, 'attempt to write a readonly database'); end",
+  );
+  await round();
+  expect(records).toEqual([]);
+  expect(await lab.leases()).toEqual([]);
+  await run('drop trigger readonly');
+  await round();
+  await round();
+  expect(records.map(({ lease_name }) => lease_name)).toEqual(['wild']);
+  expect(await count('changes_total', { kind: 'recorded' })).toBe(1);
+});
+
+describe.each(DIALECTS)('two services on %s', (dialect) => {
+  it('record a cluster that got past the policies once, also after a restart', async () => {
+    const connection = await newLedgerOn(dialect);
+    const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
+    const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+    onTestFinished(() => ledger.close());
+    await giveBudget(ledger, { projectId: 'ml', amount: '100', from: '2020-01-01', until: '2200-01-01' });
+    const sections = `[skypilot]\nadmin_policies = UsageBudgetPolicy, GpuQuotaPolicy\ngpu_quota_per_user = A100:4\napi_server = ${api.url}\napi_server_interval = 5\n`;
+    const setup = { connection, enabled: 'MaxLeaseDurationFilter', service: '', sections };
+    const before = await startServices(2, setup);
+    api.launch({ name: 'wild', workspace: 'ml', user: 'eve', accelerators: { A100: 1 }, autostop: 10 });
+    const table = new DecisionTable(ledger.database, 'test');
+    const bypasses = async () => {
+      const query = { operations: ['skypilot.bypass'], limit: 100, after: undefined } as const;
+      const { items } = await table.search(query, waitFor(undefined));
+      return items.map(
+        ({ record }) => `${record.lease_name} ${record.filters.map(({ filter }) => filter).join(' ')}`,
+      );
+    };
+    const once = ['wild UsageBudgetPolicy GpuQuotaPolicy'];
+    await vi.waitFor(async () => expect(await bypasses()).toEqual(once), SOON);
+    await Promise.all(before.map((service) => service.kill()));
+    const asked = api.asked.length;
+    await startServices(2, setup);
+    await vi.waitFor(() => expect(api.asked.length).toBeGreaterThan(asked + 4), SOON);
+    expect(await bypasses()).toEqual(once);
+    api.autostop('wild', -1);
+    const twice = [...once, ...once];
+    await vi.waitFor(async () => expect(await bypasses()).toEqual(twice), SOON);
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { filterSource } from '../../support/filter-folder.ts';
+import { capturedText, createLasting, createPhysicalHost } from '../../support/requests.ts';
+import { runService } from '../../support/running-service.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
+const EXTEND = capturedText('check-update-extend.json');
+const END = capturedText('on-end-active.json');
+const TOO_LONG =
+  'The lease is 777600 seconds (9 days) long; the longest allowed for any lease is 172800 seconds (2 days).';
+const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
+
+describe.each(['', '/v1'])('the requests of a real Blazar, at %s/', (prefix) => {
+  it('get 204 and nothing else when the lease is allowed', async () => {
+    const { post } = await runService();
+    const { status, text, headers } = await post(`${prefix}/check-create`, FITS);
+    expect({ status, text, type: headers.get('Content-Type') }).toEqual({
+      status: 204,
+      text: '',
+      type: null,
+    });
+  });
+
+  it('get 403 and the reason when it is not', async () => {
+    const { post } = await runService();
+    const create = await post(`${prefix}/check-create`, NINE_DAYS);
+    expect(create).toMatchObject({ status: 403, json: { message: TOO_LONG } });
+    expect(Object.keys(create.json as object)).toEqual(['message']);
+    expect(create.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+    expect(await post(`${prefix}/check-update`, EXTEND)).toMatchObject({
+      status: 403,
+      json: { message: expect.stringContaining('345600 seconds (4 days)') },
+    });
+  });
+
+  it('are judged by the configuration of the operator', async () => {
+    const { post } = await runService({ enforcement: { max_lease_duration: 345_600 } });
+    expect(await post(`${prefix}/check-update`, EXTEND)).toMatchObject({ status: 204 });
+    expect(await post(`${prefix}/check-create`, NINE_DAYS)).toMatchObject({ status: 403 });
+  });
+
+  it('get 204 for the end of a lease', async () => {
+    const { post } = await runService();
+    expect(await post(`${prefix}/on-end`, END)).toMatchObject({ status: 204, text: '' });
+  });
+});
+
+describe('the policy service', () => {
+  it('rejects a lease that a filter would change, and names the values to set, because Blazar cannot take a changed lease', async () => {
+    const { post } = await runService({
+      filters: {
+        'shorten-filter.js': filterSource('ShortenFilter', {
+          create: "return allow({ ...lease, end_date: '2026-12-02T09:00:00', before_end_date: null });",
+        }),
+      },
+      enforcement: { enabled_filters: ['ShortenFilter'] },
+    });
+    const { status, json } = await post('/check-create', FITS);
+    expect(status).toBe(403);
+    expect(json).toEqual({
+      message: expect.stringMatching(/other values: .*end_date = "2026-12-02T09:00:00".*\.$/),
+    });
+    expect((json as { message: string }).message).toContain('before_end_date = null');
+  });
+
+  it('answers 403 with a generic sentence when a filter fails, and logs the cause', async () => {
+    const { post, logger } = await runService({
+      filters: {
+        'failing-filter.js': filterSource('FailingFilter', {
+          create: "throw new Error('db.internal refused the password s3cret');",
+          update: 'return { allowed: "perhaps" };',
+        }),
+      },
+      enforcement: { enabled_filters: ['FailingFilter'] },
+    });
+    expect(await post('/check-create', FITS)).toMatchObject({
+      status: 403,
+      text: `{"message":"${GENERIC}"}`,
+    });
+    expect(await post('/check-update', EXTEND)).toMatchObject({ status: 403, json: { message: GENERIC } });
+    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
+      { fields: { filter: 'FailingFilter', error: 'db.internal refused the password s3cret' } },
+      { fields: { filter: 'FailingFilter', error: expect.stringContaining('expected allow()') } },
+    ]);
+  });
+
+  it('answers 204 to the end of a lease even if a filter throws, and still calls the others', async () => {
+    const ended: string[] = [];
+    vi.stubGlobal('ended', ended);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { post, logger } = await runService({
+      filters: {
+        'deaf-filter.js': filterSource('DeafFilter', { end: "throw new Error('not at home');" }),
+        'listening-filter.js': filterSource('ListeningFilter', { end: 'ended.push(lease.id);' }),
+      },
+      enforcement: { enabled_filters: ['DeafFilter', 'ListeningFilter'] },
+    });
+    expect(await post('/on-end', END)).toMatchObject({ status: 204, text: '' });
+    expect(ended).toEqual(['5b8f6a1e-6d3a-4e0b-8d35-0e9f4a0b2c11']);
+    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
+      { fields: { filter: 'DeafFilter', error: 'not at home' } },
+    ]);
+  });
+
+  it('allows what only an audited filter would reject, and logs it', async () => {
+    const { post, logger } = await runService({ enforcement: { audit_filters: ['MaxLeaseDurationFilter'] } });
+    expect(await post('/check-create', NINE_DAYS)).toMatchObject({ status: 204 });
+    expect(logger.lines).toMatchObject([
+      { level: 'warn', message: expect.stringContaining(`would have rejected: ${TOO_LONG}`) },
+    ]);
+  });
+
+  it('passes on unknown attributes, including __proto__', async () => {
+    const { post } = await runService({
+      filters: {
+        'echo-filter.js': filterSource('EchoFilter', {
+          create: "return reject(JSON.stringify(Object.keys(lease)) + Object.hasOwn(context, '__proto__'));",
+        }),
+      },
+      enforcement: { enabled_filters: ['EchoFilter'] },
+    });
+    const body =
+      '{"context":{"user_id":"u","project_id":"p","__proto__":{"a":1}},"lease":{"start_date":"2026-12-01","end_date":"2026-12-02","__proto__":1,"constructor":2,"π":3}}';
+    expect(await post('/check-create', body)).toMatchObject({
+      json: { message: '["start_date","end_date","__proto__","constructor","π"]true' },
+    });
+  });
+
+  it('gives each of 200 requests at once its own answer', async () => {
+    const { post, logger } = await runService({
+      filters: {
+        'named-filter.js': filterSource('NamedFilter', {
+          create:
+            "await new Promise((go) => setTimeout(go, 5)); return lease.number % 2 === 0 ? allow() : reject('no ' + lease.number);",
+        }).replace('checkCreate(', 'async checkCreate('),
+      },
+      enforcement: { enabled_filters: ['NamedFilter', 'MaxLeaseDurationFilter'] },
+    });
+    const { context, lease } = createPhysicalHost();
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, number) =>
+        post('/check-create', { context, lease: { ...lease, number } }),
+      ),
+    );
+    expect(answers.map(({ status, json }) => ({ status, json }))).toEqual(
+      answers.map((_, number) =>
+        number % 2 === 0
+          ? { status: 204, json: undefined }
+          : { status: 403, json: { message: `no ${number}` } },
+      ),
+    );
+    expect(logger.lines).toEqual([]);
+  });
+
+  it('judges a lease of ten thousand hosts by its dates', async () => {
+    const { post } = await runService();
+    const { context, lease } = createLasting(172_801);
+    const allocations = Array.from({ length: 10_000 }, (_, id) => ({ id: String(id), vcpus: 48 }));
+    const request = {
+      context,
+      lease: { ...lease, reservations: [{ resource_type: 'physical:host', allocations }] },
+    };
+    expect(await post('/check-create', request)).toMatchObject({ status: 403 });
+  });
+});

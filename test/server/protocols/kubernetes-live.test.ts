@@ -1,0 +1,224 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { type ApiServerDouble, startApiServerDouble } from '../../support/api-server-double.ts';
+import { confFile } from '../../support/files.ts';
+import { asking, creating, type KubernetesService } from '../../support/kubernetes-service.ts';
+import { metric } from '../../support/metric.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+
+const SOON = { timeout: 30_000, interval: 20 };
+const POLICIES = '/apis/scheduling.blazar-enforcement/v1alpha1/schedulingpolicies';
+const SSD = creating({ nodeSelector: { disk: 'ssd' } });
+const HDD = creating({ nodeSelector: { disk: 'hdd' } });
+
+const allowing = (...disk: readonly string[]) => ({
+  allowed: { schedulerNames: [], nodeSelectors: { disk } },
+});
+
+function policy(name: string, spec: unknown) {
+  return {
+    apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
+    kind: 'SchedulingPolicy',
+    metadata: { name },
+    spec,
+  };
+}
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** A service that follows a cluster in which everybody may use every policy. */
+async function following({
+  cluster,
+  kubernetes = {},
+}: {
+  cluster?: ApiServerDouble;
+  kubernetes?: Options;
+} = {}) {
+  const double = cluster ?? (await startApiServerDouble());
+  if (cluster === undefined) {
+    double.review = () => true;
+    double.store.put(POLICIES, policy('disks', allowing('ssd')));
+  }
+  const options = { source: 'cluster', kubeconfig: double.kubeconfig(), ...kubernetes };
+  const written = (changes: Options = {}) =>
+    [
+      '[service]\nport = 0\n[kubernetes]',
+      ...Object.entries({ ...options, ...changes }).map(([name, value]) => `${name} = ${value}`),
+    ].join('\n');
+  const conf = confFile(written());
+  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
+  const reload = (changes: Options) => {
+    writeFileSync(conf, written(changes));
+    return running.service.reload();
+  };
+  const ask: KubernetesService['ask'] = asking(running);
+  const ready = async () => {
+    const { status, json } = await running.request('/readyz');
+    return { httpStatus: status, ...(json as Record<string, unknown>) };
+  };
+  const whenReady = () =>
+    vi.waitFor(async () => expect(await ready()).toMatchObject({ httpStatus: 200 }), SOON);
+  const metrics = async () => (await running.request('/metrics')).text;
+  const allows = async (review: typeof SSD) => (await ask(review)).allowed;
+  return { ...running, double, reload, ask, ready, whenReady, metrics, allows };
+}
+
+describe('a service that follows a cluster', () => {
+  it('enforces what the cluster has now, and the last good form of what is invalid', async () => {
+    const { double, whenReady, allows, ready, metrics, ask } = await following();
+    await whenReady();
+    expect([await allows(SSD), await allows(HDD)]).toEqual([true, false]);
+    expect(await ready()).toMatchObject({
+      status: 'ready',
+      policies: { state: 'current', age_seconds: 0, problem: null },
+    });
+    double.store.put(POLICIES, policy('disks', allowing('hdd')));
+    await vi.waitFor(async () => expect(await allows(HDD)).toBe(true), SOON);
+    double.store.put(POLICIES, policy('disks', { allowed: { colour: ['red'] } }));
+    double.store.put(POLICIES, policy('never', { allowed: { colour: ['red'] } }));
+    const refused = await vi.waitFor(async () => {
+      const answer = await ask(HDD);
+      expect(answer.allowed).toBe(false);
+      return answer;
+    }, SOON);
+    expect(refused.message).toMatch(/the policy is invalid: spec\.allowed\.colour: unknown field/);
+    const text = await metrics();
+    const count = (state: string) => metric(text, 'blazar_enforcement_kubernetes_policies', { state });
+    expect([count('enforced'), count('outdated'), count('invalid')]).toEqual([0, 1, 1]);
+    const invalid = { policy: 'never', rule: 'invalid', mode: 'enforce' };
+    expect(metric(text, 'blazar_enforcement_kubernetes_refusals_total', invalid)).toBe(1);
+    expect(metric(text, 'blazar_enforcement_kubernetes_source_age_seconds')).toBe(0);
+    double.store.remove(POLICIES, 'never');
+    await vi.waitFor(async () => expect([await allows(HDD), await allows(SSD)]).toEqual([true, false]), SOON);
+  });
+
+  it('is not ready before it has read them, refuses every pod, and says why', async () => {
+    const double = await startApiServerDouble();
+    double.review = () => true;
+    double.unknown.add('schedulingpolicies');
+    const { ask, ready, whenReady, logger, metrics, allows } = await following({ cluster: double });
+    await vi.waitFor(
+      async () =>
+        expect(await ready()).toMatchObject({
+          ...{ httpStatus: 503, status: 'policies not known' },
+          problems: [expect.stringContaining('does not know schedulingpolicies')],
+          policies: { state: 'starting', age_seconds: null },
+        }),
+      SOON,
+    );
+    const { status, allowed, answer } = await ask(SSD);
+    expect({ status, allowed, answer: answer.json }).toMatchObject({
+      ...{ status: 200, allowed: false },
+      answer: {
+        response: {
+          status: {
+            ...{ code: 503, reason: 'ServiceUnavailable' },
+            message:
+              'the scheduling policies of system:serviceaccount:shop:default cannot be determined now; try again',
+          },
+        },
+      },
+    });
+    const id = answer.headers.get('X-Openstack-Request-Id');
+    const lines = logger.lines.filter(({ fields }) => fields.request_id === id);
+    expect(lines).toMatchObject([
+      { level: 'warn', fields: { error: expect.stringContaining('not known yet') } },
+    ]);
+    for (let count = 0; count < 100; count += 1) {
+      await ask(SSD);
+    }
+    expect(
+      logger.lines.filter(({ message }) => message.startsWith('the scheduling policies of an')),
+    ).toHaveLength(30);
+    const labels = { operation: 'kubernetes.admission', outcome: 'failed', filter: 'SchedulingPolicy' };
+    expect(metric(await metrics(), 'blazar_enforcement_decisions_total', labels)).toBe(101);
+    // No policy is known either where there is none.
+    expect(logger.lines.filter(({ message }) => message.includes('does not know'))).toHaveLength(1);
+    double.unknown.clear();
+    await whenReady();
+    double.store.put(POLICIES, policy('disks', allowing('ssd')));
+    await vi.waitFor(async () => expect(await allows(SSD)).toBe(true), SOON);
+  });
+
+  it('stays ready while what it knows is enforced, and says how old that is', async () => {
+    const { double, whenReady, ready, allows } = await following();
+    await whenReady();
+    double.fault = ({ path }) => (path === POLICIES ? { status: 500 } : undefined);
+    double.cutWatches();
+    await vi.waitFor(
+      async () =>
+        expect(await ready()).toMatchObject({
+          ...{ httpStatus: 200, status: 'ready', problems: [] },
+          policies: { state: 'behind', age_seconds: expect.any(Number), problem: expect.any(String) },
+        }),
+      SOON,
+    );
+    expect([await allows(SSD), await allows(HDD)]).toEqual([true, false]);
+  });
+
+  it('refuses the pods whose rights the API server does not tell', async () => {
+    const { double, whenReady, ask, metrics } = await following();
+    await whenReady();
+    double.fault = ({ path }) => (path.endsWith('reviews') ? { status: 403 } : undefined);
+    expect(await ask(SSD)).toMatchObject({
+      status: 200,
+      allowed: false,
+      message: expect.stringContaining('try again'),
+    });
+    const text = await metrics();
+    expect(metric(text, 'blazar_enforcement_kubernetes_access_answers_total', { how: 'failed' })).toBe(1);
+    const failed = 'blazar_enforcement_kubernetes_access_review_duration_seconds_count';
+    expect(metric(text, failed, { outcome: 'failed' })).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['*', true],
+    ['disks', false],
+  ])('with audit = %s and a cluster that is away allows: %s', async (audit, allowed) => {
+    const { double, whenReady, ask, metrics } = await following({ kubernetes: { audit } });
+    await whenReady();
+    double.fault = ({ path }) => (path.endsWith('reviews') ? 'closed' : undefined);
+    const answer = await ask(HDD);
+    expect(answer.allowed).toBe(allowed);
+    expect(answer.warnings).toEqual(
+      allowed ? [expect.stringMatching(/^scheduling policies in audit mode could not be tried: /)] : [],
+    );
+    const labels = { operation: 'kubernetes.admission', filter: 'SchedulingPolicy', outcome: 'failed' };
+    expect(metric(await metrics(), 'blazar_enforcement_audit_refusals_total', labels)).toBe(allowed ? 1 : 0);
+  });
+
+  it('warns of audited policies that the cluster does not have', async () => {
+    const { whenReady, logger } = await following({ kubernetes: { audit: 'disks, disk' } });
+    await whenReady();
+    await vi.waitFor(
+      () =>
+        expect(logger.lines.filter(({ message }) => message.includes('audit: '))).toMatchObject([
+          { level: 'warn', fields: { policies: ['disk'] } },
+        ]),
+      SOON,
+    );
+  });
+
+  it('goes on with what it knows after a reload, merged in another way', async () => {
+    const { double, whenReady, allows, reload, ready } = await following();
+    double.store.put(POLICIES, policy('tapes', allowing('hdd')));
+    await whenReady();
+    await vi.waitFor(async () => expect(await allows(HDD)).toBe(true), SOON);
+    const lists = () =>
+      double.requests.filter(({ path, query }) => path === POLICIES && !query.has('watch')).length;
+    const before = lists();
+    expect(await reload({ merge_strategy: 'first' })).toBe(true);
+    expect(await ready()).toMatchObject({ httpStatus: 200, generation: 2 });
+    expect([await allows(SSD), await allows(HDD)]).toEqual([true, false]);
+    expect(lists()).toBe(before);
+    expect(double.watches).toBeGreaterThan(0);
+  });
+
+  it('ends its watches when it stops', async () => {
+    const { double, whenReady, service } = await following();
+    await whenReady();
+    await vi.waitFor(() => expect(double.watches).toBe(5), SOON);
+    await service.close();
+    await vi.waitFor(() => expect(double.watches).toBe(0), SOON);
+  });
+});

@@ -1,0 +1,216 @@
+/** What is kept of an admission: in the decision log, in the metrics, on the page. And what is kept nowhere. */
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { decisionsInFile } from '../../support/decision-logs.ts';
+import { temporaryFolder } from '../../support/filter-folder.ts';
+import {
+  admissionReview,
+  creating,
+  type KubernetesService,
+  type KubernetesSettings,
+  policiesForAll,
+  runKubernetes,
+  updating,
+  VALIDATION,
+} from '../../support/kubernetes-service.ts';
+import { metric } from '../../support/metric.ts';
+
+const disks = {
+  required: { nodeSelectors: { disk: ['ssd', 'hdd'] } },
+  allowed: { schedulerNames: [], nodeSelectors: { zone: [] } },
+  default: { nodeSelector: { disk: 'ssd' } },
+};
+const MESSAGE =
+  'the pod does not fit the scheduling policies of system:serviceaccount:shop:default: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)';
+const TAPE = { nodeSelector: { disk: 'tape' } };
+const SSD = { nodeSelector: { disk: 'ssd' } };
+
+async function recorded(
+  use: (service: KubernetesService) => Promise<unknown>,
+  kubernetes: KubernetesSettings['kubernetes'] = {},
+  further: Readonly<Record<string, object>> = {},
+) {
+  const log = join(temporaryFolder(), 'decisions.jsonl');
+  const text = policiesForAll({ disks, ...further });
+  const service = await runKubernetes(text, { kubernetes, service: { decision_log: log } });
+  await use(service);
+  const [{ text: metrics }, { text: page }] = [await service.request('/metrics'), await service.request('/')];
+  await service.service.close();
+  const records = decisionsInFile(log);
+  const everything = [JSON.stringify(records), metrics, page, JSON.stringify(service.logger.lines)].join(
+    '\n',
+  );
+  return { records, metrics, page, everything };
+}
+
+/** A line of the log, about the pod of `creating`. */
+function line(outcome: string, changes: object = {}) {
+  const message = outcome === 'rejected' ? MESSAGE : null;
+  const filter = 'SchedulingPolicy';
+  const own = outcome === 'audit' ? 'allowed' : outcome;
+  return {
+    time: expect.any(String),
+    request_id: expect.stringMatching(/^req-/),
+    operation: 'kubernetes.admission',
+    project_id: 'shop',
+    user_id: 'system:serviceaccount:shop:default',
+    lease_id: null,
+    lease_name: 'web',
+    allowed: outcome !== 'rejected',
+    outcome,
+    filter: outcome === 'allowed' ? null : filter,
+    message,
+    failed: false,
+    warnings: [],
+    filters: [{ filter, outcome: own, audit: false, message, duration_ms: expect.any(Number) }],
+    generation: 1,
+    duration_ms: expect.any(Number),
+    ...changes,
+  };
+}
+
+/** What was enforced, and what policies in audit mode would have done. */
+function tried(outcome: string) {
+  const [filter, message, duration_ms] = ['SchedulingPolicy', null, expect.any(Number)];
+  return [
+    { filter, outcome, audit: false, message, duration_ms },
+    { filter, outcome: 'rejected', audit: true, message, duration_ms },
+  ];
+}
+
+describe('an admission', () => {
+  it('is a line of the decision log, whatever the result', async () => {
+    const { records, metrics, page } = await recorded(async ({ ask }) => {
+      await ask(creating(SSD));
+      await ask(creating({}));
+      await ask(creating(TAPE));
+      await ask(creating(TAPE), VALIDATION);
+      await ask(updating(SSD, { ...SSD, nodeName: '' }));
+    });
+    expect(records).toEqual([
+      line('allowed'),
+      line('changed'),
+      line('rejected'),
+      line('rejected', { operation: 'kubernetes.validation' }),
+      line('allowed'),
+    ]);
+    const decisions = (operation: string, outcome: string, filter: string) =>
+      metric(metrics, 'blazar_enforcement_decisions_total', { operation, outcome, filter });
+    expect([
+      decisions('kubernetes.admission', 'allowed', ''),
+      decisions('kubernetes.admission', 'changed', 'SchedulingPolicy'),
+      decisions('kubernetes.admission', 'rejected', 'SchedulingPolicy'),
+      decisions('kubernetes.validation', 'rejected', 'SchedulingPolicy'),
+      metric(metrics, 'blazar_enforcement_decisions_total'),
+    ]).toEqual([2, 1, 1, 1, 5]);
+    expect(
+      metric(metrics, 'blazar_enforcement_kubernetes_refusals_total', {
+        ...{ policy: 'disks', rule: 'nodeSelector', mode: 'enforce' },
+      }),
+    ).toBe(2);
+    expect(page).toContain('system:serviceaccount:shop:default');
+    const paths = ['/kubernetes/admission', '/kubernetes/validation'].map((path) =>
+      metric(metrics, 'blazar_enforcement_http_requests_total', { path, status: '200' }),
+    );
+    expect(paths).toEqual([4, 1]);
+  });
+
+  it('that adds a default is recorded as changed, even if an audited policy would reject it', async () => {
+    const { records } = await recorded(
+      ({ ask }) => ask(creating({})),
+      { audit: ['tried'] },
+      {
+        tried: { required: { nodeSelectors: { zone: ['a'] } } },
+      },
+    );
+    const warnings = [expect.stringContaining('nodeSelector zone')];
+    expect(records).toEqual([line('changed', { warnings, filters: tried('changed') })]);
+  });
+
+  it('in audit mode is recorded as such, with the warnings', async () => {
+    const { records, metrics } = await recorded(
+      async ({ ask }) => {
+        await ask(creating(TAPE));
+        await ask(creating(SSD));
+      },
+      { audit: ['*'] },
+    );
+    const warnings = [
+      'a scheduling policy in audit mode would reject this pod: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
+    ];
+    expect(records).toEqual([line('audit', { warnings, filters: tried('allowed') }), line('allowed')]);
+    const refused = { operation: 'kubernetes.admission', filter: 'SchedulingPolicy', outcome: 'rejected' };
+    expect(metric(metrics, 'blazar_enforcement_audit_refusals_total', refused)).toBe(1);
+    expect(
+      metric(metrics, 'blazar_enforcement_kubernetes_refusals_total', {
+        ...{ policy: 'disks', rule: 'nodeSelector', mode: 'audit' },
+      }),
+    ).toBe(1);
+    const labels = { operation: 'kubernetes.admission', outcome: 'audit', filter: 'SchedulingPolicy' };
+    expect(metric(metrics, 'blazar_enforcement_decisions_total', labels)).toBe(1);
+  });
+
+  it('names the pod as well as possible, with a bounded length', async () => {
+    const { records } = await recorded(async ({ ask }) => {
+      await ask(admissionReview('create-by-replica-set'));
+      const long = 'n'.repeat(300);
+      const object = { metadata: { name: long }, spec: { serviceAccountName: long } };
+      await ask(creating({}, { object, namespace: long }));
+      await ask(creating({}, { object: { spec: {} } }));
+      await ask(creating({}, { object: { metadata: { name: null }, spec: {} } }));
+    });
+    expect(records.map(({ project_id, lease_name }) => [project_id, lease_name])).toEqual([
+      ['shop', 'web-7c5ddbdf54-'],
+      [`${'n'.repeat(255)}…`, `${'n'.repeat(255)}…`],
+      ['shop', null],
+      ['shop', null],
+    ]);
+    expect(records[0]?.user_id).toBe('system:serviceaccount:shop:web');
+    expect(records[1]?.user_id?.length).toBe(256);
+  });
+
+  it("records nothing of the pod's content", async () => {
+    const { everything } = await recorded(async ({ ask, post }) => {
+      for (const name of ['create-by-replica-set', 'update-adding-a-toleration'] as const) {
+        const { answer } = await ask(admissionReview(name));
+        expect(answer.text).not.toContain('s3cret');
+        const review = admissionReview(name);
+        review.request.object.spec.nodeSelector = { disk: 'tape' };
+        expect((await ask(review)).allowed).toBe(false);
+        review.request.object.spec.nodeSelector = ['s3cret'];
+        expect((await ask(review)).allowed).toBe(false);
+        await post('/kubernetes/admission', JSON.stringify(review).slice(0, -1));
+      }
+    });
+    expect(everything).toContain('shop');
+    expect(everything).not.toMatch(/s3cret|registry\.example|lin@example/);
+  });
+});
+
+describe('a dry run', () => {
+  it('is decided like any other, and not recorded', async () => {
+    const { records, metrics, page } = await recorded(async ({ ask }) => {
+      for (const path of ['/kubernetes/admission', VALIDATION]) {
+        for (const spec of [SSD, {}, TAPE]) {
+          const dry = await ask(creating(spec, { dryRun: true, namespace: 'dry-namespace' }), path);
+          const real = await ask(creating(spec, { dryRun: false }), path);
+          expect(dry.answer.text.replaceAll('dry-namespace', 'shop')).toBe(real.answer.text);
+          expect(dry.answer.headers.get('X-Enforcement-Generation')).toBe('1');
+        }
+      }
+    });
+    expect(records).toHaveLength(6);
+    expect(metric(metrics, 'blazar_enforcement_decisions_total')).toBe(6);
+    expect(JSON.stringify(records) + metrics + page).not.toContain('dry-namespace');
+  });
+});
+
+it('unjudged and invalid reviews are not recorded', async () => {
+  const { records, metrics } = await recorded(async ({ ask }) => {
+    await ask(creating({}, { operation: 'DELETE', object: null }));
+    await ask(creating({}, { object: null }));
+    await ask({});
+  });
+  expect(records).toEqual([]);
+  expect(metric(metrics, 'blazar_enforcement_decisions_total')).toBe(0);
+});

@@ -1,0 +1,209 @@
+/** Scheduling policies that are read again: by a reload, and when somebody watches them. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { confFile } from '../../support/files.ts';
+import { temporaryFolder } from '../../support/filter-folder.ts';
+import {
+  ADMISSION,
+  asking,
+  creating,
+  patched,
+  policiesForAll,
+  VALIDATION,
+} from '../../support/kubernetes-service.ts';
+import { metric } from '../../support/metric.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+
+const allowing = (disk: string) =>
+  policiesForAll({ disks: { allowed: { nodeSelectors: { disk: [disk] } } } });
+const MISTAKEN = 'kind: SchedulingPolicy\nmetadata: {name: disks}\nspec:\n  allowed:\n    colour: red\n';
+const SOON = { timeout: 30_000, interval: 20 };
+
+const written = (section: string) => `[service]\nport = 0\n[kubernetes]\n${section}\n`;
+
+/** A service of a configuration file that names these files or folders of a folder; `policies.yaml` allows ssd. */
+async function onFile({ watch = false, named = ['policies.yaml'], folder = temporaryFolder() } = {}) {
+  const file = join(folder, 'policies.yaml');
+  writeFileSync(file, allowing('ssd'));
+  const naming = (...names: readonly string[]) =>
+    written(`scheduling_policies = ${names.map((name) => join(folder, name)).join(', ')}`);
+  const conf = confFile(naming(...named));
+  const running = await runServiceOn({ environment: {}, configFiles: [conf] }, { watch, pollMs: 20 });
+  const ask = asking(running);
+  /** Which of the disks may be asked for; the status where there is no answer to that. */
+  const allowed = async () => {
+    const disks = ['ssd', 'hdd', 'tape'];
+    const answers = await Promise.all(disks.map((disk) => ask(creating({ nodeSelector: { disk } }))));
+    const [{ status } = { status: 0 }] = answers;
+    return status === 200 ? disks.filter((_, index) => answers[index]?.allowed) : status;
+  };
+  const readiness = async () => ({ status: (await running.request('/readyz')).status });
+  const said = () =>
+    running.logger.lines.map(({ message }) => `${message.replaceAll(folder, '')}\n`).join('');
+  return { ...running, ask, allowed, readiness, said, conf, folder, file, naming };
+}
+
+describe('a reload', () => {
+  it('changes the policies', async () => {
+    const { service, allowed, file } = await onFile();
+    expect(await allowed()).toEqual(['ssd']);
+    writeFileSync(file, allowing('hdd'));
+    expect(await allowed()).toEqual(['ssd']);
+    expect(await service.reload()).toBe(true);
+    expect(await allowed()).toEqual(['hdd']);
+  });
+
+  it('removes and restores the paths with the policies, and describes them', async () => {
+    const { service, post, request, allowed, conf, naming } = await onFile();
+    const described = async () => {
+      const { json } = await request('/openapi.json');
+      return Object.keys((json as { paths: object }).paths).filter((path) => path.startsWith('/kubernetes'));
+    };
+    expect(await described()).toEqual([ADMISSION, VALIDATION]);
+    writeFileSync(conf, written('scheduling_policies ='));
+    expect(await service.reload()).toBe(true);
+    for (const path of [ADMISSION, VALIDATION]) {
+      expect((await post(path, creating())).status).toBe(404);
+      expect((await request(path)).status).toBe(404);
+    }
+    expect(await described()).toEqual([]);
+    writeFileSync(conf, naming('policies.yaml'));
+    expect(await service.reload()).toBe(true);
+    expect(await allowed()).toEqual(['ssd']);
+    expect(await described()).toEqual([ADMISSION, VALIDATION]);
+  });
+
+  it('with an error in a policy keeps the old ones, and reports its position', async () => {
+    const { service, allowed, file, readiness, said } = await onFile();
+    expect(await readiness()).toMatchObject({ status: 200 });
+    writeFileSync(file, MISTAKEN);
+    expect(await service.reload()).toBe(false);
+    expect(await allowed()).toEqual(['ssd']);
+    expect(await readiness()).toMatchObject({ status: 503 });
+    expect(said()).toContain('/policies.yaml:5: spec.allowed.colour: ');
+    writeFileSync(file, allowing('hdd'));
+    expect(await service.reload()).toBe(true);
+    expect(await readiness()).toMatchObject({ status: 200 });
+    expect(await allowed()).toEqual(['hdd']);
+  });
+
+  it('loses no request, and each is decided by one generation', async () => {
+    const { service, ask, file } = await onFile();
+    const withDefault = (disk: string) =>
+      policiesForAll({ disks: { allowed: { nodeSelectors: {} }, default: { nodeSelector: { disk } } } });
+    writeFileSync(file, withDefault('disk-1'));
+    await service.reload();
+    let reloading = true;
+    const seen = new Set<string>();
+    const asks = Array.from({ length: 4 }, async () => {
+      while (reloading) {
+        const review = creating();
+        const { status, patch, answer } = await ask(review);
+        expect(status, answer.text).toBe(200);
+        const { nodeSelector } = patched(review, patch).request.object.spec as {
+          nodeSelector: { disk: string };
+        };
+        const generation = Number(answer.headers.get('X-Enforcement-Generation'));
+        expect(nodeSelector.disk).toBe(`disk-${generation - 1}`);
+        seen.add(nodeSelector.disk);
+      }
+    });
+    for (let number = 2; number <= 6; number += 1) {
+      writeFileSync(file, withDefault(`disk-${number}`));
+      expect(await service.reload()).toBe(true);
+      await vi.waitFor(() => expect(seen).toContain(`disk-${number}`), SOON);
+    }
+    reloading = false;
+    await Promise.all(asks);
+  });
+});
+
+describe('watched policies', () => {
+  const becomes = (allowed: () => Promise<unknown>, expected: unknown) =>
+    vi.waitFor(async () => expect(await allowed()).toEqual(expected), SOON);
+
+  it('are read again when a file changes, and when it is replaced', async () => {
+    const { allowed, file, folder } = await onFile({ watch: true });
+    writeFileSync(file, allowing('hdd'));
+    await becomes(allowed, ['hdd']);
+    const next = join(folder, '.next');
+    writeFileSync(next, allowing('tape'));
+    renameSync(next, file);
+    await becomes(allowed, ['tape']);
+  });
+
+  it('are read again when a file of a folder appears, changes and goes', async () => {
+    const { allowed, folder, file } = await onFile({ watch: true, named: [''] });
+    const more = (name: string, disk: string) =>
+      writeFileSync(
+        join(folder, name),
+        policiesForAll({ [name]: { allowed: { nodeSelectors: { disk: [disk] } } } }),
+      );
+    more('more.yml', 'hdd');
+    await becomes(allowed, ['ssd', 'hdd']);
+    more('more.yml', 'tape');
+    await becomes(allowed, ['ssd', 'tape']);
+    rmSync(file);
+    await becomes(allowed, ['tape']);
+  });
+
+  it('stay in force while there is an error or a file is missing', async () => {
+    const { allowed, file, readiness, said, request } = await onFile({ watch: true });
+    writeFileSync(file, MISTAKEN);
+    await vi.waitFor(async () => expect((await readiness()).status).toBe(503), SOON);
+    expect(said()).toContain('/policies.yaml:5: spec.allowed.colour: ');
+    expect(await allowed()).toEqual(['ssd']);
+    rmSync(file);
+    await vi.waitFor(() => expect(said()).toContain('/policies.yaml: could not be read'), SOON);
+    expect(await allowed()).toEqual(['ssd']);
+    mkdirSync(file);
+    writeFileSync(join(file, 'a.yaml'), allowing('hdd'));
+    await becomes(allowed, ['hdd']);
+    expect(await readiness()).toMatchObject({ status: 200 });
+    const { text } = await request('/metrics');
+    const reloads = (outcome: string) => metric(text, 'blazar_enforcement_reloads_total', { outcome });
+    expect(reloads('applied')).toBe(1);
+    expect(reloads('refused')).toBeGreaterThan(1);
+  });
+
+  it('are those of the current configuration', async () => {
+    const { allowed, conf, file, folder, naming } = await onFile({ watch: true });
+    const other = join(folder, 'other.yaml');
+    writeFileSync(other, allowing('hdd'));
+    writeFileSync(conf, naming('other.yaml'));
+    await becomes(allowed, ['hdd']);
+    // A newly named file is watched after it has been read: a change in between is not seen, so write again until it is.
+    await vi.waitFor(async () => {
+      writeFileSync(other, allowing('tape'));
+      await vi.waitFor(async () => expect(await allowed()).toEqual(['tape']), { timeout: 3000 });
+    }, SOON);
+    rmSync(file);
+    writeFileSync(other, allowing('ssd'));
+    await becomes(allowed, ['ssd']);
+  });
+
+  it('are watched as soon as the configuration names them, even with an error', async () => {
+    const { allowed, conf, folder, naming, said } = await onFile({ watch: true });
+    const other = join(folder, 'other.yaml');
+    writeFileSync(conf, naming('other.yaml'));
+    await vi.waitFor(() => expect(said()).toContain('could not be read'), SOON);
+    // As above: a change between reading and watching is not seen, so write again until it is.
+    await vi.waitFor(async () => {
+      writeFileSync(other, MISTAKEN);
+      const reported = () => expect(said()).toContain('other.yaml:5: ');
+      await vi.waitFor(reported, { timeout: 3000 });
+    }, SOON);
+    expect(await allowed()).toEqual(['ssd']);
+    writeFileSync(other, allowing('hdd'));
+    await becomes(allowed, ['hdd']);
+  });
+
+  it('are not read again without --watch', async () => {
+    const { allowed, file, folder } = await onFile();
+    const watching = await onFile({ watch: true, folder });
+    writeFileSync(file, allowing('hdd'));
+    await becomes(watching.allowed, ['hdd']);
+    expect(await allowed()).toEqual(['ssd']);
+  });
+});

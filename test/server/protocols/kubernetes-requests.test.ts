@@ -1,0 +1,400 @@
+/** What the API server does not send, and how long it waits. */
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, vi } from 'vitest';
+import { Generation } from '../../../src/server/configuration/generation.ts';
+import {
+  ADMISSION,
+  creating,
+  policies,
+  policiesForAll,
+  runHeld,
+  runKubernetes,
+  updating,
+  VALIDATION,
+} from '../../support/kubernetes-service.ts';
+import { createLasting } from '../../support/requests.ts';
+
+const DISKS = { allowed: { schedulerNames: [], nodeSelectors: { disk: ['ssd'] } } };
+const { request, ...review } = creating();
+const { object } = request;
+const resource = { group: '', version: 'v1', resource: 'pods' };
+const { metadata } = object;
+
+/** A review in which these members of the request, or of the pod's spec, are something else. */
+const asking = (changes: object) => ({ ...review, request: { ...request, ...changes } });
+const holding = (spec: object) => asking({ object: { metadata, spec } });
+const without = (name: string) => asking({ [name]: undefined });
+
+type Malformed = readonly [what: string, field: string, body: unknown];
+
+/** Nobody could be answered. */
+const MALFORMED: readonly Malformed[] = [
+  ['a list', '', []],
+  ['null', '', 'null'],
+  ['a text', '', '"s3cret"'],
+  ['an empty object', 'apiVersion', {}],
+  ['a review of another version', 'apiVersion', { ...asking({}), apiVersion: 'admission.k8s.io/v1beta1' }],
+  ['a review without a version', 'apiVersion', { ...asking({}), apiVersion: undefined }],
+  ['another kind', 'kind', { ...asking({}), kind: 'ConversionReview' }],
+  ['a lease', 'apiVersion', { context: {}, lease: { name: 's3cret' } }],
+  ['a review that is an answer', 'request', { ...review, response: { uid: 's3cret', allowed: true } }],
+  ['a request that is null', 'request', { ...review, request: null }],
+  ['a request that is a list', 'request', { ...review, request: [request] }],
+  ['no uid', 'request.uid', without('uid')],
+  ['a uid that is a number', 'request.uid', asking({ uid: 7 })],
+  ['a uid that is empty', 'request.uid', asking({ uid: '' })],
+];
+
+/** The API server says which request it is. */
+const UNJUDGED: readonly Malformed[] = [
+  ['no resource', 'request.resource', without('resource')],
+  [
+    'a resource without a group',
+    'request.resource.group',
+    asking({ resource: { ...resource, group: null } }),
+  ],
+  [
+    'a resource that is a number',
+    'request.resource.resource',
+    asking({ resource: { ...resource, resource: 7 } }),
+  ],
+  ['a subresource that is a list', 'request.subResource', asking({ subResource: [] })],
+  ['no operation', 'request.operation', without('operation')],
+  ['no namespace', 'request.namespace', without('namespace')],
+  ['a namespace that is null', 'request.namespace', asking({ namespace: null })],
+  ['a namespace that is empty', 'request.namespace', asking({ namespace: '' })],
+  ['a namespace that is a list', 'request.namespace', asking({ namespace: ['shop'] })],
+  ['a user that is a text', 'request.userInfo', asking({ userInfo: 's3cret' })],
+  ['a name that is an object', 'request.userInfo.username', asking({ userInfo: { username: {} } })],
+  ['a dry run in words', 'request.dryRun', asking({ dryRun: 'true' })],
+  ['no object', 'request.object', without('object')],
+  ['an object that is null', 'request.object', asking({ object: null })],
+  ['an object that is a text', 'request.object', asking({ object: 's3cret' })],
+  ['a pod without a spec', 'request.object.spec', asking({ object: { metadata } })],
+  ['a spec that is a list', 'request.object.spec', holding([])],
+  [
+    'metadata that are a text',
+    'request.object.metadata',
+    asking({ object: { metadata: 's3cret', spec: {} } }),
+  ],
+  [
+    'an old object without a spec',
+    'request.oldObject.spec',
+    updating({}, {}, { oldObject: { metadata: { name: 's3cret' } } }),
+  ],
+  ['a scheduler in numbers', 'request.object.spec.schedulerName', holding({ schedulerName: 7 })],
+  ['a node that is an object', 'request.object.spec.nodeName', holding({ nodeName: { s3cret: 1 } })],
+  [
+    'a service account that is a list',
+    'request.object.spec.serviceAccountName',
+    holding({ serviceAccountName: [] }),
+  ],
+  ['tolerations that are a text', 'request.object.spec.tolerations', holding({ tolerations: 's3cret' })],
+  ['a toleration that is null', 'request.object.spec.tolerations.0', holding({ tolerations: [null] })],
+  [
+    'a toleration with a number for its key',
+    'request.object.spec.tolerations.1.key',
+    holding({ tolerations: [{}, { key: 7 }] }),
+  ],
+  ['labels that are a list', 'request.object.spec.nodeSelector', holding({ nodeSelector: ['disk'] })],
+  [
+    'a label that is true',
+    'request.object.spec.nodeSelector.disk',
+    holding({ nodeSelector: { disk: true } }),
+  ],
+  [
+    'an affinity that is a text',
+    'request.object.spec.affinity.nodeAffinity',
+    holding({ affinity: { nodeAffinity: 's3cret' } }),
+  ],
+];
+
+/** The API server stores such pods. */
+const TOO_MANY: readonly Malformed[] = [
+  ['tolerations', 'request.object.spec.tolerations', holding({ tolerations: new Array(1001).fill({}) })],
+  [
+    'terms',
+    'nodeSelectorTerms',
+    holding({
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: new Array(1001).fill({}) },
+        },
+      },
+    }),
+  ],
+  [
+    'a Binding without a name',
+    'request.object.target.name',
+    asking({ subResource: 'binding', object: { target: {} } }),
+  ],
+];
+
+describe('an invalid review', () => {
+  it('gets 400 and the invalid field, without its content', async () => {
+    const { post } = await runKubernetes(policies({ disks: DISKS }));
+    const asked = MALFORMED.flatMap((one) => [ADMISSION, VALIDATION].map((path) => [path, ...one] as const));
+    const answers = await Promise.all(asked.map(([path, , , body]) => post(path, body)));
+    for (const [index, { status, json, text, headers }] of answers.entries()) {
+      const [path, what, field] = asked[index] ?? [];
+      expect({ path, what, status, json }).toEqual({
+        path,
+        what,
+        status: 400,
+        json: { message: expect.stringMatching(/expected|Invalid/), field },
+      });
+      expect(headers.has('X-Enforcement-Generation')).toBe(false);
+      expect(text, what).not.toContain('s3cret');
+    }
+  });
+
+  it('that has a uid is refused with the invalid field in an answer, since any other status may let the pod pass', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }));
+    for (const [what, field, body] of [...UNJUDGED, ...TOO_MANY]) {
+      const { answer, ...came } = await ask(body as typeof review & { request: typeof request });
+      expect({ what, ...came }).toMatchObject({ what, status: 200, allowed: false, patch: [] });
+      expect(came.message, what).toMatch(/^the (pod|binding) cannot be judged: .*expected/);
+      expect(came.message, what).toContain(field);
+      expect(answer.text, what).not.toContain('s3cret');
+    }
+  });
+
+  it('with a uid is a warning if all policies are only tried', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }), { kubernetes: { audit: '*' } });
+    expect(await ask(holding({ tolerations: new Array(1001).fill({}) }))).toMatchObject({
+      status: 200,
+      allowed: true,
+      warnings: [expect.stringContaining('could not be tried: the pod cannot be judged')],
+    });
+  });
+
+  it('that is truncated, empty or not JSON gets 400', async () => {
+    const { post } = await runKubernetes(policies({ disks: DISKS }));
+    const whole = JSON.stringify(asking({}));
+    for (const body of [
+      '',
+      ' ',
+      '{',
+      whole.slice(0, -1),
+      whole.slice(0, 100),
+      `${whole}}`,
+      '\ufeff{',
+      'uid: 1',
+    ]) {
+      expect(await post(ADMISSION, body), body).toMatchObject({
+        status: 400,
+        json: { message: 'expected a body in JSON' },
+      });
+    }
+  });
+
+  it('of another type gets 415, and one that is too long 413', async () => {
+    const { post } = await runKubernetes(policies({ disks: DISKS }), { service: { body_limit: 4000 } });
+    const types = ['text/plain', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+    for (const type of types) {
+      expect((await post(ADMISSION, asking({}), { 'Content-Type': type })).status, type).toBe(415);
+    }
+    const json = { message: 'expected a body of at most 4000 bytes' };
+    const long = holding({ containers: 'x'.repeat(5000) });
+    expect(await post(ADMISSION, long)).toMatchObject({ status: 413, json });
+    const small = gzipSync(JSON.stringify(long));
+    expect(small.length).toBeLessThan(1000);
+    expect(await post(ADMISSION, small, { 'Content-Encoding': 'gzip' })).toMatchObject({ status: 413, json });
+    expect(
+      (await post(ADMISSION, gzipSync(JSON.stringify(asking({}))), { 'Content-Encoding': 'gzip' })).status,
+    ).toBe(200);
+  });
+});
+
+describe('a review that is too large to be read', () => {
+  /** As an API server writes it. */
+  const written = (
+    [group, resource]: readonly [string, string],
+    { operation = 'CREATE', name = 'web', subResource = '' } = {},
+  ) =>
+    JSON.stringify({
+      kind: 'AdmissionReview',
+      apiVersion: 'admission.k8s.io/v1',
+      request: {
+        uid: 'u-1',
+        kind: { group, version: 'v1', kind: 'Any' },
+        resource: { group, version: 'v1', resource },
+        ...(subResource && { subResource }),
+        requestKind: { group, version: 'v1', kind: 'Any' },
+        requestResource: { group, version: 'v1', resource },
+        ...(subResource && { requestSubResource: subResource }),
+        name,
+        namespace: 'shop',
+        operation,
+        userInfo: { username: 'lin' },
+        object: { metadata: { name }, spec: { hostname: 'x'.repeat(300_000) } },
+      },
+    });
+  const PODS = ['', 'pods'] as const;
+  const run = (kubernetes = {}) =>
+    runKubernetes(policies({ disks: DISKS }), { service: { body_limit: 4000 }, kubernetes });
+
+  it('is refused in an answer, whatever stands in its names', async () => {
+    const { ask } = await run();
+    const names = ['web', 'a"b', '","namespace":"x","operation":"DELETE"', 'x'.repeat(9000)];
+    for (const name of names) {
+      expect(await ask(written(PODS, { name }))).toMatchObject({
+        status: 200,
+        uid: 'u-1',
+        allowed: false,
+        message: 'the pod cannot be judged: expected a body of at most 4000 bytes',
+      });
+    }
+    for (const resource of [
+      ['apps', 'daemonsets'],
+      ['', 'bindings'],
+      ['scheduling.blazar-enforcement', 'schedulingpolicies'],
+    ] as const) {
+      expect(await ask(written(resource))).toMatchObject({ status: 200, allowed: false });
+    }
+    expect(await ask(written(PODS, { subResource: 'binding' }))).toMatchObject({ allowed: false });
+  });
+
+  it('passes if it needs no review, and where only a warning was asked for', async () => {
+    const { ask } = await run();
+    expect(await ask(written(PODS, { operation: 'DELETE' }))).toMatchObject({ allowed: true, warnings: [] });
+    expect(await ask(written(PODS, { subResource: 'status' }))).toMatchObject({ allowed: true });
+    expect(await ask(written(['', 'services']))).toMatchObject({ allowed: true, warnings: [] });
+    const warned = { allowed: true, warnings: [expect.stringContaining('could not be checked')] };
+    expect(await ask(written(['apps', 'deployments']))).toMatchObject(warned);
+    const refusing = await run({ workloads: 'refuse' });
+    expect(await refusing.ask(written(['apps', 'deployments']))).toMatchObject({ allowed: false });
+  });
+
+  it('is refused too if it has more values than are parsed', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }));
+    const many = JSON.stringify(new Array(300_001).fill(0));
+    const text = written(PODS).replace(/"hostname":"x*"/, () => `"env":${many}`);
+    expect(await ask(text)).toMatchObject({ status: 200, allowed: false });
+  });
+});
+
+describe("names of JavaScript's own members", () => {
+  const hostile = (text: string) => JSON.stringify(asking({})).replace('"spec":{}', text);
+
+  it('are ordinary labels in a pod', async () => {
+    const spec = {
+      allowed: { nodeSelectors: { disk: ['ssd'] } },
+      default: { nodeSelector: { disk: 'ssd' } },
+    };
+    const { ask } = await runKubernetes(policiesForAll({ disks: spec }));
+    const refused = await ask(hostile('"spec":{"nodeSelector":{"__proto__":"x","constructor":"y"}}'));
+    expect(refused).toMatchObject({ status: 200, allowed: false });
+    expect(refused.message).toContain('nodeSelector __proto__: expected nothing, got "x"');
+    expect(refused.message).toContain('nodeSelector constructor: expected nothing, got "y"');
+    const beside = await ask(
+      hostile('"spec":{"__proto__":{"nodeSelector":{"disk":"tape"}},"nodeSelector":{}}'),
+    );
+    expect(beside).toMatchObject({
+      allowed: true,
+      patch: [{ op: 'add', path: '/spec/nodeSelector/disk', value: 'ssd' }],
+    });
+    expect(({} as { nodeSelector?: unknown }).nodeSelector).toBeUndefined();
+  });
+
+  it('are not read as fields of the request', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }));
+    const inside = JSON.stringify(asking({})).slice(1, -1);
+    expect((await ask(`{"__proto__":{${inside}}}`)).status).toBe(400);
+    expect((await ask(hostile('"__proto__":{"spec":{}}'))).allowed).toBe(false);
+  });
+});
+
+it('a large pod is judged, and its message is bounded', async () => {
+  const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
+  const nodeSelector = Object.fromEntries(
+    Array.from({ length: 5000 }, (_, i) => [`label-${i}`, 'x'.repeat(300)]),
+  );
+  const { allowed, message = '' } = await ask(creating({ nodeSelector }));
+  expect(allowed).toBe(false);
+  expect(message.length).toBe(2000);
+  expect(message).toMatch(/^the pod does not fit .*…$/);
+});
+
+describe('the parameter timeout', () => {
+  /** How long a decision may take that was asked for with a query, in seconds. */
+  async function waiting(...queries: string[]): Promise<number[]> {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }), { service: { deadline: 600 } });
+    const inTurn = vi.spyOn(Generation.prototype, 'inTurn');
+    try {
+      for (const query of queries) {
+        expect((await ask(creating(), ADMISSION + query)).status, query).toBe(200);
+      }
+      return inTurn.mock.calls.map(([, seconds = Number.NaN]) => seconds);
+    } finally {
+      inTurn.mockRestore();
+    }
+  }
+
+  it('limits the wait to less than the API server waits, in the format of Go, up to the deadline', async () => {
+    const times = { '': 600, '10s': 9, '500ms': 0.4, '1.5s': 1.2, '1m30s': 89, '1h0m0s': 600, '900s': 600 };
+    const waits = await waiting(...Object.keys(times).map((time) => (time === '' ? '' : `?timeout=${time}`)));
+    // What has passed before is gone.
+    for (const [index, most] of Object.values(times).entries()) {
+      expect(waits[index]).toBeLessThanOrEqual(most);
+      expect(waits[index]).toBeGreaterThan(most > 60 ? most - 60 : -1);
+    }
+  });
+
+  it('of 0 still allows a response without waiting', async () => {
+    expect(await waiting('?timeout=0s', '?timeout=0.001ms')).toEqual([0, 0]);
+  });
+
+  it('limits the wait for a turn', async () => {
+    const service = { max_concurrent: 1, deadline: 600 };
+    const { ask, post, begun, finish } = await runHeld(policies({ disks: DISKS }), service);
+    const held = post('/check-create', createLasting(60));
+    await begun;
+    // Whoever waits for the deadline of the service waits longer than this test may take.
+    for (const timeout of ['100ms', '0s']) {
+      const { status, allowed, answer } = await ask(creating(), `${ADMISSION}?timeout=${timeout}`);
+      // Not an HTTP error: with failurePolicy Ignore the pod would pass.
+      expect({ timeout, status, allowed, answer: answer.json }).toMatchObject({
+        timeout,
+        status: 200,
+        allowed: false,
+        answer: { response: { status: { code: 503, reason: 'ServiceUnavailable' } } },
+      });
+    }
+    finish();
+    expect((await held).status).toBe(204);
+    expect((await ask(creating(), `${ADMISSION}?timeout=100ms`)).status).toBe(200);
+  });
+
+  it('that is not a duration gets 400', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }));
+    const values = [
+      ...[
+        '',
+        '10',
+        's',
+        'ten',
+        '-1s',
+        '+1s',
+        '1e3s',
+        '%2010s',
+        '10s%20',
+        '10s5m',
+        '10ss',
+        'Infinitys',
+        '1d',
+        '10S',
+      ],
+      ...['10s&timeout=10s', '10s&timeout=1s', '%00', `${'9'.repeat(400)}s`, '1m30', '10s%0a'],
+    ];
+    for (const value of values) {
+      const { status, answer } = await ask(creating(), `${ADMISSION}?timeout=${value}`);
+      expect({ value, status, json: answer.json }).toEqual({
+        value,
+        status: 400,
+        json: { message: 'expected a duration such as 10s as the query parameter timeout' },
+      });
+    }
+    expect((await ask(creating(), `${VALIDATION}?timeout=ten`)).status).toBe(400);
+  });
+});

@@ -1,0 +1,130 @@
+/** What is too much for one, and must not keep the others waiting. */
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { YamlDocument } from '../../../src/yaml/document.ts';
+import { metric } from '../../support/metric.ts';
+import { FAILED, inside, wireBody } from '../../support/skypilot.ts';
+import { runSkypilot } from '../../support/skypilot-service.ts';
+
+const ALIASES = [
+  'a: &a [x]',
+  ...[...'bcdefghij'].map((name, index) => {
+    const before = 'abcdefghij'[index];
+    return `${name}: &${name} [${Array(9).fill(`*${before}`).join(', ')}]`;
+  }),
+].join('\n');
+
+/** Far beyond every bound, and all within `body_limit`. */
+const BOMBS: readonly (readonly [string, string])[] = [
+  ['aliases of aliases', ALIASES],
+  ['an alias of itself', 'a: &a\n  b: *a\n'],
+  ['a million lines', 'a: 1\n'.repeat(1_000_000)],
+  ['a million items', `a:\n${'- 1\n'.repeat(1_000_000)}`],
+  ['nested lists', `a: ${'['.repeat(100_000)}`],
+  ['nested mappings', `a: ${'{b: '.repeat(50_000)}`],
+  ['nested lines', `a:\n  ${'- '.repeat(50_000)}x\n`],
+  ['101 levels', `a: ${'['.repeat(101)}${']'.repeat(101)}`],
+];
+
+describe('YAML that is too much', () => {
+  it('is rejected in time, while other requests are answered', async () => {
+    const { ask } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { deadline: 10 } });
+    for (const [index, [what, yaml]] of BOMBS.entries()) {
+      const member = index % 2 === 0 ? 'task' : 'skypilot_config';
+      const started = performance.now();
+      const [bomb, other] = await Promise.all([ask({ [member]: yaml }), ask(wireBody('launch-server'))]);
+      expect({ what, status: bomb.status, json: bomb.json }).toEqual({
+        what,
+        status: 422,
+        json: { message: expect.stringMatching(new RegExp(`^${member}: expected YAML(, and| of at most) `)) },
+      });
+      expect(other.status).toBe(200);
+      expect(performance.now() - started).toBeLessThan(10_000);
+    }
+  });
+
+  it.each([
+    ['task', 4200],
+    ['skypilot_config', 4200],
+    ['user', 200],
+  ])('is rejected for more tokens than are parsed: %s', async (member, lines) => {
+    const { ask } = await runSkypilot({ IdlePolicy: '' });
+    const text = Array.from({ length: lines }, (_, index) => `key-${index}: value\n`).join('');
+    expect(await ask({ [member]: text })).toMatchObject({
+      status: 422,
+      json: {
+        message: expect.stringMatching(
+          new RegExp(`^${member}: .* more than ${member === 'user' ? 1000 : 25000} tokens$`),
+        ),
+      },
+    });
+  });
+
+  it('is not rejected for 2,000 lines of pod_config, which a policy may change', async () => {
+    const { ask } = await runSkypilot({ LabelPolicy: "config.assign(['aws', 'labels'], { a: 'b' });" });
+    const variables = Array.from(
+      { length: 1000 },
+      (_, index) => `          - name: VARIABLE_${index}\n            value: 'value ${index}'\n`,
+    );
+    const container = '        - name: ray-node\n          env:\n';
+    const config = `kubernetes:\n  pod_config:\n    spec:\n      containers:\n${container}${variables.join('')}`;
+    const { status, text } = await ask({ skypilot_config: config });
+    expect(status).toBe(200);
+    expect(YamlDocument.parse(String(inside(text).skypilot_config)).value).toEqual({
+      ...(YamlDocument.parse(config).value as object),
+      aws: { labels: { a: 'b' } },
+    });
+  });
+
+  it('is not rejected for a long text', async () => {
+    const { ask } = await runSkypilot({ LabelPolicy: "task.labels = { a: 'b' };" });
+    const run = `echo ${'x'.repeat(500_000)}\n`.repeat(2);
+    const { status, text } = await ask({ task: `run: ${JSON.stringify(run)}\nnum_nodes: 1\n` });
+    expect(status).toBe(200);
+    expect(String(inside(text).task).length).toBeGreaterThan(1_000_000);
+  });
+});
+
+describe('more reviews than the limit', () => {
+  it('get 503, and are not recorded', async () => {
+    let letIn = () => {};
+    let begun = () => {};
+    const underWay = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const gate = new Promise<void>((resolve) => {
+      letIn = resolve;
+    });
+    vi.stubGlobal('gate', () => {
+      begun();
+      return gate;
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { ask, request } = await runSkypilot(
+      { GatePolicy: 'return gate().then(() => new MutatedUserRequest(task, config));' },
+      { service: { max_concurrent: 1, max_queued: 0 } },
+    );
+    const first = ask();
+    await underWay;
+    const refused = await ask();
+    expect(refused).toMatchObject({ status: 503, json: { message: expect.stringContaining('try again') } });
+    expect(refused.headers.get('Retry-After')).toBe('1');
+    letIn();
+    expect((await first).status).toBe(200);
+    const { text } = await request('/metrics');
+    expect(metric(text, 'blazar_enforcement_overload_refusals_total')).toBe(1);
+    expect(metric(text, 'blazar_enforcement_decisions_total')).toBe(1);
+  });
+
+  it('make room when a policy misses its deadline', async () => {
+    const { ask, logger } = await runSkypilot(
+      {
+        SilentPolicy:
+          "return task.name === 'silent' ? new Promise(() => {}) : new MutatedUserRequest(task, config);",
+      },
+      { service: { max_concurrent: 1, max_queued: 5 }, skypilot: { deadline: 1 } },
+    );
+    expect(await ask({ task: 'name: silent\n' })).toMatchObject({ status: 500, json: { message: FAILED } });
+    expect(logger.lines.find(({ level }) => level === 'error')?.fields.error).toBe('no answer within 1 s');
+    expect((await ask()).status).toBe(200);
+  });
+});

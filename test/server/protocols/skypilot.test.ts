@@ -1,0 +1,300 @@
+/** What SkyPilot is answered. Source: SkyPilot docs, "Admin Policy Enforcement", and the requests of SkyPilot 0.13. */
+import { describe, expect, it } from 'vitest';
+import { postBytes } from '../../support/raw-http.ts';
+import { runService } from '../../support/running-service.ts';
+import { body, envelope, FAILED, inside, wireBody } from '../../support/skypilot.ts';
+import { PATH, runSkypilot } from '../../support/skypilot-service.ts';
+
+const LABEL = `task.resources = { ...task.resources, labels: { ...task.resources?.labels, reviewed: 'yes' } };
+  config.setNested(['kubernetes', 'custom_metadata', 'labels', 'reviewed'], 'yes');`;
+
+describe('an allowed request', () => {
+  it('gets a JSON string with two YAML texts', async () => {
+    const { ask } = await runSkypilot({ LabelPolicy: LABEL });
+    const { status, text, headers } = await ask(wireBody('launch-server'));
+    expect(status).toBe(200);
+    expect(headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+    expect(headers.get('X-Enforcement-Generation')).toBe('1');
+    expect(headers.get('X-Openstack-Request-Id')).toMatch(/^req-/);
+    expect(JSON.parse(text)).toBeTypeOf('string');
+    const answer = inside(text);
+    expect(Object.entries(answer).map(([name, value]) => [name, typeof value])).toEqual([
+      ['task', 'string'],
+      ['skypilot_config', 'string'],
+    ]);
+    expect(answer.task).toContain('    approved: \'yes\'\n    reviewed: "yes"\n');
+  });
+
+  it('is returned unchanged if no policy changes it', async () => {
+    const { ask } = await runSkypilot({ IdlePolicy: '' });
+    for (const name of ['launch-client', 'launch-server', 'validate-server', 'jobs-launch-server']) {
+      const { task, skypilot_config } = inside(wireBody(name));
+      const { status, text } = await ask(wireBody(name));
+      expect({ name, status, answer: inside(text) }).toEqual({
+        name,
+        status: 200,
+        answer: { task, skypilot_config },
+      });
+    }
+  });
+
+  it('may be the object itself, and have unknown members', async () => {
+    const { post, ask } = await runSkypilot({ LabelPolicy: LABEL });
+    const unlike = envelope({
+      request_name: 'volumes.apply',
+      further: { a: 1 },
+      task: 'run: x\n_new: 1\n',
+    });
+    const [plain, encoded] = [await post(PATH, unlike), await ask(unlike)];
+    expect(plain.status).toBe(200);
+    expect(plain.text).toBe(encoded.text);
+    expect(inside(plain.text).task).toContain('_new: 1\n');
+  });
+
+  it('is the same after a second review', async () => {
+    const { ask } = await runSkypilot({ LabelPolicy: LABEL });
+    const first = inside((await ask(wireBody('launch-client'))).text);
+    const second = inside((await ask({ ...inside(wireBody('launch-server')), ...first })).text);
+    expect(second).toEqual(first);
+  });
+
+  it('means the same as the response in the fixtures', async () => {
+    const { ask } = await runSkypilot({
+      IdlePolicy: 'this.seen = [task, config.toDict()]; globalThis.reviewed = this.seen;',
+    });
+    const seen = async (request: object) => {
+      await ask(request);
+      return (globalThis as { reviewed?: unknown }).reviewed;
+    };
+    const expected = await seen(inside(wireBody('launch-answer')));
+    const labelling = await runSkypilot({ LabelPolicy: LABEL });
+    const answer = await labelling.ask(wireBody('launch-server'));
+    expect(await seen(inside(answer.text))).toEqual(expected);
+  });
+});
+
+describe('a rejected request', () => {
+  it('gets 400 and the reason as plain text', async () => {
+    const { ask } = await runSkypilot({ RejectingPolicy: 'throw new PolicyRejected(task.run);' });
+    const reasons = [
+      'Only spot here.',
+      'größer als 8 · 大',
+      '"quoted"',
+      'two\nlines',
+      '{"a": 1}',
+      '<b>no</b>',
+    ];
+    for (const reason of reasons) {
+      const { status, text, headers } = await ask({ task: `run: ${JSON.stringify(reason)}` });
+      expect({ status, text, type: headers.get('Content-Type') }).toEqual({
+        status: 400,
+        text: reason,
+        type: 'text/plain; charset=utf-8',
+      });
+    }
+  });
+});
+
+describe('a request at which a policy fails', () => {
+  const WAYS = [
+    "throw new Error('the cause, with a s3cret');",
+    "return Promise.reject(new Error('the cause, with a s3cret'));",
+    'return;',
+    'return 7;',
+    'task.self = task;',
+    'task.at = new (class S3cret {})();',
+    'task.run = () => 1;',
+    'task.list = Array.from({ length: 300_000 }, () => 1);',
+  ];
+
+  it('gets 500, a generic message and the request id', async () => {
+    const { ask, logger } = await runSkypilot({
+      BrokenPolicy: WAYS.map((way, index) => `if (task.run === ${index}) { ${way} }`).join('\n'),
+    });
+    const ids: unknown[] = [];
+    for (const run of WAYS.keys()) {
+      const { status, json, headers, text } = await ask({ task: `run: ${run}\n` });
+      const request_id = headers.get('X-Openstack-Request-Id');
+      ids.push(request_id);
+      expect({ way: WAYS[run], status, json }).toMatchObject({
+        status: 500,
+        json: { message: FAILED, request_id },
+      });
+      expect(text).not.toMatch(/s3cret|cause/i);
+    }
+    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual(
+      ids.map((request_id) => ({
+        level: 'error',
+        fields: {
+          request_id,
+          policy: 'BrokenPolicy',
+          error: expect.any(String),
+          stack: expect.any(String),
+        },
+        message: 'policy failed',
+      })),
+    );
+  });
+});
+
+describe('an invalid request', () => {
+  const NO_REQUESTS = [
+    ['no JSON', '{', 'expected a body in JSON'],
+    ['nothing', '', 'expected a body in JSON'],
+    ['a text that is no JSON', '"s3cret"', 'the body: expected JSON in the JSON string'],
+    ['a list', '["s3cret"]', 'the body: expected an object'],
+    ['an empty object', '{}', 'task: expected a string'],
+    ['a task that is an object', body({ task: { run: 's3cret' } }), 'task: expected a string'],
+    [
+      'a configuration that is no mapping',
+      body({ skypilot_config: '- s3cret' }),
+      'skypilot_config: expected a YAML mapping',
+    ],
+    ['a task that is no YAML', body({ task: 's3cret: [' }), /^task: expected YAML, and line 1: /],
+    ['no user', body({ user: 's3cret' }), 'user: expected a mapping with id and name'],
+    ['a version in words', body({ client_api_version: 's3cret' }), 'client_api_version: expected a number'],
+  ] as const;
+
+  it('gets 422, and never a rejection', async () => {
+    const { ask } = await runSkypilot({ IdlePolicy: '' });
+    for (const [what, text, message] of NO_REQUESTS) {
+      const { status, json, text: sent } = await ask(text);
+      expect({ what, status, json }).toEqual({
+        what,
+        status: 422,
+        json: { message: typeof message === 'string' ? message : expect.stringMatching(message) },
+      });
+      expect(sent).not.toContain('s3cret');
+    }
+  });
+
+  it('gets 415 if its type is not JSON, and 413 if it is too long', async () => {
+    const { post, ask } = await runSkypilot({ IdlePolicy: '' }, { service: { body_limit: 2000 } });
+    expect(await post(PATH, body(), { 'Content-Type': 'text/plain' })).toMatchObject({ status: 415 });
+    expect(await ask({ task: `run: ${'x'.repeat(3000)}` })).toMatchObject({
+      status: 413,
+      json: { message: 'expected a body of at most 2000 bytes' },
+    });
+    expect((await ask()).status).toBe(200);
+  });
+});
+
+describe('the path', () => {
+  it('does not exist without a policy', async () => {
+    const { post, request } = await runService();
+    expect((await post(PATH, body())).status).toBe(404);
+    expect((await request(PATH)).status).toBe(404);
+  });
+
+  it('is the configured one, with an optional trailing slash', async () => {
+    const { post } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { path: '/sky/check.v1' } });
+    for (const path of ['/sky/check.v1', '/sky/check.v1/']) {
+      expect((await post(path, body())).status, path).toBe(200);
+    }
+    for (const other of [
+      PATH,
+      '/sky/check.v1//',
+      '//sky/check.v1',
+      '/sky/check.v1/x',
+      '/Sky/check.v1',
+      '/sky/check_v1',
+      '/v1/sky/check.v1',
+    ]) {
+      expect((await post(other, body())).status, other).toBe(404);
+    }
+  });
+
+  it('accepts only POST', async () => {
+    const { request } = await runSkypilot({ IdlePolicy: '' });
+    for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const { status, headers } = await request(PATH, { method, redirect: 'manual' });
+      expect({ method, status, allow: headers.get('Allow') }).toEqual({ method, status: 405, allow: 'POST' });
+    }
+  });
+
+  it('never redirects', async () => {
+    const { raw } = await runSkypilot({ IdlePolicy: '' });
+    const targets = [
+      PATH,
+      `${PATH}/`,
+      `/${PATH}`,
+      `${PATH}//`,
+      `${PATH}?`,
+      `http://127.0.0.1${PATH}`,
+      `${PATH}/..`,
+      `${PATH}%2f`,
+    ];
+    const answers = await Promise.all(
+      targets.map((target) => raw(postBytes(target, body(), 'Connection: close\r\n'))),
+    );
+    for (const [index, answer] of answers.entries()) {
+      expect(answer, targets[index]).toMatch(/^HTTP\/1\.1 (200|400|404) /);
+      expect(answer, targets[index]).not.toMatch(/^location:/im);
+    }
+  });
+
+  it('does not affect leases', async () => {
+    const { post } = await runSkypilot({ RejectingPolicy: "throw new PolicyRejected('no');" });
+    expect((await post('/check-create', {})).status).toBe(400);
+  });
+});
+
+describe('the token', () => {
+  const TOKEN = 'the~token.of_SkyPilot-0417';
+  const run = () =>
+    runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens: [TOKEN, 'second-0123456789abcdef'] } });
+
+  const RIGHT = [
+    `?token=${TOKEN}`,
+    '?token=second-0123456789abcdef',
+    `?workspace=a&token=${TOKEN}`,
+    '?token=%73econd-0123456789abcdef',
+  ];
+  const WRONG = [
+    ...['', '?', '?token', '?token=', '?token=wrong', '?token=toString', '?token=%E0%A4%A'],
+    ...[`?token=${TOKEN}x`, `?token=${TOKEN.slice(0, -1)}`, `?Token=${TOKEN}`, `?token[]=${TOKEN}`],
+    ...[`?token=${TOKEN}&token=${TOKEN}`, `?token=${TOKEN}&token=wrong`, `?__proto__=${TOKEN}`],
+  ];
+
+  it('as a query parameter must occur once and be right', async () => {
+    const { ask } = await run();
+    for (const query of RIGHT) {
+      expect((await ask({}, query)).status, query).toBe(200);
+    }
+    for (const query of WRONG) {
+      const { status, json } = await ask({}, query);
+      expect({ query, status, json }).toEqual({
+        query,
+        status: 401,
+        json: { message: 'expected a valid token as the password, or as the query parameter token' },
+      });
+    }
+  });
+
+  it('is not that of leases, and not accepted in other headers', async () => {
+    const { post } = await runSkypilot(
+      { IdlePolicy: '' },
+      { skypilot: { tokens: [TOKEN] }, service: { tokens: ['of-leases-0123456789abcdef'] } },
+    );
+    expect((await post(`${PATH}?token=of-leases-0123456789abcdef`, body())).status).toBe(401);
+    expect((await post(PATH, body(), { 'X-Auth-Token': 'of-leases-0123456789abcdef' })).status).toBe(401);
+    expect(
+      (await post(PATH, body(), { 'X-Auth-Token': TOKEN, Authorization: `Bearer ${TOKEN}` })).status,
+    ).toBe(401);
+    expect((await post(`/check-create?token=${TOKEN}`, {}, {})).status).toBe(401);
+    expect((await post('/check-create', {}, { 'X-Auth-Token': TOKEN })).status).toBe(401);
+  });
+
+  it('is checked before the body', async () => {
+    const { ask } = await run();
+    expect((await ask('{', '?token=wrong')).status).toBe(401);
+  });
+
+  it('is not required if none is set', async () => {
+    const { ask } = await runSkypilot(
+      { IdlePolicy: '' },
+      { service: { tokens: ['of-leases-0123456789abcdef'] } },
+    );
+    expect((await ask({}, '?token=anything')).status).toBe(200);
+  });
+});

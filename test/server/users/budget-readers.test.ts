@@ -1,0 +1,142 @@
+/** Who sees single budgets in /metrics, which is open to everybody for all else. */
+import { writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { readConfiguration } from '../../../src/enforcement/configuration.ts';
+import { formatProblem } from '../../../src/errors.ts';
+import { SECTIONS } from '../../../src/server/configuration/sections.ts';
+import { confFile, temporaryFile } from '../../support/files.ts';
+import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+import { ValidatingKeystone } from '../../support/validating-keystone.ts';
+
+const TOKENS =
+  'tokens = of-blazar-0123456789abcdef\noperator_tokens = of-operator-0123456789abcdef\nreader_tokens = of-reader-0123456789abcdef\n';
+
+async function ground(service: string, sections = '') {
+  const connection = await newLedger();
+  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+  await giveBudget(ledger, { amount: '30', projectId: 'secret-project', userId: 'secret-user' });
+  await ledger.close();
+  const conf = confFile(
+    `[enforcement]\nenabled_filters = UsageBudgetFilter\n[service]\nport = 0\n${service}[ledger]\nconnection = ${connection}\n${sections}`,
+  );
+  const { request, logger, service: running } = await runServiceOn({ environment: {}, configFiles: [conf] });
+  const read = async (headers: Record<string, string> = {}) => {
+    const { status, text, json } = await request('/metrics', { headers });
+    return { status, json, isOpen: text.includes('ledger_budgets{'), names: text.includes('secret-') };
+  };
+  return { request, read, logger, running };
+}
+
+const WITHOUT = { status: 200, json: undefined, isOpen: true, names: false };
+const WITH = { ...WITHOUT, names: true };
+const WRONG = { status: 401, json: { message: expect.stringMatching(/^expected one of/) } };
+
+it('no single budget is shown by default, with any token', async () => {
+  const { read } = await ground(`metrics_tokens = of-prometheus-0123456789abcdef\n${TOKENS}`);
+  for (const token of [
+    'of-prometheus-0123456789abcdef',
+    'of-reader-0123456789abcdef',
+    'of-operator-0123456789abcdef',
+  ]) {
+    expect(await read({ 'X-Auth-Token': token })).toEqual(WITHOUT);
+  }
+});
+
+it('without a token everything but single budgets is shown', async () => {
+  const { read, request } = await ground(
+    `metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\n`,
+  );
+  // Another reader must not leave them for those without a token.
+  expect(await read({ 'X-Auth-Token': 'of-prometheus-0123456789abcdef' })).toEqual(WITH);
+  expect(await read()).toEqual(WITHOUT);
+  expect(await read({ Cookie: 'session=of-prometheus-0123456789abcdef' })).toEqual(WITHOUT);
+  const { text } = await request('/metrics');
+  expect(text).not.toMatch(/budget_(amount|taken|left)_hours|budgets_omitted|project_id|user_id/);
+});
+
+it.for([
+  'of-prometheus-0123456789abcdef',
+  'from-a-file-0123456789abcdef',
+  'of-reader-0123456789abcdef',
+  'of-operator-0123456789abcdef',
+  'of-blazar-0123456789abcdef',
+])('the token %s shows single budgets, in either header', async (token) => {
+  const file = temporaryFile('metrics', '# Prometheus\nfrom-a-file-0123456789abcdef\n');
+  const { read } = await ground(
+    `metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\nmetrics_tokens_file = ${file}\n${TOKENS}`,
+  );
+  expect(await read({ 'X-Auth-Token': token })).toEqual(WITH);
+  expect(await read({ Authorization: `Bearer ${token}` })).toEqual(WITH);
+});
+
+it('another token is refused, also if none is configured, and is not logged', async () => {
+  for (const service of [
+    'metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\n',
+    'metrics_budgets = 10\n',
+  ]) {
+    const { read, logger } = await ground(service);
+    expect(await read({ 'X-Auth-Token': 'wrong-guess' })).toMatchObject(WRONG);
+    expect(await read({ Authorization: 'Bearer wrong-guess' })).toMatchObject(WRONG);
+    const both = { 'X-Auth-Token': 'of-prometheus-0123456789abcdef', Authorization: 'Bearer wrong-guess' };
+    expect(await read(both)).toMatchObject({ status: 401, names: false });
+    expect(await read()).toEqual(WITHOUT);
+    expect(JSON.stringify(logger.lines)).toContain('request refused');
+    expect(JSON.stringify(logger.lines)).not.toMatch(/wrong-guess|of-prometheus-0123456789abcdef/);
+  }
+});
+
+it('after ten wrong tokens from an address, further ones get 429 for a while, but never a right one', async () => {
+  const { read, request } = await ground(
+    'metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\n',
+  );
+  for (let guess = 0; guess < 10; guess += 1) {
+    expect(await read({ 'X-Auth-Token': `guess-${guess}` })).toMatchObject({ status: 401 });
+  }
+  const { status, headers } = await request('/metrics', { headers: { 'X-Auth-Token': 'guess-10' } });
+  expect([status, headers.get('Retry-After')]).toEqual([429, expect.stringMatching(/^[1-9]\d?$/)]);
+  expect(await read({ 'X-Auth-Token': 'of-prometheus-0123456789abcdef' })).toEqual(WITH);
+  expect(await read()).toEqual(WITHOUT);
+});
+
+it('a token for metrics permits nothing else, and Keystone does not hear of it', async () => {
+  const keystone = await ValidatingKeystone.start();
+  const account = Object.entries(keystone.account).map(([name, value]) => `${name} = ${value}\n`);
+  const { request } = await ground(
+    'metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\nkeystone_auth = true\n',
+    `[keystone]\n${account.join('')}`,
+  );
+  const headers = { 'X-Auth-Token': 'of-prometheus-0123456789abcdef', 'Content-Type': 'application/json' };
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const asked = [
+    await request('/check-create', { method: 'POST', headers, body: '{}' }),
+    await request('/v1/budgets', { headers }),
+    await request('/configuration', { headers }),
+    await request('/login', { method: 'POST', headers: form, body: 'token=of-prometheus-0123456789abcdef' }),
+  ];
+  expect(asked.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+  expect(keystone.asked).toEqual([]);
+});
+
+it('tokens of a file are read again, and no longer count when they are gone', async () => {
+  const file = temporaryFile('metrics', 'the-old-0123456789abcdef\n');
+  const { read, running } = await ground(`metrics_budgets = 10\nmetrics_tokens_file = ${file}\n`);
+  expect(await read({ 'X-Auth-Token': 'the-old-0123456789abcdef' })).toEqual(WITH);
+  writeFileSync(file, 'the-new-0123456789abcdef\n');
+  await running.reload();
+  expect(await read({ 'X-Auth-Token': 'the-new-0123456789abcdef' })).toEqual(WITH);
+  expect(await read({ 'X-Auth-Token': 'the-old-0123456789abcdef' })).toMatchObject(WRONG);
+});
+
+it('metrics_budgets that nobody could see is warned of, with its line', async () => {
+  const warnings = async (...lines: string[]) => {
+    const conf = confFile(`[service]\nmetrics_budgets = 10\n${lines.join('\n')}\n`);
+    const { problems } = await readConfiguration({ environment: {}, configFiles: [conf] }, SECTIONS);
+    const found = problems.filter(({ option }) => option === 'metrics_budgets');
+    return found.map((problem) => formatProblem(problem).replace(conf, 'CONF'));
+  };
+  expect(await warnings()).toEqual([
+    expect.stringMatching(/^CONF:2: \[service\] metrics_budgets: without metrics_tokens/),
+  ]);
+  expect(await warnings('metrics_tokens = of-prometheus-0123456789abcdef')).toEqual([]);
+});

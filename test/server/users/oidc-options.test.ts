@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../../src/enforcement/configuration.ts';
+import { formatProblem } from '../../../src/errors.ts';
+import { oidcSection } from '../../../src/server/users/oidc-options.ts';
+import { confFile } from '../../support/files.ts';
+
+async function mistakesOf(...lines: string[]): Promise<string[]> {
+  const conf = confFile(`[oidc]\n${lines.join('\n')}\n`);
+  const { problems } = await readConfiguration({ environment: {}, configFiles: [conf] }, [oidcSection]);
+  return problems
+    .filter(({ section }) => section === 'oidc')
+    .map((problem) => formatProblem(problem).replaceAll(conf, 'CONF'));
+}
+
+const ISSUER = 'issuer = https://keycloak.example.org/realms/cloud';
+
+describe('[oidc]', () => {
+  it.for([
+    [[ISSUER], 'CONF:2: [oidc] issuer: expected client_id with it'],
+    [['client_id = x'], 'CONF:2: [oidc] client_id: has no effect without issuer: set it'],
+    [
+      ['issuer = http://keycloak.example.org', 'client_id = x'],
+      'CONF:2: [oidc] issuer: expected https: over http anybody on the way could log in as anybody',
+    ],
+    [['issuer ='], 'CONF:2: [oidc] issuer: '],
+    [
+      [ISSUER, 'client_id = x', 'redirect_url = https://x.example.org/'],
+      'CONF:4: [oidc] redirect_url: expected an address with the path /login/oidc/callback',
+    ],
+    [
+      ['issuer = https://u:p4ss@idp.example.org/', 'client_id = x'],
+      'CONF:2: [oidc] issuer: expected an address without credentials, query and fragment',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'redirect_url = https://x.example.org/login/oidc/callback?a=b'],
+      'CONF:4: [oidc] redirect_url: expected an address without credentials, query and fragment',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'redirect_url = http://x.example.org/login/oidc/callback'],
+      'CONF:4: [oidc] redirect_url: expected https: over http anybody on the way could take over the session',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'member_values = a,manager'],
+      'CONF:4: [oidc] member_values: expected values that are not in manager_values too, got "manager"',
+    ],
+    [[ISSUER, 'client_id = x', 'scopes = profile'], 'CONF:4: [oidc] scopes: expected openid among them'],
+    [
+      [ISSUER, 'client_id = x', 'project_pattern = /p/*'],
+      'CONF:4: [oidc] project_pattern: expected {project} in it',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'project_pattern = /p/{project}{role}'],
+      'CONF:4: [oidc] project_pattern: expected a text between {project} and {role}: nothing tells where one ends',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'operator_values = a,b', 'reader_values = b'],
+      'CONF:5: [oidc] reader_values: expected values that are not in operator_values too, got "b"',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'client_secret = a', 'client_secret_file = /dev/null'],
+      'expected client_secret or client_secret_file, got both',
+    ],
+    [[ISSUER, 'client_id = x', 'client_secret_file = /dev/null'], 'expected one line with the secret'],
+    [[ISSUER, 'client_ids = x'], 'client_id'],
+  ] as const)('%j is a mistake', async ([lines, mistake]) => {
+    expect((await mistakesOf(...lines)).join('\n')).toContain(mistake);
+  });
+
+  it('takes a whole configuration, and http to this machine', async () => {
+    const more = ['client_id = x', 'client_secret = a', 'project_ids = climate:c11,physics:p44'];
+    expect(await mistakesOf(ISSUER, ...more)).toEqual([]);
+    for (const host of ['127.0.0.1:8080', '[::1]:8080', 'localhost:8080']) {
+      expect(await mistakesOf(`issuer = http://${host}`, 'client_id = x'), host).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,155 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../../src/enforcement/configuration.ts';
+import { formatProblem } from '../../../src/errors.ts';
+import { SECTIONS } from '../../../src/server/configuration/sections.ts';
+import { startProblems } from '../../../src/server/configuration/start-checks.ts';
+import { confFile, temporaryFile } from '../../support/files.ts';
+import { capturedText } from '../../support/requests.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+
+async function mistakesOf(...lines: string[]): Promise<string[]> {
+  const conf = confFile(`${lines.join('\n')}\n`);
+  const configuration = await readConfiguration({ environment: {}, configFiles: [conf] }, SECTIONS);
+  const problems = configuration.problems.filter(({ severity }) => severity === 'error');
+  const found = problems.length > 0 ? problems : startProblems(configuration);
+  return found.map((problem) => formatProblem(problem).replaceAll(conf, 'CONF'));
+}
+
+describe('[service] admin_roles', () => {
+  it.for([
+    ['admin_roles = cloud_admin,member', 'CONF:2: [service] admin_roles: ', 'reader_roles too, got "member"'],
+    ['manager_roles = admin', 'admin_roles: ', 'manager_roles too, got "admin"'],
+  ])('%s is a mistake: members would be operators', async ([line = '', place = '', rest = '']) => {
+    expect((await mistakesOf('[service]', line)).join('\n')).toContain(
+      `${place}expected roles that are not in ${rest}`,
+    );
+  });
+
+  it('may have the roles of services', async () => {
+    expect(await mistakesOf('[service]', 'admin_roles = admin,service')).toEqual([]);
+  });
+});
+
+describe('[service] operator_tokens, reader_tokens and metrics_tokens', () => {
+  it.for([
+    [
+      'operator_tokens = same-0123456789abcdef',
+      'tokens = other-0123456789abcdef,same-0123456789abcdef',
+      'operator_tokens',
+      'tokens',
+    ],
+    ['reader_tokens = same-0123456789abcdef', 'tokens = same-0123456789abcdef', 'reader_tokens', 'tokens'],
+    [
+      'operator_tokens = same-0123456789abcdef',
+      'reader_tokens = same-0123456789abcdef',
+      'reader_tokens',
+      'operator_tokens',
+    ],
+    ['metrics_tokens = same-0123456789abcdef', 'tokens = same-0123456789abcdef', 'metrics_tokens', 'tokens'],
+    [
+      'metrics_tokens = same-0123456789abcdef',
+      'operator_tokens = same-0123456789abcdef',
+      'metrics_tokens',
+      'operator_tokens',
+    ],
+    [
+      'metrics_tokens = same-0123456789abcdef',
+      'reader_tokens = same-0123456789abcdef',
+      'metrics_tokens',
+      'reader_tokens',
+    ],
+  ])('%s beside %s is a mistake, which does not show the token', async ([one, two, list, other]) => {
+    const mistakes = await mistakesOf('[service]', one ?? '', two ?? '');
+    expect(mistakes).toEqual([
+      expect.stringMatching(
+        `CONF:[23]: \\[service\\] ${list}: expected tokens that are in no other list, got one that is in ${other} too$`,
+      ),
+    ]);
+    expect(mistakes.join()).not.toContain('same-0123456789abcdef');
+  });
+
+  it('finds a token of a file in another list', async () => {
+    const file = temporaryFile('operators', '# ours\nsame-0123456789abcdef\n');
+    expect(
+      await mistakesOf('[service]', `operator_tokens_file = ${file}`, 'tokens = same-0123456789abcdef'),
+    ).toEqual([expect.stringContaining('got one that is in tokens too')]);
+  });
+
+  it.for(['skypilot', 'kubernetes'])(
+    'finds a token of people or metrics in [%s] tokens, which many know',
+    async (section) => {
+      for (const list of ['operator_tokens', 'metrics_tokens']) {
+        const lines = [
+          '[service]',
+          `${list} = same-0123456789abcdef`,
+          `[${section}]`,
+          'tokens = same-0123456789abcdef',
+        ];
+        expect(await mistakesOf(...lines)).toEqual([
+          expect.stringContaining(
+            `${list}: expected tokens that are in no other list, got one that is in [${section}] tokens too`,
+          ),
+        ]);
+      }
+    },
+  );
+
+  it.for([
+    ...['service', 'skypilot', 'kubernetes'].map((section) => [section, 'tokens'] as const),
+    ...['operator_tokens', 'reader_tokens', 'metrics_tokens'].map((list) => ['service', list] as const),
+  ])('[%s] %s refuses what is shorter than 16 characters, and does not show it', async ([section, list]) => {
+    const short = temporaryFile('short', `sixteen-letters-\nfifteen-letters\n`);
+    const inLine = await mistakesOf(`[${section}]`, `${list} = sixteen-letters-,fifteen-letters`);
+    const inFile = await mistakesOf(`[${section}]`, `${list}_file = ${short}`);
+    expect(inLine.join()).toMatch(new RegExp(`^CONF:2: \\[${section}\\] ${list}: expected .* at least 16`));
+    expect(inFile.join()).toMatch(new RegExp(`^CONF:2: \\[${section}\\] ${list}_file: ${short}:2: expected`));
+    expect([...inLine, ...inFile].join()).not.toContain('letters');
+    expect(await mistakesOf(`[${section}]`, `${list} = sixteen-letters-`)).toEqual([]);
+  });
+
+  it('refuses empty values, empty files and what is no token', async () => {
+    const empty = temporaryFile('operators', '# nobody\n');
+    for (const [line, mistake] of [
+      ['operator_tokens =', 'CONF:2: [service] operator_tokens: '],
+      ['reader_tokens = $UNSET_ANYWHERE', 'CONF:2: [service] reader_tokens: '],
+      ['operator_tokens = a b', 'CONF:2: [service] operator_tokens: expected a list of ASCII texts'],
+      [`operator_tokens_file = ${empty}`, 'CONF:2: [service] operator_tokens_file: '],
+      ['reader_tokens_file = /nowhere/at/all', 'CONF:2: [service] reader_tokens_file: '],
+      ['metrics_tokens =', 'CONF:2: [service] metrics_tokens: '],
+      [`metrics_tokens_file = ${empty}`, 'CONF:2: [service] metrics_tokens_file: '],
+    ] as const) {
+      expect(await mistakesOf('[service]', line), line).toEqual([expect.stringContaining(mistake)]);
+    }
+  });
+
+  it('are read again when their file changes; one that was cut off keeps those before', async () => {
+    const file = temporaryFile('operators', 'op-1-0123456789abcdef\n');
+    const conf = confFile(
+      `[service]\nport = 0\ntokens = t-0123456789abcdef\noperator_tokens_file = ${file}\n`,
+    );
+    const { service, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    writeFileSync(file, '');
+    await service.credentialsChanged();
+    expect(JSON.stringify(logger.lines)).toContain('expected at least one token, got none');
+    writeFileSync(file, 't-0123456789abcdef\n');
+    await service.credentialsChanged();
+    expect(JSON.stringify(logger.lines)).toContain('got one that is in tokens too');
+    writeFileSync(file, 'op-2-0123456789abcdef\n');
+    await service.credentialsChanged();
+    expect(logger.lines.at(-1)).toMatchObject({ message: 'token and certificate files read again' });
+  });
+
+  it('that are lost in a reload leave nothing open', async () => {
+    const conf = confFile('[service]\nport = 0\noperator_tokens = op-1-0123456789abcdef\n');
+    const { service, logger, post } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    writeFileSync(conf, '[service]\nport = 0\n');
+    expect(await service.reload()).toBe(false);
+    expect(JSON.stringify(logger.lines)).toContain('nobody would have to log in any more');
+    writeFileSync(conf, '[service]\nport = 0\nreader_tokens = read-1-0123456789abcdef\n');
+    expect(await service.reload()).toBe(true);
+    expect((await post('/check-create', capturedText('check-create-physical-host.json'))).status).not.toBe(
+      401,
+    );
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { OverloadedError } from '../../../src/concurrency-limiter.ts';
+import { NoAnswerError } from '../../../src/deadline.ts';
+import type { Generation } from '../../../src/server/configuration/generation.ts';
+import { ANYBODY, fixedPerson, type Person } from '../../../src/server/users/person.ts';
+import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
+
+const generation = { options: { deadline: 60 } } as Pick<Generation, 'options'>;
+const member = (userId: string): Person => ({
+  ...{ kind: 'member', provenBy: 'keystone', identity: userId, who: userId, name: userId, userId },
+  memberships: [{ projectId: 'climate', isManager: false }],
+});
+
+describe('the line of people', () => {
+  it('leaves room for others, however much one member asks at the same time', async () => {
+    const line = new UserLimiter();
+    let answer = () => {};
+    const slow = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const ask = (person: Person) => line.run(generation, person, () => slow);
+    const mine = Array.from({ length: 16 }, () => ask(member('meg')));
+    await expect(ask(member('meg'))).rejects.toMatchObject({
+      status: 429,
+      message: 'too many requests of this user at the same time',
+      headers: { 'Retry-After': '5' },
+    });
+    const quick = (person: Person) => line.run(generation, person, async () => 'answered');
+    expect(await quick(member('max'))).toBe('answered');
+    expect(await quick(fixedPerson('operator', 'operator token'))).toBe('answered');
+    answer();
+    await Promise.all(mine);
+    expect(await quick(member('meg'))).toBe('answered');
+  });
+
+  it('makes two estimates of a member at the same time, while others and other requests pass', async () => {
+    const line = new UserLimiter();
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const estimate = (userId: string) =>
+      line.run(
+        generation,
+        member(userId),
+        () => {
+          begun.push(userId);
+          return new Promise<void>((resolve) => {
+            ends.push(resolve);
+          });
+        },
+        { isEstimate: true },
+      );
+    const mine = [estimate('meg'), estimate('meg'), estimate('meg')];
+    const other = estimate('max');
+    await line.run(generation, member('meg'), async () => begun.push('a page of meg'));
+    expect(begun.toSorted()).toEqual(['a page of meg', 'max', 'meg', 'meg']);
+    ends[0]?.();
+    await mine[0];
+    await expect.poll(() => begun.filter((one) => one === 'meg')).toHaveLength(3);
+    for (const end of ends) {
+      end();
+    }
+    await Promise.all([...mine, other]);
+  });
+
+  it('answers 503 where the time was over before there was an answer', async () => {
+    const late = new UserLimiter().run(generation, member('meg'), () =>
+      Promise.reject(new NoAnswerError('late')),
+    );
+    await expect(late).rejects.toBeInstanceOf(OverloadedError);
+  });
+
+  it('lets many requests with one token of the configuration wait, but only for each other', async () => {
+    const line = new UserLimiter();
+    const [one, other] = [
+      fixedPerson('reader', 'reader token', '1'),
+      fixedPerson('reader', 'reader token', '2'),
+    ];
+    let answer = () => {};
+    const slow = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let underWay = 0;
+    const ask = () =>
+      line.run(generation, one, async () => {
+        underWay += 1;
+        await slow;
+      });
+    const all = Array.from({ length: 272 }, ask);
+    await expect(ask()).rejects.toThrow('too many requests with this token at the same time');
+    expect(underWay).toBe(16);
+    expect(await line.run(generation, other, async () => 'answered')).toBe('answered');
+    answer();
+    expect(await Promise.all(all)).toHaveLength(272);
+  });
+
+  it('does not hold up people of whom nothing is asked: they may be many', async () => {
+    const line = new UserLimiter();
+    let answer = () => {};
+    const slow = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const all = Array.from({ length: 32 }, () => line.run(generation, ANYBODY, () => slow));
+    const last = line.run(generation, ANYBODY, async () => 'answered');
+    answer();
+    await Promise.all(all);
+    expect(await last).toBe('answered');
+  });
+
+  it('forgets requests that fail', async () => {
+    const line = new UserLimiter();
+    for (let count = 0; count < 20; count += 1) {
+      await expect(
+        line.run(generation, member('meg'), () => Promise.reject(new Error('away'))),
+      ).rejects.toThrow('away');
+    }
+  });
+});

@@ -1,0 +1,129 @@
+/** Walks through every route with every kind of person, and compares with the one table. */
+import { describe, expect, it } from 'vitest';
+import { routerPath } from '../../../src/server/api/router.ts';
+import { API_ROUTES } from '../../../src/server/api/routes.ts';
+import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
+import { BLAZAR_ENDPOINTS, LOGIN_PATHS } from '../../../src/server/own-paths.ts';
+import { ACTIONS, type Action } from '../../../src/server/users/access.ts';
+import { capturedText } from '../../support/requests.ts';
+import { CLIMATE, ELSEWHERE, pathFor, servedPeople, WALKERS, type Walker, WITH_SESSION } from './walk.ts';
+
+/** What everybody may see, whoever they are. */
+const OPEN = ['/healthz', '/readyz', '/metrics', '/openapi.json'];
+/** For everybody who may see a page: it says that something is new, and not what. */
+const EVENTS = '/events';
+const BLAZAR = BLAZAR_ENDPOINTS.flatMap((name) => [`/${name}`, `/v1/${name}`]);
+/** Everybody may come there, to say who they are. */
+const LOGIN: readonly string[] = LOGIN_PATHS;
+
+/** By the table alone: `may` itself is not asked. */
+function isAllowed(
+  { roles, rolesElsewhere }: Walker,
+  action: Action,
+  path: string,
+  project: string,
+): boolean {
+  const isElsewhere = path.includes('{project_id}') && project !== CLIMATE;
+  const allowed: readonly string[] = ACTIONS[action];
+  return (isElsewhere ? rolesElsewhere : roles).some((role) => allowed.includes(role));
+}
+
+describe('who may do what', () => {
+  it('has an action for every route: of the API, of the console, or of those that are for everybody or Blazar', async () => {
+    const { mounted } = await servedPeople();
+    const known = new Set([
+      ...API_ROUTES.map(({ method, path }) => `${method} ${routerPath(path)}`),
+      ...CONSOLE_PAGES.map(({ method, path }) => `${method} ${routerPath(path)}`),
+    ]);
+    const others = new Set([...OPEN, ...BLAZAR, ...LOGIN, EVENTS]);
+    const without = mounted
+      .filter(
+        ({ method, path }) =>
+          !known.has(`${method} ${path}`) && !others.has(path) && !path.startsWith('/assets/'),
+      )
+      .map(({ method, path }) => `${method} ${path}`);
+    expect(without).toEqual([]);
+    for (const { action } of [...API_ROUTES, ...CONSOLE_PAGES]) {
+      expect(Object.keys(ACTIONS)).toContain(action);
+    }
+  });
+
+  it('knows the project of every path that has one: by no other name would it be looked at', () => {
+    for (const { path } of [...API_ROUTES, ...CONSOLE_PAGES]) {
+      const [, name = 'project_id'] = /\/projects\/\{(\w+)\}/.exec(path) ?? [];
+      expect(name, path).toBe('project_id');
+    }
+  });
+
+  it('is the same at every route of the API', async () => {
+    const { statusOf, shown } = await servedPeople();
+    const wrong: string[] = [];
+    for (const walker of [...WALKERS, ...WITH_SESSION]) {
+      const headers = await shown(walker);
+      for (const { method, path, action } of API_ROUTES) {
+        for (const project of [CLIMATE, ELSEWHERE]) {
+          const status = await statusOf(pathFor(path, project), { method, headers });
+          // A cookie comes with requests of other sites, too: it is for reading only.
+          const isShown = walker.hasSession !== true || method === 'GET';
+          const isRefused = !isShown || !isAllowed(walker, action, path, project);
+          const refusal = isShown ? walker.refusal : 401;
+          if (isRefused ? status !== refusal : [401, 403].includes(status)) {
+            wrong.push(`${walker.name}: ${method} ${pathFor(path, project)}: ${status}`);
+          }
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('is the same at every page of the console', async () => {
+    const { statusOf, shown } = await servedPeople();
+    const wrong: string[] = [];
+    for (const walker of [...WALKERS, ...WITH_SESSION]) {
+      const headers = await shown(walker);
+      for (const { method, path, action } of CONSOLE_PAGES) {
+        for (const project of [CLIMATE, ELSEWHERE]) {
+          const form = method === 'POST' && { body: new URLSearchParams({ a: 'b' }) };
+          const init = { method, headers, ...form };
+          const status = await statusOf(pathFor(path, project), init);
+          const lacksCsrf = walker.hasSession === true && method === 'POST';
+          const isRefused = lacksCsrf || !isAllowed(walker, action, path, project);
+          // The first page of those who may not see it is another one.
+          const leadsOn = path === '/' && method === 'GET' && status === 303 && walker.roles.length > 0;
+          if (isRefused ? status !== walker.refusal && !leadsOn : [401, 403].includes(status)) {
+            wrong.push(`${walker.name}: ${method} ${pathFor(path, project)}: ${status}`);
+          }
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('opens the endpoints of Blazar to nobody but Blazar', async () => {
+    const { statusOf, shown } = await servedPeople();
+    const body = capturedText('check-create-physical-host.json');
+    for (const walker of [...WALKERS, ...WITH_SESSION]) {
+      const headers = { ...(await shown(walker)), 'Content-Type': 'application/json' };
+      const paths = walker.name === 'an operator' ? BLAZAR : ['/check-create'];
+      for (const path of paths) {
+        const status = await statusOf(path, { method: 'POST', body, headers });
+        // The stranger is a service of Keystone, with the role for it.
+        const isBlazar = walker.token === 'blazar-1-0123456789abcdef' || walker.token === 'gAAAAAB-stranger';
+        const passes = isBlazar && walker.hasSession !== true;
+        expect([401, 403].includes(status), `${walker.name} at ${path}: ${status}`).toBe(!passes);
+      }
+    }
+  });
+
+  it('shows everybody the same of what is open', async () => {
+    const { statusOf, shown } = await servedPeople();
+    for (const walker of [...WALKERS, ...WITH_SESSION]) {
+      const headers = await shown(walker);
+      for (const path of ['/healthz', '/openapi.json']) {
+        expect(await statusOf(path, { headers }), walker.name + path).toBe(200);
+      }
+    }
+  });
+});
+
+/** Until it is gone. */

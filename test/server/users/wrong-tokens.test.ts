@@ -1,0 +1,83 @@
+/** Guesses of tokens, by whichever way they come: limited for each address, and never in the way of a right token. */
+import { afterEach, expect, it, vi } from 'vitest';
+import { capturedText } from '../../support/requests.ts';
+import { runService } from '../../support/running-service.ts';
+import { ValidatingKeystone } from '../../support/validating-keystone.ts';
+
+const RIGHT = 'the-token-of-blazar';
+const FITS = capturedText('check-create-physical-host.json');
+const sends = (token: string) => ({ 'X-Auth-Token': token });
+const from = (address: string, token: string) => ({ ...sends(token), 'X-Forwarded-For': address });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function guarded(more: Readonly<Record<string, unknown>> = {}) {
+  const limits = { max_lease_duration: 345_600 };
+  const running = await runService({
+    enforcement: limits,
+    ...more,
+    service: { tokens: [RIGHT], trusted_proxies: ['127.0.0.1'], ...(more.service as object) },
+  });
+  const guess = async (address: string, count = 1, path = '/check-create') => {
+    const statuses = new Set<number>();
+    for (let index = 0; index < count; index += 1) {
+      const { status } = await running.post(path, FITS, from(address, `guess-${index}`));
+      statuses.add(status);
+    }
+    return [...statuses];
+  };
+  return { ...running, guess };
+}
+
+it('the eleventh wrong token in a minute from one address is answered with 429, a right one never', async () => {
+  const start = Date.UTC(2026, 11, 1, 9);
+  vi.useFakeTimers({ toFake: ['Date'], now: start });
+  const { post, guess } = await guarded();
+  expect(await guess('192.0.2.7', 10)).toEqual([401]);
+  vi.setSystemTime(start + 15_000);
+  const { status, headers, json } = await post('/v1/on-end', FITS, from('192.0.2.7', 'another'));
+  expect([status, headers.get('Retry-After')]).toEqual([429, '45']);
+  expect(json).toEqual({ message: expect.stringContaining('ten wrong tokens from this address') });
+  expect(await guess('192.0.2.8')).toEqual([401]);
+  // Read by Koa, or before it.
+  expect((await post('/check-create', FITS, from('192.0.2.7', RIGHT))).status).toBe(204);
+  const type = { 'Content-Type': 'application/json; charset=utf-8' };
+  expect((await post('/check-create', FITS, { ...from('192.0.2.7', RIGHT), ...type })).status).toBe(204);
+  vi.setSystemTime(start + 60_000);
+  expect(await guess('192.0.2.7')).toEqual([401]);
+});
+
+it('a /64 of IPv6 is one address', async () => {
+  const { guess } = await guarded();
+  for (let index = 0; index < 10; index += 1) {
+    expect(await guess(`2001:db8:0:1::${index}`)).toEqual([401]);
+  }
+  expect(await guess('2001:db8:0:1:ffff::1')).toEqual([429]);
+  expect(await guess('2001:db8:0:2::1')).toEqual([401]);
+});
+
+it('a request without a token is no guess', async () => {
+  const { post } = await guarded();
+  for (let index = 0; index < 15; index += 1) {
+    expect((await post('/check-create', FITS)).status).toBe(401);
+    expect((await post('/check-create', FITS, { 'X-Auth-Token': '' })).status).toBe(401);
+  }
+});
+
+it('guesses at the API count with those at the endpoints', async () => {
+  const { request, guess } = await guarded();
+  expect(await guess('192.0.2.7', 10)).toEqual([401]);
+  expect((await request('/v1/budgets', { headers: from('192.0.2.7', 'another') })).status).toBe(429);
+  expect((await request('/', { headers: from('192.0.2.7', 'another') })).status).toBe(429);
+  expect((await request('/configuration', { headers: from('192.0.2.7', RIGHT) })).status).toBe(200);
+});
+
+it('a right token of Keystone passes, too, also one that is new', async () => {
+  const keystone = await ValidatingKeystone.start();
+  keystone.tokens.set('gAAAAAB-of-blazar', 'service');
+  const { post, guess } = await guarded({ service: { keystone_auth: true }, keystone: keystone.account });
+  expect(await guess('192.0.2.7', 11)).toEqual([401, 429]);
+  expect((await post('/check-create', FITS, from('192.0.2.7', 'gAAAAAB-of-blazar'))).status).toBe(204);
+});
