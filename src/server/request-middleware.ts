@@ -19,6 +19,8 @@ export function aroundRequests(parts: RequestParts, paths: ReadonlySet<string>):
       ctx.status = answer.status;
       ctx.set({ ...answer.headers });
       ctx.body = answer.body;
+    } finally {
+      state.generation.leave();
     }
     endRequest(state, ctx.req, ctx.status, namedPath(ctx, state.generation), parts);
     send(ctx, state.headers);

@@ -62,7 +62,7 @@ export function bodyLimit(ctx: Context): number {
   return stateOf(ctx).generation.options.body_limit;
 }
 
-/** `end` must be called once for each. */
+/** The generation must be left once for each. */
 export function beginRequest(request: IncomingMessage, { current }: RequestParts): RequestState {
   const generation = current();
   const requestId = requestIdOf(request);
@@ -123,7 +123,6 @@ export function endRequest(
   path: string,
   { isDraining, metrics, refusedRequests }: RequestParts,
 ): void {
-  state.generation.leave();
   // The rest of a body that was not read must not become the next request on this connection.
   if (!request.complete || isDraining()) {
     state.headers.push('Connection', 'close');

@@ -52,6 +52,20 @@ describe('a lease that every filter allows', () => {
     expect(chain.balances()).toEqual({});
   });
 
+  it('ends alone, although every filter on the ledger tells of its end, and another lease looks the same', async () => {
+    const chain = await load(['AFilter', 'BFilter'], {
+      files: {
+        AFilter: places('AFilter', ONE_PLACE(9)),
+        BFilter: places('BFilter', ONE_PLACE(9)),
+      },
+    });
+    for (let lease = 1; lease <= 2; lease += 1) {
+      expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true });
+    }
+    await chain.enforcement.onEnd({ context: CREATE.context, lease: CREATE.lease });
+    expect(recorded(chain).toSorted()).toEqual(['run ended without id', 'run open without id']);
+  });
+
   it('is recorded once, even if it is sent repeatedly with the same key', async () => {
     const chain = await load(['MaxLeasesFilter'], { options: { max_leases_per_project: 1 } });
     for (let attempt = 1; attempt <= 2; attempt += 1) {

@@ -47,6 +47,8 @@ export type HookRequest = AnyHookRequest & { readonly operation: Decision['opera
 /** A request to `onEnd`. */
 export interface EndHookRequest extends AnyHookRequest {
   readonly operation: 'end';
+  /** What every filter sees of the lease: one object, by which the ledger knows that it is told of the same end. */
+  readonly seenLease: Lease;
 }
 
 /** The verdict of one filter. With `failed`, the chain made the verdict: the filter threw, was too late or returned no verdict. */
@@ -105,7 +107,8 @@ export function endRequest(
   const wait = waitOf(options);
   const call = new RequestCall(wait, undefined, [context, lease], names);
   const { requestId } = options;
-  return { operation: 'end', context, seenContext: readOnly(context), requestId, lease, wait, call };
+  const [seenContext, seenLease] = [readOnly(context), readOnly(lease)];
+  return { operation: 'end', context, seenContext, requestId, lease, seenLease, wait, call };
 }
 
 function waitOf({ signal, deadline }: Options): Wait {
@@ -262,7 +265,7 @@ async function endResult(
 ): Promise<HookResult> {
   try {
     turn.begin();
-    const returned: unknown = filter.onEnd(request.seenContext, readOnly(request.lease), request.call);
+    const returned: unknown = filter.onEnd(request.seenContext, request.seenLease, request.call);
     turn.end();
     if (isThenable(returned)) {
       await inTime(returned, request.wait);

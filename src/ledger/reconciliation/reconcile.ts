@@ -180,9 +180,11 @@ async function endedRows(
   listed: readonly ListedLease[],
   wait: Wait,
 ): Promise<LeaseRow[]> {
-  const known = new Set([...open.values()].map(({ lease_id }) => lease_id));
-  // One that no database stores was never recorded.
-  const ids = listed.flatMap(({ id }) => (known.has(id) || textMistake(id) !== undefined ? [] : [id]));
+  const known = new Set([...open.values()].map(({ project_id, lease_id }) => `${project_id}\0${lease_id}`));
+  // One that no database stores was never recorded. An open row of another project says nothing of this project's.
+  const ids = listed.flatMap(({ id, projectId }) =>
+    known.has(`${projectId}\0${id}`) || textMistake(id) !== undefined ? [] : [id],
+  );
   const found: LeaseRow[] = [];
   for (let start = 0; start < ids.length; start += BATCH) {
     const query = ledger.database.queries

@@ -61,10 +61,14 @@ async function answer(
   const state = beginRequest(request, parts);
   let answer: Answer;
   try {
-    answer =
-      request.method === 'POST' ? await judge(request, endpoint, state, parts) : answerOtherMethod(request);
+    // Awaited in either case: by then the parser knows whether a request without a body is complete.
+    answer = await (request.method === 'POST'
+      ? judge(request, endpoint, state, parts)
+      : answerOtherMethod(request));
   } catch (thrown) {
     answer = errorAnswer(thrown, state, request, path, parts);
+  } finally {
+    state.generation.leave();
   }
   endRequest(state, request, answer.status, path, parts);
   send(request, response, state.headers, answer);

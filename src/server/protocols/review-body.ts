@@ -82,7 +82,8 @@ function startOf(request: IncomingMessage): Promise<Uint8Array> {
       }
     };
     const timer = setTimeout(done, DRAIN_MS);
-    if (request.readableEnded || request.destroyed || request.readableFlowing !== null) {
+    const isCollected = request.complete && request.readableLength === 0;
+    if (isCollected || request.readableEnded || request.destroyed || request.readableFlowing !== null) {
       // Somebody has read it.
       done();
       return;
