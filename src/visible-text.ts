@@ -18,7 +18,8 @@ function escaped(character: string): string {
 }
 
 /** Also letters and marks without a shape, such as fillers and selectors of variants, and the blank of Braille. */
-const SHAPELESS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/u;
+const SHAPELESS =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Cn}\p{Co}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}]/u;
 /** Looks like a space, and is none. */
 const WIDE = /(?! )\p{Zs}/u;
 
@@ -28,7 +29,15 @@ export function nameMistake(name: string): string | undefined {
   if (found !== undefined) {
     return `expected visible characters and plain spaces only, got ${escaped(found)}`;
   }
-  return name === name.trim() ? undefined : 'expected no space at the beginning or the end';
+  if (name !== name.trim()) {
+    return 'expected no space at the beginning or the end';
+  }
+  if (name.includes('  ')) {
+    return 'expected no two spaces in a row';
+  }
+  return name === name.normalize('NFC') && !/^\p{M}/u.test(name)
+    ? undefined
+    : 'expected letters with their marks as one character each (Unicode NFC)';
 }
 
 /** Escapes invisible characters, line breaks included: for a cell of a table, or a message. */

@@ -82,6 +82,17 @@ describe('a name that may look like another one', () => {
     );
   });
 
+  it.each(['a  b', 'cafe\u0301', '\u0301a', 'a\ufffc', 'a\ue000', 'a\u0378', 'a\u{1d159}'])(
+    'is refused in a form that has a twin: %j',
+    (name) => {
+      expect(nameMistake(name)).toMatch(/^expected /);
+    },
+  );
+
+  it('may have any letters with marks, in their one form', () => {
+    expect(['café', 'Ελλάδα', '気候', 'a b'].map(nameMistake)).toEqual(Array(4).fill(undefined));
+  });
+
   it('is refused with a space at an end', () => {
     for (const name of [' climate', 'climate ', ' ']) {
       expect(nameMistake(name)).toBe('expected no space at the beginning or the end');

@@ -29,10 +29,10 @@ export function isYamlFile(file: string): boolean {
   return YAML_FILE.test(extname(file));
 }
 
-/** A name without what follows a space, "=" or ":": that was meant as a value, and may be a secret. */
+/** A name up to its first character that no name has, such as a space, "=", ":" or "/": the rest was meant as a value, and may be a secret. */
 export function shownName(name: string): string {
-  const [shown = '', ...further] = name.trim().split(/[\s=:]/);
-  return further.length === 0 ? name : `${shown} …`;
+  const [shown = ''] = /^[\p{L}\p{N}_.$[\]-]*/u.exec(name.trim()) ?? [];
+  return shown === name.trim() ? name : `${shown} …`;
 }
 
 /** The layer of a file. A file that cannot be read is a problem, which ends with `hint`, and an empty layer. */

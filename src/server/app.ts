@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type Router from '@koa/router';
 import Koa from 'koa';
+import { errorText } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
@@ -13,6 +14,7 @@ import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
 import type { KubernetesReports } from './followers/kubernetes-reports.ts';
 import { healthRoutes, readinessParts } from './health.ts';
+import { LimitedLines } from './limited-lines.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
@@ -109,12 +111,13 @@ function clientOf({ generations }: AppParts): (request: IncomingMessage) => stri
 /** `paths`: those that are counted by name. */
 function koaApp(parts: AppParts, paths: ReadonlySet<string>): Koa {
   const app = new Koa();
-  app.on('error', (thrown: unknown) => {
-    parts.logger.warn(
-      { error: thrown instanceof Error ? thrown.message : String(thrown) },
-      'answer could not be sent',
-    );
+  const unsent = new LimitedLines(parts.logger, {
+    level: 'warn',
+    message: 'answer could not be sent',
+    more: 'more answers could not be sent than are logged',
   });
+  app.on('error', (thrown: unknown) => unsent.log(() => ({ error: errorText(thrown) })));
+  parts.stopping?.addEventListener('abort', () => unsent.close(), { once: true });
   return app.use(aroundRequests(requestParts(parts), paths));
 }
 

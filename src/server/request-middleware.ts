@@ -1,7 +1,7 @@
 /** Around every request that Koa answers. */
 import type { Context, Middleware } from 'koa';
 import type { Generation } from './configuration/generation.ts';
-import { kubernetesPathOf } from './own-paths.ts';
+import { kubernetesPathOf, pathOf } from './own-paths.ts';
 import { servesSkypilot } from './protocols/skypilot.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 
@@ -28,7 +28,8 @@ export function aroundRequests(parts: RequestParts, paths: ReadonlySet<string>):
 
   /** The path for metrics and logs. Any other path is the client's text, and may hold a token. */
   function namedPath(ctx: Context, { skypilot, kubernetes }: Generation): string {
-    const { path } = ctx;
+    // Not `ctx.path`, which throws where a target is no URL.
+    const path = pathOf(ctx.req);
     const { route } = stateOf(ctx);
     if (route !== undefined) {
       return route;

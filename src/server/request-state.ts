@@ -66,11 +66,12 @@ export function bodyLimit(ctx: Context): number {
 export function beginRequest(request: IncomingMessage, { current }: RequestParts): RequestState {
   const generation = current();
   const requestId = requestIdOf(request);
-  generation.enter();
   identifyRequestSpan(REQUEST_ID_HEADER, requestId);
   // Whatever is answered, no browser may run it as a script because of what it looks like.
   const headers = [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'];
   const address = generation.proxies.clientOf(request);
+  // Last: what throws before has not entered.
+  generation.enter();
   return {
     generation,
     requestId,

@@ -219,3 +219,30 @@ describe('a body', () => {
     }
   });
 });
+
+describe('the target of a request', () => {
+  it.each(['http://%ff@x/', 'http://[::1/', 'http://user@x/check-create', 'ftp://x/', 'check-create', '%zz'])(
+    'that is neither a path nor a whole URL gets 400, and is logged as refused: %s',
+    async (target) => {
+      const { raw, logger } = await runService();
+      expect(await raw(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
+      expect(logger.lines.map(({ message }) => message)).not.toContain('answer could not be sent');
+    },
+  );
+
+  it('may be a whole URL', async () => {
+    const { raw, port } = await runService();
+    const answer = await raw(
+      `GET http://127.0.0.1:${port}/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('is not mistaken behind thousands of headers: a second Host at their end is found', async () => {
+    const { raw } = await runService();
+    const many = 'a:\r\n'.repeat(2100);
+    expect(await raw(`GET /healthz HTTP/1.1\r\nHost: x\r\n${many}Host: y\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 400 /,
+    );
+  });
+});

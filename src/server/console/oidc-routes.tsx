@@ -101,7 +101,7 @@ export function addOidcRoutes(
       if (thrown instanceof OverloadedError) {
         throw thrown;
       }
-      stateOf(ctx).refusedFor = `a logout token was refused: ${causesOf(thrown)}`;
+      stateOf(ctx).refusedFor = `a logout token was refused: ${whyRefused(thrown)}`;
       ctx.status = 400;
       ctx.body = { error: 'invalid_request', error_description: EXPECTED_LOGOUT };
     }
@@ -117,6 +117,11 @@ export function addOidcRoutes(
       }
     });
   }
+}
+
+/** Without what a stranger wrote: the messages of errors about signatures may repeat parts of the token. */
+function whyRefused(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : causesOf(thrown);
 }
 
 const EXPECTED_LOGOUT = 'expected a logout token of the issuer for this client, that is new';

@@ -26,3 +26,13 @@ export function isAmbiguous({
   }
   return hosts > 1;
 }
+
+/**
+ * Whether the target of a request is a path, `*`, or a whole URL without a user. Node hands on any text, and readers of URLs throw for some.
+ * Source: RFC 9112, 3.2.
+ */
+export function isTarget(url: string): boolean {
+  return (
+    url.startsWith('/') || url === '*' || (/^https?:\/\/[^/?#@]+([/?#]|$)/i.test(url) && URL.canParse(url))
+  );
+}

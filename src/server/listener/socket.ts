@@ -7,7 +7,7 @@ import { ConfigurationError } from '../../errors.ts';
 import type { RefusedRequest } from '../refused-requests.ts';
 import { CollectedRequest } from './collected-request.ts';
 import { Connections } from './connections.ts';
-import { isAmbiguous } from './framing.ts';
+import { isAmbiguous, isTarget } from './framing.ts';
 import { LateTimeouts } from './late-timeouts.ts';
 import { Pipelines } from './pipelines.ts';
 
@@ -77,7 +77,8 @@ export class Listener {
     const pipelines = new Pipelines();
     const timeouts = new LateTimeouts();
     const answerInTurn: RequestListener = (request, response) => {
-      if (isAmbiguous(request)) {
+      const isUnclear = isAmbiguous(request);
+      if (isUnclear || !isTarget(request.url ?? '')) {
         // As Node answers bytes that are not HTTP.
         response.writeHead(400, { Connection: 'close' }).end();
         refused({
@@ -85,7 +86,9 @@ export class Listener {
           method: request.method ?? '',
           path: 'other',
           address: clientOf(request),
-          reason: 'expected one Host header, and no Transfer-Encoding but chunked',
+          reason: isUnclear
+            ? 'expected one Host header, and no Transfer-Encoding but chunked'
+            : 'expected a path, or a whole URL without a user',
         });
         return;
       }
@@ -105,6 +108,8 @@ export class Listener {
         ? createServer(settings, listener)
         : createTlsServer({ ...settings, ...tls, ...clientCertificates(tls, everybodyShows) }, listener);
     Object.assign(server, timesOf(deadline));
+    // Beyond its default Node drops headers, such as a second Host or what a proxy has added. Their size is bounded.
+    server.maxHeadersCount = 0;
     server.on('connection', (socket) => connections.add(socket));
     // After http, which sets the first timeout of a connection.
     server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => timeouts.add(socket));

@@ -11,6 +11,8 @@ const MAX_WAITING = 256;
 const MAX_OF_ONE = 16;
 /** Further requests of one operator or reader wait for their others, since many may share a token. Those of a member are refused. */
 const MAX_WAITING_OF_ONE = 256;
+/** Estimates that are made for everybody at the same time: they must leave room for everything else. */
+const MAX_ESTIMATES = 8;
 /** Estimates that are made for a member at the same time: one takes as long as a thousand decisions. */
 const MAX_ESTIMATES_OF_MEMBER = 2;
 /** In seconds. */
@@ -25,6 +27,7 @@ interface Own {
 /** The line of all who use the API or the console. */
 export class UserLimiter {
   readonly #limiter = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
+  readonly #estimates = new ConcurrencyLimiter(MAX_ESTIMATES, MAX_WAITING);
   readonly #ofOne = new Map<string, Own>();
 
   /**
@@ -41,13 +44,13 @@ export class UserLimiter {
       const answer = () => work(deadline).catch(triedAgain);
       if (person.provenBy === 'nobody') {
         // It may be everybody.
-        return within([this.#limiter], deadline, answer);
+        return within([...(isEstimate ? [this.#estimates] : []), this.#limiter], deadline, answer);
       }
       const { identity, kind } = person;
       const own = this.#ownOf(person);
-      const ofMember = isEstimate && kind === 'member' ? [own.estimates] : [];
+      const estimates = isEstimate ? [...(kind === 'member' ? [own.estimates] : []), this.#estimates] : [];
       try {
-        return await within([own.requests, ...ofMember, this.#limiter], deadline, answer);
+        return await within([own.requests, ...estimates, this.#limiter], deadline, answer);
       } finally {
         if (own.requests.underWay === 0) {
           this.#ofOne.delete(identity);

@@ -22,7 +22,7 @@ export class WrongTokens {
   ): HttpError {
     const seconds = this.count(address);
     return seconds > 0
-      ? createError(429, TOO_MANY, { headers: { ...headers, 'Retry-After': String(seconds) } })
+      ? createError(429, TOO_MANY, { headers: { 'Retry-After': String(seconds) } })
       : createError(401, expected, { headers });
   }
 }

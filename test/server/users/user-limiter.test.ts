@@ -62,6 +62,34 @@ describe('the line of people', () => {
     await Promise.all([...mine, other]);
   });
 
+  it('makes eight estimates at the same time, and answers everything else beside them', async () => {
+    const line = new UserLimiter();
+    let begun = 0;
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const readers = ['1', '2'].map((key) => fixedPerson('reader', 'reader token', key));
+    const estimates = readers.flatMap((reader) =>
+      Array.from({ length: 16 }, () =>
+        line.run(
+          generation,
+          reader,
+          () => {
+            begun += 1;
+            return ended;
+          },
+          { isEstimate: true },
+        ),
+      ),
+    );
+    expect(await line.run(generation, member('meg'), async () => 'answered')).toBe('answered');
+    expect(begun).toBe(8);
+    end();
+    await Promise.all(estimates);
+    expect(begun).toBe(32);
+  });
+
   it('answers 503 where the time was over before there was an answer', async () => {
     const late = new UserLimiter().run(generation, member('meg'), () =>
       Promise.reject(new NoAnswerError('late')),
