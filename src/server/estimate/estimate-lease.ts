@@ -69,7 +69,7 @@ interface ShownAccount {
 }
 
 /**
- * Asks all filters about a lease, without the effects of a decision: nothing is recorded. It waits in the line of people, and takes
+ * Asks all filters about a lease, without the effects of a decision: nothing is recorded. It waits as other requests of users do, and takes
  * no place of a decision. Throws `UnusableLeaseError` and `InvalidRequestError`.
  */
 export async function estimateLease(asked: EstimateAsked): Promise<ShownEstimate> {

@@ -11,7 +11,7 @@ const member = (userId: string): Person => ({
   memberships: [{ projectId: 'climate', isManager: false }],
 });
 
-describe('the line of people', () => {
+describe('the limits of users', () => {
   it('leaves room for others, however much one member asks at the same time', async () => {
     const line = new UserLimiter();
     let answer = () => {};
