@@ -187,7 +187,7 @@ async function service(
   values: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
 ): Promise<Running> {
   const { startService } = await import('../src/server/service.ts');
-  const { createLogger } = await import('../src/logger.ts');
+  const { createLogger } = await import('../src/base/logger.ts');
   const sources = {
     environment: {},
     configFiles: [],

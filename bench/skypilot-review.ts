@@ -1,6 +1,6 @@
 /** Measures the review of a SkyPilot request, compared with reading and writing its YAML. */
 import { parse, stringify } from 'yaml';
-import { withinDeadline } from '../src/deadline.ts';
+import { withinDeadline } from '../src/base/deadline.ts';
 import { readConfiguration } from '../src/enforcement/configuration.ts';
 import { SECTIONS } from '../src/server/configuration/sections.ts';
 import { PolicyChain } from '../src/skypilot/policies/policy-chain.ts';

@@ -115,7 +115,7 @@ export const trial: Trial = {
   comparisons,
   notes: [
     'Processor time of a checkCreate with MaxLeaseDurationFilter, and of a POST /check-create at the service with a decision log. No SDK of OpenTelemetry is loaded, as in most installations.',
-    'Without tracing: a hook of the module loader puts functions that do nothing in place of `src/tracing.ts`; the rest is the same code. Both are loaded through the hook.',
+    'Without tracing: a hook of the module loader puts functions that do nothing in place of `src/base/tracing.ts`; the rest is the same code. Both are loaded through the hook.',
     `Each has ${PROCESSES} processes of its own in each run, one after the other, with short turns in rotation; their median counts. "Beside itself" is a second process with tracing: what the ratio differs from 1 by chance, which no smaller cost can be told from.`,
   ],
 };

@@ -4,9 +4,19 @@
  * To embed it in a lease service, start at `UsageEnforcement`. To write a filter, start at `BaseFilter`.
  */
 
+export { type Deadline, type Wait, withinDeadline } from './base/deadline.ts';
+export {
+  ConfigurationError,
+  EnforcementClosedError,
+  formatProblem,
+  InvalidRequestError,
+  LedgerUnavailableError,
+  type Origin,
+  type Problem,
+} from './base/errors.ts';
+export { createLogger, type Logger, type LogLevel } from './base/logger.ts';
 export type { OptionsCheck, SectionProblem } from './config/option-groups.ts';
 export type { ConfigSources } from './config/sources.ts';
-export { type Deadline, type Wait, withinDeadline } from './deadline.ts';
 export {
   type BudgetChangeAuthor,
   BudgetLedger,
@@ -17,15 +27,6 @@ export { UsageEnforcement } from './enforcement/enforcement.ts';
 export type { Estimate, EstimatedCharge, Suggestion } from './enforcement/estimate/contract.ts';
 export type { EstimateOptions } from './enforcement/estimate/trial.ts';
 export type { EnforcementServices } from './enforcement/services.ts';
-export {
-  ConfigurationError,
-  EnforcementClosedError,
-  formatProblem,
-  InvalidRequestError,
-  LedgerUnavailableError,
-  type Origin,
-  type Problem,
-} from './errors.ts';
 export {
   type Account,
   type AccountLimit,
@@ -131,4 +132,3 @@ export {
 export { BudgetConflictError, type BudgetStanding } from './ledger/budgets/budgets.ts';
 export type { BudgetKey, NewBudget } from './ledger/budgets/terms.ts';
 export type { LedgerObserver, LedgerOperation } from './ledger/observer.ts';
-export { createLogger, type Logger, type LogLevel } from './logger.ts';

@@ -141,7 +141,8 @@ describe('the packed package', () => {
     );
     const { output } = node('--enable-source-maps', 'stack.js');
     const [, line = ''] = /blazar-enforcement\/src\/deadline\.ts:(\d+)/.exec(output) ?? [];
-    const source = readFileSync(projectFile('src/deadline.ts'), 'utf8').split('\n')[Number(line) - 1] ?? '';
+    const source =
+      readFileSync(projectFile('src/base/deadline.ts'), 'utf8').split('\n')[Number(line) - 1] ?? '';
     expect(source).toContain('Error(`no answer within');
     // The package holds no src/: the line comes from the map.
     expect(output).toContain(`\n${source}\n`);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Pool } from 'undici';
-import { errorText } from '../../src/errors.ts';
+import { errorText } from '../../src/base/errors.ts';
 import type { UsageEnforcement } from '../../src/index.ts';
 import { judge } from './judge.ts';
 import { fuzzedRequest } from './requests.ts';

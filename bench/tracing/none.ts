@@ -1,6 +1,6 @@
-/** Stands in for `src/tracing.ts`, as if there were no tracing: every function only does what the caller would do without it. */
+/** Stands in for `src/base/tracing.ts`, as if there were no tracing: every function only does what the caller would do without it. */
 import type { Context, Span } from '@opentelemetry/api';
-import type { SpanFacts, Tracing } from '../../src/tracing.ts';
+import type { SpanFacts, Tracing } from '../../src/base/tracing.ts';
 
 export function isTraced(): boolean {
   return false;

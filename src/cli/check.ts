@@ -1,8 +1,8 @@
 /** `check`: judges requests from files as the policy service would. */
 import { Argument, Command } from 'commander';
-import { withinDeadline } from '../deadline.ts';
-import { errorText, InvalidRequestError } from '../errors.ts';
-import { createLogger, type LogLevel } from '../logger.ts';
+import { withinDeadline } from '../base/deadline.ts';
+import { errorText, InvalidRequestError } from '../base/errors.ts';
+import { createLogger, type LogLevel } from '../base/logger.ts';
 import type { ExplainedRule, ExplainedRules } from './explained-rules.ts';
 import { readText, shownName } from './input.ts';
 import { ExitCode, printJson, printTable, printWarnings, UsageError } from './output.ts';
@@ -30,7 +30,7 @@ interface Judgement {
   readonly rules?: readonly ExplainedRule[];
 }
 
-type Deadline = import('../deadline.ts').Deadline;
+type Deadline = import('../base/deadline.ts').Deadline;
 type Outcome = import('../filter/verdict.ts').Outcome;
 type UsageEnforcement = import('../enforcement/enforcement.ts').UsageEnforcement;
 

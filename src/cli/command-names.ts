@@ -1,6 +1,7 @@
 /** What Keystone calls the projects and users that commands print or are given, if `[keystone] resolve_names` is true. */
+
+import { errorText } from '../base/errors.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
-import { errorText } from '../errors.ts';
 import { onOneLine, UsageError } from './output.ts';
 
 /** Ids as they are printed. */

@@ -1,9 +1,9 @@
 /** `config`: shows and validates the configuration, and prints a sample. */
 import { Command } from 'commander';
+import { formatOrigin, formatProblem, type Problem } from '../base/errors.ts';
 import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
-import { formatOrigin, formatProblem, type Problem } from '../errors.ts';
 import { isMapping, member } from '../yaml/tree.ts';
 import { knownOptions } from './known-options.ts';
 import { ExitCode, jsonText, onOneLine, printProblems, printTable } from './output.ts';

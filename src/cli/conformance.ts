@@ -1,10 +1,10 @@
 /** `conformance`: tests whether a policy service speaks the protocol. */
 import { Command, Option } from 'commander';
+import { errorText, InvalidRequestError } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
 import type { CheckResult } from '../conformance/check.ts';
 import { ENDPOINT_FLAGS, type Operation } from '../conformance/operations.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
-import { errorText, InvalidRequestError } from '../errors.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from './output.ts';
 import { Progress } from './progress.ts';
 import { formatFlag } from './sources.ts';

@@ -1,8 +1,9 @@
 /** The client of commands that ask a service: `--endpoint`. */
+
+import { errorText } from '../base/errors.ts';
 import type { ApiClient } from '../client/client.ts';
 import { isReadByEveryone } from '../config/file-modes.ts';
 import { readTextFile, systemErrorText } from '../config/read-file.ts';
-import { errorText } from '../errors.ts';
 import type { KeystoneErrorCode } from '../openstack/keystone-error.ts';
 import { type EndpointFlags, TOKEN_VARIABLE } from './endpoint.ts';
 import { ExitCode, onOneLine, UsageError } from './output.ts';

@@ -1,8 +1,8 @@
 /** The input of a command: a file, or `-` for standard input. */
 
+import { errorText } from '../base/errors.ts';
+import { GrowingBuffer } from '../base/growing-buffer.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { errorText } from '../errors.ts';
-import { GrowingBuffer } from '../growing-buffer.ts';
 import { UsageError } from './output.ts';
 
 /** The text of the input, of at most `maxBytes`. @throws UsageError */

@@ -1,8 +1,8 @@
 /** All options, for the sample, the docs and `--help`: those of this package, those of filters in `filters_path`, and those of admin policies. */
 import { Command } from 'commander';
+import type { Problem } from '../base/errors.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
-import type { Problem } from '../errors.ts';
 import { addSourceFlags, type SourceFlags, sourcesOf } from './sources.ts';
 
 export type Option = Configuration['settings'][number]['option'];

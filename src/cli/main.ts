@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The process of `blazar-enforcement`: handles output that cannot be written and uncaught exceptions. */
-import { errorText } from '../errors.ts';
+import { errorText } from '../base/errors.ts';
 import { isImportError } from '../plugin/import-errors.ts';
 import { ExitCode, onOneLine } from './output.ts';
 import { runProgram } from './program.ts';

@@ -1,8 +1,8 @@
 /** The output and the exit codes of all commands. */
-import { formatProblem, type Problem } from '../errors.ts';
-import { onOneLine, visibleJson } from '../visible-text.ts';
+import { formatProblem, type Problem } from '../base/errors.ts';
+import { onOneLine, visibleJson } from '../base/visible-text.ts';
 
-export { onOneLine } from '../visible-text.ts';
+export { onOneLine } from '../base/visible-text.ts';
 
 /** The exit codes. */
 export const ExitCode = {

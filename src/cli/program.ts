@@ -1,6 +1,6 @@
 /** `blazar-enforcement`: its commands, and how it reports their errors. */
 import { Command } from 'commander';
-import { packageVersion } from '../version.ts';
+import { packageVersion } from '../base/version.ts';
 import { toItsEnd } from './early-exit.ts';
 import { onOneLine } from './output.ts';
 import { reportFailure } from './report-failure.ts';

@@ -1,6 +1,6 @@
 /** How commands report what they have thrown. */
 import { CommanderError } from 'commander';
-import { ConfigurationError, errorText } from '../errors.ts';
+import { ConfigurationError, errorText } from '../base/errors.ts';
 import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageError } from './output.ts';
 
 /** Writes what a command has thrown to standard error, on one line each. Returns the exit code for it. */

@@ -1,11 +1,11 @@
 /** `serve`: runs the policy service until a signal stops it. */
 import { constants } from 'node:os';
 import { Command, Option } from 'commander';
+import { endTracing, flushTracing } from '../base/tracing.ts';
 import type { FlagSetting } from '../config/layer.ts';
 import { isImportError } from '../plugin/import-errors.ts';
 import type { ServedProtocol } from '../server/authentication/authenticators.ts';
 import type { Service } from '../server/service.ts';
-import { endTracing, flushTracing } from '../tracing.ts';
 import { isDone } from './early-exit.ts';
 import { ExitCode, printWarnings } from './output.ts';
 import { addSourceFlags, LOG_LEVELS, type SourceFlags, sourcesOf } from './sources.ts';

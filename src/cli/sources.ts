@@ -1,7 +1,7 @@
 /** The flags for the sources of the configuration, which every command that reads it has. */
 import { type Command, Option } from 'commander';
+import type { LogLevel } from '../base/logger.ts';
 import type { ConfigSources } from '../config/sources.ts';
-import type { LogLevel } from '../logger.ts';
 
 export interface SourceFlags {
   readonly configFile?: readonly string[];

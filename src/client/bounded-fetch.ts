@@ -1,7 +1,7 @@
 /** `fetch`, bounded in time and size: it follows no redirect, which would carry the token away, and verifies certificates. */
 import { Agent, fetch as undiciFetch } from 'undici';
-import { GrowingBuffer } from '../growing-buffer.ts';
-import { tracedCall } from '../traced-call.ts';
+import { GrowingBuffer } from '../base/growing-buffer.ts';
+import { tracedCall } from '../base/traced-call.ts';
 import { EndpointError } from './endpoint-error.ts';
 
 export interface BoundedFetchOptions {

@@ -1,5 +1,5 @@
 /** The files of users and projects may set only those options of `[enforcement]` that are not reserved for the server. */
-import { formatOrigin, type Problem } from '../errors.ts';
+import { formatOrigin, type Problem } from '../base/errors.ts';
 import { type Entry, type Layer, shownName } from './layer.ts';
 import type { Setting } from './resolve.ts';
 import type { ReadSources } from './sources.ts';

@@ -8,7 +8,7 @@
  * value of a repeated key wins.
  */
 import { parse } from 'ini';
-import type { Problem } from '../errors.ts';
+import type { Problem } from '../base/errors.ts';
 
 /** One `name = value` as written; `line` starts at 1. */
 export interface IniEntry {

@@ -1,6 +1,6 @@
 /** Each source becomes a layer of names, values and origins. A layer does not know what the options mean. */
 import { extname } from 'node:path';
-import type { Origin, Problem } from '../errors.ts';
+import type { Origin, Problem } from '../base/errors.ts';
 import type { YamlDocument as YamlDocumentType } from '../yaml/document.ts';
 import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { Pair } from './dotlist.ts';

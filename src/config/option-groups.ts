@@ -1,7 +1,7 @@
 /** Checks options that belong together: against their schema, the files that they name, and a check of their own. */
 import { accessSync, constants } from 'node:fs';
 import type { z } from 'zod';
-import type { Problem } from '../errors.ts';
+import type { Problem } from '../base/errors.ts';
 import { isReadByEveryone, whyAnyWritable } from './file-modes.ts';
 import { isConfigFile } from './places.ts';
 import { systemErrorText } from './read-file.ts';

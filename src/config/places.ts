@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Problem } from '../errors.ts';
+import type { Problem } from '../base/errors.ts';
 import { systemErrorText } from './read-file.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -3,7 +3,7 @@
  * sources are collected, so that an operator can fix them at once.
  */
 import { distance } from 'fastest-levenshtein';
-import type { Origin, Problem } from '../errors.ts';
+import type { Origin, Problem } from '../base/errors.ts';
 import { isMapping, type Mapping } from '../yaml/tree.ts';
 import { interpolate, type Reference, UnknownReferenceError } from './interpolate.ts';
 import { type Entry, isYamlFile, type Layer } from './layer.ts';

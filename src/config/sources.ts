@@ -1,6 +1,6 @@
 /** The sources of the configuration and their order. To add a source or a file format, add a function that makes a layer. */
 import { existsSync } from 'node:fs';
-import type { Problem } from '../errors.ts';
+import type { Problem } from '../base/errors.ts';
 import { whyWritable } from './file-modes.ts';
 import {
   codeLayer,

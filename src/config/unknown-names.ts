@@ -1,6 +1,6 @@
 /** Finds unknown names: a misspelled option is a limit that everyone believes is enforced. */
 import { distance } from 'fastest-levenshtein';
-import type { Problem } from '../errors.ts';
+import type { Problem } from '../base/errors.ts';
 import { type Layer, shownName } from './layer.ts';
 import { meantBy, nearestName } from './nearest.ts';
 import type { Option } from './option.ts';

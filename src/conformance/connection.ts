@@ -1,6 +1,6 @@
 import { setImmediate as afterEvents } from 'node:timers/promises';
 import { Client, type Dispatcher } from 'undici';
-import { GrowingBuffer } from '../growing-buffer.ts';
+import { GrowingBuffer } from '../base/growing-buffer.ts';
 import { callError } from '../http/call-error.ts';
 import { endedByStrayBytes } from '../http/stray-bytes.ts';
 

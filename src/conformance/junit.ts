@@ -1,5 +1,5 @@
 import junit, { type Builder } from 'junit-report-builder';
-import { visibleXml } from '../visible-text.ts';
+import { visibleXml } from '../base/visible-text.ts';
 import type { CheckResult } from './check.ts';
 import { cameText, detailsOf, sentText } from './report.ts';
 

@@ -2,11 +2,11 @@
 import { write } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { WaitQueue } from '../concurrency-limiter.ts';
+import { WaitQueue } from '../base/concurrency-limiter.ts';
+import type { Wait } from '../base/deadline.ts';
+import type { Logger } from '../base/logger.ts';
+import { visibleJson } from '../base/visible-text.ts';
 import { systemErrorText } from '../config/read-file.ts';
-import type { Wait } from '../deadline.ts';
-import type { Logger } from '../logger.ts';
-import { visibleJson } from '../visible-text.ts';
 import { closeAppended, openAtOnce, openForAppending } from './append-file.ts';
 import type { DecisionRecord } from './record.ts';
 import { recordJson } from './record-json.ts';

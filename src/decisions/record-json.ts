@@ -1,5 +1,5 @@
 /** Records as lines of the log: `JSON.stringify`, made for the one form that they have, in less than half the time. */
-import { visibleJson } from '../visible-text.ts';
+import { visibleJson } from '../base/visible-text.ts';
 import type { DecisionRecord, FilterRecord } from './record.ts';
 
 /** Nothing in it is escaped, by JSON or for those who read the log. */

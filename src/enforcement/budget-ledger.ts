@@ -1,7 +1,9 @@
 /** Manages the tables and budgets of the ledger from a program. Needs no enabled filter. */
+
+import { waitFor } from '../base/deadline.ts';
+import { formatProblem } from '../base/errors.ts';
+import { createLogger, type Logger } from '../base/logger.ts';
 import type { ConfigSources } from '../config/sources.ts';
-import { waitFor } from '../deadline.ts';
-import { formatProblem } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
 import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import type { BudgetStanding } from '../ledger/budgets/budgets.ts';
@@ -9,7 +11,6 @@ import type { BudgetKey, NewBudget } from '../ledger/budgets/terms.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
 import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
-import { createLogger, type Logger } from '../logger.ts';
 import { notificationsSection } from '../notifications/options.ts';
 import { requireConfiguration, sectionOf } from './configuration.ts';
 import { watchOf } from './notices.ts';

@@ -1,4 +1,4 @@
-import type { Deadline } from '../deadline.ts';
+import type { Deadline } from '../base/deadline.ts';
 
 /** How to judge a request. */
 export interface CheckOptions {

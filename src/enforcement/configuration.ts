@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { ConfigurationError, type Problem } from '../base/errors.ts';
 import { notServed, permittedLayers } from '../config/client-layers.ts';
 import type { Layer } from '../config/layer.ts';
 import { RESOURCE_TYPES } from '../config/names.ts';
@@ -12,7 +13,6 @@ import type { FurtherSection, SectionExtension } from '../config/option-groups.t
 import { atOrigin, checkTogether, optionId, textsOf } from '../config/option-groups.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from '../config/resolve.ts';
 import { type ConfigSources, type ReadSources, readSources } from '../config/sources.ts';
-import { ConfigurationError, type Problem } from '../errors.ts';
 import {
   chooseFilters,
   type FilterCatalog,

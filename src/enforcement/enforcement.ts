@@ -1,6 +1,8 @@
 /** A request to the library: validated, judged by the chain, recorded, and answered. How the filters are asked is in `chain/chain.ts`. */
+
+import { EnforcementClosedError, formatProblem } from '../base/errors.ts';
+import { createLogger, type Logger } from '../base/logger.ts';
 import type { ConfigSources } from '../config/sources.ts';
-import { EnforcementClosedError, formatProblem } from '../errors.ts';
 import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/ledger-filter.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
@@ -10,7 +12,6 @@ import type { Claimant } from '../ledger/ledger-request.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../ledger/service.ts';
-import { createLogger, type Logger } from '../logger.ts';
 import type { Notifications } from '../notifications/notifications.ts';
 import { notificationsSection } from '../notifications/options.ts';
 import type { Keystone } from '../openstack/contract.ts';

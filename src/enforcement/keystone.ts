@@ -1,4 +1,4 @@
-import { withinDeadline } from '../deadline.ts';
+import { withinDeadline } from '../base/deadline.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names, NamesParts } from '../openstack/names.ts';

@@ -2,7 +2,8 @@
  * Judges requests of the past by the filters of a configuration, away from everything else: it opens no connection, reads no ledger and
  * records nothing. What a filter would have to know from there, nobody knows any more, and the answer says so.
  */
-import { type Deadline, withinDeadline } from '../deadline.ts';
+import { type Deadline, withinDeadline } from '../base/deadline.ts';
+import type { Logger } from '../base/logger.ts';
 import type { BaseFilter } from '../filter/base-filter.ts';
 import type { RequestNames } from '../filter/request-names.ts';
 import type { RuleObserver } from '../filter/rule-observer.ts';
@@ -11,7 +12,6 @@ import { allow, type Decision } from '../filter/verdict.ts';
 import type { HttpClient } from '../http/contract.ts';
 import type { Lease } from '../lease/lease.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../lease/request.ts';
-import type { Logger } from '../logger.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { decide, Exemptions } from './chain/chain.ts';
 import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from './chain/hook.ts';

@@ -1,11 +1,12 @@
 /** The dependencies of a chain, and the services that it passes to filters. */
+
+import { createLogger, type Logger } from '../base/logger.ts';
 import type { RuleObserver } from '../filter/rule-observer.ts';
 import type { Clock, SharedServices } from '../filter/services.ts';
 import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';
-import { createLogger, type Logger } from '../logger.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { NamesObserver } from '../openstack/names.ts';
 import type { Occupation } from './occupation.ts';

@@ -2,9 +2,10 @@
  * Limits of single projects and users: by id, by the name that Keystone has for it, or by a tag of the project. Ids win over names,
  * names over tags. One mechanism for all filters.
  */
+
+import { onOneLine } from '../base/visible-text.ts';
 import type { Context } from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
-import { onOneLine } from '../visible-text.ts';
 import type { Named, RequestNames } from './request-names.ts';
 
 /** The project or the user of a request, as limits look it up. */

@@ -1,5 +1,5 @@
 /** The circumstances in which a hook of a filter is called. */
-import type { Wait } from '../deadline.ts';
+import type { Wait } from '../base/deadline.ts';
 import type { RequestNames } from './request-names.ts';
 
 /** The circumstances of a call of a hook. */

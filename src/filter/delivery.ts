@@ -1,5 +1,5 @@
 /** What became of a message that was posted to another service, for the outbox. */
-import { errorText } from '../errors.ts';
+import { errorText } from '../base/errors.ts';
 import { HttpCallError } from '../http/call-error.ts';
 import type { HttpAnswer } from '../http/contract.ts';
 import type { Delivery } from './outbox.ts';

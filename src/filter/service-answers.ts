@@ -1,6 +1,7 @@
 /** What another service's answer about a lease means: 204 allows, 403 refuses with a reason, every other answer is a failure. */
+
+import type { Logger } from '../base/logger.ts';
 import type { HttpAnswer } from '../http/contract.ts';
-import type { Logger } from '../logger.ts';
 import { allow, reject, type Verdict } from './verdict.ts';
 
 /** How much of the body of an unusable answer is logged. */

@@ -1,7 +1,7 @@
 /** Calls of another service about leases: what is posted, and the key that tells a repeated call from another that looks the same. */
 import { hash, randomUUID } from 'node:crypto';
+import type { Logger } from '../base/logger.ts';
 import type { HttpAnswer, HttpClient } from '../http/contract.ts';
-import type { Logger } from '../logger.ts';
 import type { Call } from './call.ts';
 import { RETRY_AFTER } from './delivery.ts';
 

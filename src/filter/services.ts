@@ -1,7 +1,8 @@
 /** What a filter is given in addition to its options and the request. Only interfaces: the chain and the ledger implement them. */
+
+import type { Logger } from '../base/logger.ts';
 import type { HttpClient, HttpClientOptions } from '../http/contract.ts';
 import type { Context, Lease } from '../lease/lease.ts';
-import type { Logger } from '../logger.ts';
 import type { Call, Repetition } from './call.ts';
 import type { SharedLimit } from './claim.ts';
 import type { OutboxService } from './outbox.ts';

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Axios, type AxiosAdapter } from 'axios';
 import { type Dispatcher, Pool } from 'undici';
-import { GrowingBuffer } from '../growing-buffer.ts';
+import { GrowingBuffer } from '../base/growing-buffer.ts';
 import type { HttpAnswer, HttpClientTls } from './contract.ts';
 import { announcesBody, endedByStrayBytes } from './stray-bytes.ts';
 

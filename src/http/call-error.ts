@@ -1,4 +1,4 @@
-import { errorText } from '../errors.ts';
+import { errorText } from '../base/errors.ts';
 
 /**
  * Why there is no answer:

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { tracedCall } from '../traced-call.ts';
-import { isTraced } from '../tracing.ts';
+import { tracedCall } from '../base/traced-call.ts';
+import { isTraced } from '../base/tracing.ts';
 import type { Attempt, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient, HttpClientOptions, HttpObserver } from './contract.ts';

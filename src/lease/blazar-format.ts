@@ -1,5 +1,5 @@
 /** For a lease service that embeds the library: Blazar's own values → the context and the lease of a request. */
-import { InvalidRequestError } from '../errors.ts';
+import { InvalidRequestError } from '../base/errors.ts';
 import type { Allocation, Context, Lease, Reservation } from './lease.ts';
 import { isContext, kindOf, validated } from './request.ts';
 import { contextSchema } from './request-schemas.ts';

@@ -3,7 +3,7 @@
  * parts of a request are dropped.
  */
 import type { z } from 'zod';
-import { InvalidRequestError } from '../errors.ts';
+import { InvalidRequestError } from '../base/errors.ts';
 import { toInstant } from './dates.ts';
 import { firstMistake } from './first-mistake.ts';
 import {

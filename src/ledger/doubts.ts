@@ -24,9 +24,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { errorText } from '../errors.ts';
-import type { Logger } from '../logger.ts';
-import { outsideTraces } from '../tracing.ts';
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import { outsideTraces } from '../base/tracing.ts';
 import type { Author } from './transactions/journal.ts';
 import type { Undo } from './transactions/lease-transactions.ts';
 

@@ -1,11 +1,11 @@
 /** An open ledger in terms of leases: requests become what the ledger needs, and what it cannot keep becomes a refusal. */
 
-import { inTime, type Wait } from '../deadline.ts';
-import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../errors.ts';
+import { inTime, type Wait } from '../base/deadline.ts';
+import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import type { SharedLimit } from '../filter/claim.ts';
 import type { Clock, LeaseRequest } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
-import type { Logger } from '../logger.ts';
 import { requestMistake } from './identity.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,6 +1,6 @@
 /** Turns a request about a lease into what the ledger needs: which lease it is, what it becomes, and which filters claim something. */
 
-import { InvalidRequestError } from '../errors.ts';
+import { InvalidRequestError } from '../base/errors.ts';
 import type { Proposal, SharedLimit } from '../filter/claim.ts';
 import type { LeaseRequest } from '../filter/services.ts';
 import { reject } from '../filter/verdict.ts';

@@ -1,10 +1,10 @@
 /** The ledger: which leases exist, what they take from shared limits, and what is left. Every transaction passes through here. */
 
-import { type Wait, withinDeadline } from '../deadline.ts';
-import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
+import { type Wait, withinDeadline } from '../base/deadline.ts';
+import { LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import { isTraced } from '../base/tracing.ts';
 import type { Clock } from '../filter/services.ts';
-import type { Logger } from '../logger.ts';
-import { isTraced } from '../tracing.ts';
 import type { Refusal } from './accounting/charge-calculation.ts';
 import { Doubts } from './doubts.ts';
 import { LedgerClock } from './ledger-clock.ts';

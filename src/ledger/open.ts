@@ -1,5 +1,5 @@
 /** Opens the ledger that `[ledger]` names. Imported only when it is needed: the database drivers take a while to load. */
-import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors.ts';
+import { ConfigurationError, errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { Ledger, type LedgerParts } from './ledger.ts';
 import type { LedgerOptions, LedgerSettings } from './options.ts';
 import {

@@ -4,7 +4,7 @@
  */
 
 import type { Kysely } from 'kysely';
-import { LedgerUnavailableError } from '../errors.ts';
+import { LedgerUnavailableError } from '../base/errors.ts';
 import { rows, type Work } from './storage/database.ts';
 import type { Tables } from './storage/schema.ts';
 

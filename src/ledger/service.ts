@@ -1,6 +1,6 @@
 /** The ledger of a chain of filters: opened when the first filter needs it, since databases take a while to load. */
 
-import { type Wait, waitFor } from '../deadline.ts';
+import { type Wait, waitFor } from '../base/deadline.ts';
 import type { Call } from '../filter/call.ts';
 import type { SharedLimit } from '../filter/claim.ts';
 import type { LeaseRequest, LedgerService } from '../filter/services.ts';

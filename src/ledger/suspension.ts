@@ -2,9 +2,9 @@
  * A ledger that has lost leases, such as one restored from a backup, grants nothing until `ledger reconcile` has compared it with
  * Blazar. The mark is in the ledger itself, so that every process sees it, also after a restart.
  */
-import { withinDeadline } from '../deadline.ts';
-import { LedgerUnavailableError } from '../errors.ts';
-import type { Logger } from '../logger.ts';
+import { withinDeadline } from '../base/deadline.ts';
+import { LedgerUnavailableError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import { type Database, rows, type Work } from './storage/database.ts';
 
 export class Suspension {

@@ -1,7 +1,7 @@
 /** Makes the tables of a ledger, or brings them up to date. Needs no filter, and no ledger that exists. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { errorText, LedgerUnavailableError } from '../errors.ts';
+import { errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';

@@ -1,7 +1,8 @@
 /** `[notifications]` at work: what happens becomes events in the outbox, which delivers them. */
 import { randomUUID } from 'node:crypto';
-import { waitFor } from '../deadline.ts';
-import { errorText } from '../errors.ts';
+import { waitFor } from '../base/deadline.ts';
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { addNotices } from '../ledger/outbox/add-notices.ts';
@@ -9,7 +10,6 @@ import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
 import { NOTICES, type Notice } from '../ledger/outbox/notice.ts';
 import type { ChainLedger } from '../ledger/service.ts';
-import type { Logger } from '../logger.ts';
 import {
   bypassedEvent,
   type Comparison,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { Problem } from '../base/errors.ts';
 import type { FurtherSection, SectionProblem } from '../config/option-groups.ts';
-import type { Problem } from '../errors.ts';
 import {
   hiddenEndpointOption,
   maxAgeOption,

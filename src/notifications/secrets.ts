@@ -1,6 +1,7 @@
 /** The token and the secrets for the receiver, from options or from files. */
+
+import { errorText } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { errorText } from '../errors.ts';
 
 interface SecretOptions {
   readonly webhook_token: string;

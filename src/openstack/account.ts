@@ -1,6 +1,7 @@
 /** Our account at Keystone: from the options to what is sent for a token. */
+
+import { errorText } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { errorText } from '../errors.ts';
 import { KeystoneError } from './keystone-error.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 

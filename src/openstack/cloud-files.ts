@@ -6,9 +6,9 @@
  */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { errorText } from '../base/errors.ts';
 import { isReadByEveryone, whyWritable } from '../config/file-modes.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { errorText } from '../errors.ts';
 import { isMapping, type Mapping, member, setMember } from '../yaml/tree.ts';
 import { KeystoneError } from './keystone-error.ts';
 

@@ -1,5 +1,5 @@
 /** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
-import { type Wait, waitFor } from '../deadline.ts';
+import { type Wait, waitFor } from '../base/deadline.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Claimant } from '../ledger/ledger-request.ts';
 import type { Reconciled } from '../ledger/reconciliation/change-lease.ts';

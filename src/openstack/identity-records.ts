@@ -1,6 +1,6 @@
 /** Projects, users and domains, as Keystone describes them by id. */
 import { z } from 'zod';
-import { errorText } from '../errors.ts';
+import { errorText } from '../base/errors.ts';
 import type { Keystone } from './contract.ts';
 
 export const IDENTITY_KINDS = ['project', 'user', 'domain'] as const;

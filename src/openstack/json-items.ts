@@ -1,5 +1,5 @@
 /** The items of a long list in a JSON text, one at a time: parsing 20 MiB at once would hold the process for a quarter of a second. */
-import { timedYield } from '../yield-to-event-loop.ts';
+import { timedYield } from '../base/yield-to-event-loop.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

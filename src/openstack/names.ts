@@ -1,10 +1,10 @@
 /** The names that Keystone has for the ids of requests. They are never a reason to refuse: what cannot be told is missing. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import type { Logger } from '../base/logger.ts';
 import type { Named, RequestNames } from '../filter/request-names.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Context } from '../lease/lease.ts';
-import type { Logger } from '../logger.ts';
 import type { Keystone } from './contract.ts';
 import { IdentityCache } from './identity-cache.ts';
 import { type IdentityKind, type Missing, type MissingReason, readRecord } from './identity-records.ts';

@@ -1,5 +1,5 @@
 /** All that Blazar has, read once: leases first, then what they were given. */
-import { errorText } from '../errors.ts';
+import { errorText } from '../base/errors.ts';
 import type { HttpAnswer } from '../http/contract.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Allocation } from '../lease/lease.ts';

@@ -1,7 +1,7 @@
 /** Checks of `[keystone]` that its schema cannot express: which options belong together, and the files that they name. */
 import { X509Certificate } from 'node:crypto';
+import { errorText, type Problem } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { errorText, type Problem } from '../errors.ts';
 import { secretOf } from './account.ts';
 import { effectiveOptions } from './effective-options.ts';
 import { identityUrl } from './identity-url.ts';

@@ -1,8 +1,8 @@
 /** The token of our own account: kept, renewed before it expires, thrown away when somebody refuses it. */
-import { inTime, waitFor } from '../deadline.ts';
-import { errorText } from '../errors.ts';
+import { inTime, waitFor } from '../base/deadline.ts';
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
-import type { Logger } from '../logger.ts';
 import type { Catalog } from './catalog.ts';
 
 export interface OwnToken {

@@ -1,9 +1,9 @@
 /** Whether the tokens of others are valid, by Keystone's word and by what it said before. */
-import { ConcurrencyLimiter } from '../concurrency-limiter.ts';
-import { inTime, withinDeadline } from '../deadline.ts';
-import { errorText } from '../errors.ts';
+import { ConcurrencyLimiter } from '../base/concurrency-limiter.ts';
+import { inTime, withinDeadline } from '../base/deadline.ts';
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
-import type { Logger } from '../logger.ts';
 import type { Keystone, ValidToken } from './contract.ts';
 import { type KnownToken, TokenCache, tokenKey } from './token-cache.ts';
 

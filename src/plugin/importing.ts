@@ -2,9 +2,9 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { withinDeadline } from '../base/deadline.ts';
+import { errorText } from '../base/errors.ts';
 import { whyWritable } from '../config/file-modes.ts';
-import { withinDeadline } from '../deadline.ts';
-import { errorText } from '../errors.ts';
 import { noteImportError } from './import-errors.ts';
 import { importedFiles } from './imported-files.ts';
 import { moduleFiles, versionOf } from './module-files.ts';

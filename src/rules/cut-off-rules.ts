@@ -2,7 +2,7 @@
  * Compares rules with those before a reload. A file that was cut off while it was written, by a full disk or in the middle of a copy, is
  * often still YAML: with fewer rules, or with a rule that lacks its last condition.
  */
-import type { Problem } from '../errors.ts';
+import type { Problem } from '../base/errors.ts';
 import { type PlacedRule, readRules } from './read-rules.ts';
 
 /** The rules of all sections, as they are written. */

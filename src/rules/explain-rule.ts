@@ -1,6 +1,7 @@
 /** Why a rule says what it says: every part of its expressions, with its value. */
+
+import { onOneLine } from '../base/visible-text.ts';
 import type { RuleExplanation } from '../filter/rule-observer.ts';
-import { onOneLine } from '../visible-text.ts';
 import type { Activation, ExplainedPart, Expression } from './expression.ts';
 import type { Rule } from './rule.ts';
 import { cut, shownValue } from './shown-value.ts';

@@ -1,6 +1,6 @@
 /** blazar-enforcement/rules: rules without code. Start at `readRules` and `RuleJudge`. */
 
-export { ConfigurationError } from '../errors.ts';
+export { ConfigurationError } from '../base/errors.ts';
 export { BrokenRulesError } from '../filter/broken-rules.ts';
 export {
   type Attribute,

@@ -1,5 +1,5 @@
 /** What users read of rules. */
-import { cut, onOneLine } from '../visible-text.ts';
+import { cut, onOneLine } from '../base/visible-text.ts';
 
 /** In characters, as of other reasons. */
 const MAX_MESSAGE = 2000;

@@ -1,5 +1,5 @@
 /** Reads the rules of a file, or of all YAML files of a folder in the order of their names. */
-import type { Problem } from '../errors.ts';
+import type { Problem } from '../base/errors.ts';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
 import { MAX_STEPS } from './cel/meter.ts';

@@ -1,6 +1,7 @@
 /** What rules said of a request, for its decision. */
+
+import { cut } from '../base/visible-text.ts';
 import type { RuleOutcome, RuleOutcomes } from '../filter/verdict.ts';
-import { cut } from '../visible-text.ts';
 import type { Judgement, RuleFailure, Violation } from './judge.ts';
 
 /** Of all messages, in characters. */

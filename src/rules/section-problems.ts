@@ -1,10 +1,10 @@
 /** What is wrong with the rules of a section of the configuration: mistakes, rules that nobody judges, and names that nobody knows. */
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import type { Problem } from '../base/errors.ts';
 import { RESOURCE_TYPES, whyNoType } from '../config/names.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import type { Setting } from '../config/resolve.ts';
-import type { Problem } from '../errors.ts';
 import { unchargedProblems } from './lease/charged-budgets.ts';
 import { leaseEnvironment } from './lease/environment.ts';
 import { needsNames } from './needs-names.ts';

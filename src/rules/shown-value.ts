@@ -1,5 +1,5 @@
 /** Values of rules, for people who try them: short, on one line, without secrets. */
-import { onOneLine } from '../visible-text.ts';
+import { onOneLine } from '../base/visible-text.ts';
 import { writtenDuration, writtenTimestamp } from './cel/date-texts.ts';
 import { Duration, isMap, itemsOf, Optional, Timestamp } from './cel/values.ts';
 

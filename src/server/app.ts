@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type Router from '@koa/router';
 import Koa from 'koa';
-import { errorText } from '../errors.ts';
-import type { Logger } from '../logger.ts';
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import type { Authenticators } from './authentication/authenticators.ts';

@@ -1,7 +1,7 @@
 /** Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, and without one they reveal nothing about leases. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { formatPlace, type Problem } from '../errors.ts';
+import { formatPlace, type Problem } from '../base/errors.ts';
 import type { SourceHealth } from '../kubernetes/cluster/live/contract.ts';
 import type { Generation } from './configuration/generation.ts';
 import type { Metrics } from './metrics/metrics.ts';

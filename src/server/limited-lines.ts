@@ -1,4 +1,4 @@
-import type { Logger } from '../logger.ts';
+import type { Logger } from '../base/logger.ts';
 
 export interface LineLimit {
   readonly level: 'warn' | 'error';

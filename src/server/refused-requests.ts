@@ -1,5 +1,5 @@
 /** Log lines for requests that were not judged: a wrong token, a body that is not a request. Limited, since anybody can cause them. */
-import type { Logger } from '../logger.ts';
+import type { Logger } from '../base/logger.ts';
 import { LimitedLines } from './limited-lines.ts';
 
 export interface RefusedRequest {

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Attributes } from '@opentelemetry/api';
-import { callersContext } from '../trace-context.ts';
+import { callersContext } from '../base/trace-context.ts';
 import {
   activeSpan,
   endSpan,
@@ -16,7 +16,7 @@ import {
   tracing,
   within,
   withSpan,
-} from '../tracing.ts';
+} from '../base/tracing.ts';
 
 /** Any other is `_OTHER`. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set([

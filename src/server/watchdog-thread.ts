@@ -3,8 +3,8 @@ import { write } from 'node:fs';
 import { Session } from 'node:inspector';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
+import type { LogFormat } from '../base/logger.ts';
 import { occupationSeen } from '../enforcement/occupation.ts';
-import type { LogFormat } from '../logger.ts';
 import type { WatchdogOrder, WatchdogStart } from './watchdog.ts';
 
 /** For the other thread to stop where it is. It can't where it waits for the system, for a child for one. */

@@ -5,9 +5,9 @@
  */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { errorText } from '../base/errors.ts';
+import type { LogFormat, LogLevel } from '../base/logger.ts';
 import { Occupation } from '../enforcement/occupation.ts';
-import { errorText } from '../errors.ts';
-import type { LogFormat, LogLevel } from '../logger.ts';
 
 /** What the thread is told. */
 export type WatchdogOrder =

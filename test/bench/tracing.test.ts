@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import * as none from '../../bench/tracing/none.ts';
-import * as tracing from '../../src/tracing.ts';
+import * as tracing from '../../src/base/tracing.ts';
 
 describe('the functions that stand in for tracing', () => {
   it('are all of them', () => {

@@ -1,7 +1,7 @@
 /** Where an id may stand, name@domain may; tags have options of their own. */
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../src/errors.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
 import { confFile } from '../support/files.ts';
 

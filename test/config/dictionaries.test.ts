@@ -1,10 +1,10 @@
 /** Dictionaries from several sources: the origin of each member, and those that it overrides. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { formatOrigin, type Origin } from '../../src/base/errors.ts';
 import { describeOptions } from '../../src/config/option.ts';
 import { resolve } from '../../src/config/resolve.ts';
 import { type ConfigSources, readSources } from '../../src/config/sources.ts';
-import { formatOrigin, type Origin } from '../../src/errors.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, shown } from './helpers.ts';
 

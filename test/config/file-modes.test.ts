@@ -2,9 +2,9 @@
 import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { formatProblem } from '../../src/base/errors.ts';
 import { whyWritable } from '../../src/config/file-modes.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../src/errors.ts';
 import type { ConfigSources } from '../../src/index.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { startService } from '../../src/server/service.ts';

@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
+import { formatOrigin, formatProblem, type Problem } from '../../src/base/errors.ts';
 import type { Layer } from '../../src/config/layer.ts';
 import { describeOptions } from '../../src/config/option.ts';
 import type { FurtherSection } from '../../src/config/option-groups.ts';
 import { type Resolution, resolve } from '../../src/config/resolve.ts';
 import { type ConfigSources, readSources } from '../../src/config/sources.ts';
 import { type Configuration, readConfiguration } from '../../src/enforcement/configuration.ts';
-import { formatOrigin, formatProblem, type Problem } from '../../src/errors.ts';
 import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 

@@ -1,7 +1,7 @@
 /** Ids and resource types that cannot exist are mistakes in any source. */
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../src/base/errors.ts';
 import { RESOURCE_TYPES } from '../../src/config/names.ts';
-import { formatProblem } from '../../src/errors.ts';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { configFile, readAsClient } from './helpers.ts';

@@ -2,7 +2,7 @@
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { formatOrigin, formatProblem } from '../../src/errors.ts';
+import { formatOrigin, formatProblem } from '../../src/base/errors.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { type ClientSources, configFile, effective, readEntries as read, readAsClient } from './helpers.ts';
 

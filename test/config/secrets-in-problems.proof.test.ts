@@ -1,9 +1,9 @@
 /** No problem shows a secret, whatever is wrong around it. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { formatProblem } from '../../src/base/errors.ts';
 import type { ConfigSources } from '../../src/config/sources.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../src/errors.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, service } from './helpers.ts';

@@ -1,7 +1,7 @@
 /** No problem shows a secret of a YAML file or of --config, whatever is wrong around it. */
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../src/errors.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { configFile } from './helpers.ts';
 

@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { OverloadedError } from '../../src/concurrency-limiter.ts';
-import { Deadline, type Wait, waitFor } from '../../src/deadline.ts';
+import { OverloadedError } from '../../src/base/concurrency-limiter.ts';
+import { Deadline, type Wait, waitFor } from '../../src/base/deadline.ts';
 import { DecisionLog } from '../../src/decisions/log.ts';
 import type { DecisionRecord } from '../../src/decisions/record.ts';
 import {

@@ -18,8 +18,8 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../src/errors.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { projectFile } from '../support/files.ts';
 

@@ -1,7 +1,7 @@
 /** A user chooses the name of a lease: no output may pass its control characters on. From HTTP to the bytes of each output. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createLogger } from '../../src/logger.ts';
+import { createLogger } from '../../src/base/logger.ts';
 import { captured, runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';

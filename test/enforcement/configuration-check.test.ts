@@ -1,9 +1,9 @@
 /** The checks that sections and filters make of their own values, after the schema has accepted them. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import type { Problem } from '../../src/base/errors.ts';
 import type { FurtherSection } from '../../src/config/option-groups.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import type { Problem } from '../../src/errors.ts';
 import { configFile, shown } from '../config/helpers.ts';
 import { filterFolder } from '../support/filter-folder.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MaxLeaseDurationFilter } from '../../filters/max-lease-duration-filter.ts';
+import { ConfigurationError } from '../../src/base/errors.ts';
 import { requireConfiguration, sectionOf } from '../../src/enforcement/configuration.ts';
-import { ConfigurationError } from '../../src/errors.ts';
 import { serviceOptions, serviceSection } from '../../src/server/configuration/options.ts';
 import { configFile, configuration, effective, service, shown } from '../config/helpers.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';

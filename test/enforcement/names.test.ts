@@ -178,7 +178,7 @@ describe('limits of MaxLeaseDurationFilter', () => {
     const { enforcement, keystone } = await setup({
       enforcement: { enabled_filters, max_lease_duration: 2 * DAY },
     });
-    const { withinDeadline } = await import('../../src/deadline.ts');
+    const { withinDeadline } = await import('../../src/base/deadline.ts');
     keystone.hold();
     const decision = await withinDeadline(0.4, (deadline) =>
       enforcement.checkCreate(request(IDS.climate, 1), { deadline }),

@@ -1,7 +1,7 @@
 /** An enabled filter that limits nothing must warn: users believe that the limit is enforced. */
 import { expect, it } from 'vitest';
+import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../src/errors.ts';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 

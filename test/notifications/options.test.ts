@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import type { Problem } from '../../src/base/errors.ts';
 import { readConfiguration, sectionOf } from '../../src/enforcement/configuration.ts';
-import type { Problem } from '../../src/errors.ts';
 import { notificationsSection } from '../../src/notifications/options.ts';
 import { configFile, shown } from '../config/helpers.ts';
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Deadline } from '../../src/deadline.ts';
+import { Deadline } from '../../src/base/deadline.ts';
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { ReviewedPermissions } from '../../src/kubernetes/cluster/live/reviewed-permissions.ts';
 import { serviceAccount } from '../../src/kubernetes/policies/access.ts';

@@ -1,6 +1,6 @@
 /** A ledger with budgets, a double of SkyPilot's API server, and policies that charge launches there. */
 import { expect, onTestFinished } from 'vitest';
-import { withinDeadline } from '../../src/deadline.ts';
+import { withinDeadline } from '../../src/base/deadline.ts';
 import { type Configuration, requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Amount } from '../../src/filter/amount.ts';

@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
-import { withinDeadline } from '../../src/deadline.ts';
+import { withinDeadline } from '../../src/base/deadline.ts';
+import { formatProblem } from '../../src/base/errors.ts';
 import { type Configuration, readConfiguration } from '../../src/enforcement/configuration.ts';
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
-import { formatProblem } from '../../src/errors.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import type { RequestOptions, User } from '../../src/skypilot/request/user-request.ts';
 import { decodeRequest, encodeAnswer, encodeRequest } from '../../src/skypilot/request/wire.ts';

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../src/errors.ts';
+import { formatProblem } from '../../src/base/errors.ts';
 import { cutOffProblems, ruleChanges, writtenRules } from '../../src/rules/cut-off-rules.ts';
 import { leaseEnvironment } from '../../src/rules/lease/environment.ts';
 import { readRules } from '../../src/rules/read-rules.ts';

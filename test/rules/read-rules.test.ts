@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
-import { formatProblem } from '../../src/errors.ts';
+import { formatProblem } from '../../src/base/errors.ts';
 import { leaseEnvironment } from '../../src/rules/lease/environment.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 import { temporaryFile } from '../support/files.ts';

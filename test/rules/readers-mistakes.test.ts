@@ -1,6 +1,6 @@
 /** Mistakes of somebody who knows Blazar and not CEL: each error says what was meant. */
 import { expect, it } from 'vitest';
-import { formatProblem } from '../../src/errors.ts';
+import { formatProblem } from '../../src/base/errors.ts';
 import { sectionProblems } from '../../src/rules/section-problems.ts';
 import { temporaryFile } from '../support/files.ts';
 

@@ -1,8 +1,8 @@
 /** What doors say of a `rules_path` that leads nowhere: at the option, since there is no file to look into. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../src/errors.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { confFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';

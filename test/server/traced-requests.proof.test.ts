@@ -8,11 +8,11 @@ import { openSpans, spansSince, treeOf, withRecordedSpans } from '../support/rec
 import { createLasting } from '../support/requests.ts';
 
 let runServiceOn: typeof import('../support/running-service.ts').runServiceOn;
-let endTracing: typeof import('../../src/tracing.ts').endTracing;
+let endTracing: typeof import('../../src/base/tracing.ts').endTracing;
 
 withRecordedSpans(async () => {
   ({ runServiceOn } = await import('../support/running-service.ts'));
-  ({ endTracing } = await import('../../src/tracing.ts'));
+  ({ endTracing } = await import('../../src/base/tracing.ts'));
 });
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

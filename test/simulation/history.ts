@@ -1,6 +1,6 @@
 /** One history from a seed: what happens at random, then quiet, then what is left must be the truth. */
 import { vi } from 'vitest';
-import { errorText } from '../../src/errors.ts';
+import { errorText } from '../../src/base/errors.ts';
 import { foldLeases } from '../../src/ledger/folding/fold.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import { changeUnasked, create, end, update } from './clients.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { withinDeadline } from '../../src/deadline.ts';
+import { withinDeadline } from '../../src/base/deadline.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';

@@ -44,7 +44,7 @@ describe('a merged module', () => {
   it('is the same by its own path, by that of the library, and for modules that are not merged', () => {
     const code = `
       const library = await import(${built('src/index.js')});
-      const { ConfigurationError } = await import(${built('src/errors.js')});
+      const { ConfigurationError } = await import(${built('src/base/errors.js')});
       const { MaxLeasesFilter } = await import(${built('filters/max-leases-filter.js')});
       const { Names } = await import(${built('src/openstack/names.js')});
       console.log(
@@ -57,7 +57,9 @@ describe('a merged module', () => {
 
   it('still finds the files beside its own one', () => {
     const { version } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as { version: string };
-    expect(printed(`console.log((await import(${built('src/version.js')})).packageVersion())`)).toBe(version);
+    expect(printed(`console.log((await import(${built('src/base/version.js')})).packageVersion())`)).toBe(
+      version,
+    );
   });
 
   it('comes with the licenses of the packages in it', () => {

@@ -1,5 +1,5 @@
 /** The flags of `budget`. */
-import { InvalidRequestError } from '../../errors.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
 import type { EndpointFlags } from '../endpoint.ts';
 import { UsageError } from '../output.ts';
 import type { SourceFlags } from '../sources.ts';

@@ -2,9 +2,9 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
+import type { Problem } from '../../base/errors.ts';
 import { nearestName } from '../../config/nearest.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
-import type { Problem } from '../../errors.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';

@@ -1,4 +1,4 @@
-import type { Problem } from '../../errors.ts';
+import type { Problem } from '../../base/errors.ts';
 import type { Path } from '../../yaml/tree.ts';
 import type { ReadCase } from './case-files.ts';
 

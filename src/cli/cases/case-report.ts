@@ -1,7 +1,7 @@
 /** What came of cases, as a table, as JUnit and as an exit code. Knows nothing of what a case says. */
 import junit, { type Builder } from 'junit-report-builder';
-import { formatProblem, type Problem } from '../../errors.ts';
-import { visibleLines, visibleXml } from '../../visible-text.ts';
+import { formatProblem, type Problem } from '../../base/errors.ts';
+import { visibleLines, visibleXml } from '../../base/visible-text.ts';
 import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } from '../output.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { errorText } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 
 /** Keeps why filters and policies failed; users read only that they did. */
 export function causeLogger(causes: string[]): Logger {

@@ -1,8 +1,8 @@
 /** How commands open the ledger of the configuration. */
 import { userInfo } from 'node:os';
-import { waitFor } from '../../deadline.ts';
+import { waitFor } from '../../base/deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { LedgerOptions } from '../../ledger/options.ts';

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import { createLogger } from '../../base/logger.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
-import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
-import { createLogger } from '../../logger.ts';
 import { type Followed, follow } from '../../openstack/follow.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import { ExitCode, onOneLine, UsageError } from '../output.ts';

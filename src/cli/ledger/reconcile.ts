@@ -1,7 +1,7 @@
 /** `ledger reconcile`: compares the ledger with the leases that Blazar has, and corrects it. */
 import { Command, Option } from 'commander';
+import { createLogger } from '../../base/logger.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
-import { createLogger } from '../../logger.ts';
 import { UsageError } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { addSourceFlags, formatFlag } from '../sources.ts';

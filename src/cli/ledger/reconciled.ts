@@ -1,6 +1,7 @@
 /** What `ledger reconcile` is told, and what it tells, wherever the list comes from. */
+
+import { errorText } from '../../base/errors.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
-import { errorText } from '../../errors.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { notificationsSection } from '../../notifications/options.ts';

@@ -1,6 +1,6 @@
 /** `scheduling-policy certificates`: writes the certificate of the service before its first start. */
-import { ConfigurationError, type Problem } from '../../errors.ts';
-import { createLogger } from '../../logger.ts';
+import { ConfigurationError, type Problem } from '../../base/errors.ts';
+import { createLogger } from '../../base/logger.ts';
 import { ExitCode, UsageError } from '../output.ts';
 
 export async function writeCertificates(configFiles: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 /** `scheduling-policy export`: scheduling policies as ValidatingAdmissionPolicies, which need no webhook. */
+
+import { ConfigurationError } from '../../base/errors.ts';
 import { nearestName } from '../../config/nearest.ts';
-import { ConfigurationError } from '../../errors.ts';
 import {
   admissionPolicies,
   type ExportOptions,

@@ -1,6 +1,6 @@
 /** Reads the objects for `scheduling-policy check`: pods, and controllers with a pod template. */
 
-import { InvalidRequestError } from '../../errors.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
 import { POD_KINDS, podIn } from '../../kubernetes/admission/pod-kinds.ts';
 import { type Pod, parsePod } from '../../kubernetes/policies/pod.ts';
 import { YamlDocument } from '../../yaml/document.ts';

@@ -1,5 +1,5 @@
 /** How the `scheduling-policy` commands judge: the options of a service, or flags alone. */
-import { ConfigurationError, type Problem } from '../../errors.ts';
+import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
 import { UsageError } from '../output.ts';

@@ -1,8 +1,8 @@
 /** A scan as a JUnit report: a test case for each owner of pods. */
 import junit, { type Builder } from 'junit-report-builder';
+import { visibleXml } from '../../base/visible-text.ts';
 import type { Scanned } from '../../kubernetes/cluster/scan/findings.ts';
 import { formatReason } from '../../kubernetes/policies/rules/reason.ts';
-import { visibleXml } from '../../visible-text.ts';
 
 /** Its types are those of the module that bundlers take; Node.js is given the builder itself. */
 const builder = junit as unknown as Builder;

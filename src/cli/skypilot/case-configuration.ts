@@ -1,8 +1,8 @@
 /** The configurations of cases about tasks: each is read once, whatever the number of cases that it is for. */
 import { dirname } from 'node:path';
+import { ConfigurationError, type Origin } from '../../base/errors.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
-import { ConfigurationError, type Origin } from '../../errors.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 import type { ReadCase } from '../cases/case-files.ts';
 import { CaseMistake } from '../cases/case-mistake.ts';

@@ -1,9 +1,9 @@
 /** Where the policies of a configuration for cases are: its relative paths are meant for the folder of its file. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import type { Origin } from '../../base/errors.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { readConfiguration } from '../../enforcement/configuration.ts';
-import type { Origin } from '../../errors.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 
 /** The names of policies, with the place where they are written. */

@@ -1,8 +1,8 @@
 /** Runs one case of `skypilot test`: its own threads for the policies, its own clock, no network. */
 import { dirname, resolve } from 'node:path';
+import { inTime, withinDeadline } from '../../base/deadline.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
-import { inTime, withinDeadline } from '../../deadline.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { RuleObserver } from '../../filter/rule-observer.ts';
 import { PolicyChain, type Review } from '../../skypilot/policies/policy-chain.ts';

@@ -1,5 +1,5 @@
 /** `skypilot config --get`: the value that SkyPilot takes for a key, for a context, region, workspace and task. */
-import { ConfigurationError, type Problem } from '../../errors.ts';
+import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { TaskSource } from '../../skypilot/config/config-file.ts';
 import type { EffectiveValue, LookedAt } from '../../skypilot/config/effective/effective-value.ts';
 import type { Reading } from '../../skypilot/config/effective/rules.ts';

@@ -1,6 +1,6 @@
 /** `skypilot config`: merges the sources of a SkyPilot configuration and explains the result. */
 import { Command, Option } from 'commander';
-import { formatProblem, type Problem } from '../../errors.ts';
+import { formatProblem, type Problem } from '../../base/errors.ts';
 import type { FoundSources, NamedSources } from '../../skypilot/config/config-sources.ts';
 import { ExitCode, printProblems } from '../output.ts';
 import type { GetFlags } from './config-get.ts';

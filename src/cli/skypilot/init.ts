@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { packageVersion } from '../../base/version.ts';
 import { systemErrorText } from '../../config/read-file.ts';
-import { packageVersion } from '../../version.ts';
 import { onOneLine, UsageError } from '../output.ts';
 
 const MAX_NAME = 60;

@@ -1,5 +1,5 @@
 /** The requests in a file: the body of one, or a task or pipeline that SkyPilot would ask about. */
-import type { Problem } from '../../errors.ts';
+import type { Problem } from '../../base/errors.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { OriginOf } from '../../skypilot/schema/validate.ts';

@@ -1,7 +1,7 @@
 /** `skypilot review`: asks admin policies about a request, without SkyPilot. */
 import { Command } from 'commander';
-import type { Problem } from '../../errors.ts';
-import type { LogLevel } from '../../logger.ts';
+import type { Problem } from '../../base/errors.ts';
+import type { LogLevel } from '../../base/logger.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import { headingOf } from '../../skypilot/task/pipeline.ts';
 import { ExitCode, onOneLine, printProblems, UsageError } from '../output.ts';

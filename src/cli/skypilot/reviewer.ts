@@ -1,9 +1,9 @@
 /** Who answers a review: the policies of a configuration, in this process. */
 import { existsSync } from 'node:fs';
+import { inTime, withinDeadline } from '../../base/deadline.ts';
+import { createLogger, type LogLevel } from '../../base/logger.ts';
 import { DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../../config/places.ts';
 import type { ConfigSources } from '../../config/sources.ts';
-import { inTime, withinDeadline } from '../../deadline.ts';
-import { createLogger, type LogLevel } from '../../logger.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';

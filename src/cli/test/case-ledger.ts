@@ -1,5 +1,5 @@
 /** Puts into the ledger of a trial what a case gives. */
-import { waitFor } from '../../deadline.ts';
+import { waitFor } from '../../base/deadline.ts';
 import type { Instant } from '../../lease/dates.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import { type Context, type Lease, leaseEnd, leaseStart } from '../../lease/lease.ts';

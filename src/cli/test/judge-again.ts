@@ -1,6 +1,7 @@
 /** Judges a past decision by another configuration, and says how the two answers differ. */
+
+import { InvalidRequestError } from '../../base/errors.ts';
 import type { Rehearsal, Unasked } from '../../enforcement/rehearsal.ts';
-import { InvalidRequestError } from '../../errors.ts';
 import type { ObservedRule } from '../../filter/rule-observer.ts';
 import type { PastDecision, PastRequest } from './past-decision.ts';
 

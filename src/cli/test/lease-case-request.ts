@@ -1,7 +1,7 @@
 /** The request of a case: a body that Blazar has sent, or made from its short form. */
 import { dirname, resolve } from 'node:path';
+import { InvalidRequestError } from '../../base/errors.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
-import { InvalidRequestError } from '../../errors.ts';
 import type { Instant } from '../../lease/dates.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
 import type { ReadCase } from '../cases/case-files.ts';

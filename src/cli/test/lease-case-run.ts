@@ -1,6 +1,7 @@
 /** Runs one case about a lease. */
+
+import { ConfigurationError, InvalidRequestError } from '../../base/errors.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { ConfigurationError, InvalidRequestError } from '../../errors.ts';
 import type { ObservedRule } from '../../filter/rule-observer.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
 import { BudgetConflictError } from '../../ledger/budgets/budgets.ts';

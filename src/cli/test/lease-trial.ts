@@ -5,10 +5,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withinDeadline } from '../../deadline.ts';
+import { withinDeadline } from '../../base/deadline.ts';
+import { ConfigurationError } from '../../base/errors.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { UsageEnforcement } from '../../enforcement/enforcement.ts';
-import { ConfigurationError } from '../../errors.ts';
 import type { RuleObserver } from '../../filter/rule-observer.ts';
 import type { SharedServices } from '../../filter/services.ts';
 import type { Decision } from '../../filter/verdict.ts';

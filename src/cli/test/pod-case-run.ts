@@ -1,8 +1,8 @@
 /** Runs one case about pods, by scheduling policies from files and by rules. */
 import { dirname, resolve } from 'node:path';
+import { InvalidRequestError } from '../../base/errors.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { InvalidRequestError } from '../../errors.ts';
 import { rulesOfFailure } from '../../filter/broken-rules.ts';
 import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../kubernetes/admission/pod-rules.ts';

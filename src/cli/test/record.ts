@@ -1,8 +1,8 @@
 /** `test --record`: writes a case for each different decision of a log. */
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { InvalidRequestError } from '../../base/errors.ts';
 import { systemErrorText } from '../../config/read-file.ts';
-import { InvalidRequestError } from '../../errors.ts';
 import { ExitCode, onOneLine, UnwrittenError, UsageError } from '../output.ts';
 import type { SourceFlags } from '../sources.ts';
 import { type LogRun, openLogRun } from './log-run.ts';

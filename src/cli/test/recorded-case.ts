@@ -1,8 +1,8 @@
 /** A past decision as a case: what was asked for, when, and what was decided. */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { visibleJson } from '../../base/visible-text.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
-import { visibleJson } from '../../visible-text.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { isMapping } from '../../yaml/tree.ts';

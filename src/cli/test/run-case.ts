@@ -1,8 +1,8 @@
 /** Runs one case, of whatever it is: a lease, a pod or a task. */
 
+import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, readConfiguration, sectionOf } from '../../enforcement/configuration.ts';
-import { ConfigurationError, type Problem } from '../../errors.ts';
 import type { ReadCase } from '../cases/case-files.ts';
 import { CaseMistake } from '../cases/case-mistake.ts';
 import type { CaseResult } from '../cases/case-report.ts';

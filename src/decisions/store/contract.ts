@@ -1,5 +1,5 @@
 /** Decisions in the ledger's database, for all replicas to see: types only. */
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import type { AskedTime } from '../recent.ts';
 import type { DecisionRecord } from '../record.ts';

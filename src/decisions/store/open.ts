@@ -1,7 +1,7 @@
 /** Opens the place of decisions in the database of the ledger, on connections that leases never wait for. */
 import { hostname } from 'node:os';
-import { type Wait, withinDeadline } from '../../deadline.ts';
-import { errorText } from '../../errors.ts';
+import { type Wait, withinDeadline } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
 import type { LedgerSettings } from '../../ledger/options.ts';
 import { type Connection, describeConnection, parseConnection } from '../../ledger/storage/connection.ts';
 import type { DecisionTarget } from './contract.ts';

@@ -1,8 +1,8 @@
 /** Decisions on their way into the database: gathered in a bounded buffer, written in batches, dropped when that takes too long. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { withinDeadline } from '../../deadline.ts';
-import { errorText, LedgerContentError } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
+import { withinDeadline } from '../../base/deadline.ts';
+import { errorText, LedgerContentError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { AskedTime } from '../recent.ts';
 import type { DecisionRecord } from '../record.ts';
 import type { DecisionTarget, Retention } from './contract.ts';

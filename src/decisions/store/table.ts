@@ -1,5 +1,5 @@
 /** The decisions in a database: written in batches, searched in pages, removed in small parts. */
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/reports/pages.ts';
 import { type Database, rows } from '../../ledger/storage/database.ts';
 import { Gate } from '../../ledger/storage/gate.ts';

@@ -1,6 +1,6 @@
 /** What the thread that writes to a file is asked, and what it answers. */
 
-import { errorText, LedgerContentError, LedgerUnavailableError } from '../../errors.ts';
+import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError, type PageOf } from '../../ledger/reports/pages.ts';
 import type { DecisionsQuery, Retention, StoredDecision } from './contract.ts';
 

@@ -1,7 +1,7 @@
 /** Decisions in a file, kept by a thread of their own: see `worker.ts`. */
 import { Worker } from 'node:worker_threads';
-import { inTime, type Wait, withinDeadline } from '../../deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import { CommitInDoubtError } from '../../ledger/storage/database.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';

@@ -3,8 +3,8 @@
  * wait for it. A crash of the process loses nothing that was committed; a loss of power may lose the last moments.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Wait, withinDeadline } from '../../deadline.ts';
-import { errorText } from '../../errors.ts';
+import { type Wait, withinDeadline } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
 import { SqliteDatabase } from '../../ledger/storage/sqlite.ts';
 import { DecisionTable } from './table.ts';
 import {

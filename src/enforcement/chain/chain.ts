@@ -1,11 +1,11 @@
 /** Asks the filters of a chain about a lease. Whether a lease is allowed is decided in this file. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
+import type { Logger } from '../../base/logger.ts';
 import { AccountList, accountText, projectOf } from '../../filter/account-limits.ts';
 import type { Decision, Outcome } from '../../filter/verdict.ts';
 import type { Lease } from '../../lease/lease.ts';
 import { readOnly } from '../../lease/read-only.ts';
-import type { Logger } from '../../logger.ts';
 import type { CheckOptions } from '../check-options.ts';
 import {
   type ChainedFilter,

@@ -3,7 +3,8 @@
  * transaction, which verifies their limits once more. Then the filters with commit hooks. If one refuses, everything is undone.
  */
 
-import { inTime, type Wait, withinDeadline } from '../../deadline.ts';
+import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
+import type { Logger } from '../../base/logger.ts';
 import { isLedgerFilter } from '../../filter/ledger-filter.ts';
 import type { LeaseRequest } from '../../filter/services.ts';
 import { allow, type Decision, type Outcome, type RuleOutcomes, reject } from '../../filter/verdict.ts';
@@ -14,7 +15,6 @@ import type { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { Author } from '../../ledger/transactions/journal.ts';
 import type { Recording } from '../../ledger/transactions/lease-transactions.ts';
-import type { Logger } from '../../logger.ts';
 import type { Turn } from '../occupation.ts';
 import { accepted, afterCommit, isTried, outcomeOf, refused } from './chain.ts';
 import { type ChainedFilter, callHook, commitRequest, type HookRequest, type HookResult } from './hook.ts';

@@ -1,7 +1,9 @@
 /** A request as it goes through a chain, and the call of a hook of one filter. Any error is a failure, and the failure of a check refuses the lease. */
 import { hash, randomUUID } from 'node:crypto';
-import { inTime, type Wait, waitFor } from '../../deadline.ts';
-import { errorText, InvalidRequestError } from '../../errors.ts';
+import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
+import { errorText, InvalidRequestError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { inSpan, isTraced } from '../../base/tracing.ts';
 import type { BaseFilter } from '../../filter/base-filter.ts';
 import type { Call, Repetition } from '../../filter/call.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
@@ -9,8 +11,6 @@ import { allow, type Decision, isVerdict, reject, type Verdict } from '../../fil
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import { readOnly, withoutViews } from '../../lease/read-only.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
-import type { Logger } from '../../logger.ts';
-import { inSpan, isTraced } from '../../tracing.ts';
 import type { CheckOptions } from '../check-options.ts';
 import type { Turn } from '../occupation.ts';
 import { failureVerdict, type LoggedRequest, logFailure, shownAnswer } from './messages.ts';

@@ -1,9 +1,9 @@
 /** What users, operators and the log read about the filters of a chain: failures, warnings, changes of a lease. */
-import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { rulesOfFailure } from '../../filter/broken-rules.ts';
 import { type Decision, type Outcome, type Rejection, reject } from '../../filter/verdict.ts';
 import type { Context, Lease } from '../../lease/lease.ts';
-import type { Logger } from '../../logger.ts';
 
 /* Failures: what a user reads if a filter, or the ledger, is broken. The cause is only in the log. */
 

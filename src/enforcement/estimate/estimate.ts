@@ -1,13 +1,13 @@
 /** What a lease would cost and whether it would be allowed; for one that would be refused, what would be allowed instead. */
 
-import { LedgerUnavailableError } from '../../errors.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
+import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
 import type { CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { previewedCharges } from '../../ledger/transactions/previewed-charges.ts';
-import { yieldToEventLoop } from '../../yield-to-event-loop.ts';
 import { failureMessage } from '../chain/messages.ts';
 import type { Estimate } from './contract.ts';
 import { instead } from './instead.ts';

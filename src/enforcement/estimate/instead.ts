@@ -1,5 +1,5 @@
 /** What would be allowed instead of a lease that is refused, and what was looked for. */
-import { LedgerUnavailableError } from '../../errors.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import {

@@ -1,9 +1,9 @@
 /** Looks for leases near a refused one that the filters which answer in this process allow. */
 
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import type { Lease } from '../../lease/lease.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
 import { later, shorter } from './dates.ts';
 import { nearest } from './nearest.ts';
 import { smaller } from './sizes.ts';

@@ -1,6 +1,7 @@
 /** Leases with fewer resources: never fewer than `min`, never none. */
+
+import { onOneLine } from '../../base/visible-text.ts';
 import type { Lease, Reservation } from '../../lease/lease.ts';
-import { onOneLine } from '../../visible-text.ts';
 import { spread } from './nearest.ts';
 import type { Way } from './way.ts';
 

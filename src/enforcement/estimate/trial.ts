@@ -1,5 +1,6 @@
 /** Asks the filters of a chain about leases that nobody wants yet: nothing is recorded, however often. */
-import { LedgerUnavailableError } from '../../errors.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { BaseFilter } from '../../filter/base-filter.ts';
 import { isLedgerFilter, LedgerFilter } from '../../filter/ledger-filter.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
@@ -8,7 +9,6 @@ import type { Context, CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
-import type { Logger } from '../../logger.ts';
 import { decide, type Exemptions } from '../chain/chain.ts';
 import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from '../chain/hook.ts';
 import type { CheckOptions } from '../check-options.ts';

@@ -1,9 +1,9 @@
 /** The filters that were found, those that the configuration names, in order, and why others cannot be used. */
 import { distance } from 'fastest-levenshtein';
+import type { Problem } from '../../base/errors.ts';
 import { nearestName } from '../../config/nearest.ts';
 import type { Option } from '../../config/option.ts';
 import { showText } from '../../config/secret.ts';
-import type { Problem } from '../../errors.ts';
 import type { FilterClass } from '../../filter/base-filter.ts';
 import { classFileName, optionPrefix } from '../../plugin/class-names.ts';
 

@@ -2,10 +2,10 @@
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { errorText } from '../../base/errors.ts';
 import { whyWritable } from '../../config/file-modes.ts';
 import type { Option } from '../../config/option.ts';
 import { systemErrorText } from '../../config/read-file.ts';
-import { errorText } from '../../errors.ts';
 import { type FilterClass, isFilterClass } from '../../filter/base-filter.ts';
 import { classFileName } from '../../plugin/class-names.ts';
 import { declaredOptions } from '../../plugin/declared-options.ts';

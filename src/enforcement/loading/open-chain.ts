@@ -1,8 +1,9 @@
 /** The filters of a configuration, in order: constructed and opened when it is loaded, closed at the end. */
+
+import { ConfigurationError, errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { withOrigin } from '../../config/option-groups.ts';
-import { ConfigurationError, errorText } from '../../errors.ts';
 import type { FilterServices } from '../../filter/services.ts';
-import type { Logger } from '../../logger.ts';
 import type { ChainedFilter } from '../chain/hook.ts';
 import type { Configuration } from '../configuration.ts';
 import type { Occupation } from '../occupation.ts';

@@ -1,6 +1,7 @@
 /** What is wrong with options beside their values: checks of filters, settings without effect, files without use, secrets that everyone may read. */
 import { resolve as resolvePath } from 'node:path';
 import type { z } from 'zod';
+import { errorText, type Problem } from '../../base/errors.ts';
 import { isReadByEveryone } from '../../config/file-modes.ts';
 import type { Layer } from '../../config/layer.ts';
 import { firstKeystoneName } from '../../config/names.ts';
@@ -10,7 +11,6 @@ import type { Setting } from '../../config/resolve.ts';
 import { showText } from '../../config/secret.ts';
 import type { ReadSources } from '../../config/sources.ts';
 import { valueText } from '../../config/text.ts';
-import { errorText, type Problem } from '../../errors.ts';
 import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './filter-catalog.ts';
 
 const SECTION = 'enforcement';

@@ -1,11 +1,11 @@
 /** A configuration → the filters, and what they work with. */
 
+import type { Logger } from '../../base/logger.ts';
 import { isLedgerFilter } from '../../filter/ledger-filter.ts';
 import type { Clock } from '../../filter/services.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
 import { ChainLedger } from '../../ledger/service.ts';
-import type { Logger } from '../../logger.ts';
 import type { Notifications } from '../../notifications/notifications.ts';
 import type { Keystone } from '../../openstack/contract.ts';
 import type { Names } from '../../openstack/names.ts';

@@ -1,6 +1,7 @@
 /** What users are told about pods that scheduling policies do not allow. */
+
+import { cut, visibleText } from '../../base/visible-text.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
-import { cut, visibleText } from '../../visible-text.ts';
 import type { Account } from '../policies/access.ts';
 import { formatReason, type Reason } from '../policies/rules/reason.ts';
 

@@ -3,7 +3,7 @@
  * admission.k8s.io/v1.
  */
 import { z } from 'zod';
-import { InvalidRequestError } from '../../errors.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
 import { firstMistake } from '../../lease/first-mistake.ts';
 import { isMapping } from '../../yaml/tree.ts';
 import { invalidRequest, type Pod, parsePod } from '../policies/pod.ts';

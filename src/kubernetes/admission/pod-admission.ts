@@ -1,7 +1,7 @@
 /** Reviews the pods of a cluster: selects the policies, adds defaults, handles audit mode. */
 import { isDeepStrictEqual } from 'node:util';
 import jsonPatch from 'fast-json-patch';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
 import { type Account, serviceAccount } from '../policies/access.ts';
 import { SCHEDULERS } from '../policies/cluster-settings.ts';

@@ -1,10 +1,10 @@
 /** Judges pods by the rules of `[kubernetes] rules_path`. */
 import { isDeepStrictEqual } from 'node:util';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { BrokenRulesError } from '../../filter/broken-rules.ts';
 import type { RuleObserver } from '../../filter/rule-observer.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
-import type { Logger } from '../../logger.ts';
 import { explainRule } from '../../rules/explain-rule.ts';
 import { ruleFailureText } from '../../rules/failure-text.ts';
 import { type Judgement, type RuleFailure, RuleJudge, type Violation } from '../../rules/judge.ts';

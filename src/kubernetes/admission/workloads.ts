@@ -3,8 +3,8 @@
  * enforced is the review of the pods themselves.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Wait } from '../../deadline.ts';
-import { InvalidRequestError } from '../../errors.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
 import type { KubernetesOptions } from '../options.ts';
 import { parsePod } from '../policies/pod.ts';
 import {

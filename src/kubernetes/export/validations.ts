@@ -1,5 +1,5 @@
 /** One validation for each thing that a policy can say about a pod. */
-import { onOneLine } from '../../visible-text.ts';
+import { onOneLine } from '../../base/visible-text.ts';
 import type { MergeStrategy } from '../policies/merge.ts';
 import { listed } from '../policies/rules/reason.ts';
 import {

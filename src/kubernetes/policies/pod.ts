@@ -3,7 +3,7 @@
  * core/v1.
  */
 import { z } from 'zod';
-import { InvalidRequestError } from '../../errors.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
 import { firstMistake } from '../../lease/first-mistake.ts';
 
 /** Limit for terms, expressions and tolerations. etcd cannot store a pod with more than a few thousand of them. */

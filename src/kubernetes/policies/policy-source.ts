@@ -1,5 +1,5 @@
 /** Where the policies of an account come from: files, or a cluster. */
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Account } from './access.ts';
 import type { EffectivePolicy } from './effective-policy.ts';
 

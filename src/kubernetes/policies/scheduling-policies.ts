@@ -1,6 +1,6 @@
 /** Policies and rights that were read from files: decides which policies apply to a pod or a lease. */
 import { LRUCache } from 'lru-cache';
-import { ConfigurationError, type Problem } from '../../errors.ts';
+import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import { type AccessGrant, type Account, PolicyAccess } from './access.ts';
 import { type PolicyDocuments, readPolicyDocuments } from './documents/documents.ts';
 import type { EffectivePolicy } from './effective-policy.ts';

@@ -1,5 +1,5 @@
 /** Budgets: setting and removing them, what is left of them, and their history. */
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount } from '../../filter/budget.ts';
 import type { Ledger } from '../ledger.ts';

@@ -1,5 +1,5 @@
 /** Changes of budgets for several people at once: a change counts only for the budget as its author has seen it. */
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import type { Budget } from '../../filter/budget.ts';
 import type { Ledger } from '../ledger.ts';

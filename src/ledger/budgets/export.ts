@@ -1,5 +1,5 @@
 /** All budgets as CSV or JSON, page by page: a slow reader holds no connection of the ledger. */
-import { waitFor } from '../../deadline.ts';
+import { waitFor } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { budgetCsv } from './csv.ts';
 import { exportedBudget } from './format.ts';

@@ -1,6 +1,7 @@
 /** Budgets in files, one a line: what a line says, and every mistake in it. */
+
+import { InvalidRequestError } from '../../base/errors.ts';
 import { nearestName } from '../../config/nearest.ts';
-import { InvalidRequestError } from '../../errors.ts';
 import { amountOf, newIdOf, secondOf } from './terms.ts';
 import type { WantedBudget } from './writing.ts';
 

@@ -1,6 +1,6 @@
 /** What has happened to budgets, in pages: every change, with who, when and why; and the open leases that are charged to them. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from '../reports/pages.ts';
 import { reading } from '../reports/reading.ts';

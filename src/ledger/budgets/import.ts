@@ -1,6 +1,6 @@
 /** Many budgets at once: all of them, or none. Each step is one query, however many lines there are. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import { recordsTable } from '../storage/query-parts.ts';

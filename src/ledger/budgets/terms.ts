@@ -1,5 +1,6 @@
 /** Budgets as people write them, with dates and unit-hours, and as the ledger keeps them. */
-import { InvalidRequestError } from '../../errors.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
+import { nameMistake } from '../../base/visible-text.ts';
 import {
   type Amount,
   formatUnitHours,
@@ -9,7 +10,6 @@ import {
 } from '../../filter/amount.ts';
 import type { Budget } from '../../filter/budget.ts';
 import { type DateValue, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import { nameMistake } from '../../visible-text.ts';
 import { textMistake } from '../identity.ts';
 import type { WantedBudget } from './budgets.ts';
 

@@ -1,6 +1,6 @@
 /** Budgets for people: one, or all in pages, with what is left of each and its latest change. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Budget } from '../../filter/budget.ts';
 import type { Ledger } from '../ledger.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from '../reports/pages.ts';

@@ -1,6 +1,6 @@
 /** Folds settled leases into totals: a file keeps them first, then their rows go. What balances and budgets say stays the same. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { leaseDigests } from '../outbox/lease-digests.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';

@@ -1,6 +1,6 @@
 /** Puts folded leases back, exactly as they were. */
 import { type RawBuilder, sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Database, rows, Undone, type Work } from '../storage/database.ts';
 import { recordsTable, rowsTable, textsTable } from '../storage/query-parts.ts';

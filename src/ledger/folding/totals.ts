@@ -1,6 +1,6 @@
 /** The totals of folded leases: how they are added to and taken from, and what they say. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { reading } from '../reports/reading.ts';

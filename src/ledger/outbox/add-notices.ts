@@ -1,6 +1,6 @@
 /** Writes notices that are not part of another transaction. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import { messageOf, NOTICES, type Notice } from './notice.ts';

@@ -1,9 +1,9 @@
 /** The outbox of a chain of filters: opened when the first filter needs it; delivers only in a process that says so. */
-import { inTime, type Wait, waitFor } from '../../deadline.ts';
-import { errorText } from '../../errors.ts';
+import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filter/outbox.ts';
-import type { Logger } from '../../logger.ts';
 import type { LedgerObserver } from '../observer.ts';
 import type { ChainLedger } from '../service.ts';
 import { UNBOUNDED } from '../transactions/transaction-wait.ts';

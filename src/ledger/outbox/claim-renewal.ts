@@ -1,5 +1,5 @@
 /** Keeps the claims of messages that are held back, while this process lives. */
-import { outsideTraces } from '../../tracing.ts';
+import { outsideTraces } from '../../base/tracing.ts';
 
 export class ClaimRenewal {
   readonly #every: number;

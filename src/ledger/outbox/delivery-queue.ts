@@ -2,9 +2,9 @@
  * Delivers the messages of one sender: claims the oldest that are due, tries a few at a time, and records what became of them, many in
  * one transaction. A message whose delivery is not recorded when the process ends is delivered again.
  */
-import { errorText } from '../../errors.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
-import type { Logger } from '../../logger.ts';
 import { type Backoff, Pause, pauseAfter, ServicePauses } from './backoff.ts';
 import type { ClaimedMessage, Settlement, Wanted } from './statements.ts';
 import type { NewMessages } from './store.ts';

@@ -1,5 +1,5 @@
 /** Writes what comes at the same time in one transaction: a file is synchronized once for all of it. */
-import { inTime, type Wait } from '../../deadline.ts';
+import { inTime, type Wait } from '../../base/deadline.ts';
 
 /** Rows of one transaction, and their weight: only the first may weigh more. */
 const MOST = 64;

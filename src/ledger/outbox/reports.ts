@@ -1,6 +1,6 @@
 /** What the outbox holds, for operators, and what they decide about it. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import type { OutboxState, OutboxTable } from '../storage/schema.ts';

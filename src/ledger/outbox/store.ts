@@ -1,8 +1,8 @@
 /** The outbox of one sender in the ledger's database: what is written to it before anything is answered. */
 import { randomUUID } from 'node:crypto';
 import { type CompiledQuery, sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
-import { ConfigurationError } from '../../errors.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { ConfigurationError } from '../../base/errors.ts';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
 import { textMistake } from '../identity.ts';

@@ -3,7 +3,7 @@
  * learn when it was done.
  */
 import { sql } from 'kysely';
-import { type Wait, waitFor } from '../../deadline.ts';
+import { type Wait, waitFor } from '../../base/deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { databaseTime } from '../ledger-clock.ts';

@@ -1,7 +1,7 @@
 /** Which row of the ledger is which lease of Blazar. */
 
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
 import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
 import type { LeaseRow } from '../storage/schema.ts';

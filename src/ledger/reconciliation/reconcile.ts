@@ -1,8 +1,8 @@
 /** Compares the ledger with the leases that Blazar has: makes a plan, and carries it out, one transaction for each lease. */
 
-import type { Wait } from '../../deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../errors.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';

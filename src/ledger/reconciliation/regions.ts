@@ -1,6 +1,6 @@
 /** The regions of Blazar that the ledger has leases of, and a region that was a guess. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { rowsTable } from '../storage/query-parts.ts';

@@ -1,6 +1,6 @@
 /** The leases of a project that overlap with a time span, and when they use what: read in pieces, and no more than a bound. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { resourcePeriods } from '../accounting/resources.ts';

@@ -1,6 +1,6 @@
 /** The leases of a project, in pages. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { budgetAccount } from '../../filter/budget.ts';
 import { resourcePeriods } from '../accounting/resources.ts';

@@ -1,5 +1,5 @@
 /** For the overview: whether the ledger grants leases, how it stands with Blazar, and the clusters of SkyPilot that are charged now. */
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { CLUSTER_REGION, clusterMark } from '../reconciliation/cluster-mark.ts';
 import { rows } from '../storage/database.ts';

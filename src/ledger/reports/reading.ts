@@ -1,7 +1,7 @@
 /** How views read: in short pieces, and only a few at a time, so that leases never wait for people who look. */
 
-import type { Wait } from '../../deadline.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Work } from '../storage/database.ts';
 import { Gate } from '../storage/gate.ts';

@@ -1,6 +1,6 @@
 /** Leases and entries for people: lists of leases, one lease with its entries, and an export of everything. */
 import { sql } from 'kysely';
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
 import { parseClaims, type RecordedClaim } from '../accounting/recorded-claim.ts';
 import type { Ledger } from '../ledger.ts';

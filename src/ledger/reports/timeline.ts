@@ -1,6 +1,6 @@
 /** The page's view of a project: its leases around now, and how much they are still to use. */
 
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, heldBy, refundOf } from '../accounting/alternatives.ts';

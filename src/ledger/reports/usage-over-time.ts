@@ -1,10 +1,10 @@
 /** The course of budgets: how much of each was used when, and will be. */
 
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount } from '../../filter/budget.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';

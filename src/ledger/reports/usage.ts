@@ -1,8 +1,8 @@
 /** What a project used, grouped. */
 
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import type { Amount } from '../../filter/amount.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
 import type { FoldedTotals } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Share, usedBefore } from './charges.ts';

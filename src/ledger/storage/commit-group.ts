@@ -10,8 +10,8 @@
  * anything else. A database that answers later may keep a part for longer than its caller waits: the caller is refused at once, the
  * transaction is given up, and the others of the group begin again.
  */
-import type { Wait } from '../../deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import { CommitInDoubtError, type Memory, Undone, type Work } from './database.ts';
 import {
   type GroupBounds,

@@ -1,7 +1,7 @@
 /** What the ledger needs from a database. SQLite and PostgreSQL implement it. */
 import type { CompiledQuery, Kysely } from 'kysely';
-import type { Wait } from '../../deadline.ts';
-import { LedgerUnavailableError } from '../../errors.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { Dialect } from './connection.ts';
 import type { Tables } from './schema.ts';
 

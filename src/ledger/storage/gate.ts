@@ -1,7 +1,7 @@
 /** Lets a limited number of callers in at once; the others wait in line, first come, first served. */
 
-import { WaitQueue } from '../../concurrency-limiter.ts';
-import type { Wait } from '../../deadline.ts';
+import { WaitQueue } from '../../base/concurrency-limiter.ts';
+import type { Wait } from '../../base/deadline.ts';
 
 export class Gate {
   /** May change while callers wait; those inside stay. */

@@ -1,8 +1,8 @@
 /** What each failure of SQLite means, and how to wait for a file that another process writes to. */
 import { setTimeout as pause } from 'node:timers/promises';
 import SqliteConnection from 'better-sqlite3';
-import type { Wait } from '../../deadline.ts';
-import { LedgerContentError, LedgerUnavailableError } from '../../errors.ts';
+import type { Wait } from '../../base/deadline.ts';
+import { LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
 
 /** Between two attempts to lock a file that another process writes to, in milliseconds. */
 const SHORTEST_PAUSE = 1;

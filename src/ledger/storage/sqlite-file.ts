@@ -4,7 +4,7 @@ import { type Stats, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import SqliteConnection from 'better-sqlite3';
-import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 
 /** Opening may have to wait for another process that recovers the file. */
 export const MILLISECONDS_TO_OPEN = 5000;

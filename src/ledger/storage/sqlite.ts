@@ -10,9 +10,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import { inTime, type Wait } from '../../deadline.ts';
-import { LedgerUnavailableError } from '../../errors.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
+import { inTime, type Wait } from '../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { CommitGroups, type GroupWork } from './commit-group.ts';
 import {
   CommitInDoubtError,

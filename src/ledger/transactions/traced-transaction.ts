@@ -2,8 +2,8 @@
  * A span for each transaction that a request waits for: with the wait for its turn, and how often it was begun. Without statements and
  * values. Source: OpenTelemetry's semantic conventions for database client spans.
  */
-import { LedgerContentError } from '../../errors.ts';
-import { errorTypeOf, inSpan, type SpanOutcome } from '../../tracing.ts';
+import { LedgerContentError } from '../../base/errors.ts';
+import { errorTypeOf, inSpan, type SpanOutcome } from '../../base/tracing.ts';
 import type { LedgerOperation } from '../observer.ts';
 import type { Dialect } from '../storage/connection.ts';
 

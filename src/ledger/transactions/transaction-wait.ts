@@ -1,6 +1,6 @@
 /** How long a transaction may take: as long as its caller waits, and no longer than `[ledger] timeout`. */
-import type { Deadline, Wait } from '../../deadline.ts';
-import { LedgerUnavailableError } from '../../errors.ts';
+import type { Deadline, Wait } from '../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
 
 /** For work that nobody waits for. `[ledger] timeout` still bounds it. */
 export const UNBOUNDED: Wait = { signal: undefined, throwIfOver() {} };

@@ -1,6 +1,6 @@
 /** One transaction: which project it has locked, and what time it is there. */
 import { type CompiledQuery, sql } from 'kysely';
-import { LedgerUnavailableError } from '../../errors.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { LedgerClock } from '../ledger-clock.ts';
 import type { Position } from '../position.ts';
 import { announcing, type Database, rows, type Work } from '../storage/database.ts';

@@ -1,6 +1,7 @@
 /** Whether filters charge the budgets that rules read: where none does, `taken()` would be 0 for ever. */
+
+import type { Problem } from '../../base/errors.ts';
 import type { Setting } from '../../config/resolve.ts';
-import type { Problem } from '../../errors.ts';
 import type { Rule } from '../rule.ts';
 
 const CHARGING = 'UsageBudgetFilter';

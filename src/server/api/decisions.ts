@@ -1,11 +1,11 @@
 /** `GET /v1/decisions`, `/v1/decisions/{request_id}` and `/v1/projects/{project_id}/decisions`. */
 import { z } from 'zod';
-import type { Deadline } from '../../deadline.ts';
+import type { Deadline } from '../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
 import { changeRecordSchema } from '../../decisions/change-records.ts';
 import { decisionRecordSchema, SIDES } from '../../decisions/record.ts';
 import { OPERATIONS } from '../../decisions/recorded-operation.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
-import { LedgerUnavailableError } from '../../errors.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { visibleProjects } from '../users/access.ts';

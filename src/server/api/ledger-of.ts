@@ -1,5 +1,5 @@
 /** The ledger that a route reads. */
-import { inTime, type Wait } from '../../deadline.ts';
+import { inTime, type Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { ApiError } from './route.ts';

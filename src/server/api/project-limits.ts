@@ -1,7 +1,8 @@
 /** The limits that apply to a project: the options of the filters that run, as far as they are for it, and whence. */
+
+import { formatOrigin } from '../../base/errors.ts';
 import { showValue } from '../../config/secret.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import { formatOrigin } from '../../errors.ts';
 import { AccountList, nameText, projectOf } from '../../filter/account-limits.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import { isMapping } from '../../yaml/tree.ts';

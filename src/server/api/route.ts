@@ -1,7 +1,7 @@
 /** A route of the API: who may, what it takes and gives. The router, the rights and /openapi.json read the same object. */
 import type { z } from 'zod';
-import type { Deadline } from '../../deadline.ts';
-import type { Logger } from '../../logger.ts';
+import type { Deadline } from '../../base/deadline.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Action } from '../users/access.ts';
 import type { Person } from '../users/person.ts';

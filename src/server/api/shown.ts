@@ -1,6 +1,6 @@
 /** How the API writes ids, amounts, times and lists: the parts that the answers of all routes share, with their schemas. */
 import { z } from 'zod';
-import type { Deadline } from '../../deadline.ts';
+import type { Deadline } from '../../base/deadline.ts';
 import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';

@@ -1,8 +1,9 @@
 /** Token and certificate files, which are read again when they change. */
+
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { errorText } from '../../errors.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
-import type { Logger } from '../../logger.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
 import { readDoorTokens, tokenOptionsOf } from '../configuration/sections.ts';
 import type { Listener } from '../listener/socket.ts';

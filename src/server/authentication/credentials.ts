@@ -1,10 +1,10 @@
 /** Tokens and certificates. Their files may change while the service runs. */
 import { createHash, createHmac, timingSafeEqual, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { errorText } from '../../base/errors.ts';
 import { whyWritable } from '../../config/file-modes.ts';
 import { readTextFile } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
-import { errorText } from '../../errors.ts';
 
 /** The options that hold tokens. Each has one beside it that names a file with more of them. */
 export type TokenList = 'tokens' | 'operator_tokens' | 'reader_tokens' | 'metrics_tokens';

@@ -1,5 +1,5 @@
 /** Who asks for budgets, with what is needed to answer: the API and the console ask the same. */
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { ledgerOf } from '../api/ledger-of.ts';
 import { ApiError, NOT_ALLOWED } from '../api/route.ts';

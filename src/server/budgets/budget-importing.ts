@@ -1,5 +1,6 @@
 /** Importing many budgets for people: what the file says, what it would change, and every mistake with its line. */
 
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import {
   type FileLine,
@@ -11,7 +12,6 @@ import {
 } from '../../ledger/budgets/file.ts';
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import type { ImportPlan } from '../../ledger/budgets/plan.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
 import { ApiError } from '../api/route.ts';
 import { type Asker, ledgerFor } from './asker.ts';
 import { reasonOf } from './change-budgets.ts';

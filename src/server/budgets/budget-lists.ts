@@ -1,5 +1,5 @@
 /** Lists of budgets and of their changes, narrowed to what a person may see. */
-import type { Wait } from '../../deadline.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
 import type { BudgetChangesQuery } from '../../ledger/budgets/history.ts';
 import type { BudgetsQuery, BudgetView } from '../../ledger/budgets/view.ts';

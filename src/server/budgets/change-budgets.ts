@@ -1,7 +1,7 @@
 /** Setting, changing and removing budgets for people: who may, what they wrote, and what they are told. */
 
+import { InvalidRequestError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
-import { InvalidRequestError } from '../../errors.ts';
 import {
   amendBudget,
   type BudgetEdit,

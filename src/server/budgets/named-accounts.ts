@@ -1,6 +1,6 @@
 /** The projects and users that people name: by id, or by `name@domain` where Keystone tells whose that is. Nothing is guessed. */
-import { inTime } from '../../deadline.ts';
-import { errorText } from '../../errors.ts';
+import { inTime } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
 import { ApiError } from '../api/route.ts';
 import type { Person } from '../users/person.ts';
 import type { Asker } from './asker.ts';

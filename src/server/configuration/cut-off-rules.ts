@@ -1,7 +1,8 @@
 /** Rules across reloads: a file that was cut off is refused, and what is no longer in force is said. */
+
+import { ConfigurationError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import { ConfigurationError } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
 import type { WrittenRules } from '../../rules/cut-off-rules.ts';
 
 const OPTION = 'rules_path';

@@ -1,5 +1,5 @@
-import { ConcurrencyLimiter } from '../../concurrency-limiter.ts';
-import { Deadline } from '../../deadline.ts';
+import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
+import { Deadline } from '../../base/deadline.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { WatchedServices } from '../../enforcement/services.ts';

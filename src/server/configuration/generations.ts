@@ -1,4 +1,7 @@
 /** Reloads: a new configuration is built beside the current one, and takes over in one step. */
+
+import { ConfigurationError, errorText, formatProblem, type Problem } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import {
   type Configuration,
@@ -7,8 +10,6 @@ import {
   withoutMistakes,
 } from '../../enforcement/configuration.ts';
 import type { WatchedServices } from '../../enforcement/services.ts';
-import { ConfigurationError, errorText, formatProblem, type Problem } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
 import type { KeystoneGates } from '../authentication/keystone-gates.ts';
 import {
   asksForCertificate,

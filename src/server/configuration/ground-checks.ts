@@ -1,11 +1,11 @@
 /** Checks outside of the configuration that can keep `serve` from starting: the ledger and the folder of the decision log. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../base/errors.ts';
 import { whyWritable } from '../../config/file-modes.ts';
 import { withOrigin } from '../../config/option-groups.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../errors.ts';
 import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';

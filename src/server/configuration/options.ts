@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { Problem } from '../../base/errors.ts';
 import type { SectionProblem } from '../../config/option-groups.ts';
 import type { Setting } from '../../config/resolve.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
-import type { Problem } from '../../errors.ts';
 import { credentialProblems } from '../authentication/credentials.ts';
 import { isNetwork } from '../listener/client-address.ts';
 

@@ -1,8 +1,8 @@
 /** Checks across sections that can keep `serve` from starting, and a reload from taking over. */
 
+import type { Problem } from '../../base/errors.ts';
 import { withOrigin } from '../../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import type { Problem } from '../../errors.ts';
 import { kubernetesSection, servesKubernetes } from '../../kubernetes/options.ts';
 import { isKeystoneSet, keystoneSection } from '../../openstack/options.ts';
 import { skypilotSection } from '../../skypilot/section.ts';

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorText } from '../../errors.ts';
+import { errorText } from '../../base/errors.ts';
 
 const POLL_MS = 1000;
 /** The files that are read from a folder: configuration, scheduling policies and filters. */

@@ -1,6 +1,7 @@
 /** Every option with its value and where it comes from, as `config show --origin` prints them. */
+
+import { formatOrigin } from '../../base/errors.ts';
 import type { Setting } from '../../config/resolve.ts';
-import { formatOrigin } from '../../errors.ts';
 import type { ConsolePage } from './page.ts';
 import { shownValue } from './setting-value.ts';
 import { Table } from './table.tsx';

@@ -1,7 +1,7 @@
 /** What went wrong, in plain words, for whoever looks at the console. */
 import { HttpError } from 'koa';
-import { OverloadedError } from '../../concurrency-limiter.ts';
-import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../errors.ts';
+import { OverloadedError } from '../../base/concurrency-limiter.ts';
+import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
 import { ApiError } from '../api/route.ts';
 import { Text } from './text.tsx';

@@ -3,7 +3,7 @@ import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import type { Logger } from '../../logger.ts';
+import type { Logger } from '../../base/logger.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import type { People } from '../users/contract.ts';

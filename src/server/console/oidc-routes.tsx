@@ -2,9 +2,9 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { VNode } from 'preact';
-import { ConcurrencyLimiter, OverloadedError } from '../../concurrency-limiter.ts';
-import { withinDeadline } from '../../deadline.ts';
-import type { Logger } from '../../logger.ts';
+import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
+import { withinDeadline } from '../../base/deadline.ts';
+import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
 import type { LoginAttempts } from '../users/login-attempts.ts';
 import { causesOf, type OidcLogins } from '../users/oidc-login.ts';

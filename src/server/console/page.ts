@@ -1,7 +1,7 @@
 /** A page of the console: who may see it, and what it shows. The router, the rights and the navigation read the same object. */
 import type { ComponentChildren } from 'preact';
-import type { Deadline } from '../../deadline.ts';
-import type { Problem } from '../../errors.ts';
+import type { Deadline } from '../../base/deadline.ts';
+import type { Problem } from '../../base/errors.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Action } from '../users/access.ts';

@@ -1,17 +1,17 @@
 /** What happens to every decision, whatever its protocol: it is written to the decision log and to the store, counted, and shown in the console. */
 
+import { type Deadline, withinDeadline } from '../../base/deadline.ts';
+import { ConfigurationError, errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { traceId } from '../../base/trace-context.ts';
+import { isTraced } from '../../base/tracing.ts';
 import { withOrigin } from '../../config/option-groups.ts';
-import { type Deadline, withinDeadline } from '../../deadline.ts';
 import type { DecidedRequest } from '../../decisions/lease-record.ts';
 import { DecisionLog } from '../../decisions/log.ts';
 import { type AskedTime, RecentDecisions } from '../../decisions/recent.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import { ConfigurationError, errorText } from '../../errors.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
-import type { Logger } from '../../logger.ts';
-import { traceId } from '../../trace-context.ts';
-import { isTraced } from '../../tracing.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 

@@ -1,5 +1,7 @@
 /** The stores of decisions of all configurations that are in use. */
 import { hash } from 'node:crypto';
+import { ConfigurationError, errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { withOrigin } from '../../config/option-groups.ts';
 import type { DecisionSource } from '../../decisions/store/contract.ts';
 import type {
@@ -8,10 +10,8 @@ import type {
   DecisionQueueOptions,
 } from '../../decisions/store/queue.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { ConfigurationError, errorText, LedgerUnavailableError } from '../../errors.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
-import type { Logger } from '../../logger.ts';
 import { filtersUseLedger, storedKind } from '../configuration/ledger-use.ts';
 import { serviceSection } from '../configuration/options.ts';
 

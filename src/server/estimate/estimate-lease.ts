@@ -1,6 +1,7 @@
 /** Estimates a lease for a person, in the form of the API. The console asks `UsageEnforcement.estimate` itself, for its own words. */
 
-import type { Deadline } from '../../deadline.ts';
+import type { Deadline } from '../../base/deadline.ts';
+import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import { decisionRecord } from '../../decisions/lease-record.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import { memberView } from '../../decisions/store/member-view.ts';
@@ -10,7 +11,6 @@ import { formatUnitHours } from '../../filter/amount.ts';
 import type { Named } from '../../filter/request-names.ts';
 import { toInstant } from '../../lease/dates.ts';
 import { keystoneSection } from '../../openstack/options.ts';
-import { yieldToEventLoop } from '../../yield-to-event-loop.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { asSentToBlazar, requestFor, type WantedLease } from './wanted-lease.ts';
 

@@ -1,9 +1,10 @@
 /** Compares the ledger with Blazar, in rounds. */
+
+import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
-import type { Logger } from '../../logger.ts';
 import { Corrections } from '../../notifications/corrections.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { FollowerMetrics } from '../metrics/follower-metrics.ts';

@@ -1,12 +1,12 @@
 /** What the service tells the cluster about policies and refusals: status and events. */
-import { errorText } from '../../errors.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../kubernetes/admission/admission-review.ts';
 import type { FollowedCluster } from '../../kubernetes/cluster/live/follow-cluster.ts';
 import type { StatusObserver } from '../../kubernetes/cluster/status/contract.ts';
 import type { Refusal } from '../../kubernetes/cluster/status/events.ts';
 import type { Reporting } from '../../kubernetes/cluster/status/reporting.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
-import type { Logger } from '../../logger.ts';
 
 export interface KubernetesReportsOptions {
   readonly logger: Logger;

@@ -1,10 +1,10 @@
 /** The clusters of all configurations that are in use, as sources of scheduling policies. */
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { LiveSource } from '../../kubernetes/cluster/live/contract.ts';
 import { isListedWithin } from '../../kubernetes/cluster/live/first-list.ts';
 import type { FollowedCluster } from '../../kubernetes/cluster/live/follow-cluster.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
-import type { Logger } from '../../logger.ts';
 import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
 
 /** A cluster for one configuration. */

@@ -1,9 +1,9 @@
 /** Compares the ledger with another system again and again, one round after the other, as the current configuration says. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { errorText } from '../../errors.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { RoundElsewhere } from '../../ledger/reconciliation/leader-lease.ts';
-import type { Logger } from '../../logger.ts';
 import type { RoundMetrics } from '../metrics/round-metrics.ts';
 
 /** The part of a generation that rounds need. It stays open until the round has ended. */

@@ -1,11 +1,11 @@
 /** Compares the ledger with SkyPilot, in rounds. */
 import { readFile, stat } from 'node:fs/promises';
+import type { Logger } from '../../base/logger.ts';
 import { type Bypass, bypassRecord } from '../../decisions/bypass-record.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { createSharedServices } from '../../enforcement/services.ts';
 import type { HttpObserver } from '../../http/contract.ts';
-import type { Logger } from '../../logger.ts';
 import type { Notifications } from '../../notifications/notifications.ts';
 import type { ClusterChange } from '../../skypilot/charging/follow.ts';
 import { skypilotSection } from '../../skypilot/section.ts';

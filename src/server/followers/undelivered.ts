@@ -1,7 +1,7 @@
 /** Messages in the outbox that nothing delivers any more: a reload has removed their filter, its durable delivery, or `[notifications]`. */
-import { inTime, withinDeadline } from '../../deadline.ts';
+import { inTime, withinDeadline } from '../../base/deadline.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
-import type { Logger } from '../../logger.ts';
 
 /** A start or a reload must not wait longer for the ledger, in seconds. */
 const PATIENCE = 2;

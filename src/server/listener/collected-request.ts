@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http';
-import { GrowingBuffer } from '../../growing-buffer.ts';
+import { GrowingBuffer } from '../../base/growing-buffer.ts';
 
 /** Who waits for the body. */
 interface Collector {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../base/errors.ts';
 import type { RefusedRequest } from '../refused-requests.ts';
 import { CollectedRequest } from './collected-request.ts';
 import { Connections } from './connections.ts';

@@ -1,5 +1,5 @@
 /** Reads what is taken of budgets, for whoever reads the metrics: at most once a minute, and never for long. */
-import { inTime, withinDeadline } from '../../deadline.ts';
+import { inTime, withinDeadline } from '../../base/deadline.ts';
 import type { BudgetClass, UsedBudget } from '../../ledger/budgets/use.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 

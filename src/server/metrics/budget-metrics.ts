@@ -1,8 +1,8 @@
 /** What is shown about budgets: to everybody how many are nearly taken, and to those with a token what is left of each, up to a number. */
 import { Gauge, type Registry } from 'prom-client';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { parseUnitHours } from '../../filter/amount.ts';
 import type { UsedBudget } from '../../ledger/budgets/use.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
 import type { BudgetUse } from './budget-gauge.ts';
 
 const UNIT_HOUR = Number(parseUnitHours('1'));

@@ -1,5 +1,5 @@
 /** Counts the messages of the outbox, for whoever reads the metrics: at most every few seconds, and never for long. */
-import { inTime, withinDeadline } from '../../deadline.ts';
+import { inTime, withinDeadline } from '../../base/deadline.ts';
 import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 

@@ -5,8 +5,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import Router from '@koa/router';
 import { z } from 'zod';
+import { packageVersion } from '../../base/version.ts';
 import { requestSchemas } from '../../lease/request-schemas.ts';
-import { packageVersion } from '../../version.ts';
 import type { ApiRoute } from '../api/route.ts';
 import { API_ROUTES } from '../api/routes.ts';
 import { type ProtocolName, securitySchemesOf } from '../authentication/protocols.ts';

@@ -1,7 +1,8 @@
 /** Pods that could not be judged. They are refused, in an answer: an HTTP error would let them pass where `failurePolicy` is Ignore. */
 
-import { OverloadedError } from '../../concurrency-limiter.ts';
-import { errorText } from '../../errors.ts';
+import { OverloadedError } from '../../base/concurrency-limiter.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { rulesOfFailure } from '../../filter/broken-rules.ts';
 import { message as shown } from '../../kubernetes/admission/admission-messages.ts';
 import type { BindingRequest, PodRequest } from '../../kubernetes/admission/admission-review.ts';
@@ -11,7 +12,6 @@ import {
   type PodAdmission,
 } from '../../kubernetes/admission/pod-admission.ts';
 import { SourceUnavailableError } from '../../kubernetes/policies/policy-source.ts';
-import type { Logger } from '../../logger.ts';
 import { LimitedLines } from '../limited-lines.ts';
 
 export class FailedReviews {

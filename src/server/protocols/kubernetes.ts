@@ -3,10 +3,11 @@
  * refused by an answer too. Any other status, such as that for a wrong token, refuses it by `failurePolicy` in etc/kubernetes.
  */
 import type { Context, Middleware } from 'koa';
-import { OverloadedError } from '../../concurrency-limiter.ts';
-import { type Deadline, withinDeadline } from '../../deadline.ts';
+import { OverloadedError } from '../../base/concurrency-limiter.ts';
+import { type Deadline, withinDeadline } from '../../base/deadline.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
+import { isTraced } from '../../base/tracing.ts';
 import { admissionRecord } from '../../decisions/admission-record.ts';
-import { InvalidRequestError } from '../../errors.ts';
 import { warning } from '../../kubernetes/admission/admission-messages.ts';
 import {
   type AdmissionAnswer,
@@ -20,7 +21,6 @@ import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/
 import { workloadKindOf } from '../../kubernetes/admission/pod-kinds.ts';
 import type { ReviewedKind } from '../../kubernetes/admission/reviewed-kind.ts';
 import type { WorkloadReview } from '../../kubernetes/admission/workloads.ts';
-import { isTraced } from '../../tracing.ts';
 import type { Authenticator } from '../authentication/authenticators.ts';
 import type { KubernetesParts } from '../configuration/generation.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import createError from 'http-errors';
-import { GrowingBuffer } from '../../growing-buffer.ts';
+import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { CollectedRequest, goneError } from '../listener/collected-request.ts';
 import { type JsonBounds, PIECE_BYTES, parseInPieces, TooMuchJsonError } from './json-pieces.ts';
 

@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { type Context, HttpError } from 'koa';
-import { InvalidRequestError } from '../../errors.ts';
-import { GrowingBuffer } from '../../growing-buffer.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
+import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { parseAdmissionReview } from '../../kubernetes/admission/admission-review.ts';
 import {
   START_BYTES,

@@ -1,11 +1,12 @@
 /** A span for each review of a pod, or of what will create pods. */
+
+import { inSpan, shownAttribute } from '../../base/tracing.ts';
 import type {
   BindingRequest,
   PodRequest,
   WorkloadRequest,
 } from '../../kubernetes/admission/admission-review.ts';
 import type { DecidedAdmission } from '../../kubernetes/admission/pod-admission.ts';
-import { inSpan, shownAttribute } from '../../tracing.ts';
 
 /** `admit`: judges the request, with the sources of its policies. */
 export function tracedAdmission(

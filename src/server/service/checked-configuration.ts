@@ -1,7 +1,8 @@
 /** A configuration that the service can start with, and the files that it was read from. */
+
+import { ConfigurationError } from '../../base/errors.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
-import { ConfigurationError } from '../../errors.ts';
 import { credentialFiles, tlsOptionsOf } from '../authentication/credential-files.ts';
 import type { TlsOptions } from '../authentication/credentials.ts';
 import { groundProblems } from '../configuration/ground-checks.ts';

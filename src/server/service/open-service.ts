@@ -1,11 +1,11 @@
 /** Wires a service: the decision log, the filters and the port, in this order. */
 import type { IncomingMessage } from 'node:http';
+import { createLogger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { createSharedServices } from '../../enforcement/services.ts';
 import { configuredKeeper } from '../../kubernetes/cluster/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
-import { createLogger } from '../../logger.ts';
 import { type AppParts, createAdminApp, createApp } from '../app.ts';
 import { createAuthenticators } from '../authentication/authenticators.ts';
 import { readTls } from '../authentication/credentials.ts';

@@ -1,12 +1,12 @@
 /** A policy service that answers: its reloads, its credentials and its end. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { errorText, type Problem } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import type { DecisionLog } from '../../decisions/log.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
-import { errorText, type Problem } from '../../errors.ts';
 import type { ConfiguredKeeper } from '../../kubernetes/cluster/certificates/configured-keeper.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
-import type { Logger } from '../../logger.ts';
 import {
   type Authenticators,
   replaceTokens,

@@ -1,5 +1,5 @@
 /** What a service is given besides its configuration. */
-import type { Logger } from '../../logger.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { Watchdog } from '../watchdog.ts';
 
 export interface ServiceSettings {

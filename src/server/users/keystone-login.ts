@@ -1,9 +1,9 @@
 /** Logging in with Keystone: whose password it is, for which project, and what that permits here. */
 import type { Context } from 'koa';
 import { HttpError } from 'koa';
-import { withinDeadline } from '../../deadline.ts';
-import { errorText } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
+import { withinDeadline } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
 import type { HeldGate } from '../authentication/keystone-gates.ts';
 import { stateOf } from '../request-state.ts';

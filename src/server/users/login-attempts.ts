@@ -1,7 +1,7 @@
 /** Logins that take time: few at once, and not too many wrong passwords. */
 import type { Context } from 'koa';
-import { ConcurrencyLimiter } from '../../concurrency-limiter.ts';
-import { withinDeadline } from '../../deadline.ts';
+import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
+import { withinDeadline } from '../../base/deadline.ts';
 import { stateOf } from '../request-state.ts';
 import { PasswordLimit } from './login-limit.ts';
 

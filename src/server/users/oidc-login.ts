@@ -1,8 +1,8 @@
 /** Logging in with OpenID Connect: out to the issuer, and back with its word; later on, its word again. */
 import type { Context } from 'koa';
-import { inTime, withinDeadline } from '../../deadline.ts';
-import { errorText } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
+import { inTime, withinDeadline } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
 import { isSecure } from './cookies.ts';
 import type { OidcClient } from './oidc-client.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { errorText } from '../../base/errors.ts';
 import type { FurtherSection, SectionProblem } from '../../config/option-groups.ts';
 import { readTextFile } from '../../config/read-file.ts';
-import { errorText } from '../../errors.ts';
 import { isLoopback } from '../authentication/protocols.ts';
 
 const text = z.string().min(1).max(255);

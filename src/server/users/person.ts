@@ -1,5 +1,5 @@
 /** Somebody who uses the API or the console. */
-import { onOneLine } from '../../visible-text.ts';
+import { onOneLine } from '../../base/visible-text.ts';
 
 /** A project that a person belongs to. */
 export interface Membership {

@@ -1,5 +1,5 @@
-import { ConcurrencyLimiter, OverloadedError } from '../../concurrency-limiter.ts';
-import { type Deadline, NoAnswerError, withinDeadline } from '../../deadline.ts';
+import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
+import { type Deadline, NoAnswerError, withinDeadline } from '../../base/deadline.ts';
 import { ApiError } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Person } from './person.ts';

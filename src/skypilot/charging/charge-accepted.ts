@@ -1,5 +1,5 @@
 /** Charges a launch that all policies have accepted. */
-import { type Deadline, inTime } from '../../deadline.ts';
+import { type Deadline, inTime } from '../../base/deadline.ts';
 import { FAILED, type PolicyOutcome, type Refusal } from '../review.ts';
 import type { OpenLaunchLedger } from './open-launch-ledger.ts';
 

@@ -1,7 +1,8 @@
 /** One round: SkyPilot is asked which clusters are up, and their leases become what it shows. */
 
-import { type Wait, waitFor } from '../../deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { type Wait, waitFor } from '../../base/deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { formatClaims } from '../../ledger/accounting/recorded-claim.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -15,7 +16,6 @@ import {
 import { type Settlement, settleCluster } from '../../ledger/reconciliation/settle-cluster.ts';
 import { rows } from '../../ledger/storage/database.ts';
 import type { LeaseRow } from '../../ledger/storage/schema.ts';
-import { timedYield } from '../../yield-to-event-loop.ts';
 import type { SkypilotApiServer } from '../api-server.ts';
 import { claimantOf, clusterId, demandOfHardware, identityOf, reservationsOf } from './cluster-request.ts';
 import type { LaunchLimit } from './contract.ts';

@@ -1,5 +1,6 @@
 /** The ledger of the policies that charge launches. */
-import { waitFor } from '../../deadline.ts';
+import { waitFor } from '../../base/deadline.ts';
+import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { watchOf } from '../../enforcement/notices.ts';
 import type { EnforcementServices } from '../../enforcement/services.ts';
@@ -14,7 +15,6 @@ import { holdCluster, previewCluster } from '../../ledger/reconciliation/hold-cl
 import { ChainLedger } from '../../ledger/service.ts';
 import { Undone, type Work } from '../../ledger/storage/database.ts';
 import type { Turn } from '../../ledger/transactions/transaction.ts';
-import type { Logger } from '../../logger.ts';
 import { skypilotSection } from '../section.ts';
 import { identityOf, launchRequest } from './cluster-request.ts';
 import type { Launch, LaunchLedger, LaunchLimit } from './contract.ts';

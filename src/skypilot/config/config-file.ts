@@ -1,8 +1,8 @@
 /** Reads the files of a SkyPilot configuration, with the line of each value. */
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
+import { ConfigurationError, errorText, type Problem } from '../../base/errors.ts';
 import { readTextFile } from '../../config/read-file.ts';
-import { ConfigurationError, errorText, type Problem } from '../../errors.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';

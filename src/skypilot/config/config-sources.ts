@@ -1,6 +1,7 @@
 /** Reads the sources of a SkyPilot configuration: files, and what the command line sets. */
+
+import { ConfigurationError, type Origin, type Problem } from '../../base/errors.ts';
 import { expandHome, readDotlist } from '../../config/dotlist.ts';
-import { ConfigurationError, type Origin, type Problem } from '../../errors.ts';
 import { formatPath, valueAt } from '../../yaml/tree.ts';
 import { isSameFile, readConfigFile, readTaskFile, type TaskSource } from './config-file.ts';
 import { CLIENT_KEYS } from './config-schema.ts';

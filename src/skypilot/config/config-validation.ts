@@ -1,5 +1,5 @@
 /** `config_validation`: whether tasks and configurations match SkyPilot's schema, before the policies and after each. */
-import { formatProblem, type Problem } from '../../errors.ts';
+import { formatProblem, type Problem } from '../../base/errors.ts';
 import type { Mapping } from '../../yaml/tree.ts';
 import type { SkypilotOptions } from '../options.ts';
 import type { ReceivedRequest } from '../request/wire.ts';

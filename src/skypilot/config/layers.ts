@@ -2,10 +2,11 @@
  * Merges the sources of a SkyPilot configuration and finds keys that a source may not set. Source: SkyPilot docs,
  * "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
  */
+
+import { ConfigurationError, formatOrigin, type Problem } from '../../base/errors.ts';
 import { MergeError, merge, type Placed } from '../../config/merge.ts';
 import { type Leaf, Provenance } from '../../config/provenance.ts';
 import { showText } from '../../config/secret.ts';
-import { ConfigurationError, formatOrigin, type Problem } from '../../errors.ts';
 import { formatPath, isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
 import { skypilotRules } from './config-schema.ts';
 import { LEVELS, type Place, type Source } from './levels.ts';

@@ -1,5 +1,5 @@
 /** The levels of a SkyPilot configuration, and what its sources look like. */
-import { formatOrigin, type Origin } from '../../errors.ts';
+import { formatOrigin, type Origin } from '../../base/errors.ts';
 import type { Mapping, Path } from '../../yaml/tree.ts';
 
 /** Lowest precedence first. */

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../base/errors.ts';
 import type { Mapping } from '../../yaml/tree.ts';
 import { readConfigFile } from './config-file.ts';
 

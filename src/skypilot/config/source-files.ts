@@ -3,8 +3,8 @@
  * "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
  */
 import { existsSync } from 'node:fs';
+import { ConfigurationError } from '../../base/errors.ts';
 import { expandHome } from '../../config/dotlist.ts';
-import { ConfigurationError } from '../../errors.ts';
 import type { Level } from './levels.ts';
 
 /** In the order in which they are read. */

@@ -1,10 +1,10 @@
 /** Asks one policy about a request: the answer counts, or is only logged. Never throws because of a policy. */
-import { Deadline, inTime } from '../../deadline.ts';
+import { Deadline, inTime } from '../../base/deadline.ts';
+import type { Logger } from '../../base/logger.ts';
+import { inSpan, isTraced } from '../../base/tracing.ts';
+import { visibleLines } from '../../base/visible-text.ts';
 import { rulesOfFailure } from '../../filter/broken-rules.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
-import type { Logger } from '../../logger.ts';
-import { inSpan, isTraced } from '../../tracing.ts';
-import { visibleLines } from '../../visible-text.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import type { ConfigValidation, Mismatch, Places } from '../config/config-validation.ts';
 import type { ReceivedRequest } from '../request/wire.ts';

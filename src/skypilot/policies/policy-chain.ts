@@ -1,8 +1,8 @@
 /** The policies of a configuration: constructed, asked about each request, and closed. */
 import { isDeepStrictEqual } from 'node:util';
+import { ConfigurationError, type Problem } from '../../base/errors.ts';
+import { createLogger, type Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { ConfigurationError, type Problem } from '../../errors.ts';
-import { createLogger, type Logger } from '../../logger.ts';
 import { chargeAccepted, withRefusal } from '../charging/charge-accepted.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import { ConfigValidation, VALIDATION } from '../config/config-validation.ts';

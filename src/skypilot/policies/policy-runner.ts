@@ -1,11 +1,11 @@
 /** Runs a policy in its own thread or in process. */
 
+import type { Deadline } from '../../base/deadline.ts';
+import { createLogger } from '../../base/logger.ts';
 import { schemaInput } from '../../config/resolve.ts';
-import type { Deadline } from '../../deadline.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { createSharedServices, type EnforcementServices } from '../../enforcement/services.ts';
 import type { RuleObserver } from '../../filter/rule-observer.ts';
-import { createLogger } from '../../logger.ts';
 import type { AdminPolicy } from '../admin-policy.ts';
 import type { LaunchLedger } from '../charging/contract.ts';
 import type { SkypilotOptions } from '../options.ts';

@@ -1,6 +1,6 @@
 /** What policies throw, as texts: anything can be thrown, and it may be hostile to whoever looks at it. */
-import { NoAnswerError } from '../../deadline.ts';
-import { errorText } from '../../errors.ts';
+import { NoAnswerError } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
 import { isRejection } from '../admin-policy.ts';
 
 /** Maximum length of a text, in characters. More than is shown: see `policy-failures.ts`. */

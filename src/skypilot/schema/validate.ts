@@ -2,7 +2,7 @@
  * Validates a SkyPilot configuration or task as SkyPilot's API server does when it reads one. Source: SkyPilot 0.13, its schemas
  * and when it applies them.
  */
-import type { Origin, Problem } from '../../errors.ts';
+import type { Origin, Problem } from '../../base/errors.ts';
 import type { Mapping, Path } from '../../yaml/tree.ts';
 import { TooLargeError, violationsOf } from './check.ts';
 import { schemaOf } from './data.ts';

@@ -1,6 +1,6 @@
 /** The wire format of admission webhooks, by itself; as it comes over HTTP: test/server/kubernetes*.test.ts. */
 import { describe, expect, it } from 'vitest';
-import { InvalidRequestError } from '../../../src/errors.ts';
+import { InvalidRequestError } from '../../../src/base/errors.ts';
 import {
   admissionAnswer,
   admissionAnswerSchema,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InvalidRequestError } from '../../../src/errors.ts';
+import { InvalidRequestError } from '../../../src/base/errors.ts';
 import { parsePod, serviceAccountName } from '../../../src/kubernetes/policies/pod.ts';
 import { pod, policy, review } from '../../support/scheduling-policies.ts';
 

@@ -1,7 +1,7 @@
 /** Every YAML example of the proposal, verbatim, in its order. */
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../src/errors.ts';
+import { formatProblem } from '../../../src/base/errors.ts';
 import {
   type PolicyDocuments,
   readPolicyDocuments,

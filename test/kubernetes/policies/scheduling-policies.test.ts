@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError, formatProblem } from '../../../src/errors.ts';
+import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
 import { type Account, serviceAccount } from '../../../src/kubernetes/policies/access.ts';
 import {
   SchedulingPolicies,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { nameMistake } from '../../../src/base/visible-text.ts';
 import { budgetCsv, readBudgetCsv } from '../../../src/ledger/budgets/csv.ts';
 import { wantedLines } from '../../../src/ledger/budgets/file.ts';
 import { exportedBudget } from '../../../src/ledger/budgets/format.ts';
 import { textMistake } from '../../../src/ledger/identity.ts';
-import { nameMistake } from '../../../src/visible-text.ts';
 
 const HEAD = 'project_id,user_id,valid_from,valid_until,amount';
 const ROW = 'climate,,2027-01-01,2028-01-01,100';

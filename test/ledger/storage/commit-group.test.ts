@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import SqliteConnection from 'better-sqlite3';
 import { CompiledQuery } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Wait, waitFor } from '../../../src/deadline.ts';
+import { type Wait, waitFor } from '../../../src/base/deadline.ts';
 import { CommitGroups } from '../../../src/ledger/storage/commit-group.ts';
 import {
   CommitInDoubtError,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { waitFor } from '../../../src/deadline.ts';
+import { waitFor } from '../../../src/base/deadline.ts';
 import { Gate } from '../../../src/ledger/storage/gate.ts';
 
 const FOREVER = waitFor(undefined);

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { ConfigurationError, formatProblem } from '../../../src/errors.ts';
 import { AcceptedTokens } from '../../../src/server/authentication/credentials.ts';
 import { serviceSection } from '../../../src/server/configuration/options.ts';
 import { startService } from '../../../src/server/service.ts';

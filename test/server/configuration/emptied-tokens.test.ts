@@ -1,8 +1,8 @@
 /** A token that is gone by mistake must never open the service. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../../src/errors.ts';
 import type { ConfigSources } from '../../../src/index.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { startService } from '../../../src/server/service.ts';

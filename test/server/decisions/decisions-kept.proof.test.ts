@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { OverloadedError } from '../../../src/concurrency-limiter.ts';
-import { waitFor } from '../../../src/deadline.ts';
+import { OverloadedError } from '../../../src/base/concurrency-limiter.ts';
+import { waitFor } from '../../../src/base/deadline.ts';
 import { DecisionLog } from '../../../src/decisions/log.ts';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../../src/index.ts';

@@ -1,6 +1,6 @@
 /** The estimate of the API: who sees what. */
 import { expect, it, onTestFinished } from 'vitest';
-import { Deadline } from '../../../src/deadline.ts';
+import { Deadline } from '../../../src/base/deadline.ts';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { Generation } from '../../../src/server/configuration/generation.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';

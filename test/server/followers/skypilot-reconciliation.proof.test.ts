@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { Registry } from 'prom-client';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { waitFor } from '../../../src/deadline.ts';
+import { waitFor } from '../../../src/base/deadline.ts';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { DecisionTable } from '../../../src/decisions/store/table.ts';
 import {

@@ -1,8 +1,8 @@
 /** Whose request it is, behind proxies: in the log, and for the limits. */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../../src/errors.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { confFile } from '../../support/files.ts';
 import { runServiceOn } from '../../support/running-service.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OverloadedError } from '../../../src/concurrency-limiter.ts';
+import { OverloadedError } from '../../../src/base/concurrency-limiter.ts';
 import { type PodRequest, parseAdmissionReview } from '../../../src/kubernetes/admission/admission-review.ts';
 import { PodAdmission } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { SourceUnavailableError } from '../../../src/kubernetes/policies/policy-source.ts';

@@ -1,6 +1,6 @@
 /** SkyPilot asks about one launch on the client's side, and on the server's: at any of the services that share a ledger. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { waitFor } from '../../../src/deadline.ts';
+import { waitFor } from '../../../src/base/deadline.ts';
 import { DecisionTable } from '../../../src/decisions/store/table.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { startServices } from '../../support/ledger-processes.ts';

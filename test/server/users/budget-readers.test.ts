@@ -1,8 +1,8 @@
 /** Who sees single budgets in /metrics, which is open to everybody for all else. */
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../../src/errors.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';

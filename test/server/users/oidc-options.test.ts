@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../../src/errors.ts';
 import { oidcSection } from '../../../src/server/users/oidc-options.ts';
 import { confFile } from '../../support/files.ts';
 

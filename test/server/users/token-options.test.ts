@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../../src/errors.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { startProblems } from '../../../src/server/configuration/start-checks.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { OverloadedError } from '../../../src/concurrency-limiter.ts';
-import { NoAnswerError } from '../../../src/deadline.ts';
+import { OverloadedError } from '../../../src/base/concurrency-limiter.ts';
+import { NoAnswerError } from '../../../src/base/deadline.ts';
 import type { Generation } from '../../../src/server/configuration/generation.ts';
 import { ANYBODY, fixedPerson, type Person } from '../../../src/server/users/person.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ConfigurationError, formatProblem } from '../../../src/errors.ts';
+import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
 import { findSources, type NamedSources } from '../../../src/skypilot/config/config-sources.ts';
 import { mergeSources } from '../../../src/skypilot/config/layers.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';

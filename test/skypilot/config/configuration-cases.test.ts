@@ -1,7 +1,7 @@
 /** What SkyPilot's own tests of its configuration expect, as cases for ours. */
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { MergeError, merge } from '../../../src/config/merge.ts';
-import { formatProblem } from '../../../src/errors.ts';
 import { Config } from '../../../src/skypilot/config/config.ts';
 import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
 import { skypilotRules } from '../../../src/skypilot/config/config-schema.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError, formatProblem } from '../../../src/errors.ts';
+import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
 import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import {

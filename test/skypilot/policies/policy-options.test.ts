@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { knownOptions } from '../../../src/cli/known-options.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { formatProblem } from '../../../src/errors.ts';
 import { includedPolicies } from '../../../src/skypilot/policies/included-policies.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { confFile } from '../../support/files.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../src/errors.ts';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { MAX_PROBLEMS, validateConfig } from '../../../src/skypilot/schema/validate.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';
 import { isMapping, type Path } from '../../../src/yaml/tree.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../src/errors.ts';
+import { formatProblem } from '../../../src/base/errors.ts';
 import { decodeRequest } from '../../../src/skypilot/request/wire.ts';
 import { validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';

@@ -1,6 +1,7 @@
 /** What answers of an API server mean, and what stands in its place when something else answers. */
+
+import { onOneLine } from '../../../base/visible-text.ts';
 import { hideCredentials } from '../../../config/secret.ts';
-import { onOneLine } from '../../../visible-text.ts';
 import { isMapping, member } from '../../../yaml/tree.ts';
 import { ApiError, ApiUnreachableError } from './contract.ts';
 

@@ -1,10 +1,10 @@
 /** Calls to the API server of a cluster, as the service account of this pod or as a kubeconfig says. */
 
 import type { Dispatcher } from 'undici';
-import { GrowingBuffer } from '../../../growing-buffer.ts';
-import type { Logger } from '../../../logger.ts';
-import { tracedCall } from '../../../traced-call.ts';
-import { packageVersion } from '../../../version.ts';
+import { GrowingBuffer } from '../../../base/growing-buffer.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { tracedCall } from '../../../base/traced-call.ts';
+import { packageVersion } from '../../../base/version.ts';
 import { type ClusterAccess, isSameConnection } from '../credentials/cluster-access.ts';
 import { readKubeconfig } from '../credentials/kubeconfig.ts';
 import { RenewedAccess } from '../credentials/renewed-access.ts';

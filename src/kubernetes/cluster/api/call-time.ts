@@ -1,6 +1,6 @@
 /** How long a call may take: until its time is over, or one of those who wait for it gives up. */
 import { setMaxListeners } from 'node:events';
-import { errorText } from '../../../errors.ts';
+import { errorText } from '../../../base/errors.ts';
 
 export class CallTime {
   readonly #controller = new AbortController();

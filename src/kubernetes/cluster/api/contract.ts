@@ -1,5 +1,5 @@
 /** What the project needs of a Kubernetes API server. */
-import type { Wait } from '../../../deadline.ts';
+import type { Wait } from '../../../base/deadline.ts';
 
 /** Any object of the API, as far as all of them are alike. The rest is for who knows the kind to parse. */
 export interface ApiObject {

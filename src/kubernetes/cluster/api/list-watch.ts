@@ -7,8 +7,8 @@
  * is away, and also after etcd was restored from a backup. Only then does the next watch go on where this one was.
  * After everything else (errors, silence, a watch that ends early) a list is read again.
  */
-import { errorText } from '../../../errors.ts';
-import type { Logger } from '../../../logger.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { Following, ObjectListener } from '../live/contract.ts';
 import { Backoff } from './backoff.ts';
 import { type ApiClient, ApiUnreachableError, type RestartReason, type WatchEvent } from './contract.ts';

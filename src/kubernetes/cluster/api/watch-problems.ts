@@ -1,5 +1,5 @@
 /** What it means when a list or a watch fails. */
-import { errorText } from '../../../errors.ts';
+import { errorText } from '../../../base/errors.ts';
 import { ApiError, type RestartReason } from './contract.ts';
 import { isExpired } from './list.ts';
 

@@ -1,5 +1,5 @@
 /** The lines of a watch as they come: one JSON object each. */
-import { GrowingBuffer } from '../../../growing-buffer.ts';
+import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import { isMapping, member } from '../../../yaml/tree.ts';
 import { statusError } from './answers.ts';
 import { ApiUnreachableError, type WatchEvent } from './contract.ts';

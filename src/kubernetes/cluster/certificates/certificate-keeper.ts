@@ -9,8 +9,8 @@
  * No step depends on the clocks of two machines being alike: waiting is measured by each replica alone.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorText } from '../../../errors.ts';
-import type { Logger } from '../../../logger.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
 import { Backoff } from '../api/backoff.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { serveCertificate, servedCertificate } from './certificate-file.ts';

@@ -1,5 +1,5 @@
 /** The keeper that the options of `[kubernetes]` describe. */
-import type { Logger } from '../../../logger.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { KubernetesOptions } from '../../options.ts';
 import type { CertificateKeeper, CertificateOptions } from './certificate-keeper.ts';
 

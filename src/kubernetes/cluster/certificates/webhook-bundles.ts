@@ -1,7 +1,7 @@
 /** The authorities that API servers trust when they call webhooks: `caBundle` of webhook configurations. */
 import type { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { errorText } from '../../../errors.ts';
+import { errorText } from '../../../base/errors.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { certificatesIn, isValid, MAX_AUTHORITIES } from './held-certificate.ts';
 

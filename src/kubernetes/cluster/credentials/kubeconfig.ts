@@ -2,9 +2,9 @@
 import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { ConfigurationError, errorText } from '../../../base/errors.ts';
 import { nearestName } from '../../../config/nearest.ts';
 import { readTextFile, systemErrorText } from '../../../config/read-file.ts';
-import { ConfigurationError, errorText } from '../../../errors.ts';
 import { YamlDocument } from '../../../yaml/document.ts';
 import { YamlError } from '../../../yaml/error.ts';
 import { isMapping, type Path } from '../../../yaml/tree.ts';

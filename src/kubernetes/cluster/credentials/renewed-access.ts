@@ -3,8 +3,8 @@
  * a credential plugin expire.
  */
 import { stat } from 'node:fs/promises';
-import { errorText } from '../../../errors.ts';
-import type { Logger } from '../../../logger.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { type ExecCredential, execCredential } from './exec-plugin.ts';
 

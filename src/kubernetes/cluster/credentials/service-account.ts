@@ -2,8 +2,8 @@
 
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
+import { ConfigurationError, errorText } from '../../../base/errors.ts';
 import { readTextFile } from '../../../config/read-file.ts';
-import { ConfigurationError, errorText } from '../../../errors.ts';
 import { bearer, type ClusterAccess, parseServer, tlsMistake } from './cluster-access.ts';
 
 export const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';

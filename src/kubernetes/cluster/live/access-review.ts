@@ -3,7 +3,7 @@
  * Source: Kubernetes API, authorization.k8s.io/v1; tried on kube-apiserver 1.20.
  */
 import { z } from 'zod';
-import type { Logger } from '../../../logger.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { Account } from '../../policies/access.ts';
 import { SourceUnavailableError } from '../../policies/policy-source.ts';
 import { type ApiClient, ApiError, ApiUnreachableError } from '../api/contract.ts';

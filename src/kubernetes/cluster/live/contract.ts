@@ -1,5 +1,5 @@
 /** The parts of a source that follows a cluster: each can be tried without the others. */
-import type { Wait } from '../../../deadline.ts';
+import type { Wait } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
 import type { PolicySource } from '../../policies/policy-source.ts';

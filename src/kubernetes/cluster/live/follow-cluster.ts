@@ -1,5 +1,5 @@
 /** Everything that is followed of a cluster, and who is asked about it. */
-import type { Logger } from '../../../logger.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { KubernetesOptions } from '../../options.ts';
 import { createApiClient } from '../api/api-client.ts';
 import type { ApiClient } from '../api/contract.ts';

@@ -1,5 +1,5 @@
 /** For programs that judge pods themselves, by the policies of a cluster. */
-import { createLogger, type Logger } from '../../../logger.ts';
+import { createLogger, type Logger } from '../../../base/logger.ts';
 import type { Account } from '../../policies/access.ts';
 import type { EffectivePolicy } from '../../policies/effective-policy.ts';
 import type { PolicySetOptions } from '../../policies/policy-set.ts';

@@ -1,6 +1,6 @@
 /** The scheduling policies of a cluster, as a list and a watch tell of them. */
-import { errorText } from '../../../errors.ts';
-import type { Logger } from '../../../logger.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';

@@ -1,6 +1,6 @@
 /** Policies and rights of a cluster, for one configuration. */
 
-import type { Wait } from '../../../deadline.ts';
+import type { Wait } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import { PolicySet, type PolicySetOptions } from '../../policies/policy-set.ts';
 import { type AccountPolicies, SourceUnavailableError } from '../../policies/policy-source.ts';

@@ -1,6 +1,6 @@
 /** Reads a scheduling policy as the API server has it. */
 import { createHash } from 'node:crypto';
-import { errorText } from '../../../errors.ts';
+import { errorText } from '../../../base/errors.ts';
 import { formatPath } from '../../../yaml/tree.ts';
 import { policyDocument } from '../../policies/documents/documents.ts';
 import { pathTo } from '../../policies/documents/items.ts';

@@ -3,7 +3,7 @@
  * would break. Memory holds one page of pods and one finding for each owner.
  */
 import { z } from 'zod';
-import { InvalidRequestError } from '../../../errors.ts';
+import { InvalidRequestError } from '../../../base/errors.ts';
 import { asAdmitted } from '../../admission/api-server.ts';
 import { DAEMON_SET_CONTROLLER, PodAdmission } from '../../admission/pod-admission.ts';
 import { POD_KINDS, podIn } from '../../admission/pod-kinds.ts';

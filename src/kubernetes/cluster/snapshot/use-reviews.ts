@@ -1,7 +1,7 @@
 /** Asks the API server who may use which policy: exact with every authorizer. */
 
-import { WaitQueue } from '../../../concurrency-limiter.ts';
-import { waitFor } from '../../../deadline.ts';
+import { WaitQueue } from '../../../base/concurrency-limiter.ts';
+import { waitFor } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { AccessReviews, ALL_POLICIES } from '../live/access-review.ts';

@@ -1,5 +1,5 @@
 /** Sends events in the background: bounded, slowly, and only once. */
-import type { Logger } from '../../../logger.ts';
+import type { Logger } from '../../../base/logger.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import type { StatusObserver } from './contract.ts';
 import { type EventDraft, eventObject, MINUTE_MS } from './event-object.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import type { Logger } from '../../../logger.ts';
+import type { Logger } from '../../../base/logger.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { COMPONENT } from './contract.ts';
 import { boundedCall, CLOCK, type Clock } from './timing.ts';

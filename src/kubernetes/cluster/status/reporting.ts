@@ -1,5 +1,5 @@
 /** Everything that is written into a cluster: the status of policies, and events. */
-import type { Logger } from '../../../logger.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../admission/admission-review.ts';
 import type { ApiClient } from '../api/contract.ts';
 import type { LivePolicies } from '../live/contract.ts';

@@ -1,6 +1,6 @@
 /** Writes the status of each policy: what is accepted, and what is in force. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Logger } from '../../../logger.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { ApiClient } from '../api/contract.ts';
 import type { LivePolicies, LivePolicy } from '../live/contract.ts';
 import { ACCEPTED, type Condition, conditionsOf } from './conditions.ts';

@@ -1,5 +1,5 @@
 /** Texts for conditions and events: bounded, and without what nobody sees. */
-import { visibleText } from '../../../visible-text.ts';
+import { visibleText } from '../../../base/visible-text.ts';
 
 /** The API server refuses longer notes of events. In bytes. Source: Kubernetes API, events.k8s.io/v1. */
 const MOST = 1024;

@@ -3,8 +3,8 @@
  * line. Nothing is skipped: a rule that is not read is not enforced.
  */
 import { z } from 'zod';
+import type { Problem } from '../../../base/errors.ts';
 import { nearestName } from '../../../config/nearest.ts';
-import type { Problem } from '../../../errors.ts';
 import { isMapping, type Path } from '../../../yaml/tree.ts';
 import type { Binding, Role } from '../access.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from '../policy.ts';

@@ -1,8 +1,8 @@
 /** Reads the objects of YAML files and folders, each with its position. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Problem } from '../../../base/errors.ts';
 import { readTextFile, systemErrorText } from '../../../config/read-file.ts';
-import type { Problem } from '../../../errors.ts';
 import { YamlDocument } from '../../../yaml/document.ts';
 import { YamlError } from '../../../yaml/error.ts';
 import { formatPath, isMapping, type Mapping, type Path } from '../../../yaml/tree.ts';

@@ -1,6 +1,7 @@
 /** Tracks names and references between documents. A reference to nothing grants nothing and may be a typo. */
+
+import type { Problem } from '../../../base/errors.ts';
 import { nearestName } from '../../../config/nearest.ts';
-import type { Problem } from '../../../errors.ts';
 import type { Path } from '../../../yaml/tree.ts';
 import type { Item } from './items.ts';
 import { shown } from './schema-problems.ts';

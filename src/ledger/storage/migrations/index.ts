@@ -7,7 +7,7 @@ import {
   Migrator,
   sql,
 } from 'kysely';
-import { LedgerUnavailableError } from '../../../errors.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
 

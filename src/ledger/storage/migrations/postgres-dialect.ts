@@ -1,7 +1,7 @@
 /** PostgreSQL for migrations: kysely runs the queries itself. */
 import { PostgresAdapter, PostgresDialect } from 'kysely';
 import pg from 'pg';
-import { LedgerUnavailableError } from '../../../errors.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import { isTlsRefusal } from '../postgres/queries.ts';
 import { requireServer } from '../postgres/session.ts';
 import { postgresPlace } from '../postgres/settings.ts';

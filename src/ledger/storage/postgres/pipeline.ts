@@ -8,8 +8,8 @@
  */
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
-import type { Wait } from '../../../deadline.ts';
-import { LedgerUnavailableError } from '../../../errors.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import { announcedWith, type Work } from '../database.ts';
 import { statementOf } from '../prepared.ts';
 import { isSavepointStep } from '../savepoints.ts';

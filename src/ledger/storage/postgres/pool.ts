@@ -2,8 +2,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { inTime, type Wait } from '../../../deadline.ts';
-import { LedgerUnavailableError } from '../../../errors.ts';
+import { inTime, type Wait } from '../../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Work } from '../database.ts';
 import { Gate } from '../gate.ts';
 import type { Pipeline } from './pipeline.ts';

@@ -8,8 +8,8 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
 } from 'kysely';
-import type { Wait } from '../../../deadline.ts';
-import { errorText } from '../../../errors.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import { errorText } from '../../../base/errors.ts';
 import { CommitGroups, type GroupWork } from '../commit-group.ts';
 import {
   CommitInDoubtError,

@@ -1,8 +1,8 @@
 /** Single queries on a connection to PostgreSQL, and what each failure means. */
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
-import type { Wait } from '../../../deadline.ts';
-import { errorText, LedgerContentError, LedgerUnavailableError } from '../../../errors.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import { errorText, LedgerContentError, LedgerUnavailableError } from '../../../base/errors.ts';
 
 /** How many rows of a long result are fetched at once. */
 const BATCH = 1000;

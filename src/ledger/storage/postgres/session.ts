@@ -3,8 +3,8 @@
  * transaction brings its settings along.
  */
 import pg from 'pg';
-import type { Wait } from '../../../deadline.ts';
-import { LedgerUnavailableError } from '../../../errors.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Work } from '../database.ts';
 import { Pipeline } from './pipeline.ts';
 import type { Setting } from './settings.ts';

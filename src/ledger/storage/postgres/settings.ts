@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import type { PoolConfig } from 'pg';
-import { errorText } from '../../../errors.ts';
+import { errorText } from '../../../base/errors.ts';
 
 /** How soon the server notices that a client has gone, in milliseconds. Needs PostgreSQL 14. */
 const LOST_AFTER = 1000;

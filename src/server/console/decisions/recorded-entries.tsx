@@ -1,7 +1,7 @@
 /** What a decision has taken from limits and budgets, as the ledger has recorded it. */
-import { inTime } from '../../../deadline.ts';
+import { inTime } from '../../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import { LedgerUnavailableError } from '../../../errors.ts';
 import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
 import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts';
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';

@@ -1,7 +1,7 @@
 /** `/events`: tells open pages of the console when to load again. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { withinDeadline } from '../../../deadline.ts';
+import { withinDeadline } from '../../../base/deadline.ts';
 import type { RecentDecisions } from '../../../decisions/recent.ts';
 import type { DecisionSource } from '../../../decisions/store/contract.ts';
 import type { Generation } from '../../configuration/generation.ts';

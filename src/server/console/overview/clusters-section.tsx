@@ -1,6 +1,6 @@
 /** The clusters of SkyPilot that are charged now, beside what was refused. */
-import { inTime, withinDeadline } from '../../../deadline.ts';
-import { LedgerUnavailableError } from '../../../errors.ts';
+import { inTime, withinDeadline } from '../../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import { type ClusterView, openClusters } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { Account } from '../account.tsx';

@@ -1,6 +1,6 @@
 /** Whether ledger, outbox and Blazar are in step. */
-import { inTime, withinDeadline } from '../../../deadline.ts';
-import { LedgerUnavailableError } from '../../../errors.ts';
+import { inTime, withinDeadline } from '../../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import { countOutbox, type OutboxCounts } from '../../../ledger/outbox/reports.ts';
 import { type LedgerStatus, ledgerStatus } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';

@@ -1,6 +1,7 @@
 /** The first page of whoever keeps the service running: what is enforced, and what is refused. */
+
+import { formatProblem, type Problem } from '../../../base/errors.ts';
 import { sectionOf } from '../../../enforcement/configuration.ts';
-import { formatProblem, type Problem } from '../../../errors.ts';
 import type { ClusterView } from '../../../ledger/reports/ledger-status.ts';
 import { blazarSection } from '../../../openstack/options.ts';
 import type { Generation } from '../../configuration/generation.ts';

@@ -1,6 +1,7 @@
 /** How much was refused lately, by filter, and which replicas decide. */
+
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import { LedgerUnavailableError } from '../../../errors.ts';
 import { decisionSource } from '../decisions/decision-source.ts';
 import type { PageRequest } from '../page.ts';
 

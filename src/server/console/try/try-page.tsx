@@ -1,7 +1,8 @@
 /** "Try it": whether a lease would be allowed, what it would cost, and what would be allowed instead. */
+
+import { InvalidRequestError } from '../../../base/errors.ts';
 import { RESOURCE_TYPES } from '../../../config/names.ts';
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { InvalidRequestError } from '../../../errors.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import { ApiError } from '../../api/route.ts';
 import { accountId } from '../../budgets/named-accounts.ts';

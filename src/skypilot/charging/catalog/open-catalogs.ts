@@ -1,8 +1,8 @@
 /** Opens the catalogs of a configuration. A file that has not changed is not read again. */
 import { stat } from 'node:fs/promises';
+import { ConfigurationError, type Problem } from '../../../base/errors.ts';
 import type { SectionProblem } from '../../../config/option-groups.ts';
 import { showText } from '../../../config/secret.ts';
-import { ConfigurationError, type Problem } from '../../../errors.ts';
 import { Catalog } from './catalog.ts';
 import type { readCatalogFile } from './catalog-file.ts';
 

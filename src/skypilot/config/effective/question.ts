@@ -1,5 +1,5 @@
 /** Reads a question about an effective value, and says what is wrong with it. */
-import type { Problem } from '../../../errors.ts';
+import type { Problem } from '../../../base/errors.ts';
 import { isMapping, type Mapping, setMember, valueAt } from '../../../yaml/tree.ts';
 import { readerOf, regionMember } from './readers.ts';
 import { poolContext } from './rules.ts';

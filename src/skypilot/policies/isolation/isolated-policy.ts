@@ -8,10 +8,10 @@
  *   can be no more threads, the one that is held for the longest time is stopped: no request waits for another's.
  * - If a thread stops by itself, the questions that it had accepted fail. The others go to a new thread.
  */
-import type { Deadline } from '../../../deadline.ts';
+import type { Deadline } from '../../../base/deadline.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { RuleObserver } from '../../../filter/rule-observer.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
-import type { Logger } from '../../../logger.ts';
 import type { Answer, Question } from '../call-policy.ts';
 import { failure } from '../thrown.ts';
 import { type PendingQuestion, PolicyThread } from './policy-thread.ts';

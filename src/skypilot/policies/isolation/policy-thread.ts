@@ -1,9 +1,9 @@
 /** One thread that runs one policy, from start to end, and its pending questions. */
 import { Worker } from 'node:worker_threads';
-import { errorText } from '../../../errors.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
 import type { RuleObserver } from '../../../filter/rule-observer.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
-import type { Logger } from '../../../logger.ts';
 import type { Answer, Question } from '../call-policy.ts';
 import { failure, stackText } from '../thrown.ts';
 import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './thread-messages.ts';

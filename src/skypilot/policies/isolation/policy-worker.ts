@@ -3,7 +3,7 @@
  * `policy-thread.ts`.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { Deadline } from '../../../deadline.ts';
+import { Deadline } from '../../../base/deadline.ts';
 import { createSharedServices } from '../../../enforcement/services.ts';
 import { rulesOfFailure } from '../../../filter/broken-rules.ts';
 import type { AdminPolicy } from '../../admin-policy.ts';

@@ -1,7 +1,8 @@
 /** The services of a policy in a thread: they forward to the main thread by messages. */
+
+import type { Logger } from '../../../base/logger.ts';
 import type { ObservedRule, RuleObserver } from '../../../filter/rule-observer.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
-import type { Logger } from '../../../logger.ts';
 import type { FromThread } from './thread-messages.ts';
 
 type Send = (message: FromThread) => void;

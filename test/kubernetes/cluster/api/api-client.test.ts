@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Deadline } from '../../../../src/deadline.ts';
+import { Deadline } from '../../../../src/base/deadline.ts';
 import { type ApiClientOptions, createApiClient } from '../../../../src/kubernetes/cluster/api/api-client.ts';
 import {
   type ApiServerDouble,

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from '../../../../src/errors.ts';
+import { ConfigurationError } from '../../../../src/base/errors.ts';
 import { readKubeconfig } from '../../../../src/kubernetes/cluster/credentials/kubeconfig.ts';
 import { temporaryFolder } from '../../../support/filter-folder.ts';
 import { tlsFixture } from '../../../support/tls.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Deadline } from '../../../../src/deadline.ts';
+import { Deadline } from '../../../../src/base/deadline.ts';
 import { ApiError, ApiUnreachableError } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import { REVIEWS_PATH, type ReviewOutcome } from '../../../../src/kubernetes/cluster/live/access-review.ts';
 import type { UseHint } from '../../../../src/kubernetes/cluster/live/rbac-hint.ts';

@@ -1,6 +1,6 @@
 /** YAML in which each mistake is written where it stands: `#!` below its line, `#?` where it is a warning. */
 import { expect, it } from 'vitest';
-import { formatProblem } from '../../../../src/errors.ts';
+import { formatProblem } from '../../../../src/base/errors.ts';
 import { readPolicyDocuments } from '../../../../src/kubernetes/policies/documents/documents.ts';
 import { temporaryFile } from '../../../support/files.ts';
 

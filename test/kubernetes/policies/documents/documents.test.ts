@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../../src/errors.ts';
+import { formatProblem } from '../../../../src/base/errors.ts';
 import {
   type PolicyDocuments,
   readPolicyDocuments,

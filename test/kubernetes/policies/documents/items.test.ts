@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../../src/errors.ts';
+import { formatProblem } from '../../../../src/base/errors.ts';
 import { readPolicyDocuments } from '../../../../src/kubernetes/policies/documents/documents.ts';
 import { temporaryFile } from '../../../support/files.ts';
 import { temporaryFolder } from '../../../support/filter-folder.ts';

@@ -2,7 +2,7 @@
 import { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { type Wait, waitFor } from '../../../../src/deadline.ts';
+import { type Wait, waitFor } from '../../../../src/base/deadline.ts';
 import { CommitInDoubtError, rows, Undone, type Work } from '../../../../src/ledger/storage/database.ts';
 import { PostgresDatabase } from '../../../../src/ledger/storage/postgres/postgres.ts';
 import { NO_WAIT } from '../../../support/ledgers.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { GrowingBuffer } from '../src/growing-buffer.ts';
-import './support/properties.ts';
+import { GrowingBuffer } from '../../src/base/growing-buffer.ts';
+import '../support/properties.ts';
 
 it('holds what was added, whatever the parts are, in at most twice the memory', () => {
   fc.assert(

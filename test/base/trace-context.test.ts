@@ -4,8 +4,8 @@ import * as api from '@opentelemetry/api';
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { callersContext, traceHeaders, traceId } from '../src/trace-context.ts';
-import { inSpan, isTraced } from '../src/tracing.ts';
+import { callersContext, traceHeaders, traceId } from '../../src/base/trace-context.ts';
+import { inSpan, isTraced } from '../../src/base/tracing.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Deadline, waitFor, withinDeadline } from '../src/deadline.ts';
+import { Deadline, waitFor, withinDeadline } from '../../src/base/deadline.ts';
 
 const OVER = 'no answer within 2 s';
 

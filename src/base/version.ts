@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-/** The version of package.json, which is beside `src/`, or one folder above it in `dist`; `unknown` when neither exists. */
+/** The version of package.json, which is beside `src/`, or beside `dist`; `unknown` when neither exists. */
 export function packageVersion(): string {
-  for (const path of ['../package.json', '../../package.json']) {
+  for (const path of ['../../package.json', '../../../package.json']) {
     try {
       const { version } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as {
         version: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConcurrencyLimiter, OverloadedError, WaitQueue } from '../src/concurrency-limiter.ts';
-import { Deadline, waitFor } from '../src/deadline.ts';
+import { ConcurrencyLimiter, OverloadedError, WaitQueue } from '../../src/base/concurrency-limiter.ts';
+import { Deadline, waitFor } from '../../src/base/deadline.ts';
 
 const FOREVER = waitFor(undefined);
 

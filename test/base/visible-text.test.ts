@@ -8,7 +8,7 @@ import {
   visibleText,
   visibleValue,
   visibleXml,
-} from '../src/visible-text.ts';
+} from '../../src/base/visible-text.ts';
 
 const ESCAPED: readonly (readonly [name: string, text: string, shown: string])[] = [
   ['an escape sequence', '\u001b[2J', '\\u001b[2J'],

@@ -2,8 +2,8 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { HOSTILE, type Hostility, registerHostileSdk, unregisterSdk } from './support/hostile-sdk.ts';
-import { createLasting } from './support/requests.ts';
+import { HOSTILE, type Hostility, registerHostileSdk, unregisterSdk } from '../support/hostile-sdk.ts';
+import { createLasting } from '../support/requests.ts';
 
 const KINDS = Object.keys(HOSTILE) as Hostility[];
 
@@ -20,8 +20,8 @@ afterAll(() => {
 describe.each(KINDS)('an SDK that %s', (how) => {
   it('changes no verdict', async () => {
     registerHostileSdk(how);
-    const { UsageEnforcement } = await import('../src/index.ts');
-    const { isTraced } = await import('../src/tracing.ts');
+    const { UsageEnforcement } = await import('../../src/index.ts');
+    const { isTraced } = await import('../../src/base/tracing.ts');
     const enforcement = await UsageEnforcement.load({
       environment: {},
       values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 } },
@@ -37,7 +37,7 @@ describe.each(KINDS)('an SDK that %s', (how) => {
 
   it('lets work be done once, and end as it ends', async () => {
     registerHostileSdk(how);
-    const { inSpan } = await import('../src/tracing.ts');
+    const { inSpan } = await import('../../src/base/tracing.ts');
     const facts = { name: 'work', attributes: {} };
     const work = vi.fn(() => 7);
     expect(inSpan(facts, work)).toBe(7);
@@ -53,8 +53,8 @@ describe.each(KINDS)('an SDK that %s', (how) => {
 
   it('gives no headers and no ids that are not valid, and holds up no end', async () => {
     registerHostileSdk(how);
-    const { traceHeaders, traceId } = await import('../src/trace-context.ts');
-    const { endTracing, flushTracing } = await import('../src/tracing.ts');
+    const { traceHeaders, traceId } = await import('../../src/base/trace-context.ts');
+    const { endTracing, flushTracing } = await import('../../src/base/tracing.ts');
     expect([traceHeaders(), traceId()]).toEqual([{}, undefined]);
     expect(flushTracing()).toBeUndefined();
     expect(await endTracing(1)).toBeUndefined();
@@ -62,7 +62,7 @@ describe.each(KINDS)('an SDK that %s', (how) => {
 
   it('keeps no request from its listener', async () => {
     registerHostileSdk(how);
-    const traced = await import('../src/server/traced-requests.ts');
+    const traced = await import('../../src/server/traced-requests.ts');
     const served = vi.fn((request: IncomingMessage) => {
       traced.identifyRequestSpan('X-Id', 'req-1');
       traced.nameRequestSpan(request, '/check-create');
@@ -77,7 +77,7 @@ describe.each(KINDS)('an SDK that %s', (how) => {
 
 it('work that the SDK calls twice, or later, is done once', async () => {
   registerHostileSdk('returns nothing');
-  const { within } = await import('../src/tracing.ts');
+  const { within } = await import('../../src/base/tracing.ts');
   const later: (() => void)[] = [];
   const eager = (_context: unknown, work: () => void) => {
     work();

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { timedYield, yieldToEventLoop } from '../src/yield-to-event-loop.ts';
+import { timedYield, yieldToEventLoop } from '../../src/base/yield-to-event-loop.ts';
 
 function work(milliseconds: number): void {
   const until = performance.now() + milliseconds;

@@ -3,17 +3,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { context, propagation, trace } from '@opentelemetry/api';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { temporaryFolder } from './support/filter-folder.ts';
-import { type Answer, policyServer } from './support/policy-server.ts';
-import { spansSince, withRecordedSpans } from './support/recorded-spans.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { type Answer, policyServer } from '../support/policy-server.ts';
+import { spansSince, withRecordedSpans } from '../support/recorded-spans.ts';
 
 async function doors() {
-  const { boundedFetch } = await import('../src/client/bounded-fetch.ts');
-  const { createHttpClient } = await import('../src/http/client.ts');
-  const { createApiClient } = await import('../src/kubernetes/cluster/api/api-client.ts');
-  const { OidcClient } = await import('../src/server/users/oidc-client.ts');
-  const { oidcOptions } = await import('../src/server/users/oidc-options.ts');
-  const { tracedCall } = await import('../src/traced-call.ts');
+  const { boundedFetch } = await import('../../src/client/bounded-fetch.ts');
+  const { createHttpClient } = await import('../../src/http/client.ts');
+  const { createApiClient } = await import('../../src/kubernetes/cluster/api/api-client.ts');
+  const { OidcClient } = await import('../../src/server/users/oidc-client.ts');
+  const { oidcOptions } = await import('../../src/server/users/oidc-options.ts');
+  const { tracedCall } = await import('../../src/base/traced-call.ts');
   return { boundedFetch, createHttpClient, createApiClient, OidcClient, oidcOptions, tracedCall };
 }
 
