@@ -1,3 +1,4 @@
+/** `npm run bench`, as a developer types it: its topics, its options, what it prints. With PostgreSQL and the peers that are there. */
 import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

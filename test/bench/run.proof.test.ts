@@ -1,3 +1,4 @@
+/** How the bench takes turns, warms up, and counts: the measurements are those of the subject alone. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

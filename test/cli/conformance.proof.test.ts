@@ -1,3 +1,4 @@
+/** The command `conformance`: what it prints in each format, and how it exits. Against real HTTP services. */
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../../src/conformance/checks.ts';
 import {

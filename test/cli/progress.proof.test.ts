@@ -1,3 +1,4 @@
+/** Long commands show on a terminal how far they are, and nothing elsewhere. */
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { aRecord } from '../support/decision-logs.ts';

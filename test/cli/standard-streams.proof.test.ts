@@ -1,3 +1,4 @@
+/** Commands whose output goes to a closed pipe or a full disk: they end, and say so. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,3 +1,4 @@
+/** `test --record` on a full disk leaves no half of a case. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Cases that `test --record` writes from random logs lead to the decisions of their log. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** `test --watch` with real files, and how it ends. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

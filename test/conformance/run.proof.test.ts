@@ -1,3 +1,4 @@
+/** The checks of the conformance run, against real HTTP services. */
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../../src/conformance/checks.ts';
 import { SOURCE } from '../../src/conformance/sources.ts';

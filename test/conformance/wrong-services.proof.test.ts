@@ -1,3 +1,4 @@
+/** Each check of the conformance run fails a service with the one mistake that it looks for. */
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../../src/conformance/checks.ts';
 import { idsOf, runAgainst, smallService } from './services.ts';

@@ -1,3 +1,4 @@
+/** The decision log on a real disk: every decision once, in order, whatever happens to the file. */
 import {
   chmodSync,
   existsSync,

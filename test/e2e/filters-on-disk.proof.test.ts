@@ -1,3 +1,4 @@
+/** Filters in folders and packages outside of the project, loaded by the command as it is built. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Hard cases of the contract of filters, from the configuration to the answer. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';

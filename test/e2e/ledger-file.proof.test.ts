@@ -1,3 +1,4 @@
+/** A ledger in SQLite whose disk is full, read-only or gone: no lease gets through unrecorded. Mounts file systems where it may. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

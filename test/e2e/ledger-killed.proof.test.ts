@@ -1,3 +1,4 @@
+/** Services that are killed at random moments: the ledger has each lease that was answered. SQLite and PostgreSQL. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';

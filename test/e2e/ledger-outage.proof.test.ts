@@ -1,3 +1,4 @@
+/** PostgreSQL that is stopped, or accepts and never answers: no lease gets through meanwhile. With a real PostgreSQL. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';

@@ -1,3 +1,4 @@
+/** Four services and 64 clients on one ledger never exceed a budget. SQLite and PostgreSQL. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';

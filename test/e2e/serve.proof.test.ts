@@ -1,3 +1,4 @@
+/** `serve` from its start to its end, as an operator runs it, asked with what a real Blazar has sent. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';

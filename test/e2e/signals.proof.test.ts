@@ -1,3 +1,4 @@
+/** What `serve` does at SIGTERM, SIGINT and SIGHUP, at any moment of its life. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';

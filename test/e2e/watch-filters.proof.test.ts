@@ -1,3 +1,4 @@
+/** `serve --watch` and files of filters. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';

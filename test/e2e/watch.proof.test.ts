@@ -1,3 +1,4 @@
+/** `serve --watch` and configuration files that change in every way that files do. */
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';

@@ -1,3 +1,4 @@
+/** The example of a policy service as a process: wrong settings end it with one line. */
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { start } from './helpers.ts';

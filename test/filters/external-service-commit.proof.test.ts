@@ -1,3 +1,4 @@
+/** Commits and their keys, between ExternalServiceFilter and a real HTTP service. */
 import { describe, expect, it, vi } from 'vitest';
 import type { CreateRequest, UpdateRequest } from '../../src/index.ts';
 import { filterSource } from '../support/filter-folder.ts';

@@ -1,3 +1,4 @@
+/** Whatever is wrong with an external service, no lease gets through. Against real sockets. */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { FAULTS } from '../../bench/faulty-services.ts';
 import { UsageEnforcement } from '../../src/index.ts';

@@ -1,3 +1,4 @@
+/** What a lease costs: rates, attributes, allocations, time. On a real ledger. */
 import { describe, expect, it } from 'vitest';
 import { change, endAfter, found, hosts, lasting, refusal, withBudgets } from './usage-budgets.ts';
 

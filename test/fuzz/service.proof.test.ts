@@ -1,3 +1,4 @@
+/** Mutated requests at a real service: it answers as the chain does, or refuses. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fuzz } from '../../bench/fuzz/fuzz.ts';
 import { UsageEnforcement } from '../../src/index.ts';

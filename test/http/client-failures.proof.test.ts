@@ -1,3 +1,4 @@
+/** Calls to services that are slow, silent, huge or gone, over real sockets: each ends in time. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';

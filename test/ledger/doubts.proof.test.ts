@@ -1,3 +1,4 @@
+/** Commits whose outcome is unknown, and the trace that they belong to. */
 import { context, trace } from '@opentelemetry/api';
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';

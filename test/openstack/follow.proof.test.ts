@@ -1,3 +1,4 @@
+/** Reconciliation with what Blazar has, for leases in every state. Against a Blazar of the tests, over HTTP. */
 import { describe, expect, it } from 'vitest';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { RowAges } from '../../src/ledger/reconciliation/row-ages.ts';

@@ -1,3 +1,4 @@
+/** EnforceAutostopPolicy for every kind of request and cluster. */
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { SkypilotApiServer } from '../../src/skypilot/index.ts';

@@ -1,3 +1,4 @@
+/** A million random rules and requests, beside a slow evaluation written from the specification. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { expectSameAnswers } from './same-answers.ts';

@@ -1,3 +1,4 @@
+/** Every path of the service is answered, and none of them is free for SkyPilot. */
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';

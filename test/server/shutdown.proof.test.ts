@@ -1,3 +1,4 @@
+/** A service that is closed answers what is under way, over real connections. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';

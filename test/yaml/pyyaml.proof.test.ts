@@ -1,3 +1,4 @@
+/** Scalars and documents beside PyYAML itself, where Python has it. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../src/yaml/document.ts';

@@ -1,3 +1,4 @@
+/** `budget --endpoint` does and prints what the command does on the ledger itself. Against a real service. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

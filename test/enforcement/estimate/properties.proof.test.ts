@@ -1,3 +1,4 @@
+/** Random estimates: what is suggested is allowed, and nothing is recorded. SQLite and PostgreSQL. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { DIALECTS, newLedgers } from '../../support/ledgers.ts';

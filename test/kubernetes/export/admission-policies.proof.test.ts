@@ -1,3 +1,4 @@
+/** Exported policies, evaluated as CEL, judge random pods and bindings as the webhook does. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AdmissionCase, admissionCases, bothOf } from './admission-policy-cases.ts';

@@ -1,3 +1,4 @@
+/** Random policies and pods, beside an evaluator written from the proposal. */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,3 +1,4 @@
+/** A hundred reloads under load: no request is lost, none is answered by two configurations. */
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { confFile } from '../../support/files.ts';

@@ -1,3 +1,4 @@
+/** Watches of real files, and every way in which editors and Kubernetes change them. */
 import {
   appendFileSync,
   mkdirSync,

@@ -1,3 +1,4 @@
+/** A thousand logins with one token end no session of another one. */
 import { expect, it } from 'vitest';
 import { visitor, visitService } from './visitor.ts';
 

@@ -1,3 +1,4 @@
+/** Each decision of a real service is in its log and its metrics, with what the pages promise. */
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';

@@ -1,3 +1,4 @@
+/** Clients that send or read slowly, or never, over real sockets: nobody else waits for them. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';

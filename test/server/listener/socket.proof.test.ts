@@ -1,3 +1,4 @@
+/** Requests on raw sockets: pipelines, ambiguous framing, half of a request. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ASK, deafClient } from '../../support/deaf-client.ts';

@@ -1,3 +1,4 @@
+/** The service over TLS, and certificates that change while it runs. */
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';

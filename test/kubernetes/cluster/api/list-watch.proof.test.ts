@@ -1,3 +1,4 @@
+/** Lists and watches beside an API server that restarts, forgets, lies and hangs. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,3 +1,4 @@
+/** Live pages of the console over real connections: what they are told, and when they are let go. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Listeners } from '../../../../src/server/console/live/listeners.ts';
 import type { Person } from '../../../../src/server/users/person.ts';

@@ -1,3 +1,4 @@
+/** Prices of every choice that SkyPilot has. With the source of SkyPilot (SKYPILOT_SOURCE). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openCatalogs } from '../../../../src/skypilot/charging/catalog/open-catalogs.ts';

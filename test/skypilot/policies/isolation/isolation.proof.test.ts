@@ -1,3 +1,4 @@
+/** Policies in real threads that hang, grow, exit or throw. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shownLines, switched, taskOf, threads } from '../../../support/isolated-policies.ts';
 import { FAILED } from '../../../support/skypilot.ts';
