@@ -31,10 +31,7 @@ describe('the included policies', () => {
 });
 
 it('the page tells what each of them leaves open', () => {
-  const rows = tableUnder(PAGE, 'What each leaves open');
-  const names = rows.map(([name = '']) => name.replaceAll('`', ''));
-  expect(names).toEqual(NAMES);
-  expect(rows.every(([, open = '']) => open !== '')).toBe(true);
+  expect(tableUnder(PAGE, 'Policies').every(([, , , open = '']) => open !== '')).toBe(true);
 });
 
 it('the registry of the page is read', () => {
