@@ -3,13 +3,13 @@ import type { Problem } from '../base/errors.ts';
 import type { FurtherSection } from '../config/option-groups.ts';
 import type { Setting } from '../config/resolve.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
-import { SCHEDULERS } from './policies/cluster-settings.ts';
-import { MERGE_STRATEGIES } from './policies/merge.ts';
 import {
   DAEMON_SET_TOLERATIONS,
+  SCHEDULERS,
   SYSTEM_TOLERATION_PATTERN,
   SYSTEM_TOLERATIONS,
-} from './policies/system-tolerations.ts';
+} from './policies/cluster-settings.ts';
+import { MERGE_STRATEGIES } from './policies/merge.ts';
 
 const tolerations = z.array(z.string().regex(SYSTEM_TOLERATION_PATTERN));
 const TOLERATIONS = 'a comma-separated list of key:effect, key=value:effect or key:effect:seconds';

@@ -7,9 +7,7 @@ import { InvalidRequestError } from '../../base/errors.ts';
 import { firstMistake } from '../../lease/first-mistake.ts';
 import { isMapping } from '../../yaml/tree.ts';
 import { invalidRequest, type Pod, parsePod } from '../policies/pod.ts';
-import { workloadKindOf } from './pod-kinds.ts';
-import { API_VERSION, KIND } from './review-version.ts';
-import { reviewedKind } from './reviewed-kind.ts';
+import { API_VERSION, KIND, reviewedKind, workloadKindOf } from './pod-kinds.ts';
 
 export const admissionReviewSchema = z
   .looseObject({

@@ -1,14 +1,14 @@
 /** One validation for each thing that a policy can say about a pod. */
 import { onOneLine } from '../../base/visible-text.ts';
 import type { MergeStrategy } from '../policies/merge.ts';
+import { KIND_NAMES, PLACES } from '../policies/rules/expression-rules.ts';
 import { listed } from '../policies/rules/reason.ts';
+import { LISTS, type NameField } from '../policies/rules/rules.ts';
 import {
   affinityCondition,
   allowsAllAt,
-  KIND_NAMES,
   knownAffinitiesCondition,
   nodeCondition,
-  PLACES,
   requiredAffinityCondition,
   requiredKindCondition,
 } from './affinity-conditions.ts';
@@ -222,12 +222,7 @@ function expectedName({ policies }: UsablePolicies, field: NameField): string {
   return `expected ${names.length === 0 ? 'nothing' : listed(names, 'or')}`;
 }
 
-/** The rules of `NameRules` as CEL. */
-const LISTS = { schedulerName: 'schedulerNames', priorityClassName: 'priorityClassNames' } as const;
-
-type NameField = keyof typeof LISTS;
-
-/** `name`: an expression that is empty if the pod names none. `free`: a name that counts as none, unless one is required. */
+/** The rules of `NameRules` as CEL. `name`: an expression that is empty if the pod names none. `free`: a name that counts as none, unless one is required. */
 function nameCondition(
   policies: UsablePolicies,
   field: NameField,

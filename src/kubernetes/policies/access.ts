@@ -3,9 +3,10 @@
  * Source: Kubernetes docs, "Using RBAC Authorization".
  */
 import type { Rule, Subject } from './documents/rbac-schema.ts';
+import { compare } from './merge.ts';
 
-const RESOURCE = 'schedulingpolicies';
-const VERB = 'use';
+export const RESOURCE = 'schedulingpolicies';
+export const VERB = 'use';
 
 export interface Role {
   readonly kind: 'Role' | 'ClusterRole';
@@ -129,7 +130,8 @@ function usableBy({ rules }: Role, policies: readonly PolicyResource[]): Grant {
   return new Set(usable.map(({ name }) => name));
 }
 
-function includes(values: readonly string[] | null | undefined, value: string): boolean {
+/** Whether a list of a rule names a value, or all. */
+export function includes(values: readonly string[] | null | undefined, value: string): boolean {
   return values?.some((one) => one === '*' || one === value) === true;
 }
 
@@ -144,7 +146,7 @@ function grantId(namespace: string | undefined, subject: string): string {
   return `${namespace ?? ''}\n${subject}`;
 }
 
-function roleId(kind: string, namespace: string | undefined, name: string): string {
+export function roleId(kind: string, namespace: string | undefined, name: string): string {
   return `${kind}\n${namespace ?? ''}\n${name}`;
 }
 
@@ -152,8 +154,4 @@ function roleId(kind: string, namespace: string | undefined, name: string): stri
 function splitOnce(id: string): [namespace: string, subject: string] {
   const end = id.indexOf('\n');
   return [id.slice(0, end), id.slice(end + 1)];
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -37,11 +37,10 @@ export interface Default {
   readonly affinity?: Affinity;
 }
 
-/**
- * The API group of the proposal, and one that a CustomResourceDefinition can have, because such a group must contain
- * a dot.
- */
-export const API_GROUPS = ['extensions', 'scheduling.blazar-enforcement'] as const;
+/** The API group of the CustomResourceDefinition: such a group must contain a dot. */
+export const CLUSTER_GROUP = 'scheduling.blazar-enforcement';
+/** The group of the proposal, and that one. */
+export const API_GROUPS = ['extensions', CLUSTER_GROUP] as const;
 
 export type ApiGroup = (typeof API_GROUPS)[number];
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type MergedPolicy, mergePolicies } from '../../../src/kubernetes/policies/merge.ts';
-import { partsOf } from '../../../src/kubernetes/policies/parts.ts';
+import { type MergedPolicy, mergePolicies, partsOf } from '../../../src/kubernetes/policies/merge.ts';
 import { formatPath } from '../../../src/yaml/tree.ts';
 import { policy, proposalPolicies } from '../../support/scheduling-policies.ts';
 

@@ -5,13 +5,11 @@ import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { tracedCall } from '../../../base/traced-call.ts';
 import { packageVersion } from '../../../base/version.ts';
-import { type ClusterAccess, isSameConnection } from '../credentials/cluster-access.ts';
+import { type ClusterAccess, isSameConnection, readServiceAccount } from '../credentials/cluster-access.ts';
 import { readKubeconfig } from '../credentials/kubeconfig.ts';
 import { RenewedAccess } from '../credentials/renewed-access.ts';
-import { readServiceAccount } from '../credentials/service-account.ts';
-import { parseAnswer, retryAfter } from './answers.ts';
 import { CallTime } from './call-time.ts';
-import { Connections, isClosedConnection, unreachable } from './connections.ts';
+import { Connections, isClosedConnection, parseAnswer, retryAfter, unreachable } from './connections.ts';
 import {
   type ApiClient,
   ApiError,

@@ -1,5 +1,7 @@
 /** A certificate that was read from somewhere: whether the service can serve with it. */
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** A certificate that can be served with, by the clock of this machine. */
 export interface HeldCertificate {
@@ -79,4 +81,110 @@ function isIssuer(authority: X509Certificate, leaf: X509Certificate): boolean {
     // An algorithm that this OpenSSL does not know.
     return false;
   }
+}
+
+const CERTIFICATE_FILE = 'server.pem';
+
+/** What the file says now: the fingerprint of its certificate and until when it is valid. `undefined` = nothing that can be served with. */
+export function servedCertificate(folder: string): { fingerprint: string; validTo: number } | undefined {
+  try {
+    const [certificate] = certificatesIn(readFileSync(join(folder, CERTIFICATE_FILE), 'utf8'));
+    return (
+      certificate && { fingerprint: certificate.fingerprint256, validTo: Date.parse(certificate.validTo) }
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** Makes the folder, which nobody else can read. @throws Error of the file system: the file before stays whole */
+export function serveCertificate(folder: string, { certificate, key }: HeldCertificate): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const written = join(folder, `.${CERTIFICATE_FILE}.${randomBytes(6).toString('hex')}`);
+  try {
+    writeFileSync(written, `${certificate}${key}`, { mode: 0o600, flag: 'wx', flush: true });
+    renameSync(written, join(folder, CERTIFICATE_FILE));
+  } catch (thrown) {
+    rmSync(written, { force: true });
+    throw thrown;
+  }
+}
+
+export interface IssuedCertificate {
+  /** In PEM. Its key is gone: nobody can sign anything with it, so nothing is lost by trusting it longer than needed. */
+  readonly authority: string;
+  /** In PEM. */
+  readonly certificate: string;
+  /** PKCS #8 in PEM. Secret. */
+  readonly key: string;
+}
+
+interface CertificateTerms {
+  /** DNS names. The first is the subject too. */
+  readonly names: readonly string[];
+  readonly lifeMs: number;
+}
+
+/** Clocks of API servers may be behind: it is valid from before now on, at most a day and a tenth of its life. */
+const EARLIER_MS = 24 * 3_600_000;
+/** Of a common name. Clients look at the names of the extension. */
+const COMMON_NAME = 64;
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+
+/** `now`: milliseconds since 1970. */
+export async function issueCertificate(
+  { names, lifeMs }: CertificateTerms,
+  now: number,
+): Promise<IssuedCertificate> {
+  // Loading it takes longer than all the rest, and adds to the global Reflect.
+  await import('reflect-metadata');
+  const x509 = await import('@peculiar/x509');
+  const generate = () => webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
+  const [ofAuthority, ofServer] = [await generate(), await generate()];
+  const terms = {
+    notBefore: new Date(now - Math.min(EARLIER_MS, lifeMs / 10)),
+    notAfter: new Date(now + lifeMs),
+    signingAlgorithm: ALGORITHM,
+  };
+  const authority = await x509.X509CertificateGenerator.createSelfSigned({
+    ...terms,
+    serialNumber: serialNumber(),
+    name: [{ CN: [`blazar-enforcement webhooks ${randomBytes(8).toString('hex')}`] }],
+    keys: ofAuthority,
+    extensions: [
+      // An authority, and none below it.
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(ofAuthority.publicKey),
+    ],
+  });
+  const [first = ''] = names;
+  const certificate = await x509.X509CertificateGenerator.create({
+    ...terms,
+    serialNumber: serialNumber(),
+    subject: [{ CN: [first.length > COMMON_NAME ? 'blazar-enforcement' : first] }],
+    issuer: authority.subjectName,
+    publicKey: ofServer.publicKey,
+    signingKey: ofAuthority.privateKey,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(names.map((value) => ({ type: 'dns' as const, value }))),
+      await x509.AuthorityKeyIdentifierExtension.create(ofAuthority.publicKey),
+    ],
+  });
+  const key = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', ofServer.privateKey));
+  return {
+    authority: `${authority.toString('pem')}\n`,
+    certificate: `${certificate.toString('pem')}\n`,
+    key: `${x509.PemConverter.encode(key, 'PRIVATE KEY')}\n`,
+  };
+}
+
+/** Positive, and without a zero in front, which strict readers refuse. */
+function serialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;
+  return bytes.toString('hex');
 }

@@ -8,8 +8,8 @@ import type { ReviewObserver } from './access-review.ts';
 import type { Following, LivePolicies, ObjectListener, UsePermissions } from './contract.ts';
 import { WatchedPolicies } from './live-policies.ts';
 import { RbacHint } from './rbac-hint.ts';
-import { RBAC_KINDS } from './rbac-objects.ts';
 import { ReviewedPermissions } from './reviewed-permissions.ts';
+import { RBAC_KINDS } from './use-grants.ts';
 
 export interface FollowedCluster {
   readonly client: ApiClient;

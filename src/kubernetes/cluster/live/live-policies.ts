@@ -3,10 +3,9 @@ import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
+import { isSameList } from './answer-sheet.ts';
 import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';
-import { CLUSTER_GROUP, contentDigest, readPolicy } from './read-policy.ts';
-
-export const POLICIES_PATH = `/apis/${CLUSTER_GROUP}/v1alpha1/schedulingpolicies`;
+import { contentDigest, POLICIES_PATH, readPolicy } from './read-policy.ts';
 
 /** How long changes are collected, so that many of them make one set. */
 const COLLECT_MS = 5;
@@ -259,9 +258,8 @@ function lastValid(objects: readonly ApiObject[], before: Entry | undefined): La
 
 function knownOf(entries: readonly Entry[], before: KnownPolicies): KnownPolicies {
   const names = entries.map(({ live }) => live.name).sort();
-  const isSame = names.length === before.names.length && names.every((name, at) => name === before.names[at]);
   return {
-    names: isSame ? before.names : names,
+    names: isSameList(names, before.names) ? before.names : names,
     policies: entries.flatMap(({ policy }) => policy ?? []),
     invalid: entries.flatMap(({ live: { name, mistake = '' }, policy }) =>
       policy === undefined ? [{ name, message: mistake }] : [],

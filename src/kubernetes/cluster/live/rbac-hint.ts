@@ -3,11 +3,18 @@
  * are no longer to be trusted. They never decide: a review does.
  */
 import type { Account } from '../../policies/access.ts';
+import { elapsed } from '../api/call-time.ts';
 import type { ApiObject } from '../api/contract.ts';
-import { elapsed } from '../api/elapsed.ts';
 import type { Following, ObjectListener } from './contract.ts';
-import { RBAC_KINDS, type RbacKind, roleId, useBindingOf, useGrantOf } from './rbac-objects.ts';
-import { subjectsOf, UseGrants } from './use-grants.ts';
+import {
+  RBAC_KINDS,
+  type RbacKind,
+  roleId,
+  subjectsOf,
+  UseGrants,
+  useBindingOf,
+  useGrantOf,
+} from './use-grants.ts';
 
 /** Longer than any answer is kept. */
 const KEPT_MILLISECONDS = 15_000;

@@ -5,9 +5,14 @@ import { LRUCache } from 'lru-cache';
 import { inTime, type Wait, waitFor } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import { SourceUnavailableError } from '../../policies/policy-source.ts';
+import { elapsed } from '../api/call-time.ts';
 import type { ApiClient } from '../api/contract.ts';
-import { elapsed } from '../api/elapsed.ts';
-import { AbandonedReviewError, type AccessReviewOptions, AccessReviews } from './access-review.ts';
+import {
+  AbandonedReviewError,
+  type AccessReviewOptions,
+  AccessReviews,
+  ReviewLine,
+} from './access-review.ts';
 import {
   type AnswerSheet,
   accountKey,
@@ -17,11 +22,12 @@ import {
   isSameList,
   isYoung,
   LIFETIME_MILLISECONDS,
+  type RoundQuestion,
+  type RoundTools,
+  reviewRound,
 } from './answer-sheet.ts';
 import type { UsePermissions } from './contract.ts';
 import type { UseHint } from './rbac-hint.ts';
-import { ReviewLine } from './review-line.ts';
-import { type RoundQuestion, type RoundTools, reviewRound } from './review-round.ts';
 
 /** After a failure an account is refused at once for so long, so that a server in trouble is not asked by every pod. */
 const PAUSE_MILLISECONDS = 1000;
@@ -175,7 +181,7 @@ export class ReviewedPermissions implements UsePermissions {
       if (error instanceof SourceUnavailableError) {
         throw error;
       }
-      throw this.#unavailable(state.account, 'in time', error);
+      throw this.#unavailable(state.account, error);
     }
   }
 
@@ -225,7 +231,7 @@ export class ReviewedPermissions implements UsePermissions {
     setMaxListeners(0, controller.signal);
     // What is answered later would be too old.
     const timer = setTimeout(
-      () => controller.abort(this.#unavailable(account, 'in time')),
+      () => controller.abort(this.#unavailable(account)),
       (known?.sentAt ?? startedAt) + LIFETIME_MILLISECONDS - startedAt,
     );
     const answer = this.#run(state, { account, names, known, signal: controller.signal }).finally(() => {
@@ -249,7 +255,7 @@ export class ReviewedPermissions implements UsePermissions {
     try {
       const found = await reviewRound(this.#tools, question);
       if (this.#tools.now() - found.sentAt >= LIFETIME_MILLISECONDS) {
-        throw this.#unavailable(account, 'in time');
+        throw this.#unavailable(account);
       }
       const before = state.sheet?.usable;
       const isAsBefore = before !== undefined && found.usable !== names && isSameList(found.usable, before);
@@ -258,8 +264,7 @@ export class ReviewedPermissions implements UsePermissions {
       this.#keep(state);
       return state.sheet;
     } catch (cause) {
-      const error =
-        cause instanceof SourceUnavailableError ? cause : this.#unavailable(account, 'in time', cause);
+      const error = cause instanceof SourceUnavailableError ? cause : this.#unavailable(account, cause);
       if (!(cause instanceof AbandonedReviewError)) {
         state.failure = { until: this.#tools.now() + PAUSE_MILLISECONDS, error };
       }
@@ -267,9 +272,9 @@ export class ReviewedPermissions implements UsePermissions {
     }
   }
 
-  #unavailable({ user }: Account, how: string, cause?: unknown): SourceUnavailableError {
+  #unavailable({ user }: Account, cause?: unknown): SourceUnavailableError {
     return new SourceUnavailableError(
-      `${this.#server} did not say ${how} which scheduling policies ${user} may use`,
+      `${this.#server} did not say in time which scheduling policies ${user} may use`,
       { cause },
     );
   }

@@ -5,17 +5,19 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { asAdmitted } from '../../admission/api-server.ts';
-import { DAEMON_SET_CONTROLLER, PodAdmission } from '../../admission/pod-admission.ts';
+import { DAEMON_SET_CONTROLLER, MIRROR, PodAdmission } from '../../admission/pod-admission.ts';
 import { POD_KINDS, podIn } from '../../admission/pod-kinds.ts';
 import { type Account, serviceAccount } from '../../policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../policies/pod.ts';
 import type { AccountPolicies, PolicySource } from '../../policies/policy-source.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
-import { sideBySide } from '../snapshot/side-by-side.ts';
+import { sideBySide } from '../snapshot/cluster-snapshot.ts';
 import { Findings, type Judged } from './findings.ts';
-import { controllerOf, type Owner, ownerOf } from './owner.ts';
 import {
+  controllerOf,
   FORMER_PATHS,
+  type Owner,
+  ownerOf,
   type ScannedKind,
   type ScannedObject,
   type Selection,
@@ -177,9 +179,6 @@ function judged(
   );
   return { ...common, reasons };
 }
-
-/** A running pod as somebody asked for it: without what Kubernetes itself has put on it since. */
-const MIRROR = 'kubernetes.io/config.mirror';
 
 const metadata = z.looseObject({
   annotations: z.record(z.string(), z.string()).nullish(),

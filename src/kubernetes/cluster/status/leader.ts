@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
+import { boundedCall, CLOCK, type Clock } from '../api/call-time.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { COMPONENT } from './contract.ts';
-import { boundedCall, CLOCK, type Clock } from './timing.ts';
 
 /** In seconds. Source: the defaults of Kubernetes' own leader election. */
 export interface LeaderTiming {

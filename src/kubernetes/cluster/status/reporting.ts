@@ -4,8 +4,7 @@ import type { BindingRequest, PodRequest } from '../../admission/admission-revie
 import type { ApiClient } from '../api/contract.ts';
 import type { LivePolicies } from '../live/contract.ts';
 import type { StatusObserver } from './contract.ts';
-import { EventSender } from './event-sender.ts';
-import { type Refusal, RefusalEvents } from './events.ts';
+import { EventSender, type Refusal, tellRefused } from './events.ts';
 import { StatusWriter } from './status-writer.ts';
 
 export interface ReportingOptions {
@@ -22,12 +21,10 @@ export interface ReportingOptions {
 /** Begins at once. */
 export class Reporting {
   readonly #events: EventSender;
-  readonly #refusals: RefusalEvents;
   readonly #writer: StatusWriter;
 
   constructor(options: ReportingOptions) {
     this.#events = new EventSender(options);
-    this.#refusals = new RefusalEvents(this.#events);
     this.#writer = new StatusWriter({ ...options, events: this.#events, election: { name: options.lease } });
     this.#writer.start();
   }
@@ -42,7 +39,7 @@ export class Reporting {
 
   /** Returns at once. */
   refused(request: PodRequest | BindingRequest, refusal: Refusal): void {
-    this.#refusals.refused(request, refusal);
+    tellRefused(this.#events, request, refusal);
   }
 
   /** What waits is dropped, and another replica may write. */

@@ -1,16 +1,21 @@
 /** Writes the status of each policy: what is accepted, and what is in force. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../../base/logger.ts';
+import { boundedCall, CLOCK, type Clock } from '../api/call-time.ts';
 import type { ApiClient } from '../api/contract.ts';
 import type { LivePolicies, LivePolicy } from '../live/contract.ts';
-import { ACCEPTED, type Condition, conditionsOf } from './conditions.ts';
+import {
+  ACCEPTED,
+  type Condition,
+  conditionsOf,
+  isWritten,
+  statusPatch,
+  writtenCondition,
+} from './conditions.ts';
 import type { StatusObserver, StatusOutcome } from './contract.ts';
-import type { EventSender } from './event-sender.ts';
-import { tellInvalid } from './events.ts';
+import { type EventSender, tellInvalid } from './events.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
-import { boundedCall, CLOCK, type Clock } from './timing.ts';
 import { DueNames, WriteHistory, WritePace } from './write-pace.ts';
-import { isWritten, statusPatch, writtenCondition } from './written-status.ts';
 
 /** Between two writes, in milliseconds: ten a second. */
 const PAUSE_MS = 100;

@@ -8,11 +8,10 @@ import { nearestName } from '../../../config/nearest.ts';
 import { isMapping, type Path } from '../../../yaml/tree.ts';
 import type { Binding, Role } from '../access.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from '../policy.ts';
-import { aggregated, rulesLost, type WrittenRole } from './aggregation.ts';
 import { type Item, readItems } from './items.ts';
 import { policySpecSchema } from './policy-schema.ts';
 import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
-import { References } from './references.ts';
+import { aggregated, References, rulesLost, type WrittenRole } from './references.ts';
 import { mapping } from './schema-helpers.ts';
 import { schemaProblems, shown } from './schema-problems.ts';
 

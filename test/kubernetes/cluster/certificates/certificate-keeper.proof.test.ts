@@ -9,8 +9,8 @@ import { CertificateKeeper } from '../../../../src/kubernetes/cluster/certificat
 import {
   certificatesIn,
   holdCertificate,
+  issueCertificate,
 } from '../../../../src/kubernetes/cluster/certificates/held-certificate.ts';
-import { issueCertificate } from '../../../../src/kubernetes/cluster/certificates/issued-certificate.ts';
 import { temporaryFolder } from '../../../support/filter-folder.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { ObjectsClient } from './objects-client.ts';

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import type { Following } from '../../../../src/kubernetes/cluster/live/contract.ts';
 import { RbacHint, RecentChanges } from '../../../../src/kubernetes/cluster/live/rbac-hint.ts';
-import { RBAC_KINDS, type RbacKind } from '../../../../src/kubernetes/cluster/live/rbac-objects.ts';
+import { RBAC_KINDS, type RbacKind } from '../../../../src/kubernetes/cluster/live/use-grants.ts';
 import {
   type Account,
   type Binding,
