@@ -155,14 +155,12 @@ export const kubernetesOptions = z.object({
 
 export type KubernetesOptions = z.infer<typeof kubernetesOptions>;
 
-/** The section of the configuration. */
 export const kubernetesSection = {
   section: 'kubernetes',
   schema: kubernetesOptions,
   check: policyProblems,
 } as const satisfies FurtherSection;
 
-/** Maps the options to those of `SchedulingPolicies`. */
 export function policyOptions(options: KubernetesOptions) {
   return {
     strategy: options.merge_strategy,
@@ -173,7 +171,6 @@ export function policyOptions(options: KubernetesOptions) {
   };
 }
 
-/** Whether the webhooks are served. */
 export function servesKubernetes({ source, scheduling_policies, rules_path }: KubernetesOptions): boolean {
   return source === 'cluster' || scheduling_policies.length > 0 || rules_path !== undefined;
 }

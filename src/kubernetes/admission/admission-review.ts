@@ -79,7 +79,6 @@ interface Request {
   readonly groups: readonly string[];
   /** The API server will not persist the result. */
   readonly dryRun: boolean;
-  /** Name of the object. */
   readonly name: string | undefined;
 }
 
@@ -93,7 +92,6 @@ export interface PodRequest extends Request {
   readonly isUpdate: boolean;
 }
 
-/** A Binding, which assigns a pod to a node. */
 export interface BindingRequest extends Request {
   readonly kind: 'binding';
   readonly namespace: string;
@@ -114,7 +112,6 @@ export interface WorkloadRequest extends Request {
   readonly current: unknown;
 }
 
-/** A scheduling policy to store. */
 export interface PolicyRequest extends Request {
   readonly kind: 'policy';
   readonly pod: undefined;
@@ -123,7 +120,6 @@ export interface PolicyRequest extends Request {
   readonly current: unknown;
 }
 
-/** A request that needs no review. */
 export interface OtherRequest {
   readonly kind: 'other';
   readonly uid: string;
@@ -222,7 +218,6 @@ function nameOf(object: unknown): string | undefined {
   return metadata?.name || metadata?.generateName || undefined;
 }
 
-/** The result of a review. */
 export interface Admission {
   readonly allowed: boolean;
   /** The reason for a rejection; `null` when allowed. */

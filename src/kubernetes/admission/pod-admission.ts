@@ -44,7 +44,6 @@ export const ACCOUNT_FIELDS = ['serviceAccountName', 'serviceAccount'] as const;
 
 const AUDIT_ALL = '*';
 
-/** An admission with its subject and details. */
 export interface DecidedAdmission extends Admission {
   readonly account: Account;
   /** Policies in audit mode would have rejected the pod. */
@@ -84,7 +83,6 @@ export interface AdmissionOptions {
   readonly workload?: string | undefined;
 }
 
-/** Reviews the pods of a cluster. */
 export class PodAdmission {
   readonly #schedulers: ReadonlySet<string>;
   readonly #source: PolicySource | undefined;

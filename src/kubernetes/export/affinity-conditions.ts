@@ -1,5 +1,4 @@
 /** The rules of `AffinityRules` as CEL: about terms `t` and their expressions `e`. */
-
 import { AFFINITY_TIMES, type AffinityTime, type TermRule } from '../policies/documents/policy-schema.ts';
 import type { Expression, NodeSelectorTerm } from '../policies/pod.ts';
 import {

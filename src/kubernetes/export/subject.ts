@@ -17,7 +17,6 @@ const [REQUIRED] = AFFINITY_TIMES;
 export const SUBJECTS = ['pods', 'daemonsets', 'bindings'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
-/** Of `spec.variables`. */
 export interface Variable {
   readonly name: string;
   readonly expression: string;
@@ -134,7 +133,6 @@ function isOfTemplate(): Cel {
   return and(atom('variables.isForOneNode'), relation(`${terms}.size() > 0`), every(terms, 't', isName));
 }
 
-/** Of `spec.matchConditions`. */
 export interface MatchCondition {
   readonly name: string;
   readonly expression: string;

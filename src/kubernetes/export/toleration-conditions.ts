@@ -1,5 +1,4 @@
 /** The rules of `TolerationRules` and of `Cluster` about tolerations as CEL. */
-
 import { SYSTEM_TOLERATION_PATTERN } from '../policies/cluster-settings.ts';
 import { EFFECTS } from '../policies/documents/schema-helpers.ts';
 import type { Toleration } from '../policies/pod.ts';
@@ -88,7 +87,6 @@ function lasts(seconds: number): Cel {
     : FALSE;
 }
 
-/** Whether a rule covers the toleration `t`. */
 function coversOne({ keys = [], operators = [], values = [], effects = [] }: Rule): Cel {
   const isExists = is('operator', 'Exists');
   return and(

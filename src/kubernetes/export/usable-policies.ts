@@ -4,7 +4,6 @@ import type { MergeStrategy } from '../policies/merge.ts';
 import type { Allowed, SchedulingPolicy } from '../policies/policy.ts';
 import { and, type Cel, choose, FALSE, not, or, TRUE } from './cel.ts';
 
-/** A policy, and the condition under which it counts. */
 export interface ConditionalPolicy {
   readonly policy: SchedulingPolicy;
   readonly condition: Cel;
@@ -45,7 +44,6 @@ export class UsablePolicies {
     }, otherwise);
   }
 
-  /** Whether the merged policy has a required or default part. */
   has(section: 'required' | 'default', path: readonly [string, ...string[]]): Cel {
     return this.first(section, path, () => TRUE, FALSE);
   }

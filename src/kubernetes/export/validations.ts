@@ -37,7 +37,6 @@ import {
 } from './toleration-conditions.ts';
 import { byStrategy, type ConditionalPolicy, UsablePolicies } from './usable-policies.ts';
 
-/** Of `spec.validations`. */
 export interface Validation {
   readonly expression: string;
   readonly message: string;
@@ -244,7 +243,6 @@ function nameCondition(
   );
 }
 
-/** Whether every scheduler is allowed and none is required. */
 function allowsAllSchedulers(policies: UsablePolicies): Cel {
   const all = policies.allows('schedulerNames', (names) => constant(names.length === 0));
   return policies.first('required', ['schedulerNames'], () => FALSE, all);

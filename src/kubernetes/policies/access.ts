@@ -49,14 +49,12 @@ export interface AccessGrant {
   readonly policies: readonly string[];
 }
 
-/** A policy, as RBAC identifies it. */
 export interface PolicyResource {
   readonly name: string;
   /** The policy's API group. Rules for another group do not match it. */
   readonly group: string;
 }
 
-/** Names of policies. */
 type Grant = ReadonlySet<string>;
 
 /** Grants are indexed by subject, so the cost of a lookup does not depend on the number of other subjects. */
@@ -81,7 +79,6 @@ export class PolicyAccess {
     }
   }
 
-  /** All grants, sorted by subject and namespace. */
   grants(): AccessGrant[] {
     return [...this.#grants]
       .map(([id, grants]) => {
@@ -110,7 +107,6 @@ function namesIn(grants: ReadonlySet<Grant>): string[] {
   return [...new Set([...grants].flatMap((grant) => [...grant]))].sort();
 }
 
-/** Whether a role grants the use of a policy. */
 export function grantsUse(role: Role, policy: PolicyResource): boolean {
   return usableBy(role, [policy]).size > 0;
 }

@@ -81,7 +81,6 @@ export const DAEMON_SET_TOLERATIONS: readonly string[] = [
 export const SYSTEM_TOLERATION_PATTERN =
   /^([^\s:=,]+)(?:=([^\s:=,]*))?:(NoSchedule|PreferNoSchedule|NoExecute)(?::(\d+))?$/;
 
-/** Finds tolerations that exactly match one of a list. */
 class SystemTolerations {
   readonly #known: ReadonlySet<string>;
 

@@ -45,7 +45,6 @@ export class EffectivePolicy {
   /** The merged policy; for `intersection` one for each policy, and all of them must allow the request. */
   readonly merged: readonly MergedPolicy[];
   readonly #rules: readonly Rules[];
-  /** The rules whose defaults are added. */
   readonly #defaults: Rules;
   /** What no request can meet: policies that nobody can read; for `intersection`, requirements that exclude each other. */
   readonly conflicts: readonly Reason[];
@@ -188,9 +187,11 @@ function withDefaults(
   origin: PodOrigin,
 ): Pod {
   const { spec } = pod;
+  const schedulerName = addedName('schedulerName', spec, defaults, judges, cluster);
+  const className = addedName('priorityClassName', spec, defaults, judges, cluster);
   const added: Added = {
-    ...scheduler(spec, defaults, judges, cluster),
-    ...priorityClass(spec, defaults, judges, cluster),
+    ...(schedulerName !== undefined && { schedulerName }),
+    ...(className !== undefined && priorityClass(spec, className)),
     ...nodeSelector(spec, defaults),
     ...tolerations(spec, defaults, cluster, origin),
     ...affinity(spec, defaults),
@@ -224,28 +225,25 @@ function isSaid(
   return rules.every((one) => one.accepts(name)) && rules.some((one) => one.lists(name));
 }
 
-function scheduler(spec: Spec, { names }: Rules, judges: readonly Rules[], cluster: Cluster): Added {
-  const { default: added } = names.schedulerName;
-  return added === undefined || added === spec.schedulerName || isSaid('schedulerName', spec, judges, cluster)
-    ? {}
-    : { schedulerName: added };
+/** The default, if it is to be added. */
+function addedName(
+  field: 'schedulerName' | 'priorityClassName',
+  spec: Spec,
+  { names }: Rules,
+  judges: readonly Rules[],
+  cluster: Cluster,
+): string | undefined {
+  const { default: added } = names[field];
+  return added === spec[field] || isSaid(field, spec, judges, cluster) ? undefined : added;
 }
 
 /**
  * Removes the fields that the API server computed from another priority class: it rejects a pod whose fields do not
  * match its class. Source: its admission plugin Priority.
  */
-function priorityClass(spec: Spec, { names }: Rules, judges: readonly Rules[], cluster: Cluster): Added {
-  const { default: added } = names.priorityClassName;
-  if (
-    added === undefined ||
-    added === spec.priorityClassName ||
-    isSaid('priorityClassName', spec, judges, cluster)
-  ) {
-    return {};
-  }
+function priorityClass(spec: Spec, priorityClassName: string): Added {
   return {
-    priorityClassName: added,
+    priorityClassName,
     ...('priority' in spec && { priority: undefined }),
     ...('preemptionPolicy' in spec && { preemptionPolicy: undefined }),
   };

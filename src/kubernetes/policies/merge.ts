@@ -13,13 +13,11 @@ export const MERGE_STRATEGIES = ['deep', 'first', 'simple', 'intersection'] as c
 
 export type MergeStrategy = (typeof MERGE_STRATEGIES)[number];
 
-/** What one policy allows. */
 interface Grant {
   readonly policy: string;
   readonly allowed: Allowed;
 }
 
-/** The result of a merge, with the origin of each part. */
 export interface MergedPolicy {
   /** Names of the merged policies, in order. */
   readonly policies: readonly string[];

@@ -1,5 +1,4 @@
 /** Calls to the API server of a cluster, as the service account of this pod or as a kubeconfig says. */
-
 import type { Dispatcher } from 'undici';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -195,7 +194,7 @@ class Client implements ApiClient {
     kind: 'requests' | 'watches',
     more: Headers,
   ): Promise<Dispatcher.ResponseData> {
-    time.throwIfOver();
+    time.signal.throwIfAborted();
     if (!PATH.test(path)) {
       throw new ApiUnreachableError('a call with a path that no API server has');
     }

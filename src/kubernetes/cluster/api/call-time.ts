@@ -35,13 +35,9 @@ export class CallTime {
     return this.#controller.signal;
   }
 
-  throwIfOver(): void {
-    this.signal.throwIfAborted();
-  }
-
   /** What the work resolves to, unless the time is over before; the work goes on. */
   async within<Result>(work: Result | Promise<Result>): Promise<Result> {
-    this.throwIfOver();
+    this.signal.throwIfAborted();
     return new Promise<Result>((resolve, reject) => {
       this.signal.addEventListener('abort', () => reject(this.signal.reason), { once: true });
       Promise.resolve(work).then(resolve, reject);
@@ -54,7 +50,7 @@ export class CallTime {
       return false;
     }
     await sleep(milliseconds, undefined, { signal: this.signal }).catch(() => undefined);
-    this.throwIfOver();
+    this.signal.throwIfAborted();
     return true;
   }
 

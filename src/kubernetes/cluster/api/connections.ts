@@ -34,7 +34,6 @@ export class Connections {
     await Promise.all([this.requests.close(), this.watches.close()]);
   }
 
-  /** Ends calls in progress. */
   async close(): Promise<void> {
     await Promise.all([this.requests.destroy(), this.watches.destroy()]);
     this.#closing.abort();

@@ -1,5 +1,4 @@
 /** Whole lists, in pages. */
-
 import { isMapping, member } from '../../../yaml/tree.ts';
 import { type ApiClient, ApiError, type ApiObject, ApiUnreachableError } from './contract.ts';
 

@@ -1,5 +1,4 @@
 /** The lines of a watch as they come: one JSON object each. */
-
 import { errorText } from '../../../base/errors.ts';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import { isMapping, member } from '../../../yaml/tree.ts';
@@ -108,7 +107,6 @@ function hint(words: string | undefined): string {
   return words === undefined ? '' : `: ${words}`;
 }
 
-/** A watch is overdue. */
 export class SilentError extends Error {}
 
 export function reasonOf(thrown: unknown): RestartReason {

@@ -74,7 +74,6 @@ export class CertificateKeeper {
     this.#secret = new CertificateSecret(client, options.secret, options.names);
   }
 
-  /** Looks again and again, until `close`. */
   start(): void {
     this.#running ??= this.#run();
   }
@@ -176,7 +175,6 @@ export class CertificateKeeper {
     return certificatesIn(authorities).filter((one) => one.ca && isValid(one, this.#now()));
   }
 
-  /** Tells API servers of all authorities of the Secret. */
   async #spread(state: SecretState): Promise<readonly string[]> {
     const authorities = this.#authoritiesOf(state);
     const { webhookConfigurations } = this.#options;

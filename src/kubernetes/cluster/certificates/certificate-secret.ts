@@ -1,5 +1,4 @@
 /** The Secret in which all replicas keep their certificate. Who writes it first wins: the API server refuses the others (409). */
-
 import type { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { errorText } from '../../../base/errors.ts';
@@ -18,7 +17,6 @@ const secretSchema = z.looseObject({
   data: z.record(z.string(), z.string()).nullish(),
 });
 
-/** What the Secret says. */
 export interface SecretState {
   /** Its members that are not about certificates go back as they came. */
   readonly object: z.infer<typeof secretSchema>;
@@ -26,7 +24,6 @@ export interface SecretState {
   readonly current: HeldCertificate | string;
   /** What they will serve with when API servers trust it. `undefined` = no change is under way. */
   readonly next: HeldCertificate | undefined;
-  /** PEM texts of all authorities in it. */
   readonly authorities: string;
   readonly isEmpty: boolean;
 }

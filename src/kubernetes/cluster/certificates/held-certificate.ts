@@ -113,7 +113,6 @@ export function serveCertificate(folder: string, { certificate, key }: HeldCerti
 export interface IssuedCertificate {
   /** In PEM. Its key is gone: nobody can sign anything with it, so nothing is lost by trusting it longer than needed. */
   readonly authority: string;
-  /** In PEM. */
   readonly certificate: string;
   /** PKCS #8 in PEM. Secret. */
   readonly key: string;

@@ -37,7 +37,6 @@ export interface ExecPlugin {
   readonly place: string;
 }
 
-/** PEM texts. */
 interface ClusterTls {
   /** `undefined` = the authorities that Node trusts. */
   readonly ca: string | undefined;

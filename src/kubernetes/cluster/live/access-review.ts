@@ -45,13 +45,11 @@ export interface AccessReviewOptions {
 
 export class AccessReviews {
   readonly #client: ApiClient;
-  readonly #observer: ReviewObserver | undefined;
-  readonly #logger: Logger | undefined;
+  readonly #options: AccessReviewOptions;
 
-  constructor(client: ApiClient, { observer, logger }: AccessReviewOptions = {}) {
+  constructor(client: ApiClient, options: AccessReviewOptions = {}) {
     this.#client = client;
-    this.#observer = observer;
-    this.#logger = logger;
+    this.#options = options;
   }
 
   /** Whether the account may use the policy of this name. @throws SourceUnavailableError if there is no answer */
@@ -69,7 +67,7 @@ export class AccessReviews {
       outcome = allowed && denied !== true ? 'allowed' : 'denied';
       if (evaluationError && outcome === 'denied') {
         // RBAC gives one for every binding whose role is missing. To Kubernetes itself that is a no.
-        this.#logger?.debug(
+        this.#options.logger?.debug(
           { user: account.user, policy: name, evaluation_error: evaluationError },
           'a SubjectAccessReview was answered no, with an evaluation error',
         );
@@ -79,7 +77,7 @@ export class AccessReviews {
       throw this.#unavailable(account, error);
     } finally {
       if (outcome !== 'failed' || !(signal.reason instanceof AbandonedReviewError)) {
-        this.#observer?.reviewed(outcome, (performance.now() - sentAt) / 1000);
+        this.#options.observer?.reviewed(outcome, (performance.now() - sentAt) / 1000);
       }
     }
   }
@@ -144,13 +142,6 @@ interface ReviewSet {
   running: number;
 }
 
-interface ReviewLineOptions {
-  /** How many reviews run at once. Default: 64. */
-  readonly total?: number;
-  /** How many of one set. Default: 16. */
-  readonly each?: number;
-}
-
 /**
  * Sets are served in the order in which they came, so that the first ones are done in time even if there are too many.
  */
@@ -159,7 +150,8 @@ export class ReviewLine {
   readonly #sets = new Set<ReviewSet>();
   #free: number;
 
-  constructor({ total = 64, each = 16 }: ReviewLineOptions = {}) {
+  /** How many reviews run at once, and how many of one set. */
+  constructor({ total = 64, each = 16 }: { readonly total?: number; readonly each?: number } = {}) {
     this.#free = total;
     this.#each = each;
   }

@@ -235,16 +235,11 @@ export class WatchedPolicies implements LivePolicies {
   }
 }
 
-interface LastValid {
-  /** Of the newest one. */
-  readonly mistake: string | undefined;
-  /** The newest valid one, and its generation; `undefined` = none is. */
-  readonly policy: SchedulingPolicy | undefined;
-  readonly generation: number | undefined;
-}
-
-/** `objects`: what one object was one after the other. `before`: what it was before them. */
-function lastValid(objects: readonly ApiObject[], before: Entry | undefined): LastValid {
+/**
+ * The mistake of the newest object, and the newest valid policy with its generation; `undefined` = none is. `objects`: what one object
+ * was one after the other. `before`: what it was before them.
+ */
+function lastValid(objects: readonly ApiObject[], before: Entry | undefined) {
   let mistake: string | undefined;
   for (const object of [...objects].reverse()) {
     const read = readPolicy(object);

@@ -1,5 +1,4 @@
 /** Policies and rights of a cluster, for one configuration. */
-
 import type { Wait } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import { PolicySet, type PolicySetOptions } from '../../policies/policy-set.ts';

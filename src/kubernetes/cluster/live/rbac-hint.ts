@@ -76,11 +76,6 @@ const GRACE_MILLISECONDS = 3000;
 /** A watch proves at least every 10 s that nothing is missing. After this it is silent, which it will find out itself later. */
 const SILENT_MILLISECONDS = 12_000;
 
-export interface RbacHintOptions {
-  /** A monotonic clock in milliseconds. Default: `elapsed`. */
-  readonly now?: () => number;
-}
-
 export class RbacHint implements UseHint {
   /** One for each kind, for who lists and watches it. */
   readonly listeners: Readonly<Record<RbacKind, ObjectListener>>;
@@ -92,7 +87,8 @@ export class RbacHint implements UseHint {
   readonly #unreadable = new Set<string>();
   #version = 0;
 
-  constructor({ now = elapsed }: RbacHintOptions = {}) {
+  /** `now`: a monotonic clock in milliseconds. */
+  constructor({ now = elapsed }: { readonly now?: () => number } = {}) {
     this.#now = now;
     this.#grants = new UseGrants((subject) => {
       this.#version += 1;

@@ -1,5 +1,4 @@
 /** Who may use which policy, by SubjectAccessReviews that are answered anew every few seconds. */
-
 import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { inTime, type Wait, waitFor } from '../../../base/deadline.ts';

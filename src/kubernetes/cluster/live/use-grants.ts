@@ -1,5 +1,4 @@
 /** Who may use which policies by roles and bindings: an index that one object changes at little cost. */
-
 import { z } from 'zod';
 import { type Account, includes, RESOURCE, serviceAccount, VERB } from '../../policies/access.ts';
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
@@ -174,7 +173,7 @@ export type RbacKind = (typeof RBAC_KINDS)[number];
 
 const texts = z.array(z.string()).nullish();
 
-const roleSchema = z.object({
+export const roleSchema = z.object({
   rules: z
     .array(z.object({ apiGroups: texts, resources: texts, resourceNames: texts, verbs: texts }))
     .nullish(),

@@ -49,11 +49,6 @@ export interface ScanResult {
   accounts: number;
 }
 
-interface Asked {
-  readonly account: Account;
-  readonly policies: AccountPolicies;
-}
-
 /** @throws ApiError @throws ApiUnreachableError, and what the source rejects with */
 export async function scan(
   client: ApiClient,
@@ -63,7 +58,7 @@ export async function scan(
   const result: ScanResult = { findings: new Findings(), skipped: { exempt: 0, mirror: 0 }, accounts: 0 };
   // Without audit mode: what it would refuse is the question.
   const admission = new PodAdmission(source);
-  const accounts = new Map<string, Asked>();
+  const accounts = new Map<string, AccountPolicies>();
   const { namespaces, selector } = options;
   const selections: Selection[] =
     namespaces.length === 0 ? [{ selector }] : namespaces.map((namespace) => ({ namespace, selector }));
@@ -92,12 +87,12 @@ export async function scan(
         .map((account) => [account.user, account]),
     );
     await sideBySide([...unknown.values()], async (account) => {
-      accounts.set(account.user, { account, policies: await source.policiesOf(account) });
+      accounts.set(account.user, await source.policiesOf(account));
     });
     for (const one of read) {
-      const asked = accounts.get(one.account.user);
-      if (asked !== undefined) {
-        result.findings.add(judged(one, asked, admission, options));
+      const policies = accounts.get(one.account.user);
+      if (policies !== undefined) {
+        result.findings.add(judged(one, policies, admission, options));
       }
     }
   }
@@ -154,7 +149,7 @@ function readObject(
 
 function judged(
   { object: { kind, namespace, name, metadata }, owner, account, pod }: Read,
-  { policies }: Asked,
+  policies: AccountPolicies,
   admission: PodAdmission,
   { defaultPriorityClass }: ScanOptions,
 ): Judged {

@@ -5,6 +5,7 @@ import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { listObjects, listPages } from '../api/list.ts';
 import { POLICIES_PATH, readPolicy } from '../live/read-policy.ts';
+import { roleSchema } from '../live/use-grants.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
@@ -13,22 +14,8 @@ interface ClusterRbac {
   readonly bindings: readonly Binding[];
 }
 
-const texts = z.array(z.string()).nullish();
 const metadata = z.looseObject({ name: z.string(), namespace: z.string().optional() });
-const role = z.looseObject({
-  metadata,
-  rules: z
-    .array(
-      z.object({
-        apiGroups: texts,
-        resources: texts,
-        resourceNames: texts,
-        nonResourceURLs: texts,
-        verbs: texts,
-      }),
-    )
-    .nullish(),
-});
+const role = roleSchema.extend({ metadata });
 const binding = z.looseObject({
   metadata,
   roleRef: z.looseObject({ kind: z.string(), name: z.string() }),

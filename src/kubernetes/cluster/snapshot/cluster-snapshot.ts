@@ -1,5 +1,4 @@
 /** Policies and rights of a cluster at one moment: the source of commands that ask it. */
-
 import { type Account, PolicyAccess } from '../../policies/access.ts';
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { PolicySet } from '../../policies/policy-set.ts';

@@ -1,5 +1,4 @@
 /** What the status of a policy says. Source: Kubernetes API conventions, "Typical status properties"; meta/v1, Condition. */
-
 import { z } from 'zod';
 import { visibleText } from '../../../base/visible-text.ts';
 import type { LivePolicy } from '../live/contract.ts';

@@ -1,5 +1,4 @@
 /** Events where people look for the reason: at the controller whose pod was refused, and at a policy that is not valid. */
-
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
@@ -61,11 +60,7 @@ export function tellRefused(
   }
   const involved = ownerOf(request);
   if (involved !== undefined) {
-    const { namespace } = request;
-    sender.send(involved.uid, namespace, REFUSED, () => ({
-      ...{ involved, namespace, message },
-      ...{ reason: REFUSED, at: new Date() },
-    }));
+    sender.send({ involved, namespace: request.namespace, reason: REFUSED, message });
   }
 }
 
@@ -75,10 +70,7 @@ export function tellInvalid(sender: EventSender, { name, uid }: LivePolicy, mist
     ...{ apiVersion: POLICY_API_VERSION, kind: POLICY_KIND, name, uid },
     namespace: undefined,
   };
-  sender.send(uid, NAMESPACE_OF_CLUSTER, INVALID, () => ({
-    ...{ involved, namespace: NAMESPACE_OF_CLUSTER, message: mistake },
-    ...{ reason: INVALID, at: new Date() },
-  }));
+  sender.send({ involved, namespace: NAMESPACE_OF_CLUSTER, reason: INVALID, message: mistake });
 }
 
 /**
@@ -121,10 +113,7 @@ interface EventSenderOptions {
 }
 
 export class EventSender {
-  readonly #client: ApiClient;
-  readonly #logger: Logger;
-  readonly #observer: StatusObserver;
-  readonly #clock: Clock;
+  readonly #options: Required<EventSenderOptions>;
   readonly #closing = new AbortController();
   #waiting: EventDraft[] = [];
   readonly #ofNamespace = new Map<string, number>();
@@ -133,29 +122,27 @@ export class EventSender {
   #loggedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
 
-  constructor({ client, logger, observer, clock = CLOCK }: EventSenderOptions) {
-    this.#client = client;
-    this.#logger = logger;
-    this.#observer = observer;
-    this.#clock = clock;
+  constructor(options: EventSenderOptions) {
+    this.#options = { clock: CLOCK, ...options };
   }
 
-  /** Returns at once, and never throws. At most one event a minute for an object and a reason. `draft` is made only if it is sent. */
-  send(uid: string, namespace: string, reason: string, draft: () => EventDraft): void {
-    const now = this.#clock.now();
-    const key = `${uid} ${reason}`;
+  /** Returns at once, and never throws. At most one event a minute for an object and a reason. */
+  send(draft: Omit<EventDraft, 'at'>): void {
+    const { involved, namespace, reason } = draft;
+    const now = this.#options.clock.now();
+    const key = `${involved.uid} ${reason}`;
     const last = this.#last.get(key);
     if (this.#closing.signal.aborted || (last !== undefined && now - last < MINUTE_MS)) {
       return;
     }
     const ofNamespace = this.#ofNamespace.get(namespace) ?? 0;
     if (this.#waiting.length >= MOST_WAITING || ofNamespace >= MOST_OF_ONE_NAMESPACE) {
-      this.#observer.event('dropped');
+      this.#options.observer.event('dropped');
       return;
     }
     this.#remember(key, now);
     this.#ofNamespace.set(namespace, ofNamespace + 1);
-    this.#waiting.push(draft());
+    this.#waiting.push({ ...draft, at: new Date() });
     this.#running ??= this.#run();
   }
 
@@ -164,7 +151,7 @@ export class EventSender {
     this.#closing.abort();
     await this.#running;
     for (const _ of this.#waiting.splice(0)) {
-      this.#observer.event('dropped');
+      this.#options.observer.event('dropped');
     }
   }
 
@@ -181,7 +168,7 @@ export class EventSender {
     const { signal } = this.#closing;
     for (let draft = this.#next(); draft !== undefined && !signal.aborted; draft = this.#next()) {
       await this.#write(draft);
-      await this.#clock.sleep(PAUSE_MS, signal);
+      await this.#options.clock.sleep(PAUSE_MS, signal);
     }
     this.#running = undefined;
   }
@@ -203,24 +190,27 @@ export class EventSender {
     const path = `/api/v1/namespaces/${encodeURIComponent(draft.namespace)}/events`;
     try {
       const body = eventObject(draft);
-      await boundedCall(this.#client, { method: 'POST', path, body }, this.#closing.signal);
-      this.#observer.event('sent');
+      await boundedCall(this.#options.client, { method: 'POST', path, body }, this.#closing.signal);
+      this.#options.observer.event('sent');
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) {
-        this.#observer.event('repeated');
+        this.#options.observer.event('repeated');
       } else {
-        this.#observer.event('failed');
+        this.#options.observer.event('failed');
         this.#logFailure(error);
       }
     }
   }
 
   #logFailure(error: unknown): void {
-    if (this.#closing.signal.aborted || this.#clock.now() - this.#loggedAt < QUIET_MS) {
+    if (this.#closing.signal.aborted || this.#options.clock.now() - this.#loggedAt < QUIET_MS) {
       return;
     }
-    this.#loggedAt = this.#clock.now();
-    this.#logger.warn({ error: String(error) }, 'events about refused pods and invalid policies are missing');
+    this.#loggedAt = this.#options.clock.now();
+    this.#options.logger.warn(
+      { error: String(error) },
+      'events about refused pods and invalid policies are missing',
+    );
   }
 }
 
@@ -228,7 +218,6 @@ const MINUTE_MS = 60_000;
 /** Names have at most 253 characters, of which a dot and the hash take 17. */
 const MOST_OF_NAME = 230;
 
-/** The object that an event is about. */
 interface Involved {
   readonly apiVersion: string;
   readonly kind: string;

@@ -1,21 +1,12 @@
 /** Everything that is written into a cluster: the status of policies, and events. */
-import type { Logger } from '../../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../admission/admission-review.ts';
-import type { ApiClient } from '../api/contract.ts';
-import type { LivePolicies } from '../live/contract.ts';
-import type { StatusObserver } from './contract.ts';
 import { EventSender, type Refusal, tellRefused } from './events.ts';
-import { StatusWriter } from './status-writer.ts';
+import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
-export interface ReportingOptions {
-  readonly client: ApiClient;
-  readonly policies: LivePolicies;
-  /** Names of the policies in audit mode; `*` = all. */
-  readonly audit: readonly string[];
+export interface ReportingOptions
+  extends Pick<StatusWriterOptions, 'client' | 'policies' | 'audit' | 'logger' | 'observer'> {
   /** The Lease that elects the writer of the status. */
   readonly lease: string;
-  readonly logger: Logger;
-  readonly observer: StatusObserver;
 }
 
 /** Begins at once. */

@@ -51,7 +51,6 @@ const clusterRoleBindingDocument = mapping({ ...ofRbac, ...clusterRoleBindingSch
 
 const KINDS = ['SchedulingPolicy', 'Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'] as const;
 
-/** Everything that was read. */
 export interface PolicyDocuments {
   readonly policies: readonly SchedulingPolicy[];
   readonly roles: readonly Role[];
@@ -160,15 +159,8 @@ class Documents {
       if (resources?.includes('schedulingpolicies') === true) {
         for (const [position, name] of (resourceNames ?? []).entries()) {
           const path = ['rules', index, 'resourceNames', position];
-          const kind = 'SchedulingPolicy';
-          this.#references.refer({
-            item,
-            path,
-            kind,
-            namespace: undefined,
-            name,
-            apiGroups: apiGroups ?? [],
-          });
+          const policy = { kind: 'SchedulingPolicy', namespace: undefined, name };
+          this.#references.refer({ ...{ item, path, ...policy }, apiGroups: apiGroups ?? [] });
         }
       }
     }

@@ -1,5 +1,4 @@
 /** Tracks names and references between documents. A reference to nothing grants nothing and may be a typo. */
-
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../../base/errors.ts';
 import { nearestName } from '../../../config/nearest.ts';
@@ -9,7 +8,6 @@ import type { Item } from './items.ts';
 import type { LabelSelector, Rule } from './rbac-schema.ts';
 import { shown } from './schema-problems.ts';
 
-/** A reference by name. */
 interface Reference {
   readonly item: Item;
   readonly path: Path;
@@ -76,7 +74,6 @@ function id(...parts: readonly (string | undefined)[]): string {
   return JSON.stringify(parts);
 }
 
-/** A role as written in a file. */
 export interface WrittenRole extends Role {
   readonly labels: Readonly<Record<string, string>>;
   /** `undefined` = the role has no aggregationRule and keeps its own rules. */

@@ -7,7 +7,6 @@ import { DRAFT_SPELLINGS, policySpecSchema } from './policy-schema.ts';
 const AFFINITY_KINDS = ['nodeAffinities', 'podAffinities', 'podAntiAffinities'];
 const AFFINITIES = ['affinities', 'allowedAffinities'];
 
-/** The problems of one issue, each with its path. */
 export function* schemaProblems(
   issue: z.core.$ZodIssue,
   value: Mapping,

@@ -94,7 +94,6 @@ export class AffinityRules {
     return { all: this.#all || place?.all === true, policies: [...(place?.policies ?? [])] };
   }
 
-  /** Reasons why a pod may not name this node. */
   judgeNode(name: string): Reason | undefined {
     const { all, policies } = this.at('nodeAffinity', REQUIRED);
     const requested = { key: NODE_NAME, operator: 'In', values: [name] };

@@ -1,5 +1,4 @@
 /** The terms of affinities: where pods have them, and rules for their expressions about node labels and node fields. */
-
 import {
   AFFINITY_TIMES,
   type AffinityRules,
@@ -17,7 +16,6 @@ function listedOf(values: readonly string[] | undefined): Listed {
   return values === undefined || values.length === 0 ? undefined : values;
 }
 
-/** What a rule allows. */
 export interface Rule {
   readonly keys: Listed;
   readonly operators: Listed;
@@ -135,7 +133,6 @@ export function expressionRules(
   return terms.flatMap((term) => rulesIn(Object.keys(term).length === 0 ? [] : term[list]));
 }
 
-/** What a pod requests at one place. */
 export interface RequestedAffinity {
   readonly place: string;
   readonly terms: readonly unknown[];

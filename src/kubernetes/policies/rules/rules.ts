@@ -5,7 +5,6 @@ import { NodeSelectorRules } from './node-selector-rules.ts';
 import { listed, quoted, type Reason } from './reason.ts';
 import { TolerationRules } from './toleration-rules.ts';
 
-/** The rules of one merged policy. */
 export class Rules {
   readonly merged: MergedPolicy;
   readonly names: Readonly<Record<NameField, NameRules>>;
@@ -27,10 +26,8 @@ export class Rules {
 
 export type NameField = 'schedulerName' | 'priorityClassName';
 
-/** The lists of required and allowed names. */
 export const LISTS = { schedulerName: 'schedulerNames', priorityClassName: 'priorityClassNames' } as const;
 
-/** Rules for the scheduler or the priority class of a pod. */
 class NameRules {
   readonly field: NameField;
   /** Added to pods that have none. */

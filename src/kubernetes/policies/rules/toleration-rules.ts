@@ -8,16 +8,12 @@ import { listed, quoted, type Reason } from './reason.ts';
 /** What a rule allows; a missing or empty list means any. `TolerationRule` is one. */
 export type Rule = { readonly [Part in keyof TolerationRule]?: readonly string[] | undefined };
 
-/** Rules for the tolerations of a pod. */
 export class TolerationRules {
   readonly default: readonly Toleration[];
   readonly #all: boolean;
   readonly #rules: readonly Rule[];
-  /** The pod must have one of these. */
   readonly #required: readonly Rule[];
-  /** The policy that requires tolerations. */
   readonly #requiring: string;
-  /** The policies that allow tolerations. */
   readonly policies: readonly string[];
 
   constructor(merged: MergedPolicy) {
