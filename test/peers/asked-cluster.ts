@@ -25,17 +25,7 @@ export function askCluster({ folder }: Cluster) {
   const opened: ReviewedPermissions[] = [];
   const watches = RBAC_KINDS.map((kind) => {
     const watch = new ListWatch({ client, path: `${RBAC_PATH}/${kind}`, listener: hint.listeners[kind] });
-    hint.follow(kind, {
-      get hasList() {
-        return watch.following.hasList;
-      },
-      get currentAt() {
-        return watch.following.currentAt;
-      },
-      get problem() {
-        return watch.following.problem;
-      },
-    });
+    hint.follow(kind, watch);
     watch.start();
     return watch;
   });

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   holdCertificate,
   issueCertificate,
-} from '../../src/kubernetes/cluster/certificates/held-certificate.ts';
+} from '../../src/kubernetes/cluster/certificates/certificate.ts';
 import { CHART, namesOf, RELEASES, type Release, rendered } from '../etc/helm/chart.ts';
 import { type Manifest, parse } from '../etc/kubernetes/manifests.ts';
 import { type RunningCommand, runCommand, startCommand } from '../support/run-command.ts';

@@ -1,4 +1,4 @@
-/** The kinds of objects that are pods or create pods, and where each has its pod or pod template. */
+/** Which objects are reviewed, and as what: those that are pods or create pods, and where each has its pod or pod template. */
 import type { Path } from '../../yaml/tree.ts';
 import { API_GROUPS } from '../policies/policy.ts';
 
@@ -42,17 +42,6 @@ export function workloadKindOf(group: string, resource: string): string | undefi
     const known = POD_KINDS[kind];
     return known?.resource === resource && known.groups.includes(group);
   });
-}
-
-/** What an object has at the path of its kind; `undefined` if it has nothing there. */
-export function podIn(object: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (one, step) =>
-      typeof one === 'object' && one !== null && Object.hasOwn(one, step)
-        ? (one as Record<string | number, unknown>)[step]
-        : undefined,
-    object,
-  );
 }
 
 /** What every review says that it is. Source: Kubernetes API, admission.k8s.io/v1. */

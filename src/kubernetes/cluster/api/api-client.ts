@@ -7,7 +7,6 @@ import { packageVersion } from '../../../base/version.ts';
 import { type ClusterAccess, isSameConnection, readServiceAccount } from '../credentials/cluster-access.ts';
 import { readKubeconfig } from '../credentials/kubeconfig.ts';
 import { RenewedAccess } from '../credentials/renewed-access.ts';
-import { CallTime } from './call-time.ts';
 import { Connections, isClosedConnection, parseAnswer, retryAfter, unreachable } from './connections.ts';
 import {
   type ApiClient,
@@ -16,6 +15,7 @@ import {
   ApiUnreachableError,
   type WatchEvent,
 } from './contract.ts';
+import { CallTime } from './timing.ts';
 import { watchEvents } from './watch-stream.ts';
 
 export interface ApiClientOptions {

@@ -1,9 +1,12 @@
-/** The connections to one API server: kept alive, bounded in number. Watches have their own, so that they never block a request. */
+/**
+ * The connections to one API server, and what its answers mean. They are kept alive and bounded in number; watches have their own, so that
+ * they never block a request.
+ */
 import { setMaxListeners } from 'node:events';
 import { type Dispatcher, Pool } from 'undici';
 import { onOneLine } from '../../../base/visible-text.ts';
 import { hideCredentials } from '../../../config/secret.ts';
-import { isMapping, member } from '../../../yaml/tree.ts';
+import { valueAt } from '../../../yaml/tree.ts';
 import type { ClusterAccess } from '../credentials/cluster-access.ts';
 import { ApiError, ApiUnreachableError } from './contract.ts';
 
@@ -137,12 +140,8 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /** The error that a Status stands for, or a body that is none. `status`: of the answer, where the Status has no code. */
 export function statusError(body: unknown, status: number): ApiError {
-  const said = isMapping(body) && member(body, 'kind') === 'Status' ? body : {};
-  const { code, reason, message } = {
-    code: member(said, 'code'),
-    reason: member(said, 'reason'),
-    message: member(said, 'message'),
-  };
+  const said = valueAt(body, ['kind']) === 'Status' ? body : {};
+  const [code, reason, message] = ['code', 'reason', 'message'].map((name) => valueAt(said, [name]));
   const number = typeof code === 'number' && code >= 400 && code <= 599 ? code : status;
   const known = REASONS[number] ?? 'Unknown';
   return new ApiError(

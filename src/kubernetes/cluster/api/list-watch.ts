@@ -10,9 +10,9 @@
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Following, ObjectListener } from '../live/contract.ts';
-import { Backoff, elapsed } from './call-time.ts';
 import { type ApiClient, ApiUnreachableError, type RestartReason, type WatchEvent } from './contract.ts';
 import { isExpired, listObjects, listPage, type ObjectList } from './list.ts';
+import { Backoff, elapsed } from './timing.ts';
 import { isOlder, problemWords, reasonOf, SilentError } from './watch-stream.ts';
 
 /** For metrics. Must not throw. */

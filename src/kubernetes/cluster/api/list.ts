@@ -1,5 +1,5 @@
-/** Whole lists, in pages. */
-import { isMapping, member } from '../../../yaml/tree.ts';
+/** Objects of the API, and whole lists of them, in pages. */
+import { isMapping, member, valueAt } from '../../../yaml/tree.ts';
 import { type ApiClient, ApiError, type ApiObject, ApiUnreachableError } from './contract.ts';
 
 const PAGE = 500;
@@ -112,11 +112,10 @@ interface ListPage {
 
 /** @throws ApiUnreachableError if it is not a list of objects */
 export function listPage(answer: unknown, server: string): ListPage {
-  const metadata = isMapping(answer) ? member(answer, 'metadata') : undefined;
-  const resourceVersion = isMapping(metadata) ? member(metadata, 'resourceVersion') : undefined;
-  const continueToken = (isMapping(metadata) ? member(metadata, 'continue') : undefined) ?? '';
+  const resourceVersion = valueAt(answer, ['metadata', 'resourceVersion']);
+  const continueToken = valueAt(answer, ['metadata', 'continue']) ?? '';
   // Go writes an empty list as null.
-  const items = (isMapping(answer) ? member(answer, 'items') : undefined) ?? [];
+  const items = valueAt(answer, ['items']) ?? [];
   if (
     !isMapping(answer) ||
     typeof resourceVersion !== 'string' ||

@@ -1,7 +1,7 @@
-/** The lines of a watch as they come: one JSON object each. */
+/** The lines of a watch as they come, one JSON object each, and what it means when a watch fails. */
 import { errorText } from '../../../base/errors.ts';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
-import { isMapping, member } from '../../../yaml/tree.ts';
+import { valueAt } from '../../../yaml/tree.ts';
 import { statusError } from './connections.ts';
 import { ApiError, ApiUnreachableError, type RestartReason, type WatchEvent } from './contract.ts';
 import { isApiObject, isExpired } from './list.ts';
@@ -33,8 +33,8 @@ function* eventOf(line: Uint8Array): Generator<WatchEvent> {
   } catch {
     throw new ApiUnreachableError('an event of the watch is not whole JSON');
   }
-  const type = isMapping(value) ? member(value, 'type') : undefined;
-  const object = isMapping(value) ? member(value, 'object') : undefined;
+  const type = valueAt(value, ['type']);
+  const object = valueAt(value, ['object']);
   if (type === 'ERROR') {
     throw statusError(object, 500);
   }

@@ -10,9 +10,8 @@
  */
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
-import { Backoff, CLOCK } from '../api/call-time.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
-import { CertificateSecret, type SecretState, trustAuthorities } from './certificate-secret.ts';
+import { Backoff, CLOCK } from '../api/timing.ts';
 import {
   certificatesIn,
   type HeldCertificate,
@@ -21,7 +20,8 @@ import {
   isValid,
   serveCertificate,
   servedCertificate,
-} from './held-certificate.ts';
+} from './certificate.ts';
+import { CertificateSecret, type SecretState, trustAuthorities } from './certificate-objects.ts';
 
 export interface CertificateOptions {
   readonly secret: string;

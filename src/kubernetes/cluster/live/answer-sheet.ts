@@ -1,4 +1,4 @@
-/** What the API server has said about one account, and how long that counts. */
+/** What the API server says about one account, by few reviews, and how long that counts. */
 import { randomUUID } from 'node:crypto';
 import type { Account } from '../../policies/access.ts';
 import { type AccessReviews, ALL_POLICIES, type ReviewLine } from './access-review.ts';

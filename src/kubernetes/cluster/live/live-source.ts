@@ -3,7 +3,7 @@ import type { Wait } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import { PolicySet, type PolicySetOptions } from '../../policies/policy-set.ts';
 import { type AccountPolicies, SourceUnavailableError } from '../../policies/policy-source.ts';
-import { CLOCK, elapsed } from '../api/call-time.ts';
+import { CLOCK, elapsed } from '../api/timing.ts';
 import type {
   Following,
   KnownPolicies,

@@ -3,9 +3,9 @@
  * are no longer to be trusted. They never decide: a review does.
  */
 import type { Account } from '../../policies/access.ts';
-import { elapsed } from '../api/call-time.ts';
 import type { ApiObject } from '../api/contract.ts';
-import type { Following, ObjectListener } from './contract.ts';
+import { elapsed } from '../api/timing.ts';
+import type { Followed, ObjectListener } from './contract.ts';
 import {
   RBAC_KINDS,
   type RbacKind,
@@ -82,7 +82,7 @@ export class RbacHint implements UseHint {
   readonly #now: () => number;
   readonly #changes = new RecentChanges();
   readonly #grants: UseGrants;
-  readonly #followings = new Map<RbacKind, Following>();
+  readonly #followed = new Map<RbacKind, Pick<Followed, 'following'>>();
   /** Objects that could not be read: while there is one, nothing can be told. */
   readonly #unreadable = new Set<string>();
   #version = 0;
@@ -114,7 +114,7 @@ export class RbacHint implements UseHint {
   /** Why nothing can be told, for the log; `undefined` = it can. */
   get problem(): string | undefined {
     for (const kind of RBAC_KINDS) {
-      const following = this.#followings.get(kind);
+      const following = this.#followed.get(kind)?.following;
       if (following === undefined || !following.hasList) {
         return `${kind} are not listed${following?.problem === undefined ? '' : `: ${following.problem}`}`;
       }
@@ -129,8 +129,8 @@ export class RbacHint implements UseHint {
   }
 
   /** Tells how well a kind is followed. */
-  follow(kind: RbacKind, following: Following): void {
-    this.#followings.set(kind, following);
+  follow(kind: RbacKind, followed: Pick<Followed, 'following'>): void {
+    this.#followed.set(kind, followed);
   }
 
   candidates(account: Account, names: readonly string[]): readonly string[] | undefined {

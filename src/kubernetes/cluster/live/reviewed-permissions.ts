@@ -4,8 +4,8 @@ import { LRUCache } from 'lru-cache';
 import { inTime, type Wait, waitFor } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import { SourceUnavailableError } from '../../policies/policy-source.ts';
-import { elapsed } from '../api/call-time.ts';
 import type { ApiClient } from '../api/contract.ts';
+import { elapsed } from '../api/timing.ts';
 import {
   AbandonedReviewError,
   type AccessReviewOptions,

@@ -171,6 +171,8 @@ function isSame(one: UseGrant, other: UseGrant): boolean {
 export const RBAC_KINDS = ['roles', 'clusterroles', 'rolebindings', 'clusterrolebindings'] as const;
 export type RbacKind = (typeof RBAC_KINDS)[number];
 
+// Read leniently: what the API server has stored counts, also with fields that nobody here knows.
+// Source: Kubernetes API, rbac.authorization.k8s.io/v1.
 const texts = z.array(z.string()).nullish();
 
 export const roleSchema = z.object({

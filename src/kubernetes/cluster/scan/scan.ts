@@ -4,9 +4,10 @@
  */
 import { z } from 'zod';
 import { InvalidRequestError } from '../../../base/errors.ts';
+import { valueAt } from '../../../yaml/tree.ts';
 import { asAdmitted } from '../../admission/api-server.ts';
 import { DAEMON_SET_CONTROLLER, MIRROR, PodAdmission } from '../../admission/pod-admission.ts';
-import { POD_KINDS, podIn } from '../../admission/pod-kinds.ts';
+import { POD_KINDS } from '../../admission/pod-kinds.ts';
 import { type Account, serviceAccount } from '../../policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../policies/pod.ts';
 import type { AccountPolicies, PolicySource } from '../../policies/policy-source.ts';
@@ -132,7 +133,7 @@ function readObject(
   const path = POD_KINDS[kind]?.path ?? [];
   let pod: Pod;
   try {
-    pod = parsePod(podIn(value, path), path.join('.'));
+    pod = parsePod(valueAt(value, path), path.join('.'));
   } catch (thrown) {
     if (!(thrown instanceof InvalidRequestError)) {
       throw thrown;

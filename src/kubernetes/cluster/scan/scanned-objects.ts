@@ -1,4 +1,4 @@
-/** What a scan goes through: running pods, and templates of which pods are made. */
+/** What a scan goes through: running pods, and templates of which pods are made, each with its owner. */
 import { z } from 'zod';
 import { POD_KINDS } from '../../admission/pod-kinds.ts';
 import type { ApiClient } from '../api/contract.ts';

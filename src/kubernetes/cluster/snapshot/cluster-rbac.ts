@@ -1,4 +1,4 @@
-/** Roles and bindings of a cluster, as far as they are about the use of policies, read once. */
+/** What a cluster has, read once: policies, the default priority class, and the roles and bindings that are about the use of policies. */
 import { z } from 'zod';
 import { type Binding, includes, RESOURCE, type Role, roleId, VERB } from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';

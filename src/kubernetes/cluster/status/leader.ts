@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
-import { boundedCall, CLOCK, type Clock } from '../api/call-time.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
+import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import { COMPONENT } from './contract.ts';
 
 /** In seconds. Source: the defaults of Kubernetes' own leader election. */

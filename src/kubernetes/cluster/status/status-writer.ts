@@ -1,8 +1,8 @@
 /** Writes the status of each policy: what is accepted, and what is in force. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../../base/logger.ts';
-import { boundedCall, CLOCK, type Clock } from '../api/call-time.ts';
 import type { ApiClient } from '../api/contract.ts';
+import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import type { LivePolicies, LivePolicy } from '../live/contract.ts';
 import {
   ACCEPTED,
@@ -85,7 +85,6 @@ export class StatusWriter {
     this.#closing.abort();
     this.#wake.abort();
     await Promise.all([this.#leader.close(), this.#running]);
-    this.#due.clear();
   }
 
   #changed(names: readonly string[]): void {
@@ -134,11 +133,8 @@ export class StatusWriter {
   async #idle(now: number): Promise<void> {
     const next = Math.max(this.#due.next ?? Number.POSITIVE_INFINITY, this.#pace.pausedUntil);
     const milliseconds = this.#leader.isLeader ? Math.min(Math.max(next - now, 1), IDLE_MS) : IDLE_MS;
-    if (now >= this.#pace.pausedUntil) {
-      await this.#options.clock.sleep(milliseconds, this.#wake.signal);
-    } else {
-      await this.#options.clock.sleep(milliseconds, this.#closing.signal);
-    }
+    const waker = now >= this.#pace.pausedUntil ? this.#wake : this.#closing;
+    await this.#options.clock.sleep(milliseconds, waker.signal);
     if (this.#wake.signal.aborted && !this.#closing.signal.aborted) {
       this.#wake = new AbortController();
     }

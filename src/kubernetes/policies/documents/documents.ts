@@ -66,13 +66,8 @@ export function readPolicyDocuments(paths: readonly string[]): PolicyDocuments {
   for (const item of readItems(paths, (problem) => problems.push(problem))) {
     documents.add(item);
   }
-  const { policies, bindings, roles, lost } = documents.read();
-  return {
-    policies,
-    roles,
-    bindings,
-    problems: [...problems, ...documents.problems, ...lost, ...documents.deadEnds()],
-  };
+  const read = documents.read();
+  return { ...read, problems: [...problems, ...read.problems] };
 }
 
 const REPLACED =
@@ -82,7 +77,7 @@ class Documents {
   readonly #policies: SchedulingPolicy[] = [];
   readonly #roles: (WrittenRole & { readonly item: Item })[] = [];
   readonly #bindings: Binding[] = [];
-  readonly problems: Problem[] = [];
+  readonly #problems: Problem[] = [];
   readonly #references = new References();
 
   add(item: Item): void {
@@ -115,8 +110,7 @@ class Documents {
     }
   }
 
-  /** `lost`: collects warnings about rules that an aggregationRule overwrites. */
-  read(): Omit<PolicyDocuments, 'problems'> & { readonly lost: readonly Problem[] } {
+  read(): PolicyDocuments {
     const roles = aggregated(this.#roles);
     const lost = this.#roles.flatMap((written, index) => {
       const role = roles[index];
@@ -124,11 +118,8 @@ class Documents {
         ? []
         : [written.item.problem(['aggregationRule'], REPLACED, 'warning')];
     });
-    return { policies: this.#policies, roles, bindings: this.#bindings, lost };
-  }
-
-  deadEnds(): Problem[] {
-    return this.#references.deadEnds(this.#policies);
+    const problems = [...this.#problems, ...lost, ...this.#references.deadEnds(this.#policies)];
+    return { policies: this.#policies, roles, bindings: this.#bindings, problems };
   }
 
   #addPolicy(item: Item): void {
@@ -238,7 +229,7 @@ class Documents {
   }
 
   #mistake(item: Item, path: Path, message: string): void {
-    this.problems.push(item.problem(path, message));
+    this.#problems.push(item.problem(path, message));
   }
 }
 

@@ -1,4 +1,6 @@
-/** Tracks names and references between documents. A reference to nothing grants nothing and may be a typo. */
+/**
+ * What documents say about each other: references by name, of which one to nothing grants nothing and may be a typo, and aggregated roles.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../../base/errors.ts';
 import { nearestName } from '../../../config/nearest.ts';
@@ -80,7 +82,11 @@ export interface WrittenRole extends Role {
   readonly selectors: readonly LabelSelector[] | undefined;
 }
 
-/** The roles with the rules that they have in a cluster. */
+/**
+ * The roles with the rules that they have in a cluster, where the control plane overwrites those of a ClusterRole with an aggregationRule
+ * with those of the ClusterRoles that it selects.
+ * Source: Kubernetes docs, "Using RBAC Authorization", aggregated ClusterRoles; tried on kube-controller-manager 1.20.
+ */
 export function aggregated(roles: readonly WrittenRole[]): Role[] {
   const clusterRoles = roles.filter(({ kind }) => kind === 'ClusterRole');
   const selected = new Map(

@@ -94,7 +94,8 @@ const BY_TAINTS =
   'expected nothing, because a pod that names its node bypasses taints, and it may not tolerate all of them';
 
 /**
- * Reasons why the pod may not name this node: it needs permission for all schedulers, for the node, and to tolerate
+ * Reasons why the pod may not name this node, in its `nodeName` or by a Binding: it bypasses the scheduler and NoSchedule taints, while the
+ * kubelet still checks its own node selector and required affinity. So it needs permission for all schedulers, for the node, and to tolerate
  * every NoSchedule taint.
  */
 export function nodeReasons(name: string, { names, affinities, tolerations }: Rules): Reason[] {
@@ -114,6 +115,7 @@ function because(expectation: string, policies: readonly string[]): Reason {
 const EXPECTATION =
   'expected nothing, because it keeps pods apart, and not all podAntiAffinities are allowed';
 
+/** Topology spread constraints keep pods apart, as anti-affinities do. If they are refused, they need the same permission. */
 export function topologySpreadReasons(
   constraints: NonNullable<Pod['spec']['topologySpreadConstraints']>,
   affinities: AffinityRules,

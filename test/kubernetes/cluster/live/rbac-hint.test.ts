@@ -29,7 +29,7 @@ beforeEach(() => {
 function followed(): RbacHint {
   const one = new RbacHint({ now: () => clock });
   for (const kind of RBAC_KINDS) {
-    one.follow(kind, CURRENT);
+    one.follow(kind, { following: CURRENT });
   }
   return one;
 }
@@ -113,17 +113,17 @@ describe('nothing can be told', () => {
   ])('while the roles that %s', (_, following, problem) => {
     const one = new RbacHint({ now: () => clock });
     for (const kind of RBAC_KINDS.filter((each) => each !== 'roles')) {
-      one.follow(kind, CURRENT);
+      one.follow(kind, { following: CURRENT });
     }
     if (following !== undefined) {
-      one.follow('roles', following);
+      one.follow('roles', { following });
     }
     expect(one.candidates(LIN, NAMES)).toBeUndefined();
     expect(one.problem).toMatch(problem);
   });
 
   it('but what is lost for a moment is still known', () => {
-    hint.follow('roles', { hasList: true, currentAt: -3000, problem: 'away' });
+    hint.follow('roles', { following: { hasList: true, currentAt: -3000, problem: 'away' } });
     expect(hint.candidates(LIN, NAMES)).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** A certificate that was read from somewhere: whether the service can serve with it. */
+/** Certificates: whether the service can serve with one that was read, the file that it serves with, and making one. */
 import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -83,6 +83,7 @@ function isIssuer(authority: X509Certificate, leaf: X509Certificate): boolean {
   }
 }
 
+/** Certificate and key in one, so that a reader never sees one without the other. */
 const CERTIFICATE_FILE = 'server.pem';
 
 /** What the file says now: the fingerprint of its certificate and until when it is valid. `undefined` = nothing that can be served with. */
@@ -130,7 +131,7 @@ const EARLIER_MS = 24 * 3_600_000;
 const COMMON_NAME = 64;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** `now`: milliseconds since 1970. */
+/** Signed by an authority that exists for it alone. Source: RFC 5280. `now`: milliseconds since 1970. */
 export async function issueCertificate(
   { names, lifeMs }: CertificateTerms,
   now: number,

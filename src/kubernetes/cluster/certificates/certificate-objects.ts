@@ -1,4 +1,7 @@
-/** The Secret in which all replicas keep their certificate. Who writes it first wins: the API server refuses the others (409). */
+/**
+ * What a cluster keeps of the certificate: the Secret of all replicas, and the authorities that API servers trust when they call webhooks,
+ * in `caBundle` of webhook configurations. Who writes the Secret first wins: the API server refuses the others (409).
+ */
 import type { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { errorText } from '../../../base/errors.ts';
@@ -10,7 +13,7 @@ import {
   type IssuedCertificate,
   isValid,
   MAX_AUTHORITIES,
-} from './held-certificate.ts';
+} from './certificate.ts';
 
 const secretSchema = z.looseObject({
   metadata: z.looseObject({ resourceVersion: z.string().min(1) }),

@@ -149,7 +149,10 @@ interface ElapsedClocks {
 /** A suspension moves the wall clock. Reading the time since boot costs a hundred times as much, so it is read only then. */
 const JUMP_MS = 500;
 
-/** Milliseconds that never go back. Whoever sets the wall clock changes nothing. */
+/**
+ * Milliseconds that never go back, also while the machine was suspended: then `performance.now()` stands still on Linux, and the cluster
+ * does not. Whoever sets the wall clock changes nothing.
+ */
 export class ElapsedClock {
   readonly #wall: () => number;
   readonly #awake: () => number;
