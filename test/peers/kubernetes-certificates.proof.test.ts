@@ -3,10 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import {
-  holdCertificate,
-  issueCertificate,
-} from '../../src/kubernetes/cluster/certificates/certificate.ts';
+import { holdCertificate, issueCertificate } from '../../src/kubernetes/cluster/certificates/certificate.ts';
 import { CHART, namesOf, RELEASES, type Release, rendered } from '../etc/helm/chart.ts';
 import { type Manifest, parse } from '../etc/kubernetes/manifests.ts';
 import { type RunningCommand, runCommand, startCommand } from '../support/run-command.ts';
