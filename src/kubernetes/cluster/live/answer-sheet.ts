@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Account } from '../../policies/access.ts';
 import { type AccessReviews, ALL_POLICIES, type ReviewLine } from './access-review.ts';
 import type { UseHint } from './rbac-hint.ts';
+import { isSameList } from './use-grants.ts';
 
 /** No answer is used later than this after its review was sent. */
 export const LIFETIME_MILLISECONDS = 10_000;
@@ -77,10 +78,6 @@ function chosen(
 ): readonly string[] {
   const list = names.filter((name) => usable.has(name));
   return [names, before].find((one) => isSameList(one, list)) ?? list;
-}
-
-export function isSameList(one: readonly string[], other: readonly string[]): boolean {
-  return one === other || (one.length === other.length && one.every((name, index) => name === other[index]));
 }
 
 /** Different for any two accounts: names may contain whatever a certificate says. */

@@ -3,9 +3,9 @@ import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
-import { isSameList } from './answer-sheet.ts';
 import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';
 import { contentDigest, POLICIES_PATH, readPolicy } from './read-policy.ts';
+import { isSameList } from './use-grants.ts';
 
 /** How long changes are collected, so that many of them make one set. */
 const COLLECT_MS = 5;

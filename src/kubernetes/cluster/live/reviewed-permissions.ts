@@ -18,7 +18,6 @@ import {
   answerFor,
   isFresh,
   isSameAccount,
-  isSameList,
   isYoung,
   LIFETIME_MILLISECONDS,
   type RoundQuestion,
@@ -27,6 +26,7 @@ import {
 } from './answer-sheet.ts';
 import type { UsePermissions } from './contract.ts';
 import type { UseHint } from './rbac-hint.ts';
+import { isSameList } from './use-grants.ts';
 
 /** After a failure an account is refused at once for so long, so that a server in trouble is not asked by every pod. */
 const PAUSE_MILLISECONDS = 1000;

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { type Account, includes, RESOURCE, serviceAccount, VERB } from '../../policies/access.ts';
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
-import { isSameList } from './answer-sheet.ts';
 
 /** A role that exists, or that a binding names. */
 interface RoleEntry {
@@ -248,4 +247,8 @@ export function useBindingOf(kind: 'rolebindings' | 'clusterrolebindings', bindi
       return home === '' ? [] : [subjectId(place, 'User', serviceAccount(home, name).user)];
     }),
   };
+}
+
+export function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one === other || (one.length === other.length && one.every((name, index) => name === other[index]));
 }
