@@ -3,13 +3,13 @@ import type { Problem } from '../base/errors.ts';
 import type { FurtherSection } from '../config/option-groups.ts';
 import type { Setting } from '../config/resolve.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
-import { SCHEDULERS } from './policies/cluster-settings.ts';
-import { MERGE_STRATEGIES } from './policies/merge.ts';
 import {
   DAEMON_SET_TOLERATIONS,
+  SCHEDULERS,
   SYSTEM_TOLERATION_PATTERN,
   SYSTEM_TOLERATIONS,
-} from './policies/system-tolerations.ts';
+} from './policies/cluster-settings.ts';
+import { MERGE_STRATEGIES } from './policies/merge.ts';
 
 const tolerations = z.array(z.string().regex(SYSTEM_TOLERATION_PATTERN));
 const TOLERATIONS = 'a comma-separated list of key:effect, key=value:effect or key:effect:seconds';
@@ -155,14 +155,12 @@ export const kubernetesOptions = z.object({
 
 export type KubernetesOptions = z.infer<typeof kubernetesOptions>;
 
-/** The section of the configuration. */
 export const kubernetesSection = {
   section: 'kubernetes',
   schema: kubernetesOptions,
   check: policyProblems,
 } as const satisfies FurtherSection;
 
-/** Maps the options to those of `SchedulingPolicies`. */
 export function policyOptions(options: KubernetesOptions) {
   return {
     strategy: options.merge_strategy,
@@ -173,7 +171,6 @@ export function policyOptions(options: KubernetesOptions) {
   };
 }
 
-/** Whether the webhooks are served. */
 export function servesKubernetes({ source, scheduling_policies, rules_path }: KubernetesOptions): boolean {
   return source === 'cluster' || scheduling_policies.length > 0 || rules_path !== undefined;
 }

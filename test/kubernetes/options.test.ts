@@ -7,7 +7,7 @@ import { kubernetesOptions, kubernetesSection } from '../../src/kubernetes/optio
 import {
   DAEMON_SET_TOLERATIONS,
   SYSTEM_TOLERATIONS,
-} from '../../src/kubernetes/policies/system-tolerations.ts';
+} from '../../src/kubernetes/policies/cluster-settings.ts';
 import { configFile, shown } from '../config/helpers.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { policies, policiesForAll } from '../support/kubernetes-service.ts';

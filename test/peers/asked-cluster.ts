@@ -5,11 +5,11 @@ import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts'
 import { ListWatch } from '../../src/kubernetes/cluster/api/list-watch.ts';
 import { AccessReviews } from '../../src/kubernetes/cluster/live/access-review.ts';
 import { RbacHint } from '../../src/kubernetes/cluster/live/rbac-hint.ts';
-import { RBAC_KINDS } from '../../src/kubernetes/cluster/live/rbac-objects.ts';
 import {
   ReviewedPermissions,
   type ReviewedPermissionsOptions,
 } from '../../src/kubernetes/cluster/live/reviewed-permissions.ts';
+import { RBAC_KINDS } from '../../src/kubernetes/cluster/live/use-grants.ts';
 import type { Account } from '../../src/kubernetes/policies/access.ts';
 import type { Cluster } from './kubernetes.ts';
 
@@ -25,17 +25,7 @@ export function askCluster({ folder }: Cluster) {
   const opened: ReviewedPermissions[] = [];
   const watches = RBAC_KINDS.map((kind) => {
     const watch = new ListWatch({ client, path: `${RBAC_PATH}/${kind}`, listener: hint.listeners[kind] });
-    hint.follow(kind, {
-      get hasList() {
-        return watch.following.hasList;
-      },
-      get currentAt() {
-        return watch.following.currentAt;
-      },
-      get problem() {
-        return watch.following.problem;
-      },
-    });
+    hint.follow(kind, watch);
     watch.start();
     return watch;
   });

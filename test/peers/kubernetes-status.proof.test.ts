@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { ListWatch } from '../../src/kubernetes/cluster/api/list-watch.ts';
 import { WatchedPolicies } from '../../src/kubernetes/cluster/live/live-policies.ts';
-import { EventSender } from '../../src/kubernetes/cluster/status/event-sender.ts';
+import { EventSender } from '../../src/kubernetes/cluster/status/events.ts';
 import { StatusWriter } from '../../src/kubernetes/cluster/status/status-writer.ts';
 import { projectFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';

@@ -3,9 +3,8 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.ts';
-import type { ClusterPolicies } from '../../kubernetes/cluster/snapshot/cluster-policies.ts';
-import type { ClusterSnapshot } from '../../kubernetes/cluster/snapshot/cluster-snapshot.ts';
-import type { UseReviews } from '../../kubernetes/cluster/snapshot/use-reviews.ts';
+import type { ClusterPolicies } from '../../kubernetes/cluster/snapshot/cluster-rbac.ts';
+import type { ClusterSnapshot, UseReviews } from '../../kubernetes/cluster/snapshot/cluster-snapshot.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
 import { ExitCode, onOneLine, UsageError } from '../output.ts';
@@ -39,7 +38,7 @@ export async function withCluster(
 ): Promise<void> {
   const kubeconfig = kubeconfigOf(flags, configured);
   const { createApiClient } = await import('../../kubernetes/cluster/api/api-client.ts');
-  const { UseReviews } = await import('../../kubernetes/cluster/snapshot/use-reviews.ts');
+  const { UseReviews } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
   const client = createApiClient({ kubeconfig, context: flags.context, logger: PLUGIN_LOGGER });
   try {
     await work({ client, reviews: new UseReviews(client) });
@@ -116,7 +115,7 @@ async function defaultPriorityClassOf(
   unless: string | undefined,
 ): Promise<string | undefined> {
   const { ApiError } = await import('../../kubernetes/cluster/api/contract.ts');
-  const { readDefaultPriorityClass } = await import('../../kubernetes/cluster/snapshot/cluster-policies.ts');
+  const { readDefaultPriorityClass } = await import('../../kubernetes/cluster/snapshot/cluster-rbac.ts');
   try {
     return await readDefaultPriorityClass(client);
   } catch (thrown) {
@@ -147,7 +146,7 @@ async function readPolicies(client: ApiClient): Promise<ClusterPolicies> {
 /** @throws UsageError if the cluster does not know scheduling policies */
 export async function policiesOf(client: ApiClient): Promise<ClusterPolicies> {
   const { ApiError } = await import('../../kubernetes/cluster/api/contract.ts');
-  const { readClusterPolicies } = await import('../../kubernetes/cluster/snapshot/cluster-policies.ts');
+  const { readClusterPolicies } = await import('../../kubernetes/cluster/snapshot/cluster-rbac.ts');
   try {
     return await readClusterPolicies(client);
   } catch (thrown) {

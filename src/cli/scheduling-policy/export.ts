@@ -4,10 +4,11 @@ import { ConfigurationError } from '../../base/errors.ts';
 import { nearestName } from '../../config/nearest.ts';
 import {
   admissionPolicies,
+  auditLeftOut,
+  defaultsLeftOut,
   type ExportOptions,
   NotExportableError,
 } from '../../kubernetes/export/admission-policies.ts';
-import { auditLeftOut, defaultsLeftOut } from '../../kubernetes/export/left-out.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import { readPolicyDocuments } from '../../kubernetes/policies/documents/documents.ts';
 import { byName } from '../../kubernetes/policies/merge.ts';

@@ -2,7 +2,7 @@
 
 import { type AccessGrant, type Account, serviceAccount } from '../../kubernetes/policies/access.ts';
 import type { EffectivePolicy } from '../../kubernetes/policies/effective-policy.ts';
-import { partsOf } from '../../kubernetes/policies/parts.ts';
+import { partsOf } from '../../kubernetes/policies/merge.ts';
 import { formatReason } from '../../kubernetes/policies/rules/reason.ts';
 import { formatPath } from '../../yaml/tree.ts';
 import { jsonText, onOneLine, printJson, printTable, printWarnings, UsageError } from '../output.ts';
@@ -41,7 +41,7 @@ async function showMergedInCluster(account: Account | undefined, flags: MergeFla
       return;
     }
     const { PolicyAccess } = await import('../../kubernetes/policies/access.ts');
-    const { CLUSTER_GROUP } = await import('../../kubernetes/cluster/live/read-policy.ts');
+    const { CLUSTER_GROUP } = await import('../../kubernetes/policies/policy.ts');
     const { readClusterRbac } = await import('../../kubernetes/cluster/snapshot/cluster-rbac.ts');
     const { roles, bindings } = await readClusterRbac(cluster.client);
     const policies = snapshot.names.map((name) => ({ name, group: CLUSTER_GROUP }));

@@ -1,11 +1,11 @@
 /** Reads the objects for `scheduling-policy check`: pods, and controllers with a pod template. */
 
 import { InvalidRequestError } from '../../base/errors.ts';
-import { POD_KINDS, podIn } from '../../kubernetes/admission/pod-kinds.ts';
+import { POD_KINDS } from '../../kubernetes/admission/pod-kinds.ts';
 import { type Pod, parsePod } from '../../kubernetes/policies/pod.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
-import { isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
 import { readText, shownName } from '../input.ts';
 import { UsageError } from '../output.ts';
 
@@ -95,7 +95,7 @@ function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObjec
     return undefined;
   }
   const path = [...at, ...below];
-  const pod = podIn(value, below);
+  const pod = valueAt(value, below);
   const { metadata } = value;
   const text = (field: string) => {
     const written = isMapping(metadata) ? metadata[field] : undefined;

@@ -1,7 +1,7 @@
 /** `scheduling-policy who-can`: who may use a policy of the cluster, and which binding grants it. */
 import { nearestName } from '../../config/nearest.ts';
 import { ApiError } from '../../kubernetes/cluster/api/contract.ts';
-import { POLICIES_PATH } from '../../kubernetes/cluster/snapshot/cluster-policies.ts';
+import { POLICIES_PATH } from '../../kubernetes/cluster/live/read-policy.ts';
 import { type PolicyUser, subjectText, whoCanUse } from '../../kubernetes/cluster/snapshot/who-can-use.ts';
 import { type Account, serviceAccount } from '../../kubernetes/policies/access.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';

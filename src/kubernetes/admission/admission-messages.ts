@@ -1,5 +1,4 @@
 /** What users are told about pods that scheduling policies do not allow. */
-
 import { cut, visibleText } from '../../base/visible-text.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
 import type { Account } from '../policies/access.ts';

@@ -7,9 +7,7 @@ import { InvalidRequestError } from '../../base/errors.ts';
 import { firstMistake } from '../../lease/first-mistake.ts';
 import { isMapping } from '../../yaml/tree.ts';
 import { invalidRequest, type Pod, parsePod } from '../policies/pod.ts';
-import { workloadKindOf } from './pod-kinds.ts';
-import { API_VERSION, KIND } from './review-version.ts';
-import { reviewedKind } from './reviewed-kind.ts';
+import { API_VERSION, KIND, reviewedKind, workloadKindOf } from './pod-kinds.ts';
 
 export const admissionReviewSchema = z
   .looseObject({
@@ -81,7 +79,6 @@ interface Request {
   readonly groups: readonly string[];
   /** The API server will not persist the result. */
   readonly dryRun: boolean;
-  /** Name of the object. */
   readonly name: string | undefined;
 }
 
@@ -95,7 +92,6 @@ export interface PodRequest extends Request {
   readonly isUpdate: boolean;
 }
 
-/** A Binding, which assigns a pod to a node. */
 export interface BindingRequest extends Request {
   readonly kind: 'binding';
   readonly namespace: string;
@@ -116,7 +112,6 @@ export interface WorkloadRequest extends Request {
   readonly current: unknown;
 }
 
-/** A scheduling policy to store. */
 export interface PolicyRequest extends Request {
   readonly kind: 'policy';
   readonly pod: undefined;
@@ -125,7 +120,6 @@ export interface PolicyRequest extends Request {
   readonly current: unknown;
 }
 
-/** A request that needs no review. */
 export interface OtherRequest {
   readonly kind: 'other';
   readonly uid: string;
@@ -224,7 +218,6 @@ function nameOf(object: unknown): string | undefined {
   return metadata?.name || metadata?.generateName || undefined;
 }
 
-/** The result of a review. */
 export interface Admission {
   readonly allowed: boolean;
   /** The reason for a rejection; `null` when allowed. */

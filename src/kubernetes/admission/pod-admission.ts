@@ -24,7 +24,7 @@ import type { PodRules } from './pod-rules.ts';
 export const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
 
 /** The kubelet reports a static pod with this annotation. The pod runs whatever a webhook says. */
-const MIRROR = 'kubernetes.io/config.mirror';
+export const MIRROR = 'kubernetes.io/config.mirror';
 const NODES = 'system:nodes';
 const NODE = 'system:node:';
 
@@ -44,7 +44,6 @@ export const ACCOUNT_FIELDS = ['serviceAccountName', 'serviceAccount'] as const;
 
 const AUDIT_ALL = '*';
 
-/** An admission with its subject and details. */
 export interface DecidedAdmission extends Admission {
   readonly account: Account;
   /** Policies in audit mode would have rejected the pod. */
@@ -59,15 +58,14 @@ export interface DecidedAdmission extends Admission {
   readonly rules?: RuleOutcomes | undefined;
 }
 
-const UNTOUCHED = {
-  allowed: true,
-  message: null,
-  patch: [],
-  warnings: [],
-  isAudited: false,
-  reasons: [],
-  tried: [],
-} as const;
+/** No policy speaks of it. */
+function untouched({ pod }: PodRequest | BindingRequest, account: Account): DecidedAdmission {
+  return {
+    ...{ account, allowed: true, message: null, patch: [], warnings: [] },
+    ...{ isAudited: false, reasons: [], tried: [] },
+    ...(pod !== undefined && { pod }),
+  };
+}
 
 export interface PodAdmissionOptions {
   /** Names of the policies in audit mode; `*` = all. Default: none. */
@@ -85,7 +83,6 @@ export interface AdmissionOptions {
   readonly workload?: string | undefined;
 }
 
-/** Reviews the pods of a cluster. */
 export class PodAdmission {
   readonly #schedulers: ReadonlySet<string>;
   readonly #source: PolicySource | undefined;
@@ -120,8 +117,7 @@ export class PodAdmission {
   ): Promise<DecidedAdmission> {
     const account = accountOf(request);
     if (this.#source === undefined || this.#needsNoPolicy(request)) {
-      const untouched = { account, ...UNTOUCHED, ...(request.pod !== undefined && { pod: request.pod }) };
-      return this.#ruled(request, untouched, options);
+      return this.#ruled(request, untouched(request, account), options);
     }
     const policies = this.#source.policiesOf(account, wait);
     const chosen = policies instanceof Promise ? await policies : policies;
@@ -167,7 +163,7 @@ export class PodAdmission {
   ): DecidedAdmission {
     const account = accountOf(request);
     const admission = this.#needsNoPolicy(request)
-      ? { account, ...UNTOUCHED, ...(request.pod !== undefined && { pod: request.pod }) }
+      ? untouched(request, account)
       : this.#judged(request, account, policies, options);
     return this.#ruled(request, admission, options);
   }

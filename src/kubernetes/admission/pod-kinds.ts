@@ -1,5 +1,6 @@
-/** The kinds of objects that are pods or create pods, and where each has its pod or pod template. */
+/** Which objects are reviewed, and as what: those that are pods or create pods, and where each has its pod or pod template. */
 import type { Path } from '../../yaml/tree.ts';
+import { API_GROUPS } from '../policies/policy.ts';
 
 interface PodKind {
   /** Empty if the object is the pod itself. */
@@ -43,13 +44,43 @@ export function workloadKindOf(group: string, resource: string): string | undefi
   });
 }
 
-/** What an object has at the path of its kind; `undefined` if it has nothing there. */
-export function podIn(object: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (one, step) =>
-      typeof one === 'object' && one !== null && Object.hasOwn(one, step)
-        ? (one as Record<string | number, unknown>)[step]
-        : undefined,
-    object,
-  );
+/** What every review says that it is. Source: Kubernetes API, admission.k8s.io/v1. */
+export const API_VERSION = 'admission.k8s.io/v1';
+export const KIND = 'AdmissionReview';
+
+export type ReviewedKind = 'pod' | 'binding' | 'template' | 'workload' | 'policy';
+
+/** Subresources whose objects are pods with other containers or resources: no policy speaks of these, but rules do. */
+const CONTAINER_CHANGES: readonly (string | null | undefined)[] = ['ephemeralcontainers', 'resize'];
+
+/** Whether only rules judge a request: nothing of it can move the pod. */
+export function isForRulesAlone(
+  { group, resource }: { readonly group: string; readonly resource: string },
+  subResource: string | null | undefined,
+): boolean {
+  return group === '' && resource === 'pods' && CONTAINER_CHANGES.includes(subResource);
+}
+
+/** As what an object is judged; `undefined` = it needs no review. */
+export function reviewedKind(
+  { group, resource: name }: { readonly group: string; readonly resource: string },
+  subResource: string | null | undefined,
+): ReviewedKind | undefined {
+  if (group === '' && name === 'pods') {
+    const isPod = !subResource || CONTAINER_CHANGES.includes(subResource);
+    return isPod ? 'pod' : subResource === 'binding' ? 'binding' : undefined;
+  }
+  if (subResource) {
+    return undefined;
+  }
+  if (group === '' && name === 'bindings') {
+    return 'binding';
+  }
+  if (name === 'daemonsets' && (group === 'apps' || group === 'extensions')) {
+    return 'template';
+  }
+  if (workloadKindOf(group, name) !== undefined) {
+    return 'workload';
+  }
+  return name === 'schedulingpolicies' && API_GROUPS.some((one) => one === group) ? 'policy' : undefined;
 }

@@ -49,7 +49,6 @@ export class PodRules {
     return new PodRules(rules.pod, options);
   }
 
-  /** Whether a rule may refuse something. */
   get enforces(): boolean {
     return this.#judge.rules.some(({ audit }) => !audit);
   }

@@ -3,8 +3,13 @@
  * so they need an answer: an HTTP error would let the object pass where `failurePolicy` is Ignore.
  */
 import { z } from 'zod';
-import { KIND, API_VERSION as VERSION } from './review-version.ts';
-import { isForRulesAlone, type ReviewedKind, reviewedKind } from './reviewed-kind.ts';
+import {
+  isForRulesAlone,
+  KIND,
+  type ReviewedKind,
+  reviewedKind,
+  API_VERSION as VERSION,
+} from './pod-kinds.ts';
 
 export interface UnreadReview {
   readonly uid: string;

@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Wait } from '../../base/deadline.ts';
 import { InvalidRequestError } from '../../base/errors.ts';
+import { valueAt } from '../../yaml/tree.ts';
 import type { KubernetesOptions } from '../options.ts';
 import { parsePod } from '../policies/pod.ts';
 import {
@@ -19,7 +20,7 @@ import {
 import type { Admission, PodRequest, WorkloadRequest } from './admission-review.ts';
 import { asAdmitted } from './api-server.ts';
 import type { DecidedAdmission, PodAdmission } from './pod-admission.ts';
-import { POD_KINDS, podIn } from './pod-kinds.ts';
+import { POD_KINDS } from './pod-kinds.ts';
 
 export interface WorkloadReviewOptions {
   /** Default: `warn`. */
@@ -48,7 +49,7 @@ export class WorkloadReview {
     return (
       this.mode !== 'ignore' &&
       !isControlled(object) &&
-      (current === undefined || !isDeepStrictEqual(podIn(object, path), podIn(current, path)))
+      (current === undefined || !isDeepStrictEqual(valueAt(object, path), valueAt(current, path)))
     );
   }
 
@@ -97,7 +98,7 @@ export class WorkloadReview {
       throw new InvalidRequestError('request.namespace', 'expected the namespace of the workload');
     }
     const path = POD_KINDS[workload]?.path ?? [];
-    const template = parsePod(podIn(object, path), ['request.object', ...path].join('.'));
+    const template = parsePod(valueAt(object, path), ['request.object', ...path].join('.'));
     const defaultPriorityClass = this.#defaultPriorityClass;
     return {
       kind: 'pod',
@@ -113,6 +114,6 @@ export class WorkloadReview {
 }
 
 function isControlled(object: unknown): boolean {
-  const owners = podIn(object, ['metadata', 'ownerReferences']);
-  return Array.isArray(owners) && owners.some((owner: unknown) => podIn(owner, ['controller']) === true);
+  const owners = valueAt(object, ['metadata', 'ownerReferences']);
+  return Array.isArray(owners) && owners.some((owner: unknown) => valueAt(owner, ['controller']) === true);
 }

@@ -1,22 +1,31 @@
-/** The rules of `AffinityRules` and of `required-affinities.ts` as CEL. */
-
+/** The rules of `AffinityRules` as CEL: about terms `t` and their expressions `e`. */
+import { AFFINITY_TIMES, type AffinityTime, type TermRule } from '../policies/documents/policy-schema.ts';
+import type { Expression, NodeSelectorTerm } from '../policies/pod.ts';
 import {
-  AFFINITY_TIMES,
-  type AffinityRules,
-  type AffinityTime,
-  type TermRule,
-} from '../policies/documents/policy-schema.ts';
-import type { NodeSelectorTerm } from '../policies/pod.ts';
-import { rulesIn } from '../policies/rules/expression-rules.ts';
-import { KINDS, type Kind } from '../policies/rules/requested-affinities.ts';
+  allowedTerms,
+  expressionRules,
+  impliedRule,
+  KIND_NAMES,
+  KINDS,
+  type Kind,
+  NODE_NAME,
+  type Place,
+  type Rule,
+  rulesIn,
+} from '../policies/rules/expression-rules.ts';
 import {
   and,
   atom,
   type Cel,
+  choose,
   constant,
   dataLiteral,
+  equals,
   every,
   FALSE,
+  isFalse,
+  isOneOf,
+  isTrue,
   listOf,
   not,
   or,
@@ -24,29 +33,9 @@ import {
   some,
   TRUE,
 } from './cel.ts';
-import {
-  allowedBy,
-  type ExpressionList,
-  everyIn,
-  holds,
-  IS_NODE_NAME,
-  impliedBy,
-  nodeAllowedBy,
-  nodeImpliedBy,
-} from './expression-conditions.ts';
 import type { UsablePolicies } from './usable-policies.ts';
 
 const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
-
-export interface Place {
-  readonly kind: Kind;
-  readonly time: AffinityTime;
-}
-
-export const KIND_NAMES = Object.keys(KINDS) as Kind[];
-export const PLACES: readonly Place[] = KIND_NAMES.flatMap((kind) =>
-  AFFINITY_TIMES.map((time) => ({ kind, time })),
-);
 
 /** The variable that holds the terms of a pod at one place. */
 export function termsAt({ kind, time }: Place): string {
@@ -77,7 +66,7 @@ export function affinityCondition(policies: UsablePolicies, place: Place): Cel {
   }
   const isAllowed = (list: ExpressionList) =>
     or(
-      policies.allows('affinities', (rules) => allowedBy(termsOf(rules, place) ?? [], list)),
+      policies.allows('affinities', (rules) => allowedBy(allowedTerms(rules, place) ?? [], list)),
       list === 'matchFields'
         ? FALSE
         : requiredTerms(policies, place, (terms) => allowedBy(terms, list), FALSE),
@@ -133,7 +122,11 @@ export function nodeCondition(policies: UsablePolicies, name: string): Cel {
   const place: Place = { kind: 'nodeAffinity', time: REQUIRED };
   return or(
     allowsAllAt(policies, place),
-    policies.allows('affinities', (rules) => nodeAllowedBy(termsOf(rules, place) ?? [], name)),
+    policies.allows('affinities', (rules) =>
+      or(
+        ...expressionRules(allowedTerms(rules, place) ?? [], 'matchFields').map((rule) => isNode(rule, name)),
+      ),
+    ),
     defaultTerms(policies, REQUIRED, (terms) => nodeImpliedBy(terms, name)),
   );
 }
@@ -141,7 +134,7 @@ export function nodeCondition(policies: UsablePolicies, name: string): Cel {
 /** Whether everything is allowed at one place. */
 export function allowsAllAt(policies: UsablePolicies, place: Place): Cel {
   return or(
-    policies.allows('affinities', (rules) => constant(termsOf(rules, place)?.length === 0)),
+    policies.allows('affinities', (rules) => constant(allowedTerms(rules, place)?.length === 0)),
     isRequiredAtAnyTime(policies, place.kind),
     and(
       isRequired(policies, place),
@@ -157,7 +150,7 @@ function allowsAll(policies: UsablePolicies): Cel {
 /** Whether anything says something about the place. Otherwise not even an empty term is allowed. */
 function isMentioned(policies: UsablePolicies, place: Place): Cel {
   return or(
-    policies.allows('affinities', (rules) => constant(termsOf(rules, place) !== undefined)),
+    policies.allows('affinities', (rules) => constant(allowedTerms(rules, place) !== undefined)),
     isRequired(policies, place),
     isRequiredAtAnyTime(policies, place.kind),
     defaultTerms(policies, place.time, (terms) => constant(terms.length > 0)),
@@ -199,16 +192,83 @@ function defaultTerms(
     : policies.first('default', ['affinity', 'nodeAffinity', time, 'nodeSelectorTerms'], then, FALSE);
 }
 
-/** What a policy allows at a place: an empty list is everything, `undefined` nothing. */
-function termsOf(rules: AffinityRules, { kind, time }: Place): readonly TermRule[] | undefined {
-  const ofKind = Object.keys(rules).length === 0 ? {} : rules[KINDS[kind]];
-  const ofTime: { nodeSelectorTerms?: readonly TermRule[] | undefined } | undefined =
-    ofKind !== undefined && Object.keys(ofKind).length === 0 ? {} : ofKind?.[time];
-  return ofTime === undefined ? undefined : (ofTime.nodeSelectorTerms ?? []);
-}
-
 /** `every` over terms; without any term it holds. */
 function everyTerm(place: Place, condition: Cel): Cel {
   const terms = termsAt(place);
   return condition.text === FALSE.text ? relation(`${terms}.size() == 0`) : every(terms, 't', condition);
+}
+
+type ExpressionList = 'matchExpressions' | 'matchFields';
+
+/** Whether the terms of a policy allow the expression. */
+function allowedBy(terms: readonly TermRule[], list: ExpressionList): Cel {
+  return or(...expressionRules(terms, list).map(allows));
+}
+
+/** Whether the terms of a default imply the expression. */
+function impliedBy(terms: readonly NodeSelectorTerm[], list: ExpressionList): Cel {
+  return or(...terms.flatMap((term) => (term[list] ?? []).map(impliedRule)).map(allows));
+}
+
+function nodeImpliedBy(terms: readonly NodeSelectorTerm[], name: string): Cel {
+  const fields = terms.flatMap((term): readonly Expression[] => term.matchFields ?? []);
+  return or(...fields.map(impliedRule).map((rule) => isNode(rule, name)));
+}
+
+/** Whether a rule allows naming this node; `name` is an expression. */
+function isNode({ keys, operators, values }: Rule, name: string): Cel {
+  return and(
+    constant(keys === undefined || keys.includes(NODE_NAME)),
+    constant(operators === undefined || operators.includes('In')),
+    values === undefined ? TRUE : isOneOf(name, values),
+  );
+}
+
+/** See `allows` of the rules. */
+export function allows({ keys, operators, values }: Rule): Cel {
+  return and(isAbout({ keys, operators, values }), values === undefined ? TRUE : areOneOf(values));
+}
+
+/** See `holds` of the rules. */
+function holds(rule: Rule): Cel {
+  const { operators, values } = rule;
+  return and(
+    isAbout(rule),
+    operators === undefined ? not(isOneOf('e.operator', ['NotIn', 'DoesNotExist'])) : TRUE,
+    values === undefined
+      ? TRUE
+      : choose(
+          equals('e.operator', 'NotIn'),
+          and(atom('has(e.values)'), every(listOf(values), 'v', relation('v in e.values'))),
+          areOneOf(values),
+        ),
+  );
+}
+
+function isAbout({ keys, operators, values }: Rule): Cel {
+  const isUsual = values === undefined ? TRUE : equals('e.operator', 'In');
+  return and(
+    keys === undefined ? TRUE : isOneOf('e.key', keys),
+    operators === undefined ? isUsual : isOneOf('e.operator', operators),
+  );
+}
+
+function areOneOf(values: readonly string[]): Cel {
+  return or(not(atom('has(e.values)')), every('e.values', 'v', isOneOf('v', values)));
+}
+
+/** Whether the expression is the one that the DaemonSet controller writes. */
+export const IS_NODE_NAME: Cel = and(
+  equals('e.key', NODE_NAME),
+  equals('e.operator', 'In'),
+  atom('has(e.values)'),
+  relation('e.values.size() == 1'),
+);
+
+/** Whether each expression of the term `t` satisfies the condition. */
+function everyIn(list: ExpressionList, condition: Cel): Cel {
+  const all = every(`t.${list}`, 'e', condition);
+  return isTrue(all)
+    ? TRUE
+    : or(not(atom(`has(t.${list})`)), isFalse(condition) ? relation(`t.${list}.size() == 0`) : all);
 }

@@ -23,7 +23,6 @@ export function atom(text: string): Cel {
   return { text, rank: ATOM };
 }
 
-/** A comparison. */
 export function relation(text: string): Cel {
   return { text, rank: RELATION };
 }

@@ -1,20 +1,22 @@
 /** What an exported policy judges, and where it finds the fields of a pod in it. */
-import { ACCOUNT_FIELDS, SCHEDULING_FIELDS } from '../admission/pod-admission.ts';
+import {
+  ACCOUNT_FIELDS,
+  DAEMON_SET_CONTROLLER,
+  MIRROR,
+  SCHEDULING_FIELDS,
+} from '../admission/pod-admission.ts';
 import { AFFINITY_TIMES } from '../policies/documents/policy-schema.ts';
-import { PLACES, type Place, termsAt } from './affinity-conditions.ts';
+import { PLACES, type Place } from '../policies/rules/expression-rules.ts';
+import { IS_NODE_NAME, termsAt } from './affinity-conditions.ts';
 import { and, atom, type Cel, every, FALSE, listOf, literal, not, or, relation, some } from './cel.ts';
-import { IS_NODE_NAME } from './expression-conditions.ts';
 import { isExactly } from './toleration-conditions.ts';
 
 const [REQUIRED] = AFFINITY_TIMES;
-
-const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
 
 /** `bindings` have no pod: they name a node. */
 export const SUBJECTS = ['pods', 'daemonsets', 'bindings'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
-/** Of `spec.variables`. */
 export interface Variable {
   readonly name: string;
   readonly expression: string;
@@ -131,7 +133,6 @@ function isOfTemplate(): Cel {
   return and(atom('variables.isForOneNode'), relation(`${terms}.size() > 0`), every(terms, 't', isName));
 }
 
-/** Of `spec.matchConditions`. */
 export interface MatchCondition {
   readonly name: string;
   readonly expression: string;
@@ -167,7 +168,7 @@ const NOT_A_MIRROR: MatchCondition = {
   expression: not(
     and(
       atom('has(object.metadata.annotations)'),
-      relation("'kubernetes.io/config.mirror' in object.metadata.annotations"),
+      relation(`${literal(MIRROR)} in object.metadata.annotations`),
       atom('has(object.spec.nodeName)'),
       relation("request.userInfo.username == 'system:node:' + object.spec.nodeName"),
       atom('has(request.userInfo.groups)'),

@@ -1,9 +1,8 @@
 /** The rules of `TolerationRules` and of `Cluster` about tolerations as CEL. */
-
-import type { TolerationRule } from '../policies/documents/policy-schema.ts';
+import { SYSTEM_TOLERATION_PATTERN } from '../policies/cluster-settings.ts';
 import { EFFECTS } from '../policies/documents/schema-helpers.ts';
 import type { Toleration } from '../policies/pod.ts';
-import { SYSTEM_TOLERATION_PATTERN } from '../policies/system-tolerations.ts';
+import { covers, impliedRule, type Rule } from '../policies/rules/toleration-rules.ts';
 import {
   and,
   atom,
@@ -26,36 +25,15 @@ const REQUESTED = 'variables.tolerations';
 
 /** Whether each toleration is allowed. */
 export function tolerationsCondition(policies: UsablePolicies): Cel {
-  const isOfOne = (rules: readonly TolerationRule[]) => or(...rules.map(covers));
   return every(
     REQUESTED,
     't',
-    or(
-      policies.allows('tolerations', (rules) => (rules.length === 0 ? TRUE : isOfOne(rules))),
-      policies.first('required', ['tolerations'], isOfOne, FALSE),
-      policies.first<readonly Toleration[]>(
-        'default',
-        ['tolerations'],
-        (added) => isOfOne(added.map(impliedRule)),
-        FALSE,
-      ),
-    ),
+    anyRule(policies, (rules) => or(...rules.map(coversOne))),
   );
 }
 
-/** Whether one toleration is among those that are required. */
-export function requiredTolerationsCondition(policies: UsablePolicies): Cel {
-  return policies.first<readonly TolerationRule[]>(
-    'required',
-    ['tolerations'],
-    (rules) => some(REQUESTED, 't', or(...rules.map(covers))),
-    TRUE,
-  );
-}
-
-/** Whether tolerating every NoSchedule taint is allowed. */
-export function allowsAllNoSchedule(policies: UsablePolicies): Cel {
-  const isOfOne = (rules: readonly TolerationRule[]) => constant(rules.some(coversAllNoSchedule));
+/** A condition on the rules of what is allowed, required or added. */
+function anyRule(policies: UsablePolicies, isOfOne: (rules: readonly Rule[]) => Cel): Cel {
   return or(
     policies.allows('tolerations', (rules) => (rules.length === 0 ? TRUE : isOfOne(rules))),
     policies.first('required', ['tolerations'], isOfOne, FALSE),
@@ -65,6 +43,23 @@ export function allowsAllNoSchedule(policies: UsablePolicies): Cel {
       (added) => isOfOne(added.map(impliedRule)),
       FALSE,
     ),
+  );
+}
+
+/** Whether one toleration is among those that are required. */
+export function requiredTolerationsCondition(policies: UsablePolicies): Cel {
+  return policies.first<readonly Rule[]>(
+    'required',
+    ['tolerations'],
+    (rules) => some(REQUESTED, 't', or(...rules.map(coversOne))),
+    TRUE,
+  );
+}
+
+/** Whether tolerating every NoSchedule taint is allowed. */
+export function allowsAllNoSchedule(policies: UsablePolicies): Cel {
+  return anyRule(policies, (rules) =>
+    constant(rules.some((rule) => covers(rule, { operator: 'Exists', effect: 'NoSchedule' }))),
   );
 }
 
@@ -92,8 +87,7 @@ function lasts(seconds: number): Cel {
     : FALSE;
 }
 
-/** Whether a rule covers the toleration `t`. */
-function covers({ keys = [], operators = [], values = [], effects = [] }: TolerationRule): Cel {
+function coversOne({ keys = [], operators = [], values = [], effects = [] }: Rule): Cel {
   const isExists = is('operator', 'Exists');
   return and(
     keys.length === 0 ? TRUE : and(atom('has(t.key)'), isOneOf('t.key', keys)),
@@ -112,29 +106,6 @@ function covers({ keys = [], operators = [], values = [], effects = [] }: Tolera
         ? isOneOfOrUnset('effect', ['', ...effects])
         : and(atom('has(t.effect)'), isOneOf('t.effect', effects)),
   );
-}
-
-function coversAllNoSchedule({
-  keys = [],
-  operators = [],
-  values = [],
-  effects = [],
-}: TolerationRule): boolean {
-  return (
-    keys.length === 0 &&
-    (operators.length === 0 ? values.length === 0 : operators.includes('Exists')) &&
-    (effects.length === 0 || effects.includes('NoSchedule'))
-  );
-}
-
-/** The rule that a default implies: exactly what it is. */
-function impliedRule({ key, operator, value, effect }: Toleration): TolerationRule {
-  return {
-    ...(key && { keys: [key] }),
-    operators: [(operator || 'Equal') as 'Equal'],
-    ...(operator !== 'Exists' && { values: [value ?? ''] }),
-    ...(effect && { effects: [effect as 'NoSchedule'] }),
-  };
 }
 
 /** An unset field is the empty text. */

@@ -1,10 +1,9 @@
 /** Merges policies without knowing which of them an account may use: each one counts under a condition. */
-import { isMapping } from '../../yaml/tree.ts';
+import { isMapping, valueAt } from '../../yaml/tree.ts';
 import type { MergeStrategy } from '../policies/merge.ts';
 import type { Allowed, SchedulingPolicy } from '../policies/policy.ts';
 import { and, type Cel, choose, FALSE, not, or, TRUE } from './cel.ts';
 
-/** A policy, and the condition under which it counts. */
 export interface ConditionalPolicy {
   readonly policy: SchedulingPolicy;
   readonly condition: Cel;
@@ -36,8 +35,8 @@ export class UsablePolicies {
     otherwise: Cel,
   ): Cel {
     return this.#conditional.reduceRight((rest, { policy, condition }) => {
-      const value = at(policy[section], path);
-      const isThere = this.#levels === 'all' ? value : at(policy[section], path.slice(0, 1));
+      const value = valueAt(policy[section], path);
+      const isThere = this.#levels === 'all' ? value : valueAt(policy[section], path.slice(0, 1));
       if (isThere === undefined) {
         return rest;
       }
@@ -45,7 +44,6 @@ export class UsablePolicies {
     }, otherwise);
   }
 
-  /** Whether the merged policy has a required or default part. */
   has(section: 'required' | 'default', path: readonly [string, ...string[]]): Cel {
     return this.first(section, path, () => TRUE, FALSE);
   }
@@ -63,7 +61,7 @@ export class UsablePolicies {
 
   /** Names that some policy gives to the members of a mapping, such as labels. */
   names(section: 'required' | 'allowed' | 'default', field: string): string[] {
-    const mappings = this.policies.map((policy) => at(policy[section], [field]));
+    const mappings = this.policies.map((policy) => valueAt(policy[section], [field]));
     return [...new Set(mappings.flatMap((one) => (isMapping(one) ? Object.keys(one) : [])))];
   }
 }
@@ -88,11 +86,4 @@ export function byStrategy(
     case 'intersection':
       return and(...conditional.map(({ policy, condition }) => or(not(condition), alone(policy))));
   }
-}
-
-function at(value: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (one, step) => (isMapping(one) && Object.hasOwn(one, step) ? one[step] : undefined),
-    value,
-  );
 }

@@ -1,14 +1,14 @@
 /** One validation for each thing that a policy can say about a pod. */
 import { onOneLine } from '../../base/visible-text.ts';
 import type { MergeStrategy } from '../policies/merge.ts';
+import { KIND_NAMES, PLACES } from '../policies/rules/expression-rules.ts';
 import { listed } from '../policies/rules/reason.ts';
+import { LISTS, type NameField } from '../policies/rules/rules.ts';
 import {
   affinityCondition,
   allowsAllAt,
-  KIND_NAMES,
   knownAffinitiesCondition,
   nodeCondition,
-  PLACES,
   requiredAffinityCondition,
   requiredKindCondition,
 } from './affinity-conditions.ts';
@@ -37,7 +37,6 @@ import {
 } from './toleration-conditions.ts';
 import { byStrategy, type ConditionalPolicy, UsablePolicies } from './usable-policies.ts';
 
-/** Of `spec.validations`. */
 export interface Validation {
   readonly expression: string;
   readonly message: string;
@@ -222,12 +221,7 @@ function expectedName({ policies }: UsablePolicies, field: NameField): string {
   return `expected ${names.length === 0 ? 'nothing' : listed(names, 'or')}`;
 }
 
-/** The rules of `NameRules` as CEL. */
-const LISTS = { schedulerName: 'schedulerNames', priorityClassName: 'priorityClassNames' } as const;
-
-type NameField = keyof typeof LISTS;
-
-/** `name`: an expression that is empty if the pod names none. `free`: a name that counts as none, unless one is required. */
+/** The rules of `NameRules` as CEL. `name`: an expression that is empty if the pod names none. `free`: a name that counts as none, unless one is required. */
 function nameCondition(
   policies: UsablePolicies,
   field: NameField,
@@ -249,7 +243,6 @@ function nameCondition(
   );
 }
 
-/** Whether every scheduler is allowed and none is required. */
 function allowsAllSchedulers(policies: UsablePolicies): Cel {
   const all = policies.allows('schedulerNames', (names) => constant(names.length === 0));
   return policies.first('required', ['schedulerNames'], () => FALSE, all);

@@ -3,9 +3,10 @@
  * Source: Kubernetes docs, "Using RBAC Authorization".
  */
 import type { Rule, Subject } from './documents/rbac-schema.ts';
+import { compare } from './merge.ts';
 
-const RESOURCE = 'schedulingpolicies';
-const VERB = 'use';
+export const RESOURCE = 'schedulingpolicies';
+export const VERB = 'use';
 
 export interface Role {
   readonly kind: 'Role' | 'ClusterRole';
@@ -48,14 +49,12 @@ export interface AccessGrant {
   readonly policies: readonly string[];
 }
 
-/** A policy, as RBAC identifies it. */
 export interface PolicyResource {
   readonly name: string;
   /** The policy's API group. Rules for another group do not match it. */
   readonly group: string;
 }
 
-/** Names of policies. */
 type Grant = ReadonlySet<string>;
 
 /** Grants are indexed by subject, so the cost of a lookup does not depend on the number of other subjects. */
@@ -80,7 +79,6 @@ export class PolicyAccess {
     }
   }
 
-  /** All grants, sorted by subject and namespace. */
   grants(): AccessGrant[] {
     return [...this.#grants]
       .map(([id, grants]) => {
@@ -109,7 +107,6 @@ function namesIn(grants: ReadonlySet<Grant>): string[] {
   return [...new Set([...grants].flatMap((grant) => [...grant]))].sort();
 }
 
-/** Whether a role grants the use of a policy. */
 export function grantsUse(role: Role, policy: PolicyResource): boolean {
   return usableBy(role, [policy]).size > 0;
 }
@@ -129,7 +126,8 @@ function usableBy({ rules }: Role, policies: readonly PolicyResource[]): Grant {
   return new Set(usable.map(({ name }) => name));
 }
 
-function includes(values: readonly string[] | null | undefined, value: string): boolean {
+/** Whether a list of a rule names a value, or all. */
+export function includes(values: readonly string[] | null | undefined, value: string): boolean {
   return values?.some((one) => one === '*' || one === value) === true;
 }
 
@@ -144,7 +142,7 @@ function grantId(namespace: string | undefined, subject: string): string {
   return `${namespace ?? ''}\n${subject}`;
 }
 
-function roleId(kind: string, namespace: string | undefined, name: string): string {
+export function roleId(kind: string, namespace: string | undefined, name: string): string {
   return `${kind}\n${namespace ?? ''}\n${name}`;
 }
 
@@ -152,8 +150,4 @@ function roleId(kind: string, namespace: string | undefined, name: string): stri
 function splitOnce(id: string): [namespace: string, subject: string] {
   const end = id.indexOf('\n');
   return [id.slice(0, end), id.slice(end + 1)];
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

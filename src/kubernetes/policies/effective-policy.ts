@@ -4,16 +4,13 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Cluster, type PodOrigin } from './cluster-settings.ts';
-import { withDefaults } from './defaults.ts';
 import { byName, type MergedPolicy, type MergeStrategy, mergePolicies } from './merge.ts';
-import type { Pod } from './pod.ts';
+import type { Affinity, Pod } from './pod.ts';
 import type { InvalidPolicy, SchedulingPolicy } from './policy.ts';
-import { conflicts } from './rules/conflicts.ts';
-import { nodeReasons } from './rules/node-name.ts';
+import { requestedAffinities } from './rules/expression-rules.ts';
 import type { NodeSelector } from './rules/node-selector-rules.ts';
 import type { Reason } from './rules/reason.ts';
-import { Rules } from './rules/rules.ts';
-import { topologySpreadReasons } from './rules/topology-spread.ts';
+import { conflicts, nodeReasons, Rules, topologySpreadReasons } from './rules/rules.ts';
 
 /** Prefix of the `field` of a reason about a label. */
 const LABEL = 'nodeSelector ';
@@ -48,7 +45,6 @@ export class EffectivePolicy {
   /** The merged policy; for `intersection` one for each policy, and all of them must allow the request. */
   readonly merged: readonly MergedPolicy[];
   readonly #rules: readonly Rules[];
-  /** The rules whose defaults are added. */
   readonly #defaults: Rules;
   /** What no request can meet: policies that nobody can read; for `intersection`, requirements that exclude each other. */
   readonly conflicts: readonly Reason[];
@@ -174,4 +170,112 @@ function isKept(affinity: object, current: Pod | undefined): boolean {
 
 function said(value: string | null | undefined): string | undefined {
   return value === null || value === '' ? undefined : value;
+}
+
+type Spec = Pod['spec'];
+type Added = Partial<Spec>;
+
+/**
+ * The pod with the defaults, or the same object if there is nothing to add. `judges`: the rules of all policies that
+ * the pod must satisfy; `defaults` may be one of them.
+ */
+function withDefaults(
+  pod: Pod,
+  defaults: Rules,
+  judges: readonly Rules[],
+  cluster: Cluster,
+  origin: PodOrigin,
+): Pod {
+  const { spec } = pod;
+  const schedulerName = addedName('schedulerName', spec, defaults, judges, cluster);
+  const className = addedName('priorityClassName', spec, defaults, judges, cluster);
+  const added: Added = {
+    ...(schedulerName !== undefined && { schedulerName }),
+    ...(className !== undefined && priorityClass(spec, className)),
+    ...nodeSelector(spec, defaults),
+    ...tolerations(spec, defaults, cluster, origin),
+    ...affinity(spec, defaults),
+  };
+  const names = Object.keys(added);
+  if (names.length === 0) {
+    return pod;
+  }
+  const completed = { ...spec, ...added };
+  for (const name of names.filter((one) => added[one] === undefined)) {
+    delete completed[name];
+  }
+  return { ...pod, spec: completed };
+}
+
+/**
+ * Whether the pod itself chose a scheduler or a priority class. A name that the API server might have filled in
+ * counts as chosen if one policy lists it and all policies accept it.
+ */
+function isSaid(
+  field: 'schedulerName' | 'priorityClassName',
+  spec: Spec,
+  judges: readonly Rules[],
+  { filledIn }: Cluster,
+): boolean {
+  const name = spec[field] || undefined;
+  if (name === undefined || name !== filledIn[field]) {
+    return name !== undefined;
+  }
+  const rules = judges.map((judge) => judge.names[field]);
+  return rules.every((one) => one.accepts(name)) && rules.some((one) => one.lists(name));
+}
+
+/** The default, if it is to be added. */
+function addedName(
+  field: 'schedulerName' | 'priorityClassName',
+  spec: Spec,
+  { names }: Rules,
+  judges: readonly Rules[],
+  cluster: Cluster,
+): string | undefined {
+  const { default: added } = names[field];
+  return added === spec[field] || isSaid(field, spec, judges, cluster) ? undefined : added;
+}
+
+/**
+ * Removes the fields that the API server computed from another priority class: it rejects a pod whose fields do not
+ * match its class. Source: its admission plugin Priority.
+ */
+function priorityClass(spec: Spec, priorityClassName: string): Added {
+  return {
+    priorityClassName,
+    ...('priority' in spec && { priority: undefined }),
+    ...('preemptionPolicy' in spec && { preemptionPolicy: undefined }),
+  };
+}
+
+function nodeSelector({ nodeSelector: there }: Spec, { nodeSelectors }: Rules): Added {
+  const missing = [...nodeSelectors.default].filter(([label]) => !Object.hasOwn(there ?? {}, label));
+  return missing.length === 0 ? {} : { nodeSelector: { ...there, ...Object.fromEntries(missing) } };
+}
+
+function tolerations(spec: Spec, rules: Rules, cluster: Cluster, origin: PodOrigin): Added {
+  const there = spec.tolerations ?? [];
+  const { default: defaults } = rules.tolerations;
+  if (defaults.length === 0 || there.some((one) => !cluster.hasAdded(one, origin))) {
+    return {};
+  }
+  const missing = defaults.filter((one) => !there.some((other) => isDeepStrictEqual(one, other)));
+  return missing.length === 0 ? {} : { tolerations: [...there, ...missing] };
+}
+
+/** Merges by kind: affinities to other pods leave room for a default affinity to nodes. */
+function affinity({ affinity: there }: Spec, { affinities }: Rules): Added {
+  const requested = new Set(requestedAffinities(there ?? {}).map(({ place }) => place));
+  const missing = requestedAffinities(affinities.default).filter(({ place }) => !requested.has(place));
+  if (missing.length === 0) {
+    return {};
+  }
+  const completed: Record<string, Record<string, unknown>> = { ...(there as object) };
+  const defaults = affinities.default as Readonly<Record<string, Record<string, unknown>>>;
+  for (const { place } of missing) {
+    const [kind = '', time = ''] = place.split('.');
+    completed[kind] = { ...completed[kind], [time]: defaults[kind]?.[time] };
+  }
+  return { affinity: completed as Affinity };
 }

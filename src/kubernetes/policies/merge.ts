@@ -1,5 +1,5 @@
 /** Merges the policies of an account. Source: the proposal, "Multiple SchedulingPolicies". */
-import { isMapping, type Mapping } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
 import type { Allowed, Default, Required, SchedulingPolicy } from './policy.ts';
 
 /**
@@ -13,13 +13,11 @@ export const MERGE_STRATEGIES = ['deep', 'first', 'simple', 'intersection'] as c
 
 export type MergeStrategy = (typeof MERGE_STRATEGIES)[number];
 
-/** What one policy allows. */
-export interface Grant {
+interface Grant {
   readonly policy: string;
   readonly allowed: Allowed;
 }
 
-/** The result of a merge, with the origin of each part. */
 export interface MergedPolicy {
   /** Names of the merged policies, in order. */
   readonly policies: readonly string[];
@@ -31,8 +29,12 @@ export interface MergedPolicy {
 }
 
 /** Compares code units, so that the order does not depend on the locale. */
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  return compare(a.name, b.name);
 }
 
 /** Merges policies in the order of their names. `intersection` has no merged policy: see `EffectivePolicy`. */
@@ -117,4 +119,37 @@ function sourceAt(sources: ReadonlyMap<string, string>, path: readonly string[])
     }
   }
   return '';
+}
+
+interface Part {
+  /** `required`, `nodeSelectors`, `disk` */
+  readonly path: Path;
+  readonly value: unknown;
+  readonly policy: string;
+}
+
+export function partsOf(merged: MergedPolicy): Part[] {
+  const sourced = (section: 'required' | 'default') =>
+    leaves(merged[section], [section]).map(({ path, value }) => ({
+      path,
+      value,
+      policy: merged.sourceOf(...path.map(String)),
+    }));
+  return [
+    ...sourced('required'),
+    ...merged.allowed.flatMap(({ policy, allowed }) =>
+      leaves(allowed, ['allowed']).map((leaf) => ({ ...leaf, policy })),
+    ),
+    ...sourced('default'),
+  ];
+}
+
+/** Lists and empty mappings are one part: an empty mapping means everything. */
+function leaves(value: unknown, path: Path): Omit<Part, 'policy'>[] {
+  const members = isMapping(value) ? Object.entries(value) : [];
+  if (members.length === 0) {
+    // An empty section has no parts.
+    return path.length === 1 ? [] : [{ path, value }];
+  }
+  return members.flatMap(([name, member]) => leaves(member, [...path, name]));
 }

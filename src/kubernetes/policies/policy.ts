@@ -1,5 +1,4 @@
 /** A scheduling policy in the form that its rules are built from, whichever spelling it was written in. */
-
 import type { WrittenAffinity, WrittenExpression, WrittenToleration } from './documents/default-schema.ts';
 import type {
   AffinityRules,
@@ -37,11 +36,10 @@ export interface Default {
   readonly affinity?: Affinity;
 }
 
-/**
- * The API group of the proposal, and one that a CustomResourceDefinition can have, because such a group must contain
- * a dot.
- */
-export const API_GROUPS = ['extensions', 'scheduling.blazar-enforcement'] as const;
+/** The API group of the CustomResourceDefinition: such a group must contain a dot. */
+export const CLUSTER_GROUP = 'scheduling.blazar-enforcement';
+/** The group of the proposal, and that one. */
+export const API_GROUPS = ['extensions', CLUSTER_GROUP] as const;
 
 export type ApiGroup = (typeof API_GROUPS)[number];
 
@@ -71,20 +69,8 @@ export function schedulingPolicy(
   return {
     name,
     group,
-    required: present({
-      schedulerNames: required?.schedulerNames ?? required?.SchedulerNames,
-      priorityClassNames: required?.priorityClassNames ?? required?.priorityClasseNames,
-      nodeSelectors: required?.nodeSelectors,
-      tolerations: required?.tolerations,
-      affinities: required?.affinities,
-    }),
-    allowed: present({
-      schedulerNames: allowed?.schedulerNames ?? allowed?.SchedulerNames,
-      priorityClassNames: allowed?.priorityClassNames ?? allowed?.priorityClasseNames,
-      nodeSelectors: allowed?.nodeSelectors,
-      tolerations: allowed?.tolerations,
-      affinities: allowed?.affinities ?? allowedAffinities,
-    }),
+    required: present({ ...lists(required), affinities: required?.affinities }),
+    allowed: present({ ...lists(allowed), affinities: allowed?.affinities ?? allowedAffinities }),
     default: present({
       schedulerName: defaults?.schedulerName ?? defaults?.SchedulerName,
       priorityClassName: defaults?.priorityClassName ?? defaults?.priorityClasseName,
@@ -92,6 +78,16 @@ export function schedulingPolicy(
       tolerations: defaults?.tolerations?.flatMap(tolerations),
       affinity: defaults?.affinity && affinity(defaults.affinity),
     }),
+  };
+}
+
+/** In either spelling. */
+function lists(section: WrittenSpec['required'] | WrittenSpec['allowed']) {
+  return {
+    schedulerNames: section?.schedulerNames ?? section?.SchedulerNames,
+    priorityClassNames: section?.priorityClassNames ?? section?.priorityClasseNames,
+    nodeSelectors: section?.nodeSelectors,
+    tolerations: section?.tolerations,
   };
 }
 
@@ -103,7 +99,6 @@ function present<Fields extends object>(
   return Object.fromEntries(there) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
 }
 
-/** One toleration for each value. */
 function tolerations({ values, ...toleration }: WrittenToleration): Toleration[] {
   return values === undefined ? [toleration] : values.map((value) => ({ ...toleration, value }));
 }

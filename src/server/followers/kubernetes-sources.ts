@@ -2,8 +2,8 @@
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { LiveSource } from '../../kubernetes/cluster/live/contract.ts';
-import { isListedWithin } from '../../kubernetes/cluster/live/first-list.ts';
 import type { FollowedCluster } from '../../kubernetes/cluster/live/follow-cluster.ts';
+import { isListedWithin } from '../../kubernetes/cluster/live/live-source.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
 import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
 

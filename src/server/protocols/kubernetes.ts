@@ -18,8 +18,7 @@ import {
   type WorkloadRequest,
 } from '../../kubernetes/admission/admission-review.ts';
 import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
-import { workloadKindOf } from '../../kubernetes/admission/pod-kinds.ts';
-import type { ReviewedKind } from '../../kubernetes/admission/reviewed-kind.ts';
+import { type ReviewedKind, workloadKindOf } from '../../kubernetes/admission/pod-kinds.ts';
 import type { WorkloadReview } from '../../kubernetes/admission/workloads.ts';
 import type { Authenticator } from '../authentication/authenticators.ts';
 import type { KubernetesParts } from '../configuration/generation.ts';

@@ -4,14 +4,14 @@ import type { BindingRequest, PodRequest } from '../../../src/kubernetes/admissi
 import { admissionPolicy, type ExportOptions } from '../../../src/kubernetes/export/admission-policies.ts';
 import { SUBJECTS, type Subject } from '../../../src/kubernetes/export/subject.ts';
 import { PolicyAccess, serviceAccount } from '../../../src/kubernetes/policies/access.ts';
+import {
+  DAEMON_SET_TOLERATIONS,
+  SYSTEM_TOLERATIONS,
+} from '../../../src/kubernetes/policies/cluster-settings.ts';
 import { MERGE_STRATEGIES, type MergeStrategy } from '../../../src/kubernetes/policies/merge.ts';
 import { type Pod, parsePod } from '../../../src/kubernetes/policies/pod.ts';
 import type { SchedulingPolicy } from '../../../src/kubernetes/policies/policy.ts';
 import { SchedulingPolicies } from '../../../src/kubernetes/policies/scheduling-policies.ts';
-import {
-  DAEMON_SET_TOLERATIONS,
-  SYSTEM_TOLERATIONS,
-} from '../../../src/kubernetes/policies/system-tolerations.ts';
 import { policy } from '../../support/scheduling-policies.ts';
 import { reviewer } from '../admission/reviewer.ts';
 import { boundIn, clusterRole, everywhere } from '../policies/documents/roles.ts';

@@ -1,17 +1,13 @@
 /** Calls to the API server of a cluster, as the service account of this pod or as a kubeconfig says. */
-
 import type { Dispatcher } from 'undici';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { tracedCall } from '../../../base/traced-call.ts';
 import { packageVersion } from '../../../base/version.ts';
-import { type ClusterAccess, isSameConnection } from '../credentials/cluster-access.ts';
+import { type ClusterAccess, isSameConnection, readServiceAccount } from '../credentials/cluster-access.ts';
 import { readKubeconfig } from '../credentials/kubeconfig.ts';
 import { RenewedAccess } from '../credentials/renewed-access.ts';
-import { readServiceAccount } from '../credentials/service-account.ts';
-import { parseAnswer, retryAfter } from './answers.ts';
-import { CallTime } from './call-time.ts';
-import { Connections, isClosedConnection, unreachable } from './connections.ts';
+import { Connections, isClosedConnection, parseAnswer, retryAfter, unreachable } from './connections.ts';
 import {
   type ApiClient,
   ApiError,
@@ -19,6 +15,7 @@ import {
   ApiUnreachableError,
   type WatchEvent,
 } from './contract.ts';
+import { CallTime } from './timing.ts';
 import { watchEvents } from './watch-stream.ts';
 
 export interface ApiClientOptions {
@@ -197,7 +194,7 @@ class Client implements ApiClient {
     kind: 'requests' | 'watches',
     more: Headers,
   ): Promise<Dispatcher.ResponseData> {
-    time.throwIfOver();
+    time.signal.throwIfAborted();
     if (!PATH.test(path)) {
       throw new ApiUnreachableError('a call with a path that no API server has');
     }

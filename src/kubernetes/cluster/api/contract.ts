@@ -20,7 +20,6 @@ export interface ApiRequest {
   /** `/apis/scheduling.blazar-enforcement/v1alpha1/schedulingpolicies` */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
   readonly body?: object;
   /** Of a PATCH. Default: `application/merge-patch+json`. */
   readonly contentType?: string;
@@ -29,7 +28,6 @@ export interface ApiRequest {
   readonly signal?: AbortSignal;
 }
 
-/** One line of a watch. */
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
   readonly object: ApiObject;

@@ -10,12 +10,10 @@
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Following, ObjectListener } from '../live/contract.ts';
-import { Backoff } from './backoff.ts';
 import { type ApiClient, ApiUnreachableError, type RestartReason, type WatchEvent } from './contract.ts';
-import { elapsed } from './elapsed.ts';
-import { isExpired, listObjects, type ObjectList } from './list.ts';
-import { listPage } from './objects.ts';
-import { isOlder, problemWords, reasonOf, SilentError } from './watch-problems.ts';
+import { isExpired, listObjects, listPage, type ObjectList } from './list.ts';
+import { Backoff, elapsed } from './timing.ts';
+import { isOlder, problemWords, reasonOf, SilentError } from './watch-stream.ts';
 
 /** For metrics. Must not throw. */
 export interface WatchObserver {
@@ -155,15 +153,13 @@ export class ListWatch {
     const { client, path, query } = this.#options;
     const { signal } = this.#closing;
     const { server } = client;
-    const list = await listObjects(client, path, { query, signal, managedFields: false }).catch(
-      (thrown: unknown) => {
-        if (!isExpired(thrown)) {
-          throw thrown;
-        }
-        // Reading it took longer than the API server remembers: in one answer nothing can expire.
-        return listObjects(client, path, { query, signal, page: 0, managedFields: false });
-      },
-    );
+    const list = await listObjects(client, path, { query, signal }).catch((thrown: unknown) => {
+      if (!isExpired(thrown)) {
+        throw thrown;
+      }
+      // Reading it took longer than the API server remembers: in one answer nothing can expire.
+      return listObjects(client, path, { query, signal, page: 0 });
+    });
     if (!/^[^0].*$/.test(list.resourceVersion)) {
       // A watch from nowhere would begin anywhere.
       throw new ApiUnreachableError(`${client.server}: a list without a resourceVersion`);

@@ -1,6 +1,6 @@
-/** Whole lists, in pages. */
+/** Objects of the API, and whole lists of them, in pages. */
+import { isMapping, member, valueAt } from '../../../yaml/tree.ts';
 import { type ApiClient, ApiError, type ApiObject, ApiUnreachableError } from './contract.ts';
-import { type ListPage, listPage, withoutManagers } from './objects.ts';
 
 const PAGE = 500;
 /** More than the pods of the largest clusters, which Kubernetes supports up to 150,000. */
@@ -14,13 +14,11 @@ export interface ObjectList {
   readonly resourceVersion: string;
 }
 
-export interface ListOptions {
+interface ListOptions {
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Default: 500. 0 = everything in one answer. */
   readonly page?: number;
-  /** Keeps `metadata.managedFields`, which is half of most objects. Default: true. */
-  readonly managedFields?: boolean;
 }
 
 /** All objects of a path, as they were at one moment: not before the call. @throws as `listPages` */
@@ -33,7 +31,7 @@ export async function listObjects(
   let resourceVersion = '';
   for await (const page of listPages(client, path, options)) {
     for (const item of page.items) {
-      objects.push(options.managedFields === false ? withoutManagers(item) : item);
+      objects.push(withoutManagers(item));
     }
     if (objects.length > MAX_OBJECTS) {
       throw new ApiUnreachableError(`${client.server}: a list of more than ${MAX_OBJECTS} objects`);
@@ -77,4 +75,73 @@ export async function* listPages(
 /** Whether the API server has forgotten what is asked for: only a new list helps. */
 export function isExpired(thrown: unknown): boolean {
   return thrown instanceof ApiError && (thrown.status === 410 || thrown.reason === 'Expired');
+}
+
+const NUMBERS_AND_TEXTS = [
+  ['namespace', 'string'],
+  ['uid', 'string'],
+  ['generation', 'number'],
+  ['resourceVersion', 'string'],
+] as const;
+
+/** A bookmark has no name. */
+export function isApiObject(value: unknown, name: 'named' | 'nameless' = 'named'): value is ApiObject {
+  const metadata = isMapping(value) ? member(value, 'metadata') : undefined;
+  if (!isMapping(value) || !isMapping(metadata)) {
+    return false;
+  }
+  const called = member(metadata, 'name');
+  return (
+    (name === 'nameless' || (typeof called === 'string' && called !== '')) &&
+    NUMBERS_AND_TEXTS.every(([field, type]) => isOptional(member(metadata, field), type)) &&
+    isOptional(member(value, 'kind'), 'string') &&
+    isOptional(member(value, 'apiVersion'), 'string')
+  );
+}
+
+function isOptional(value: unknown, type: 'string' | 'number'): boolean {
+  return value === undefined || typeof value === type;
+}
+
+interface ListPage {
+  readonly items: readonly ApiObject[];
+  readonly resourceVersion: string;
+  /** Of the next page; empty = this is the last. */
+  readonly continueToken: string;
+}
+
+/** @throws ApiUnreachableError if it is not a list of objects */
+export function listPage(answer: unknown, server: string): ListPage {
+  const resourceVersion = valueAt(answer, ['metadata', 'resourceVersion']);
+  const continueToken = valueAt(answer, ['metadata', 'continue']) ?? '';
+  // Go writes an empty list as null.
+  const items = valueAt(answer, ['items']) ?? [];
+  if (
+    !isMapping(answer) ||
+    typeof resourceVersion !== 'string' ||
+    typeof continueToken !== 'string' ||
+    !Array.isArray(items) ||
+    !items.every((item) => isApiObject(item))
+  ) {
+    throw new ApiUnreachableError(`${server}: the answer is not a list of objects`);
+  }
+  return { items: items.map((item) => withKind(item, answer)), resourceVersion, continueToken };
+}
+
+/** Who has set which field is half of most objects. Changes the object: a copy of a whole list would cost more. */
+function withoutManagers<Parsed extends ApiObject>(object: Parsed): Parsed {
+  const metadata: ApiObject['metadata'] & { managedFields?: unknown } = object.metadata;
+  if (metadata.managedFields !== undefined) {
+    // Without `delete`, after which V8 would keep the object as a table.
+    metadata.managedFields = undefined;
+  }
+  return object;
+}
+
+/** In lists of built-in kinds only the list says what its items are. */
+function withKind(item: ApiObject, { kind, apiVersion }: { readonly [name: string]: unknown }): ApiObject {
+  const own = typeof kind === 'string' ? kind.replace(/List$/, '') : '';
+  return item.kind !== undefined || own === '' || typeof apiVersion !== 'string'
+    ? item
+    : { ...item, kind: own, apiVersion };
 }

@@ -1,9 +1,10 @@
-/** The lines of a watch as they come: one JSON object each. */
+/** The lines of a watch as they come, one JSON object each, and what it means when a watch fails. */
+import { errorText } from '../../../base/errors.ts';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
-import { isMapping, member } from '../../../yaml/tree.ts';
-import { statusError } from './answers.ts';
-import { ApiUnreachableError, type WatchEvent } from './contract.ts';
-import { isApiObject } from './objects.ts';
+import { valueAt } from '../../../yaml/tree.ts';
+import { statusError } from './connections.ts';
+import { ApiError, ApiUnreachableError, type RestartReason, type WatchEvent } from './contract.ts';
+import { isApiObject, isExpired } from './list.ts';
 
 /** etcd takes no object beyond 1.5 MB; some are stored as smaller binary. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
@@ -32,8 +33,8 @@ function* eventOf(line: Uint8Array): Generator<WatchEvent> {
   } catch {
     throw new ApiUnreachableError('an event of the watch is not whole JSON');
   }
-  const type = isMapping(value) ? member(value, 'type') : undefined;
-  const object = isMapping(value) ? member(value, 'object') : undefined;
+  const type = valueAt(value, ['type']);
+  const object = valueAt(value, ['object']);
   if (type === 'ERROR') {
     throw statusError(object, 500);
   }
@@ -51,10 +52,7 @@ function* eventOf(line: Uint8Array): Generator<WatchEvent> {
 const LINE_FEED = 0x0a;
 
 /** Without line feeds; what stands after the last one comes last. @throws ApiUnreachableError for a longer line */
-export async function* linesOf(
-  chunks: AsyncIterable<Uint8Array>,
-  maxLineBytes: number,
-): AsyncGenerator<Buffer> {
+async function* linesOf(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<Buffer> {
   let begun = new GrowingBuffer();
   const add = (part: Uint8Array) => {
     if (begun.length + part.length > maxLineBytes) {
@@ -80,4 +78,42 @@ export async function* linesOf(
     }
   }
   yield line();
+}
+
+/** Why objects cannot be followed, for `/readyz` and the log. Without names of accounts, which not everybody may read. */
+export function problemWords(
+  thrown: unknown,
+  path: string,
+  server: string,
+  hints: { readonly notFound?: string; readonly forbidden?: string },
+): string {
+  const resource = path.split('/').at(-1) ?? path;
+  if (!(thrown instanceof ApiError)) {
+    return errorText(thrown);
+  }
+  switch (thrown.status) {
+    case 401:
+      return `${server} does not accept the credentials (401)`;
+    case 403:
+      return `${server}: the account may not list and watch ${resource}${hint(hints.forbidden)}`;
+    case 404:
+      return `${server} does not know ${resource}${hint(hints.notFound)}`;
+    default:
+      return `${server} refuses to list or watch ${resource}: ${thrown.status} ${thrown.reason}`;
+  }
+}
+
+function hint(words: string | undefined): string {
+  return words === undefined ? '' : `: ${words}`;
+}
+
+export class SilentError extends Error {}
+
+export function reasonOf(thrown: unknown): RestartReason {
+  return thrown instanceof SilentError ? 'silent' : isExpired(thrown) ? 'expired' : 'failed';
+}
+
+/** Versions are numbers of etcd, or else no two can be compared. */
+export function isOlder(one: string, other: string): boolean {
+  return /^\d{1,20}$/.test(one) && /^\d{1,20}$/.test(other) && BigInt(one) < BigInt(other);
 }

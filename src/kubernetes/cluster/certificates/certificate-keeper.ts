@@ -8,16 +8,20 @@
  * 4. Each replica serves with it, again only after it has itself seen API servers trust it. One that lags is still trusted.
  * No step depends on the clocks of two machines being alike: waiting is measured by each replica alone.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
-import { Backoff } from '../api/backoff.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
-import { serveCertificate, servedCertificate } from './certificate-file.ts';
-import { CertificateSecret, type SecretState } from './certificate-secret.ts';
-import { certificatesIn, type HeldCertificate, isDue, isValid } from './held-certificate.ts';
-import { issueCertificate } from './issued-certificate.ts';
-import { trustAuthorities } from './webhook-bundles.ts';
+import { Backoff, CLOCK } from '../api/timing.ts';
+import {
+  certificatesIn,
+  type HeldCertificate,
+  isDue,
+  issueCertificate,
+  isValid,
+  serveCertificate,
+  servedCertificate,
+} from './certificate.ts';
+import { CertificateSecret, type SecretState, trustAuthorities } from './certificate-objects.ts';
 
 export interface CertificateOptions {
   readonly secret: string;
@@ -70,7 +74,6 @@ export class CertificateKeeper {
     this.#secret = new CertificateSecret(client, options.secret, options.names);
   }
 
-  /** Looks again and again, until `close`. */
   start(): void {
     this.#running ??= this.#run();
   }
@@ -100,12 +103,8 @@ export class CertificateKeeper {
     while (!this.#closing.signal.aborted) {
       await this.#look();
       // Not all replicas at once.
-      await this.#wait(intervalMs * (0.75 + Math.random() / 2));
+      await CLOCK.sleep(intervalMs * (0.75 + Math.random() / 2), this.#closing.signal);
     }
-  }
-
-  async #wait(milliseconds: number): Promise<void> {
-    await pause(milliseconds, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
   }
 
   async #look(): Promise<boolean> {
@@ -176,7 +175,6 @@ export class CertificateKeeper {
     return certificatesIn(authorities).filter((one) => one.ca && isValid(one, this.#now()));
   }
 
-  /** Tells API servers of all authorities of the Secret. */
   async #spread(state: SecretState): Promise<readonly string[]> {
     const authorities = this.#authoritiesOf(state);
     const { webhookConfigurations } = this.#options;

@@ -10,7 +10,7 @@ import { errorText } from '../../../base/errors.ts';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { showText } from '../../../config/secret.ts';
-import { bounded } from '../api/answers.ts';
+import { bounded } from '../api/connections.ts';
 import { ApiUnreachableError } from '../api/contract.ts';
 import { bearer, type ExecPlugin, tlsMistake } from './cluster-access.ts';
 

@@ -4,14 +4,10 @@
  */
 import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
-import type { Account } from '../../policies/access.ts';
+import { type Account, RESOURCE, VERB } from '../../policies/access.ts';
+import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import { SourceUnavailableError } from '../../policies/policy-source.ts';
 import { type ApiClient, ApiError, ApiUnreachableError } from '../api/contract.ts';
-
-/** The API group of policies that a cluster stores. */
-export const POLICY_GROUP = 'scheduling.blazar-enforcement';
-export const POLICY_RESOURCE = 'schedulingpolicies';
-export const POLICY_VERB = 'use';
 
 export const REVIEWS_PATH = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 
@@ -49,13 +45,11 @@ export interface AccessReviewOptions {
 
 export class AccessReviews {
   readonly #client: ApiClient;
-  readonly #observer: ReviewObserver | undefined;
-  readonly #logger: Logger | undefined;
+  readonly #options: AccessReviewOptions;
 
-  constructor(client: ApiClient, { observer, logger }: AccessReviewOptions = {}) {
+  constructor(client: ApiClient, options: AccessReviewOptions = {}) {
     this.#client = client;
-    this.#observer = observer;
-    this.#logger = logger;
+    this.#options = options;
   }
 
   /** Whether the account may use the policy of this name. @throws SourceUnavailableError if there is no answer */
@@ -73,7 +67,7 @@ export class AccessReviews {
       outcome = allowed && denied !== true ? 'allowed' : 'denied';
       if (evaluationError && outcome === 'denied') {
         // RBAC gives one for every binding whose role is missing. To Kubernetes itself that is a no.
-        this.#logger?.debug(
+        this.#options.logger?.debug(
           { user: account.user, policy: name, evaluation_error: evaluationError },
           'a SubjectAccessReview was answered no, with an evaluation error',
         );
@@ -83,7 +77,7 @@ export class AccessReviews {
       throw this.#unavailable(account, error);
     } finally {
       if (outcome !== 'failed' || !(signal.reason instanceof AbandonedReviewError)) {
-        this.#observer?.reviewed(outcome, (performance.now() - sentAt) / 1000);
+        this.#options.observer?.reviewed(outcome, (performance.now() - sentAt) / 1000);
       }
     }
   }
@@ -120,9 +114,9 @@ function reviewOf({ user, groups, namespace }: Account, name: string): object {
       user,
       groups,
       resourceAttributes: {
-        verb: POLICY_VERB,
-        group: POLICY_GROUP,
-        resource: POLICY_RESOURCE,
+        verb: VERB,
+        group: CLUSTER_GROUP,
+        resource: RESOURCE,
         name,
         ...(namespace !== undefined && { namespace }),
       },
@@ -140,4 +134,97 @@ function statusIn(answer: unknown, { user }: Account, name: string) {
     throw new UnreadableReviewError('the answer is for another SubjectAccessReview');
   }
   return status;
+}
+
+/** One set of reviews: those that are still to start, and how many run. */
+interface ReviewSet {
+  startNext(): Promise<void>;
+  running: number;
+}
+
+/**
+ * Sets are served in the order in which they came, so that the first ones are done in time even if there are too many.
+ */
+export class ReviewLine {
+  readonly #each: number;
+  readonly #sets = new Set<ReviewSet>();
+  #free: number;
+
+  /** How many reviews run at once, and how many of one set. */
+  constructor({ total = 64, each = 16 }: { readonly total?: number; readonly each?: number } = {}) {
+    this.#free = total;
+    this.#each = each;
+  }
+
+  /**
+   * Calls `ask` for every name, or whatever the items are, and resolves to the answers. Rejects at the first that fails, and when the signal fires; nothing more is
+   * started then. What runs already keeps its place until it ends: `ask` must respect the signal too.
+   */
+  all<Item, Answer>(
+    names: readonly Item[],
+    ask: (name: Item) => Promise<Answer>,
+    signal: AbortSignal,
+  ): Promise<Answer[]> {
+    if (names.length === 0) {
+      return Promise.resolve([]);
+    }
+    return new Promise((resolve, reject) => {
+      const answers: Answer[] = [];
+      const left = [...names.entries()].reverse();
+      let answered = 0;
+      const leave = () => {
+        signal.removeEventListener('abort', giveUp);
+        this.#sets.delete(set);
+      };
+      const giveUp = () => {
+        leave();
+        reject(signal.reason);
+      };
+      const startNext = async () => {
+        const next = left.pop();
+        if (left.length === 0) {
+          this.#sets.delete(set);
+        }
+        if (next === undefined) {
+          return;
+        }
+        try {
+          answers[next[0]] = await ask(next[1]);
+          answered += 1;
+        } catch (error) {
+          leave();
+          reject(error);
+        }
+        if (answered === names.length) {
+          leave();
+          resolve(answers);
+        }
+      };
+      const set: ReviewSet = { startNext, running: 0 };
+      if (signal.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.#sets.add(set);
+      this.#fill();
+    });
+  }
+
+  #fill(): void {
+    for (const set of this.#sets) {
+      while (this.#free > 0 && set.running < this.#each && this.#sets.has(set)) {
+        this.#free -= 1;
+        set.running += 1;
+        void set.startNext().finally(() => {
+          this.#free += 1;
+          set.running -= 1;
+          this.#fill();
+        });
+      }
+      if (this.#free === 0) {
+        return;
+      }
+    }
+  }
 }

@@ -1,6 +1,9 @@
-/** What the API server has said about one account, and how long that counts. */
+/** What the API server says about one account, by few reviews, and how long that counts. */
+import { randomUUID } from 'node:crypto';
 import type { Account } from '../../policies/access.ts';
+import { type AccessReviews, ALL_POLICIES, type ReviewLine } from './access-review.ts';
 import type { UseHint } from './rbac-hint.ts';
+import { isSameList } from './use-grants.ts';
 
 /** No answer is used later than this after its review was sent. */
 export const LIFETIME_MILLISECONDS = 10_000;
@@ -25,9 +28,7 @@ export interface AnswerSheet {
   hintVersion: number;
 }
 
-export function answerSheet(
-  parts: Pick<AnswerSheet, 'asked' | 'usable' | 'sentAt' | 'hintVersion'>,
-): AnswerSheet {
+function answerSheet(parts: Pick<AnswerSheet, 'asked' | 'usable' | 'sentAt' | 'hintVersion'>): AnswerSheet {
   return {
     ...parts,
     refreshAt: parts.sentAt + REFRESH_MILLISECONDS,
@@ -70,17 +71,13 @@ export function answerFor(sheet: AnswerSheet, names: readonly string[]): AnswerS
 }
 
 /** Those of the names that are in the set, as an array that is used already where it has the same ones. */
-export function chosen(
+function chosen(
   names: readonly string[],
   usable: ReadonlySet<string>,
   before: readonly string[] = [],
 ): readonly string[] {
   const list = names.filter((name) => usable.has(name));
   return [names, before].find((one) => isSameList(one, list)) ?? list;
-}
-
-export function isSameList(one: readonly string[], other: readonly string[]): boolean {
-  return one === other || (one.length === other.length && one.every((name, index) => name === other[index]));
 }
 
 /** Different for any two accounts: names may contain whatever a certificate says. */
@@ -98,4 +95,63 @@ export function isSameAccount(one: Account, other: Account): boolean {
     one === other ||
     (one.user === other.user && one.namespace === other.namespace && isSameList(one.groups, other.groups))
   );
+}
+
+/** With more policies, `auto` asks only about those that roles and bindings name. */
+const MOST_WITHOUT_HINT = 32;
+/** With fewer policies, a review about all of them saves none. */
+const FEW = 3;
+/** So many hinted policies are asked about together with all of them: one wait less, at most so many reviews more. */
+const MOST_TOGETHER = 8;
+
+export interface RoundTools {
+  readonly reviews: AccessReviews;
+  readonly line: ReviewLine;
+  readonly rights: 'auto' | 'every';
+  readonly hint: UseHint | undefined;
+  readonly now: () => number;
+}
+
+export interface RoundQuestion {
+  readonly account: Account;
+  readonly names: readonly string[];
+  /** An answer that is young enough to be completed. */
+  readonly known: AnswerSheet | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** @throws SourceUnavailableError, or the reason of the signal */
+export async function reviewRound(
+  { reviews, line, rights, hint, now }: RoundTools,
+  { account, names, known, signal }: RoundQuestion,
+): Promise<AnswerSheet> {
+  const hintVersion = hint?.version ?? 0;
+  const sentAt = Math.min(now(), known?.sentAt ?? Number.POSITIVE_INFINITY);
+  const askAll = (list: readonly string[]) =>
+    line.all(list, (name) => reviews.mayUse(account, name, signal), signal);
+  const asked = new Set(known?.asked);
+  const unknown = names.filter((name) => !asked.has(name));
+  const hinted =
+    rights === 'auto' && names.length > MOST_WITHOUT_HINT ? hint?.candidates(account, unknown) : undefined;
+  const candidates = hinted ?? unknown;
+  const together = hinted !== undefined && hinted.length <= MOST_TOGETHER ? hinted : [];
+  let answers: readonly boolean[] = [];
+  if (rights === 'auto' && unknown.length >= FEW) {
+    const [mayUseAll, ...others] = await askAll([ALL_POLICIES, ...together]);
+    // A role with the resource name "" lets one use "all", and no policy. One with a name that nobody has is for all of them.
+    if (mayUseAll === true && (await askAll([`any-${randomUUID()}`]))[0] === true) {
+      return answerSheet({ asked: names, usable: names, sentAt, hintVersion });
+    }
+    answers = others;
+  }
+  if (answers.length < candidates.length) {
+    answers = await askAll(candidates);
+  }
+  const usable = new Set(known?.usable);
+  candidates.forEach((name, index) => {
+    if (answers[index] === true) {
+      usable.add(name);
+    }
+  });
+  return answerSheet({ asked: names, usable: chosen(names, usable, known?.usable), sentAt, hintVersion });
 }

@@ -5,11 +5,11 @@ import { createApiClient } from '../api/api-client.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { ListWatch, type WatchObserver } from '../api/list-watch.ts';
 import type { ReviewObserver } from './access-review.ts';
-import type { Following, LivePolicies, ObjectListener, UsePermissions } from './contract.ts';
+import type { LivePolicies, ObjectListener, UsePermissions } from './contract.ts';
 import { WatchedPolicies } from './live-policies.ts';
 import { RbacHint } from './rbac-hint.ts';
-import { RBAC_KINDS } from './rbac-objects.ts';
 import { ReviewedPermissions } from './reviewed-permissions.ts';
+import { RBAC_KINDS } from './use-grants.ts';
 
 export interface FollowedCluster {
   readonly client: ApiClient;
@@ -82,19 +82,7 @@ function followRoles(
 ): ListWatch[] {
   return RBAC_KINDS.map((kind) => {
     const followed = follow(`${RBAC_PATH}${kind}`, hint.listeners[kind]);
-    // Asked for each time.
-    const following: Following = {
-      get hasList() {
-        return followed.following.hasList;
-      },
-      get currentAt() {
-        return followed.following.currentAt;
-      },
-      get problem() {
-        return followed.following.problem;
-      },
-    };
-    hint.follow(kind, following);
+    hint.follow(kind, followed);
     return followed;
   });
 }

@@ -4,7 +4,6 @@ import type { Account } from '../../policies/access.ts';
 import type { EffectivePolicy } from '../../policies/effective-policy.ts';
 import type { PolicySetOptions } from '../../policies/policy-set.ts';
 import type { SourceHealth } from './contract.ts';
-import { isListedWithin } from './first-list.ts';
 
 /** The options of `followSchedulingPolicies`, besides those that say how policies are merged. */
 export interface FollowPoliciesOptions extends PolicySetOptions {
@@ -59,7 +58,7 @@ export async function followSchedulingPolicies({
   const closing = new AbortController();
   // Loading it takes time that those do not need who read files.
   const { followCluster } = await import('./follow-cluster.ts');
-  const { ClusterSource } = await import('./live-source.ts');
+  const { ClusterSource, isListedWithin } = await import('./live-source.ts');
   const { policies, permissions, ...cluster } = followCluster({ kubeconfig, rights, logger });
   const source = new ClusterSource({ policies, permissions, staleAfter, ...options });
   cluster.start();

@@ -4,9 +4,8 @@ import type { Logger } from '../../../base/logger.ts';
 import type { SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';
-import { CLUSTER_GROUP, contentDigest, readPolicy } from './read-policy.ts';
-
-export const POLICIES_PATH = `/apis/${CLUSTER_GROUP}/v1alpha1/schedulingpolicies`;
+import { contentDigest, POLICIES_PATH, readPolicy } from './read-policy.ts';
+import { isSameList } from './use-grants.ts';
 
 /** How long changes are collected, so that many of them make one set. */
 const COLLECT_MS = 5;
@@ -236,16 +235,11 @@ export class WatchedPolicies implements LivePolicies {
   }
 }
 
-interface LastValid {
-  /** Of the newest one. */
-  readonly mistake: string | undefined;
-  /** The newest valid one, and its generation; `undefined` = none is. */
-  readonly policy: SchedulingPolicy | undefined;
-  readonly generation: number | undefined;
-}
-
-/** `objects`: what one object was one after the other. `before`: what it was before them. */
-function lastValid(objects: readonly ApiObject[], before: Entry | undefined): LastValid {
+/**
+ * The mistake of the newest object, and the newest valid policy with its generation; `undefined` = none is. `objects`: what one object
+ * was one after the other. `before`: what it was before them.
+ */
+function lastValid(objects: readonly ApiObject[], before: Entry | undefined) {
   let mistake: string | undefined;
   for (const object of [...objects].reverse()) {
     const read = readPolicy(object);
@@ -259,9 +253,8 @@ function lastValid(objects: readonly ApiObject[], before: Entry | undefined): La
 
 function knownOf(entries: readonly Entry[], before: KnownPolicies): KnownPolicies {
   const names = entries.map(({ live }) => live.name).sort();
-  const isSame = names.length === before.names.length && names.every((name, at) => name === before.names[at]);
   return {
-    names: isSame ? before.names : names,
+    names: isSameList(names, before.names) ? before.names : names,
     policies: entries.flatMap(({ policy }) => policy ?? []),
     invalid: entries.flatMap(({ live: { name, mistake = '' }, policy }) =>
       policy === undefined ? [{ name, message: mistake }] : [],

@@ -1,10 +1,9 @@
 /** Policies and rights of a cluster, for one configuration. */
-
 import type { Wait } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import { PolicySet, type PolicySetOptions } from '../../policies/policy-set.ts';
 import { type AccountPolicies, SourceUnavailableError } from '../../policies/policy-source.ts';
-import { elapsed } from '../api/elapsed.ts';
+import { CLOCK, elapsed } from '../api/timing.ts';
 import type {
   Following,
   KnownPolicies,
@@ -135,4 +134,25 @@ function ageOf({ hasList, currentAt }: Following, now: number): number | undefin
 function isPartOf(names: readonly string[], all: readonly string[]): boolean {
   const known = new Set(all);
   return names.every((name) => known.has(name));
+}
+
+const LOOK_MS = 50;
+
+/** Waits for the first list of policies. Resolves to whether it is there, before the time is over or `signal` fires. Keeps no process alive. */
+export async function isListedWithin(
+  policies: LivePolicies,
+  milliseconds: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const until = performance.now() + milliseconds;
+  while (!policies.following.hasList) {
+    if (performance.now() >= until) {
+      return false;
+    }
+    await CLOCK.sleep(LOOK_MS, signal);
+    if (signal.aborted) {
+      return false;
+    }
+  }
+  return true;
 }

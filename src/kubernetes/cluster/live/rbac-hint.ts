@@ -4,10 +4,17 @@
  */
 import type { Account } from '../../policies/access.ts';
 import type { ApiObject } from '../api/contract.ts';
-import { elapsed } from '../api/elapsed.ts';
-import type { Following, ObjectListener } from './contract.ts';
-import { RBAC_KINDS, type RbacKind, roleId, useBindingOf, useGrantOf } from './rbac-objects.ts';
-import { subjectsOf, UseGrants } from './use-grants.ts';
+import { elapsed } from '../api/timing.ts';
+import type { Followed, ObjectListener } from './contract.ts';
+import {
+  RBAC_KINDS,
+  type RbacKind,
+  roleId,
+  subjectsOf,
+  UseGrants,
+  useBindingOf,
+  useGrantOf,
+} from './use-grants.ts';
 
 /** Longer than any answer is kept. */
 const KEPT_MILLISECONDS = 15_000;
@@ -69,23 +76,19 @@ const GRACE_MILLISECONDS = 3000;
 /** A watch proves at least every 10 s that nothing is missing. After this it is silent, which it will find out itself later. */
 const SILENT_MILLISECONDS = 12_000;
 
-export interface RbacHintOptions {
-  /** A monotonic clock in milliseconds. Default: `elapsed`. */
-  readonly now?: () => number;
-}
-
 export class RbacHint implements UseHint {
   /** One for each kind, for who lists and watches it. */
   readonly listeners: Readonly<Record<RbacKind, ObjectListener>>;
   readonly #now: () => number;
   readonly #changes = new RecentChanges();
   readonly #grants: UseGrants;
-  readonly #followings = new Map<RbacKind, Following>();
+  readonly #followed = new Map<RbacKind, Pick<Followed, 'following'>>();
   /** Objects that could not be read: while there is one, nothing can be told. */
   readonly #unreadable = new Set<string>();
   #version = 0;
 
-  constructor({ now = elapsed }: RbacHintOptions = {}) {
+  /** `now`: a monotonic clock in milliseconds. */
+  constructor({ now = elapsed }: { readonly now?: () => number } = {}) {
     this.#now = now;
     this.#grants = new UseGrants((subject) => {
       this.#version += 1;
@@ -111,7 +114,7 @@ export class RbacHint implements UseHint {
   /** Why nothing can be told, for the log; `undefined` = it can. */
   get problem(): string | undefined {
     for (const kind of RBAC_KINDS) {
-      const following = this.#followings.get(kind);
+      const following = this.#followed.get(kind)?.following;
       if (following === undefined || !following.hasList) {
         return `${kind} are not listed${following?.problem === undefined ? '' : `: ${following.problem}`}`;
       }
@@ -126,8 +129,8 @@ export class RbacHint implements UseHint {
   }
 
   /** Tells how well a kind is followed. */
-  follow(kind: RbacKind, following: Following): void {
-    this.#followings.set(kind, following);
+  follow(kind: RbacKind, followed: Pick<Followed, 'following'>): void {
+    this.#followed.set(kind, followed);
   }
 
   candidates(account: Account, names: readonly string[]): readonly string[] | undefined {

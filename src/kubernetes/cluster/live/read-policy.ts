@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import { errorText } from '../../../base/errors.ts';
 import { formatPath } from '../../../yaml/tree.ts';
+import { RESOURCE } from '../../policies/access.ts';
 import { policyDocument } from '../../policies/documents/documents.ts';
 import { pathTo } from '../../policies/documents/items.ts';
 import { policyMistake } from '../../policies/documents/policy-review.ts';
-import { type SchedulingPolicy, schedulingPolicy } from '../../policies/policy.ts';
+import { CLUSTER_GROUP, type SchedulingPolicy, schedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 
-/** The API group of the CustomResourceDefinition. */
-export const CLUSTER_GROUP = 'scheduling.blazar-enforcement';
+export const POLICIES_PATH = `/apis/${CLUSTER_GROUP}/v1alpha1/${RESOURCE}`;
 
 export type ReadPolicy =
   | { readonly policy: SchedulingPolicy; readonly mistake?: undefined }

@@ -1,27 +1,32 @@
 /** Who may use which policy, by SubjectAccessReviews that are answered anew every few seconds. */
-
 import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { inTime, type Wait, waitFor } from '../../../base/deadline.ts';
 import type { Account } from '../../policies/access.ts';
 import { SourceUnavailableError } from '../../policies/policy-source.ts';
 import type { ApiClient } from '../api/contract.ts';
-import { elapsed } from '../api/elapsed.ts';
-import { AbandonedReviewError, type AccessReviewOptions, AccessReviews } from './access-review.ts';
+import { elapsed } from '../api/timing.ts';
+import {
+  AbandonedReviewError,
+  type AccessReviewOptions,
+  AccessReviews,
+  ReviewLine,
+} from './access-review.ts';
 import {
   type AnswerSheet,
   accountKey,
   answerFor,
   isFresh,
   isSameAccount,
-  isSameList,
   isYoung,
   LIFETIME_MILLISECONDS,
+  type RoundQuestion,
+  type RoundTools,
+  reviewRound,
 } from './answer-sheet.ts';
 import type { UsePermissions } from './contract.ts';
 import type { UseHint } from './rbac-hint.ts';
-import { ReviewLine } from './review-line.ts';
-import { type RoundQuestion, type RoundTools, reviewRound } from './review-round.ts';
+import { isSameList } from './use-grants.ts';
 
 /** After a failure an account is refused at once for so long, so that a server in trouble is not asked by every pod. */
 const PAUSE_MILLISECONDS = 1000;
@@ -175,7 +180,7 @@ export class ReviewedPermissions implements UsePermissions {
       if (error instanceof SourceUnavailableError) {
         throw error;
       }
-      throw this.#unavailable(state.account, 'in time', error);
+      throw this.#unavailable(state.account, error);
     }
   }
 
@@ -225,7 +230,7 @@ export class ReviewedPermissions implements UsePermissions {
     setMaxListeners(0, controller.signal);
     // What is answered later would be too old.
     const timer = setTimeout(
-      () => controller.abort(this.#unavailable(account, 'in time')),
+      () => controller.abort(this.#unavailable(account)),
       (known?.sentAt ?? startedAt) + LIFETIME_MILLISECONDS - startedAt,
     );
     const answer = this.#run(state, { account, names, known, signal: controller.signal }).finally(() => {
@@ -249,7 +254,7 @@ export class ReviewedPermissions implements UsePermissions {
     try {
       const found = await reviewRound(this.#tools, question);
       if (this.#tools.now() - found.sentAt >= LIFETIME_MILLISECONDS) {
-        throw this.#unavailable(account, 'in time');
+        throw this.#unavailable(account);
       }
       const before = state.sheet?.usable;
       const isAsBefore = before !== undefined && found.usable !== names && isSameList(found.usable, before);
@@ -258,8 +263,7 @@ export class ReviewedPermissions implements UsePermissions {
       this.#keep(state);
       return state.sheet;
     } catch (cause) {
-      const error =
-        cause instanceof SourceUnavailableError ? cause : this.#unavailable(account, 'in time', cause);
+      const error = cause instanceof SourceUnavailableError ? cause : this.#unavailable(account, cause);
       if (!(cause instanceof AbandonedReviewError)) {
         state.failure = { until: this.#tools.now() + PAUSE_MILLISECONDS, error };
       }
@@ -267,9 +271,9 @@ export class ReviewedPermissions implements UsePermissions {
     }
   }
 
-  #unavailable({ user }: Account, how: string, cause?: unknown): SourceUnavailableError {
+  #unavailable({ user }: Account, cause?: unknown): SourceUnavailableError {
     return new SourceUnavailableError(
-      `${this.#server} did not say ${how} which scheduling policies ${user} may use`,
+      `${this.#server} did not say in time which scheduling policies ${user} may use`,
       { cause },
     );
   }

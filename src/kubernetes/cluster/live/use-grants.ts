@@ -1,6 +1,8 @@
 /** Who may use which policies by roles and bindings: an index that one object changes at little cost. */
-import type { Account } from '../../policies/access.ts';
-import { subjectId, type UseBinding, type UseGrant } from './rbac-objects.ts';
+import { z } from 'zod';
+import { type Account, includes, RESOURCE, serviceAccount, VERB } from '../../policies/access.ts';
+import { CLUSTER_GROUP } from '../../policies/policy.ts';
+import type { ApiObject } from '../api/contract.ts';
 
 /** A role that exists, or that a binding names. */
 interface RoleEntry {
@@ -161,5 +163,92 @@ function isSame(one: UseGrant, other: UseGrant): boolean {
   if (one === 'all' || other === 'all') {
     return one === other;
   }
-  return one.length === other.length && one.every((name, index) => name === other[index]);
+  return isSameList(one, other);
+}
+
+/** The kinds, by their names in paths. */
+export const RBAC_KINDS = ['roles', 'clusterroles', 'rolebindings', 'clusterrolebindings'] as const;
+export type RbacKind = (typeof RBAC_KINDS)[number];
+
+// Read leniently: what the API server has stored counts, also with fields that nobody here knows.
+// Source: Kubernetes API, rbac.authorization.k8s.io/v1.
+const texts = z.array(z.string()).nullish();
+
+export const roleSchema = z.object({
+  rules: z
+    .array(z.object({ apiGroups: texts, resources: texts, resourceNames: texts, verbs: texts }))
+    .nullish(),
+});
+
+const bindingSchema = z.object({
+  roleRef: z.object({ kind: z.enum(['Role', 'ClusterRole']), name: z.string() }),
+  subjects: z
+    .array(
+      z.object({
+        kind: z.enum(['User', 'Group', 'ServiceAccount']),
+        name: z.string(),
+        namespace: z.string().nullish(),
+      }),
+    )
+    .nullish(),
+});
+
+/** Which policies a role lets one use: all, or the named ones. */
+type UseGrant = 'all' | readonly string[];
+
+interface UseBinding {
+  /** As `roleId` has it. */
+  readonly role: string;
+  /** Whom the role is given to, as `subjectId` has it. */
+  readonly subjects: readonly string[];
+}
+
+export function roleId(kind: RbacKind, { namespace = '', name }: ApiObject['metadata']): string {
+  return `${kind}\n${namespace}\n${name}`;
+}
+
+/** A subject in a namespace; '' = in all of them. Namespaces have no line breaks. */
+function subjectId(namespace: string, kind: 'User' | 'Group', name: string): string {
+  return `${namespace}\n${kind} ${name}`;
+}
+
+/** @throws ZodError */
+export function useGrantOf(role: ApiObject): UseGrant {
+  const names = new Set<string>();
+  for (const { apiGroups, resources, resourceNames, verbs } of roleSchema.parse(role).rules ?? []) {
+    if (includes(verbs, VERB) && includes(resources, RESOURCE) && includes(apiGroups, CLUSTER_GROUP)) {
+      if (resourceNames == null || resourceNames.length === 0) {
+        return 'all';
+      }
+      for (const name of resourceNames) {
+        names.add(name);
+      }
+    }
+  }
+  return [...names];
+}
+
+/** @throws ZodError */
+export function useBindingOf(kind: 'rolebindings' | 'clusterrolebindings', binding: ApiObject): UseBinding {
+  const { roleRef, subjects } = bindingSchema.parse(binding);
+  const place = kind === 'rolebindings' ? (binding.metadata.namespace ?? '') : '';
+  const role =
+    roleRef.kind === 'Role'
+      ? roleId('roles', { namespace: place, name: roleRef.name })
+      : roleId('clusterroles', { name: roleRef.name });
+  return {
+    role,
+    subjects: (subjects ?? []).flatMap(({ kind: of, name, namespace }) => {
+      if (of !== 'ServiceAccount') {
+        return [subjectId(place, of, name)];
+      }
+      // Without a namespace it is that of the binding.
+      const home = namespace || place;
+      return home === '' ? [] : [subjectId(place, 'User', serviceAccount(home, name).user)];
+    }),
+  };
+}
+
+export function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one === other || (one.length === other.length && one.every((name, index) => name === other[index]));
 }

@@ -1,6 +1,7 @@
 /** What a scan has found, by owner: 500 pods of one Deployment are one finding. */
+import { compare } from '../../policies/merge.ts';
 import type { Reason } from '../../policies/rules/reason.ts';
-import type { Owner } from './owner.ts';
+import type { Owner } from './scanned-objects.ts';
 
 /** One pod, or one template, and what enforcing would say. */
 export interface Judged {
@@ -123,8 +124,4 @@ function isSame(one: Refusal, { user, reasons }: Omit<Judged, 'name'>): boolean 
         field === reasons[index]?.field && expectation === reasons[index].expectation,
     )
   );
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

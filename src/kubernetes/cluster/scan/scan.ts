@@ -4,18 +4,21 @@
  */
 import { z } from 'zod';
 import { InvalidRequestError } from '../../../base/errors.ts';
+import { valueAt } from '../../../yaml/tree.ts';
 import { asAdmitted } from '../../admission/api-server.ts';
-import { DAEMON_SET_CONTROLLER, PodAdmission } from '../../admission/pod-admission.ts';
-import { POD_KINDS, podIn } from '../../admission/pod-kinds.ts';
+import { DAEMON_SET_CONTROLLER, MIRROR, PodAdmission } from '../../admission/pod-admission.ts';
+import { POD_KINDS } from '../../admission/pod-kinds.ts';
 import { type Account, serviceAccount } from '../../policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../policies/pod.ts';
 import type { AccountPolicies, PolicySource } from '../../policies/policy-source.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
-import { sideBySide } from '../snapshot/side-by-side.ts';
+import { sideBySide } from '../snapshot/cluster-snapshot.ts';
 import { Findings, type Judged } from './findings.ts';
-import { controllerOf, type Owner, ownerOf } from './owner.ts';
 import {
+  controllerOf,
   FORMER_PATHS,
+  type Owner,
+  ownerOf,
   type ScannedKind,
   type ScannedObject,
   type Selection,
@@ -47,11 +50,6 @@ export interface ScanResult {
   accounts: number;
 }
 
-interface Asked {
-  readonly account: Account;
-  readonly policies: AccountPolicies;
-}
-
 /** @throws ApiError @throws ApiUnreachableError, and what the source rejects with */
 export async function scan(
   client: ApiClient,
@@ -61,7 +59,7 @@ export async function scan(
   const result: ScanResult = { findings: new Findings(), skipped: { exempt: 0, mirror: 0 }, accounts: 0 };
   // Without audit mode: what it would refuse is the question.
   const admission = new PodAdmission(source);
-  const accounts = new Map<string, Asked>();
+  const accounts = new Map<string, AccountPolicies>();
   const { namespaces, selector } = options;
   const selections: Selection[] =
     namespaces.length === 0 ? [{ selector }] : namespaces.map((namespace) => ({ namespace, selector }));
@@ -90,12 +88,12 @@ export async function scan(
         .map((account) => [account.user, account]),
     );
     await sideBySide([...unknown.values()], async (account) => {
-      accounts.set(account.user, { account, policies: await source.policiesOf(account) });
+      accounts.set(account.user, await source.policiesOf(account));
     });
     for (const one of read) {
-      const asked = accounts.get(one.account.user);
-      if (asked !== undefined) {
-        result.findings.add(judged(one, asked, admission, options));
+      const policies = accounts.get(one.account.user);
+      if (policies !== undefined) {
+        result.findings.add(judged(one, policies, admission, options));
       }
     }
   }
@@ -135,7 +133,7 @@ function readObject(
   const path = POD_KINDS[kind]?.path ?? [];
   let pod: Pod;
   try {
-    pod = parsePod(podIn(value, path), path.join('.'));
+    pod = parsePod(valueAt(value, path), path.join('.'));
   } catch (thrown) {
     if (!(thrown instanceof InvalidRequestError)) {
       throw thrown;
@@ -152,7 +150,7 @@ function readObject(
 
 function judged(
   { object: { kind, namespace, name, metadata }, owner, account, pod }: Read,
-  { policies }: Asked,
+  policies: AccountPolicies,
   admission: PodAdmission,
   { defaultPriorityClass }: ScanOptions,
 ): Judged {
@@ -177,9 +175,6 @@ function judged(
   );
   return { ...common, reasons };
 }
-
-/** A running pod as somebody asked for it: without what Kubernetes itself has put on it since. */
-const MIRROR = 'kubernetes.io/config.mirror';
 
 const metadata = z.looseObject({
   annotations: z.record(z.string(), z.string()).nullish(),

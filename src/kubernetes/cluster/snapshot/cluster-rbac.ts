@@ -1,32 +1,21 @@
-/** Roles and bindings of a cluster, as far as they are about the use of policies, read once. */
+/** What a cluster has, read once: policies, the default priority class, and the roles and bindings that are about the use of policies. */
 import { z } from 'zod';
-import type { Binding, Role } from '../../policies/access.ts';
+import { type Binding, includes, RESOURCE, type Role, roleId, VERB } from '../../policies/access.ts';
+import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiClient } from '../api/contract.ts';
-import { listPages } from '../api/list.ts';
+import { listObjects, listPages } from '../api/list.ts';
+import { POLICIES_PATH, readPolicy } from '../live/read-policy.ts';
+import { roleSchema } from '../live/use-grants.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-export interface ClusterRbac {
+interface ClusterRbac {
   readonly roles: readonly Role[];
   readonly bindings: readonly Binding[];
 }
 
-const texts = z.array(z.string()).nullish();
 const metadata = z.looseObject({ name: z.string(), namespace: z.string().optional() });
-const role = z.looseObject({
-  metadata,
-  rules: z
-    .array(
-      z.object({
-        apiGroups: texts,
-        resources: texts,
-        resourceNames: texts,
-        nonResourceURLs: texts,
-        verbs: texts,
-      }),
-    )
-    .nullish(),
-});
+const role = roleSchema.extend({ metadata });
 const binding = z.looseObject({
   metadata,
   roleRef: z.looseObject({ kind: z.string(), name: z.string() }),
@@ -48,7 +37,7 @@ export async function readClusterRbac(client: ApiClient, namespace?: string): Pr
       roles.push(...items.map((item) => asRole(kind, item)).filter(isAboutUse));
     }
   }
-  const known = new Set(roles.map((one) => id(one.kind, one.namespace, one.name)));
+  const known = new Set(roles.map((one) => roleId(one.kind, one.namespace, one.name)));
   for (const [kind, path] of [
     ['ClusterRoleBinding', `${RBAC}/clusterrolebindings`],
     ['RoleBinding', `${place}/rolebindings`],
@@ -58,7 +47,7 @@ export async function readClusterRbac(client: ApiClient, namespace?: string): Pr
         ...items
           .map((item) => asBinding(kind, item))
           .filter(({ roleRef, namespace: own }) =>
-            known.has(id(roleRef.kind, roleRef.kind === 'Role' ? own : undefined, roleRef.name)),
+            known.has(roleId(roleRef.kind, roleRef.kind === 'Role' ? own : undefined, roleRef.name)),
           ),
       );
     }
@@ -73,11 +62,7 @@ function asRole(kind: Role['kind'], item: unknown): Role {
 
 /** Most roles of a cluster are not, and need no memory. */
 function isAboutUse({ rules }: Role): boolean {
-  return rules.some(
-    ({ verbs, resources }) =>
-      verbs?.some((verb) => verb === 'use' || verb === '*') === true &&
-      resources?.some((resource) => resource === 'schedulingpolicies' || resource === '*') === true,
-  );
+  return rules.some(({ verbs, resources }) => includes(verbs, VERB) && includes(resources, RESOURCE));
 }
 
 function asBinding(kind: Binding['kind'], item: unknown): Binding {
@@ -97,6 +82,39 @@ function asBinding(kind: Binding['kind'], item: unknown): Binding {
   };
 }
 
-function id(kind: string, namespace: string | undefined, name: string): string {
-  return `${kind}\n${namespace ?? ''}\n${name}`;
+export interface ClusterPolicies {
+  readonly valid: readonly SchedulingPolicy[];
+  readonly invalid: readonly InvalidPolicy[];
+}
+
+/** An object that is not valid is returned as such: what it demands is unknown. @throws ApiError @throws ApiUnreachableError */
+export async function readClusterPolicies(client: ApiClient): Promise<ClusterPolicies> {
+  const valid: SchedulingPolicy[] = [];
+  const invalid: InvalidPolicy[] = [];
+  const { objects } = await listObjects(client, POLICIES_PATH);
+  for (const object of objects) {
+    const { policy, mistake } = readPolicy(object);
+    if (policy === undefined) {
+      invalid.push({ name: object.metadata.name, message: mistake });
+    } else {
+      valid.push(policy);
+    }
+  }
+  return { valid, invalid };
+}
+
+const priorityClass = z.looseObject({
+  metadata: z.looseObject({ name: z.string() }),
+  globalDefault: z.boolean().nullish(),
+  value: z.number().nullish(),
+});
+
+/** The PriorityClass that the API server gives to pods without one: of several, that of the lowest value. */
+export async function readDefaultPriorityClass(client: ApiClient): Promise<string | undefined> {
+  const { objects } = await listObjects(client, '/apis/scheduling.k8s.io/v1/priorityclasses');
+  return objects
+    .map((item) => priorityClass.parse(item))
+    .filter(({ globalDefault }) => globalDefault === true)
+    .sort((a, b) => (a.value ?? 0) - (b.value ?? 0))
+    .at(0)?.metadata.name;
 }

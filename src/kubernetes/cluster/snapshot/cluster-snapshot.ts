@@ -1,13 +1,12 @@
 /** Policies and rights of a cluster at one moment: the source of commands that ask it. */
 import { type Account, PolicyAccess } from '../../policies/access.ts';
+import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { PolicySet } from '../../policies/policy-set.ts';
 import type { AccountPolicies, PolicySource } from '../../policies/policy-source.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
+import { AccessReviews, ALL_POLICIES, ReviewLine } from '../live/access-review.ts';
 import type { UsePermissions } from '../live/contract.ts';
-import { CLUSTER_GROUP } from '../live/read-policy.ts';
 import { readClusterRbac } from './cluster-rbac.ts';
-import { sideBySide } from './side-by-side.ts';
-import type { UseReviews } from './use-reviews.ts';
 
 export class ClusterSnapshot implements PolicySource {
   readonly set: PolicySet;
@@ -98,4 +97,41 @@ export class SnapshotPermissions implements UsePermissions {
       throw thrown;
     }
   }
+}
+
+/** An API server limits how many requests of one client it handles at once. */
+const AT_ONCE = { total: 8, each: 8 };
+
+/** Creates reviews, a few at a time, and counts them. */
+export class UseReviews {
+  readonly #reviews: AccessReviews;
+  readonly #line = new ReviewLine(AT_ONCE);
+  /** How many were created so far. */
+  count = 0;
+
+  constructor(client: ApiClient) {
+    this.#reviews = new AccessReviews(client);
+  }
+
+  /**
+   * `name`: of a policy; `undefined` = all policies. Without a namespace, only cluster-wide rights count.
+   * @throws SourceUnavailableError whose cause is what the API server answered
+   */
+  async mayUse(account: Account, name: string | undefined): Promise<boolean> {
+    const { signal } = new AbortController();
+    const ask = (one: string) => {
+      this.count += 1;
+      return this.#reviews.mayUse(account, one, signal);
+    };
+    const [mayUse] = await this.#line.all([name ?? ALL_POLICIES], ask, signal);
+    return mayUse === true;
+  }
+}
+
+/** Does some work for each item, a few at a time. Rejects with the first error. */
+export function sideBySide<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  return new ReviewLine(AT_ONCE).all(items, work, new AbortController().signal);
 }

@@ -1,11 +1,18 @@
 /** Who may use one policy, by the roles and bindings of a cluster. */
-import { type Account, type Binding, grantsUse, type Role, serviceAccount } from '../../policies/access.ts';
+import {
+  type Account,
+  type Binding,
+  grantsUse,
+  type Role,
+  roleId,
+  serviceAccount,
+} from '../../policies/access.ts';
 import type { Subject } from '../../policies/documents/rbac-schema.ts';
+import { compare } from '../../policies/merge.ts';
+import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { ApiClient } from '../api/contract.ts';
-import { CLUSTER_GROUP } from '../live/read-policy.ts';
 import { readClusterRbac } from './cluster-rbac.ts';
-import { sideBySide } from './side-by-side.ts';
-import type { UseReviews } from './use-reviews.ts';
+import { sideBySide, type UseReviews } from './cluster-snapshot.ts';
 
 /** One binding that grants the use of the policy to one subject. */
 export interface PolicyUser {
@@ -29,10 +36,12 @@ export async function whoCanUse(
   const granting = new Map(
     roles
       .filter((role) => grantsUse(role, { name, group: CLUSTER_GROUP }))
-      .map((role) => [id(role.kind, role.namespace, role.name), role]),
+      .map((role) => [roleId(role.kind, role.namespace, role.name), role]),
   );
   const found = bindings.flatMap(({ kind, name: of, namespace: place, roleRef, subjects }) => {
-    const role = granting.get(id(roleRef.kind, roleRef.kind === 'Role' ? place : undefined, roleRef.name));
+    const role = granting.get(
+      roleId(roleRef.kind, roleRef.kind === 'Role' ? place : undefined, roleRef.name),
+    );
     const binding = { kind, name: of, namespace: place };
     return role === undefined
       ? []
@@ -76,12 +85,4 @@ function accountOf(subject: Subject, namespace: string | undefined): Account {
     case 'Group':
       return { user: '', groups: [subject.name], namespace };
   }
-}
-
-function id(kind: string, namespace: string | undefined, name: string): string {
-  return `${kind}\n${namespace ?? ''}\n${name}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

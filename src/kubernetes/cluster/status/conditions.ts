@@ -1,9 +1,12 @@
 /** What the status of a policy says. Source: Kubernetes API conventions, "Typical status properties"; meta/v1, Condition. */
+import { z } from 'zod';
+import { visibleText } from '../../../base/visible-text.ts';
 import type { LivePolicy } from '../live/contract.ts';
-import { shownText } from './text.ts';
+import { POLICIES_PATH } from '../live/read-policy.ts';
+import { COMPONENT, POLICY_API_VERSION, POLICY_KIND } from './contract.ts';
 
 export const ACCEPTED = 'Accepted';
-export const ENFORCED = 'Enforced';
+const ENFORCED = 'Enforced';
 
 export interface Condition {
   readonly type: typeof ACCEPTED | typeof ENFORCED;
@@ -52,4 +55,99 @@ function enforced({ generation, enforcedGeneration }: LivePolicy, isAudited: boo
         message: `${which} is in force until the service restarts; then pods of accounts that may use the policy are refused.`,
       }
     : { status: 'True', reason: 'Enforced', message: 'The policy is in force.' };
+}
+
+/** The API server refuses longer notes of events. In bytes. Source: Kubernetes API, events.k8s.io/v1. */
+const MOST = 1024;
+const DOTS = '…';
+/** Nobody needs the rest, and escaping makes up to twelve characters of one. */
+const LOOKED_AT = 2 * MOST;
+
+/** At most 1 kB of UTF-8. */
+export function shownText(text: string): string {
+  const shown = visibleText(text.slice(0, LOOKED_AT));
+  const isCut = text.length > LOOKED_AT || Buffer.byteLength(shown) > MOST;
+  if (!isCut) {
+    return shown;
+  }
+  const bytes = Buffer.from(shown).subarray(0, MOST - Buffer.byteLength(DOTS));
+  // The end may be half a letter, which decodes to U+FFFD.
+  return `${bytes.toString().replace(/\ufffd$/, '')}${DOTS}`;
+}
+
+const statusSchema = z.looseObject({
+  observedGeneration: z.unknown().optional(),
+  conditions: z.array(z.unknown()).optional().catch(undefined),
+});
+const conditionSchema = z.looseObject({
+  type: z.string(),
+  status: z.string(),
+  reason: z.string().optional().catch(undefined),
+  message: z.string().optional().catch(undefined),
+  observedGeneration: z.number().optional().catch(undefined),
+  lastTransitionTime: z.iso.datetime({ offset: true }).optional().catch(undefined),
+});
+type WrittenCondition = z.infer<typeof conditionSchema>;
+
+/** Of those with one of our types. Never fails: what is not a condition is not there. */
+function writtenConditions(status: unknown): ReadonlyMap<string, WrittenCondition> {
+  const { conditions = [] } = statusSchema.safeParse(status).data ?? {};
+  const parsed = conditions.flatMap((condition) => conditionSchema.safeParse(condition).data ?? []);
+  return new Map(parsed.map((condition) => [condition.type, condition]));
+}
+
+/** The condition of a type in a written status. */
+export function writtenCondition(status: unknown, type: string): WrittenCondition | undefined {
+  return writtenConditions(status).get(type);
+}
+
+/** Whether a policy's status says already what it should. Conditions of others are theirs. */
+export function isWritten({ status, generation }: LivePolicy, conditions: readonly Condition[]): boolean {
+  const written = writtenConditions(status);
+  return (
+    statusSchema.safeParse(status).data?.observedGeneration === generation &&
+    conditions.every(({ type, status: said, reason, message, observedGeneration }) => {
+      const has = written.get(type);
+      return (
+        has?.lastTransitionTime !== undefined &&
+        has.status === said &&
+        has.reason === reason &&
+        has.message === message &&
+        has.observedGeneration === observedGeneration
+      );
+    })
+  );
+}
+
+/**
+ * A PATCH by server-side apply: the API server merges conditions by type, so that those of others stay. `resourceVersion` makes it refuse
+ * what was decided about an earlier state, also by a replica that was frozen since and is no longer the leader.
+ */
+export function statusPatch(policy: LivePolicy, conditions: readonly Condition[], now: Date) {
+  const { name, uid, resourceVersion, generation, status } = policy;
+  const written = writtenConditions(status);
+  return {
+    method: 'PATCH',
+    path: `${POLICIES_PATH}/${encodeURIComponent(name)}/status`,
+    query: { fieldManager: COMPONENT, force: 'true' },
+    contentType: 'application/apply-patch+yaml',
+    body: {
+      apiVersion: POLICY_API_VERSION,
+      kind: POLICY_KIND,
+      metadata: { name, uid, resourceVersion },
+      status: {
+        observedGeneration: generation,
+        conditions: conditions.map((condition) => {
+          const before = written.get(condition.type);
+          const kept = before?.status === condition.status ? before.lastTransitionTime : undefined;
+          return { ...condition, lastTransitionTime: kept ?? seconds(now) };
+        }),
+      },
+    },
+  } as const;
+}
+
+/** As Kubernetes writes times. */
+export function seconds(time: Date): string {
+  return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
 }

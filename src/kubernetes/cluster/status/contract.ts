@@ -1,5 +1,5 @@
 /** What status and events tell whoever counts them. */
-import { CLUSTER_GROUP } from '../live/read-policy.ts';
+import { CLUSTER_GROUP } from '../../policies/policy.ts';
 
 /**
  * Of a write of a policy's status. `conflict`: the policy has changed meanwhile; it is looked at again. `gone`: there is no such policy, or

@@ -1,14 +1,18 @@
 /** Events where people look for the reason: at the controller whose pod was refused, and at a policy that is not valid. */
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
 import { z } from 'zod';
+import type { Logger } from '../../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../admission/admission-review.ts';
 import { DAEMON_SET_CONTROLLER } from '../../admission/pod-admission.ts';
+import { type ApiClient, ApiError } from '../api/contract.ts';
+import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import type { LivePolicy } from '../live/contract.ts';
-import { POLICY_API_VERSION, POLICY_KIND } from './contract.ts';
-import type { Involved } from './event-object.ts';
-import type { EventSender } from './event-sender.ts';
+import { seconds, shownText } from './conditions.ts';
+import { COMPONENT, POLICY_API_VERSION, POLICY_KIND, type StatusObserver } from './contract.ts';
 
-export const REFUSED = 'SchedulingPolicyRefused';
-export const INVALID = 'SchedulingPolicyInvalid';
+const REFUSED = 'SchedulingPolicyRefused';
+const INVALID = 'SchedulingPolicyInvalid';
 /** Kubernetes keeps events about objects without a namespace here. */
 const NAMESPACE_OF_CLUSTER = 'default';
 
@@ -45,27 +49,18 @@ export interface Refusal {
   readonly message: string | null;
 }
 
-/** Tells the owner of a pod why it is refused. */
-export class RefusalEvents {
-  readonly #sender: EventSender;
-
-  constructor(sender: EventSender) {
-    this.#sender = sender;
+/** Tells the owner of a pod why it is refused. Ignores what is allowed, dry runs, and pods that people create: they read the answer. */
+export function tellRefused(
+  sender: EventSender,
+  request: PodRequest | BindingRequest,
+  { allowed, message }: Refusal,
+): void {
+  if (allowed || message === null || request.dryRun || request.kind !== 'pod') {
+    return;
   }
-
-  /** Returns at once, and never throws. Ignores what is allowed, dry runs, and pods that people create: they read the answer. */
-  refused(request: PodRequest | BindingRequest, { allowed, message }: Refusal): void {
-    if (allowed || message === null || request.dryRun || request.kind !== 'pod') {
-      return;
-    }
-    const involved = ownerOf(request);
-    if (involved !== undefined) {
-      const { namespace } = request;
-      this.#sender.send(involved.uid, namespace, REFUSED, () => ({
-        ...{ involved, namespace, message },
-        ...{ reason: REFUSED, at: new Date() },
-      }));
-    }
+  const involved = ownerOf(request);
+  if (involved !== undefined) {
+    sender.send({ involved, namespace: request.namespace, reason: REFUSED, message });
   }
 }
 
@@ -75,10 +70,7 @@ export function tellInvalid(sender: EventSender, { name, uid }: LivePolicy, mist
     ...{ apiVersion: POLICY_API_VERSION, kind: POLICY_KIND, name, uid },
     namespace: undefined,
   };
-  sender.send(uid, NAMESPACE_OF_CLUSTER, INVALID, () => ({
-    ...{ involved, namespace: NAMESPACE_OF_CLUSTER, message: mistake },
-    ...{ reason: INVALID, at: new Date() },
-  }));
+  sender.send({ involved, namespace: NAMESPACE_OF_CLUSTER, reason: INVALID, message: mistake });
 }
 
 /**
@@ -100,4 +92,175 @@ function ownerOf({ pod, namespace, username }: PodRequest): Involved | undefined
   const account = OWNERS.get(`${apiVersion} ${kind}`);
   const isItsController = account !== undefined && (username === account || username === CONTROLLER_MANAGER);
   return isItsController ? { apiVersion, kind, name, uid, namespace } : undefined;
+}
+
+/** Waiting events. Each is at most a few kB. */
+const MOST_WAITING = 256;
+/** So that one namespace does not take the place of all others. */
+const MOST_OF_ONE_NAMESPACE = 64;
+/** Between two events, in milliseconds. */
+const PAUSE_MS = 100;
+/** Objects of which it is remembered when the last event was written. */
+const MOST_REMEMBERED = 4096;
+/** Between two log lines about failures, in milliseconds. */
+const QUIET_MS = 600_000;
+
+interface EventSenderOptions {
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  readonly observer: StatusObserver;
+  readonly clock?: Clock;
+}
+
+export class EventSender {
+  readonly #options: Required<EventSenderOptions>;
+  readonly #closing = new AbortController();
+  #waiting: EventDraft[] = [];
+  readonly #ofNamespace = new Map<string, number>();
+  /** By object and reason, oldest first: when its last event was accepted here. */
+  readonly #last = new Map<string, number>();
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+
+  constructor(options: EventSenderOptions) {
+    this.#options = { clock: CLOCK, ...options };
+  }
+
+  /** Returns at once, and never throws. At most one event a minute for an object and a reason. */
+  send(draft: Omit<EventDraft, 'at'>): void {
+    const { involved, namespace, reason } = draft;
+    const now = this.#options.clock.now();
+    const key = `${involved.uid} ${reason}`;
+    const last = this.#last.get(key);
+    if (this.#closing.signal.aborted || (last !== undefined && now - last < MINUTE_MS)) {
+      return;
+    }
+    const ofNamespace = this.#ofNamespace.get(namespace) ?? 0;
+    if (this.#waiting.length >= MOST_WAITING || ofNamespace >= MOST_OF_ONE_NAMESPACE) {
+      this.#options.observer.event('dropped');
+      return;
+    }
+    this.#remember(key, now);
+    this.#ofNamespace.set(namespace, ofNamespace + 1);
+    this.#waiting.push({ ...draft, at: new Date() });
+    this.#running ??= this.#run();
+  }
+
+  /** What waits is dropped. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+    for (const _ of this.#waiting.splice(0)) {
+      this.#options.observer.event('dropped');
+    }
+  }
+
+  #remember(key: string, now: number): void {
+    this.#last.delete(key);
+    this.#last.set(key, now);
+    const oldest = this.#last.keys().next();
+    if (this.#last.size > MOST_REMEMBERED && !oldest.done) {
+      this.#last.delete(oldest.value);
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    for (let draft = this.#next(); draft !== undefined && !signal.aborted; draft = this.#next()) {
+      await this.#write(draft);
+      await this.#options.clock.sleep(PAUSE_MS, signal);
+    }
+    this.#running = undefined;
+  }
+
+  #next(): EventDraft | undefined {
+    const draft = this.#closing.signal.aborted ? undefined : this.#waiting.shift();
+    if (draft !== undefined) {
+      const left = (this.#ofNamespace.get(draft.namespace) ?? 1) - 1;
+      if (left > 0) {
+        this.#ofNamespace.set(draft.namespace, left);
+      } else {
+        this.#ofNamespace.delete(draft.namespace);
+      }
+    }
+    return draft;
+  }
+
+  async #write(draft: EventDraft): Promise<void> {
+    const path = `/api/v1/namespaces/${encodeURIComponent(draft.namespace)}/events`;
+    try {
+      const body = eventObject(draft);
+      await boundedCall(this.#options.client, { method: 'POST', path, body }, this.#closing.signal);
+      this.#options.observer.event('sent');
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 409) {
+        this.#options.observer.event('repeated');
+      } else {
+        this.#options.observer.event('failed');
+        this.#logFailure(error);
+      }
+    }
+  }
+
+  #logFailure(error: unknown): void {
+    if (this.#closing.signal.aborted || this.#options.clock.now() - this.#loggedAt < QUIET_MS) {
+      return;
+    }
+    this.#loggedAt = this.#options.clock.now();
+    this.#options.logger.warn(
+      { error: String(error) },
+      'events about refused pods and invalid policies are missing',
+    );
+  }
+}
+
+const MINUTE_MS = 60_000;
+/** Names have at most 253 characters, of which a dot and the hash take 17. */
+const MOST_OF_NAME = 230;
+
+interface Involved {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  /** `undefined` = the object has none. */
+  readonly namespace: string | undefined;
+}
+
+interface EventDraft {
+  readonly involved: Involved;
+  /** Of the event: that of the object, or `default` for an object without one. */
+  readonly namespace: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly at: Date;
+}
+
+/**
+ * core/v1 and not events.k8s.io/v1: every kubectl shows when it happened. The name is the same for all replicas within a minute of the
+ * clock, so that the API server accepts one of them.
+ */
+export function eventObject({ involved, namespace, reason, message, at }: EventDraft): object {
+  const minute = Math.floor(at.getTime() / MINUTE_MS);
+  const hash = createHash('sha256').update(`${involved.uid} ${reason} ${minute}`).digest('hex').slice(0, 16);
+  const time = seconds(at);
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${nameStart(involved.name)}.${hash}`, namespace },
+    involvedObject: involved,
+    type: 'Warning',
+    reason,
+    message: shownText(message),
+    count: 1,
+    firstTimestamp: time,
+    lastTimestamp: time,
+    source: { component: COMPONENT },
+    reportingComponent: COMPONENT,
+    reportingInstance: hostname(),
+  };
+}
+
+function nameStart(name: string): string {
+  return name.slice(0, MOST_OF_NAME).replace(/[.-]+$/, '');
 }

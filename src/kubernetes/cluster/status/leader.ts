@@ -4,8 +4,8 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
+import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import { COMPONENT } from './contract.ts';
-import { boundedCall, CLOCK, type Clock } from './timing.ts';
 
 /** In seconds. Source: the defaults of Kubernetes' own leader election. */
 export interface LeaderTiming {
@@ -43,14 +43,7 @@ export interface LeaderOptions {
  * finds out when it goes on, since `isLeader` asks the clock.
  */
 export class Leader {
-  readonly #client: ApiClient;
-  readonly #logger: Logger;
-  readonly #onElected: () => void;
-  readonly #name: string;
-  readonly #namespace: string;
-  readonly #identity: string;
-  readonly #timing: LeaderTiming;
-  readonly #clock: Clock;
+  readonly #options: Required<LeaderOptions>;
   readonly #closing = new AbortController();
   #leadsUntil = Number.NEGATIVE_INFINITY;
   /** The Lease as last seen, and since when. */
@@ -61,20 +54,20 @@ export class Leader {
   #problem: string | undefined;
   #running: Promise<void> | undefined;
 
-  constructor({ client, logger, onElected, ...options }: LeaderOptions) {
-    this.#client = client;
-    this.#logger = logger;
-    this.#onElected = onElected;
-    this.#name = options.name ?? COMPONENT;
-    this.#namespace = options.namespace ?? client.namespace ?? 'default';
-    this.#identity = options.identity ?? `${hostname()}_${randomUUID()}`;
-    this.#timing = options.timing ?? TIMING;
-    this.#clock = options.clock ?? CLOCK;
+  constructor(options: LeaderOptions) {
+    this.#options = {
+      name: COMPONENT,
+      namespace: options.client.namespace ?? 'default',
+      identity: `${hostname()}_${randomUUID()}`,
+      timing: TIMING,
+      clock: CLOCK,
+      ...options,
+    };
   }
 
   /** Ask again before each write. */
   get isLeader(): boolean {
-    return this.#clock.now() < this.#leadsUntil;
+    return this.#options.clock.now() < this.#leadsUntil;
   }
 
   start(): void {
@@ -102,7 +95,7 @@ export class Leader {
         this.#problem = undefined;
         this.#tell();
       }
-      return this.#timing.retry;
+      return this.#options.timing.retry;
     } catch (error) {
       this.#tell();
       return this.#failed(error);
@@ -115,35 +108,31 @@ export class Leader {
       const seconds = await this.attempt();
       // Replicas that start together must not go on asking together.
       const milliseconds = seconds * 1000 * (1 + Math.random() / 5);
-      await this.#clock.sleep(milliseconds, signal);
+      await this.#options.clock.sleep(milliseconds, signal);
     }
   }
 
   /** Until when this replica leads; `undefined` = another one does, or it is too early to say. */
   async #acquire(): Promise<number | undefined> {
     // Before the call: the others count from when they see the renewal, which is later.
-    const until = this.#clock.now() + this.#timing.renew * 1000;
+    const until = this.#options.clock.now() + this.#options.timing.renew * 1000;
     const lease = await this.#read();
     if (lease === undefined) {
       this.#hasHeld = true;
-      await this.#call(
-        'POST',
-        this.#folder,
-        newLease(this.#name, this.#namespace, this.#identity, this.#timing.lease),
-      );
+      await this.#call('POST', this.#folder, newLease(this.#options));
       return until;
     }
     const { resourceVersion } = lease.metadata;
     if (this.#seen?.version !== resourceVersion) {
-      this.#seen = { version: resourceVersion, at: this.#clock.now() };
+      this.#seen = { version: resourceVersion, at: this.#options.clock.now() };
     }
     const holder = holderOf(lease);
-    const freeAt = this.#seen.at + durationOf(lease, this.#timing.lease);
-    if (holder !== undefined && holder !== this.#identity && this.#clock.now() < freeAt) {
+    const freeAt = this.#seen.at + durationOf(lease, this.#options.timing.lease);
+    if (holder !== undefined && holder !== this.#options.identity && this.#options.clock.now() < freeAt) {
       return undefined;
     }
     this.#hasHeld = true;
-    await this.#call('PUT', this.#path, heldLease(lease, this.#identity, this.#timing.lease));
+    await this.#call('PUT', this.#path, heldLease(lease, this.#options));
     return until;
   }
 
@@ -160,23 +149,28 @@ export class Leader {
 
   async #release(): Promise<void> {
     const signal = AbortSignal.timeout(RELEASE_MS);
-    const lease = parseLease(await this.#client.request({ method: 'GET', path: this.#path, signal }));
-    if (holderOf(lease) === this.#identity) {
-      await this.#client.request({ method: 'PUT', path: this.#path, body: releasedLease(lease), signal });
+    const lease = parseLease(await this.#options.client.request({ method: 'GET', path: this.#path, signal }));
+    if (holderOf(lease) === this.#options.identity) {
+      await this.#options.client.request({
+        method: 'PUT',
+        path: this.#path,
+        body: releasedLease(lease),
+        signal,
+      });
     }
   }
 
   #call(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<unknown> {
     const request = { method, path, ...(body !== undefined && { body }) };
-    return boundedCall(this.#client, request, this.#closing.signal);
+    return boundedCall(this.#options.client, request, this.#closing.signal);
   }
 
   get #folder(): string {
-    return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(this.#namespace)}/leases`;
+    return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(this.#options.namespace)}/leases`;
   }
 
   get #path(): string {
-    return `${this.#folder}/${encodeURIComponent(this.#name)}`;
+    return `${this.#folder}/${encodeURIComponent(this.#options.name)}`;
   }
 
   #tell(): void {
@@ -185,26 +179,26 @@ export class Leader {
       return;
     }
     this.#wasLeader = isLeader;
-    const lease = `${this.#namespace}/${this.#name}`;
+    const lease = `${this.#options.namespace}/${this.#options.name}`;
     if (isLeader) {
-      this.#logger.info({ lease }, 'this replica writes the status of scheduling policies');
-      this.#onElected();
+      this.#options.logger.info({ lease }, 'this replica writes the status of scheduling policies');
+      this.#options.onElected();
     } else {
-      this.#logger.info({ lease }, 'this replica no longer writes the status of scheduling policies');
+      this.#options.logger.info({ lease }, 'this replica no longer writes the status of scheduling policies');
     }
   }
 
   /** A conflict: another one was faster. The source of the policies reports an API server that does not answer, or refuses our token. */
   #failed(error: unknown): number {
     if (!(error instanceof ApiError) || isPassing(error)) {
-      this.#logger.debug({ error }, 'no attempt to lead succeeded');
-      return this.#timing.retry;
+      this.#options.logger.debug({ error }, 'no attempt to lead succeeded');
+      return this.#options.timing.retry;
     }
     const { status, reason, message } = error;
     if (this.#problem !== reason) {
       this.#problem = reason;
-      this.#logger.warn(
-        { lease: `${this.#namespace}/${this.#name}`, status, error: message },
+      this.#options.logger.warn(
+        { lease: `${this.#options.namespace}/${this.#options.name}`, status, error: message },
         'this replica cannot write the status of scheduling policies: it may not use the lease that elects the writer',
       );
     }
@@ -257,53 +251,39 @@ function durationOf({ spec }: Lease, defaultSeconds: number): number {
 }
 
 /** One that nobody has had before. */
-function newLease(name: string, namespace: string, holder: string, seconds: number): object {
-  const now = microTime();
-  return {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { name, namespace },
-    spec: {
-      holderIdentity: holder,
-      leaseDurationSeconds: seconds,
-      acquireTime: now,
-      renewTime: now,
-      leaseTransitions: 0,
-    },
-  };
+function newLease({ name, namespace, identity, timing }: Required<LeaderOptions>): object {
+  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
+  const spec = { holderIdentity: identity, leaseDurationSeconds: timing.lease, leaseTransitions: 0 };
+  return renewed(lease, spec);
 }
 
 /** Taken or renewed. `resourceVersion` goes back too: the API server refuses if anybody has changed it since. */
-function heldLease(lease: Lease, holder: string, seconds: number): object {
-  const now = microTime();
-  const isRenewal = holderOf(lease) === holder;
+function heldLease(lease: Lease, { identity, timing }: Required<LeaderOptions>): object {
+  const isRenewal = holderOf(lease) === identity;
   const { acquireTime, leaseTransitions } = lease.spec ?? {};
-  return {
-    ...lease,
-    spec: {
-      ...lease.spec,
-      holderIdentity: holder,
-      leaseDurationSeconds: seconds,
-      renewTime: now,
-      acquireTime: isRenewal ? (acquireTime ?? now) : now,
-      leaseTransitions: (leaseTransitions ?? 0) + (isRenewal ? 0 : 1),
-    },
-  };
+  return renewed(lease, {
+    ...lease.spec,
+    holderIdentity: identity,
+    leaseDurationSeconds: timing.lease,
+    leaseTransitions: (leaseTransitions ?? 0) + (isRenewal ? 0 : 1),
+    acquireTime: isRenewal ? acquireTime : undefined,
+  });
 }
 
 /** Given back, so that the next one need not wait. */
 function releasedLease(lease: Lease): object {
+  return renewed(lease, {
+    ...lease.spec,
+    holderIdentity: '',
+    leaseDurationSeconds: 1,
+    acquireTime: undefined,
+  });
+}
+
+/** Without an `acquireTime` it is acquired now. */
+function renewed(lease: object, spec: NonNullable<Lease['spec']>): object {
   const now = microTime();
-  return {
-    ...lease,
-    spec: {
-      ...lease.spec,
-      holderIdentity: '',
-      leaseDurationSeconds: 1,
-      renewTime: now,
-      acquireTime: now,
-    },
-  };
+  return { ...lease, spec: { ...spec, renewTime: now, acquireTime: spec.acquireTime ?? now } };
 }
 
 /** For people: no replica compares it with its own clock. */

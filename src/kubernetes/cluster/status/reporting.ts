@@ -1,33 +1,21 @@
 /** Everything that is written into a cluster: the status of policies, and events. */
-import type { Logger } from '../../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../admission/admission-review.ts';
-import type { ApiClient } from '../api/contract.ts';
-import type { LivePolicies } from '../live/contract.ts';
-import type { StatusObserver } from './contract.ts';
-import { EventSender } from './event-sender.ts';
-import { type Refusal, RefusalEvents } from './events.ts';
-import { StatusWriter } from './status-writer.ts';
+import { EventSender, type Refusal, tellRefused } from './events.ts';
+import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
-export interface ReportingOptions {
-  readonly client: ApiClient;
-  readonly policies: LivePolicies;
-  /** Names of the policies in audit mode; `*` = all. */
-  readonly audit: readonly string[];
+export interface ReportingOptions
+  extends Pick<StatusWriterOptions, 'client' | 'policies' | 'audit' | 'logger' | 'observer'> {
   /** The Lease that elects the writer of the status. */
   readonly lease: string;
-  readonly logger: Logger;
-  readonly observer: StatusObserver;
 }
 
 /** Begins at once. */
 export class Reporting {
   readonly #events: EventSender;
-  readonly #refusals: RefusalEvents;
   readonly #writer: StatusWriter;
 
   constructor(options: ReportingOptions) {
     this.#events = new EventSender(options);
-    this.#refusals = new RefusalEvents(this.#events);
     this.#writer = new StatusWriter({ ...options, events: this.#events, election: { name: options.lease } });
     this.#writer.start();
   }
@@ -42,7 +30,7 @@ export class Reporting {
 
   /** Returns at once. */
   refused(request: PodRequest | BindingRequest, refusal: Refusal): void {
-    this.#refusals.refused(request, refusal);
+    tellRefused(this.#events, request, refusal);
   }
 
   /** What waits is dropped, and another replica may write. */

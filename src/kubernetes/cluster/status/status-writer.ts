@@ -2,15 +2,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../../base/logger.ts';
 import type { ApiClient } from '../api/contract.ts';
+import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import type { LivePolicies, LivePolicy } from '../live/contract.ts';
-import { ACCEPTED, type Condition, conditionsOf } from './conditions.ts';
+import {
+  ACCEPTED,
+  type Condition,
+  conditionsOf,
+  isWritten,
+  statusPatch,
+  writtenCondition,
+} from './conditions.ts';
 import type { StatusObserver, StatusOutcome } from './contract.ts';
-import type { EventSender } from './event-sender.ts';
-import { tellInvalid } from './events.ts';
+import { type EventSender, tellInvalid } from './events.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
-import { boundedCall, CLOCK, type Clock } from './timing.ts';
 import { DueNames, WriteHistory, WritePace } from './write-pace.ts';
-import { isWritten, statusPatch, writtenCondition } from './written-status.ts';
 
 /** Between two writes, in milliseconds: ten a second. */
 const PAUSE_MS = 100;
@@ -34,13 +39,8 @@ export interface StatusWriterOptions {
 
 /** Of all replicas, one writes. Nothing here delays an admission. */
 export class StatusWriter {
-  readonly #client: ApiClient;
-  readonly #policies: LivePolicies;
-  readonly #logger: Logger;
-  readonly #observer: StatusObserver;
-  readonly #events: EventSender;
+  readonly #options: Required<Omit<StatusWriterOptions, 'audit' | 'election'>>;
   readonly #leader: Leader;
-  readonly #clock: Clock;
   readonly #closing = new AbortController();
   readonly #due = new DueNames();
   readonly #history = new WriteHistory();
@@ -54,37 +54,20 @@ export class StatusWriter {
   #running: Promise<void> | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor({
-    client,
-    policies,
-    audit,
-    logger,
-    observer,
-    events,
-    election,
-    clock = CLOCK,
-  }: StatusWriterOptions) {
-    this.#client = client;
-    this.#policies = policies;
+  constructor({ audit, election, clock = CLOCK, ...options }: StatusWriterOptions) {
+    this.#options = { clock, ...options };
     this.#audited = new Set(audit);
-    this.#logger = logger;
-    this.#observer = observer;
-    this.#events = events;
-    this.#clock = clock;
-    this.#leader = new Leader({
-      ...{ client, logger, clock, onElected: () => this.#lookAtAll() },
-      ...election,
-    });
+    const { client, logger } = options;
+    this.#leader = new Leader({ client, logger, clock, onElected: () => this.#lookAtAll(), ...election });
   }
 
-  /** Whether this replica is the one that writes. */
   get isLeader(): boolean {
     return this.#leader.isLeader;
   }
 
   start(): void {
     if (this.#running === undefined) {
-      this.#unlisten = this.#policies.onChange((names) => this.#changed(names));
+      this.#unlisten = this.#options.policies.onChange((names) => this.#changed(names));
       this.#leader.start();
       this.#running = this.#run();
     }
@@ -102,7 +85,6 @@ export class StatusWriter {
     this.#closing.abort();
     this.#wake.abort();
     await Promise.all([this.#leader.close(), this.#running]);
-    this.#due.clear();
   }
 
   #changed(names: readonly string[]): void {
@@ -118,7 +100,7 @@ export class StatusWriter {
   }
 
   #lookAtAll(): void {
-    this.#changed([...this.#policies.policies.keys()]);
+    this.#changed([...this.#options.policies.policies.keys()]);
   }
 
   async #run(): Promise<void> {
@@ -126,19 +108,19 @@ export class StatusWriter {
       try {
         await this.#next();
       } catch (error) {
-        this.#logger.error({ error }, 'a fault in writing the status of scheduling policies');
-        await this.#clock.sleep(IDLE_MS, this.#closing.signal);
+        this.#options.logger.error({ error }, 'a fault in writing the status of scheduling policies');
+        await this.#options.clock.sleep(IDLE_MS, this.#closing.signal);
       }
     }
   }
 
   async #next(): Promise<void> {
-    const now = this.#clock.now();
+    const now = this.#options.clock.now();
     const name = this.#leader.isLeader && now >= this.#pace.pausedUntil ? this.#due.take(now) : undefined;
     if (name === undefined) {
       await this.#idle(now);
     } else if (await this.#look(name, now)) {
-      await this.#clock.sleep(PAUSE_MS, this.#closing.signal);
+      await this.#options.clock.sleep(PAUSE_MS, this.#closing.signal);
     } else {
       this.#looks += 1;
       if (this.#looks % LOOKS === 0) {
@@ -151,11 +133,8 @@ export class StatusWriter {
   async #idle(now: number): Promise<void> {
     const next = Math.max(this.#due.next ?? Number.POSITIVE_INFINITY, this.#pace.pausedUntil);
     const milliseconds = this.#leader.isLeader ? Math.min(Math.max(next - now, 1), IDLE_MS) : IDLE_MS;
-    if (now >= this.#pace.pausedUntil) {
-      await this.#clock.sleep(milliseconds, this.#wake.signal);
-    } else {
-      await this.#clock.sleep(milliseconds, this.#closing.signal);
-    }
+    const waker = now >= this.#pace.pausedUntil ? this.#wake : this.#closing;
+    await this.#options.clock.sleep(milliseconds, waker.signal);
     if (this.#wake.signal.aborted && !this.#closing.signal.aborted) {
       this.#wake = new AbortController();
     }
@@ -163,7 +142,7 @@ export class StatusWriter {
 
   /** Whether something was written, or tried. */
   async #look(name: string, now: number): Promise<boolean> {
-    const policy = this.#policies.policies.get(name);
+    const policy = this.#options.policies.policies.get(name);
     if (policy === undefined) {
       this.#history.forget(name);
       return false;
@@ -179,14 +158,14 @@ export class StatusWriter {
     }
     const outcome = await this.#write(policy, conditions);
     if (outcome !== undefined) {
-      this.#observer.statusWritten(outcome);
+      this.#options.observer.statusWritten(outcome);
     }
     return true;
   }
 
   /** An event, once for each generation that is not valid, also while no status can be written. A status that says so was told of before. */
   #tell(name: string): void {
-    const policy = this.#policies.policies.get(name);
+    const policy = this.#options.policies.policies.get(name);
     if (policy?.mistake === undefined) {
       this.#told.delete(name);
       return;
@@ -199,26 +178,30 @@ export class StatusWriter {
     this.#told.set(name, which);
     const written = writtenCondition(status, ACCEPTED);
     if (written?.status !== 'False' || written.observedGeneration !== generation) {
-      tellInvalid(this.#events, policy, mistake);
+      tellInvalid(this.#options.events, policy, mistake);
     }
   }
 
   /** `undefined` = the service ends. */
   async #write(policy: LivePolicy, conditions: readonly Condition[]): Promise<StatusOutcome | undefined> {
     try {
-      await boundedCall(this.#client, statusPatch(policy, conditions, new Date()), this.#closing.signal);
+      await boundedCall(
+        this.#options.client,
+        statusPatch(policy, conditions, new Date()),
+        this.#closing.signal,
+      );
     } catch (error) {
       return this.#closing.signal.aborted ? undefined : this.#failed(policy, error);
     }
     this.#pace.succeeded();
     this.#problem = undefined;
-    this.#history.succeeded(policy, conditions, this.#clock.now());
+    this.#history.succeeded(policy, conditions, this.#options.clock.now());
     return 'written';
   }
 
   #failed(policy: LivePolicy, error: unknown): StatusOutcome {
     const { name } = policy;
-    const now = this.#clock.now();
+    const now = this.#options.clock.now();
     const { outcome, againAt, hint } = this.#pace.failed(error, now);
     this.#due.addAt(name, againAt);
     if (outcome === 'conflict') {
@@ -227,10 +210,10 @@ export class StatusWriter {
     const line = { policy: name, error: String(error), ...(hint !== undefined && { hint }) };
     // What lasts is logged once, until a write succeeds.
     if (hint === undefined || hint === this.#problem) {
-      this.#logger.debug(line, 'the status of a scheduling policy was not written');
+      this.#options.logger.debug(line, 'the status of a scheduling policy was not written');
     } else {
       this.#problem = hint;
-      this.#logger.warn(line, 'the status of a scheduling policy cannot be written');
+      this.#options.logger.warn(line, 'the status of a scheduling policy cannot be written');
     }
     return outcome;
   }

@@ -102,10 +102,6 @@ export class DueNames {
     }
     return next;
   }
-
-  clear(): void {
-    this.#at.clear();
-  }
 }
 
 /** After the first repair, in milliseconds. Doubled with each further one. */
@@ -149,12 +145,12 @@ export class WriteHistory {
       conflicts === undefined
         ? now
         : conflicts.at + Math.min(CONFLICT_MS * 2 ** conflicts.count, LONGEST_CONFLICT_MS);
-    const written = this.#written.get(policy.name);
-    return written === undefined || !isRepair(written, policy, conditions) || isForgotten(written, now)
+    const before = this.#sameBefore(policy, conditions, now);
+    return before === undefined
       ? afterConflict
       : Math.max(
           afterConflict,
-          written.at + Math.min(FIRST_REWRITE_MS * 2 ** written.repairs, LONGEST_REWRITE_MS),
+          before.at + Math.min(FIRST_REWRITE_MS * 2 ** before.repairs, LONGEST_REWRITE_MS),
         );
   }
 
@@ -164,14 +160,13 @@ export class WriteHistory {
 
   succeeded(policy: LivePolicy, conditions: readonly Condition[], now: number): void {
     this.#conflicts.delete(policy.name);
-    const before = this.#written.get(policy.name);
-    const isAgain = before !== undefined && isRepair(before, policy, conditions) && !isForgotten(before, now);
+    const before = this.#sameBefore(policy, conditions, now);
     this.#written.set(policy.name, {
       uid: policy.uid,
-      what: contentOf(conditions),
+      what: JSON.stringify(conditions),
       about: policy.resourceVersion,
       at: now,
-      repairs: isAgain ? before.repairs + 1 : 0,
+      repairs: before === undefined ? 0 : before.repairs + 1,
     });
   }
 
@@ -179,16 +174,14 @@ export class WriteHistory {
     this.#written.delete(name);
     this.#conflicts.delete(name);
   }
-}
 
-function isRepair({ uid, what }: Written, policy: LivePolicy, conditions: readonly Condition[]): boolean {
-  return uid === policy.uid && what === contentOf(conditions);
-}
-
-function isForgotten({ at }: Written, now: number): boolean {
-  return now - at > FORGOTTEN_MS;
-}
-
-function contentOf(conditions: readonly Condition[]): string {
-  return JSON.stringify(conditions);
+  /** The last write, if writing this content is a repair of it. */
+  #sameBefore({ name, uid }: LivePolicy, conditions: readonly Condition[], now: number): Written | undefined {
+    const written = this.#written.get(name);
+    return written?.uid === uid &&
+      written.what === JSON.stringify(conditions) &&
+      now - written.at <= FORGOTTEN_MS
+      ? written
+      : undefined;
+  }
 }

@@ -8,11 +8,10 @@ import { nearestName } from '../../../config/nearest.ts';
 import { isMapping, type Path } from '../../../yaml/tree.ts';
 import type { Binding, Role } from '../access.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from '../policy.ts';
-import { aggregated, rulesLost, type WrittenRole } from './aggregation.ts';
 import { type Item, readItems } from './items.ts';
 import { policySpecSchema } from './policy-schema.ts';
 import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
-import { References } from './references.ts';
+import { aggregated, References, rulesLost, type WrittenRole } from './references.ts';
 import { mapping } from './schema-helpers.ts';
 import { schemaProblems, shown } from './schema-problems.ts';
 
@@ -52,7 +51,6 @@ const clusterRoleBindingDocument = mapping({ ...ofRbac, ...clusterRoleBindingSch
 
 const KINDS = ['SchedulingPolicy', 'Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'] as const;
 
-/** Everything that was read. */
 export interface PolicyDocuments {
   readonly policies: readonly SchedulingPolicy[];
   readonly roles: readonly Role[];
@@ -68,13 +66,8 @@ export function readPolicyDocuments(paths: readonly string[]): PolicyDocuments {
   for (const item of readItems(paths, (problem) => problems.push(problem))) {
     documents.add(item);
   }
-  const { policies, bindings, roles, lost } = documents.read();
-  return {
-    policies,
-    roles,
-    bindings,
-    problems: [...problems, ...documents.problems, ...lost, ...documents.deadEnds()],
-  };
+  const read = documents.read();
+  return { ...read, problems: [...problems, ...read.problems] };
 }
 
 const REPLACED =
@@ -84,7 +77,7 @@ class Documents {
   readonly #policies: SchedulingPolicy[] = [];
   readonly #roles: (WrittenRole & { readonly item: Item })[] = [];
   readonly #bindings: Binding[] = [];
-  readonly problems: Problem[] = [];
+  readonly #problems: Problem[] = [];
   readonly #references = new References();
 
   add(item: Item): void {
@@ -117,8 +110,7 @@ class Documents {
     }
   }
 
-  /** `lost`: collects warnings about rules that an aggregationRule overwrites. */
-  read(): Omit<PolicyDocuments, 'problems'> & { readonly lost: readonly Problem[] } {
+  read(): PolicyDocuments {
     const roles = aggregated(this.#roles);
     const lost = this.#roles.flatMap((written, index) => {
       const role = roles[index];
@@ -126,11 +118,8 @@ class Documents {
         ? []
         : [written.item.problem(['aggregationRule'], REPLACED, 'warning')];
     });
-    return { policies: this.#policies, roles, bindings: this.#bindings, lost };
-  }
-
-  deadEnds(): Problem[] {
-    return this.#references.deadEnds(this.#policies);
+    const problems = [...this.#problems, ...lost, ...this.#references.deadEnds(this.#policies)];
+    return { policies: this.#policies, roles, bindings: this.#bindings, problems };
   }
 
   #addPolicy(item: Item): void {
@@ -161,15 +150,8 @@ class Documents {
       if (resources?.includes('schedulingpolicies') === true) {
         for (const [position, name] of (resourceNames ?? []).entries()) {
           const path = ['rules', index, 'resourceNames', position];
-          const kind = 'SchedulingPolicy';
-          this.#references.refer({
-            item,
-            path,
-            kind,
-            namespace: undefined,
-            name,
-            apiGroups: apiGroups ?? [],
-          });
+          const policy = { kind: 'SchedulingPolicy', namespace: undefined, name };
+          this.#references.refer({ ...{ item, path, ...policy }, apiGroups: apiGroups ?? [] });
         }
       }
     }
@@ -247,7 +229,7 @@ class Documents {
   }
 
   #mistake(item: Item, path: Path, message: string): void {
-    this.problems.push(item.problem(path, message));
+    this.#problems.push(item.problem(path, message));
   }
 }
 

@@ -26,10 +26,8 @@ export function pathTo(name: string, value: unknown): Path | undefined {
 /** Larger than all policies and roles of a cluster together. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** Collects problems. */
 export type Report = (problem: Problem) => void;
 
-/** One object of a file. */
 export class Item {
   readonly file: string;
   readonly value: Mapping;
@@ -48,7 +46,6 @@ export class Item {
     return this.#document.lineOf([...this.#path, ...path]);
   }
 
-  /** A problem with file and line. */
   problem(path: Path, message: string, severity: Problem['severity'] = 'error'): Problem {
     const field = path.length === 0 ? '' : `${formatPath(path)}: `;
     return problemAt(this.file, this.lineOf(path), `${field}${message}`, severity);
@@ -60,7 +57,6 @@ export function readItems(paths: readonly string[], report: Report): Item[] {
   return paths.flatMap((path) => filesAt(path, report)).flatMap((file) => itemsIn(file, report));
 }
 
-/** The extensions that are read in folders. */
 export function isPolicyFile(name: string): boolean {
   return /\.(ya?ml|json)$/i.test(name) && !name.startsWith('.');
 }
@@ -135,7 +131,6 @@ function problemAt(
   return { severity, origin: { kind: 'file', file, line }, message };
 }
 
-/** A problem of a whole file or folder. */
 function problemOf(path: string, message: string): Problem {
   return { severity: 'error', message: `${path}: ${message}` };
 }

@@ -24,7 +24,6 @@ export function reviewPolicy({ document, current }: Pick<PolicyRequest, 'documen
     : { ...admission, allowed: false, message: mistake };
 }
 
-/** Why a policy is invalid, for the user; `null` if it is valid. */
 export function policyMistake(document: unknown): string | null {
   const parsed = policyDocument.safeParse(document);
   if (parsed.success) {

@@ -100,6 +100,11 @@ const requiredNames = listOf(text)
   .min(1, 'at least one name, because nothing satisfies an empty list')
   .nullish();
 
+const SPELLINGS: readonly [string, string][] = [
+  ['schedulerNames', 'SchedulerNames'],
+  ['priorityClassNames', 'priorityClasseNames'],
+];
+
 const NAMES = {
   schedulers: 'Schedulers. The pod must name one of them.',
   classes: 'PriorityClasses. The pod must name one of them.',
@@ -135,8 +140,7 @@ const required = notTogether(
       'Affinities that the pod must have.',
     ),
   }),
-  ['schedulerNames', 'SchedulerNames'],
-  ['priorityClassNames', 'priorityClasseNames'],
+  ...SPELLINGS,
 );
 
 const allowedAffinities = affinityRules(listOf(termRule));
@@ -158,8 +162,7 @@ const allowed = notTogether(
     ),
     affinities: described(allowedAffinities.nullish(), 'Affinities that the pod may have. {} = any.'),
   }),
-  ['schedulerNames', 'SchedulerNames'],
-  ['priorityClassNames', 'priorityClasseNames'],
+  ...SPELLINGS,
 );
 
 const defaults = notTogether(

@@ -56,7 +56,6 @@ const labelSelector = mapping({
 
 export const clusterRoleSchema = {
   ...roleSchema,
-  /** See aggregation.ts. */
   aggregationRule: mapping({ clusterRoleSelectors: z.array(labelSelector, 'a list').nullish() }).nullish(),
 };
 

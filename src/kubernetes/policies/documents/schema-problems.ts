@@ -1,13 +1,12 @@
 /** Turns zod issues into messages for operators. */
 import type { z } from 'zod';
 import { nearestName } from '../../../config/nearest.ts';
-import { formatPath, isMapping, type Mapping, type Path } from '../../../yaml/tree.ts';
+import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../../yaml/tree.ts';
 import { DRAFT_SPELLINGS, policySpecSchema } from './policy-schema.ts';
 
 const AFFINITY_KINDS = ['nodeAffinities', 'podAffinities', 'podAntiAffinities'];
 const AFFINITIES = ['affinities', 'allowedAffinities'];
 
-/** The problems of one issue, each with its path. */
 export function* schemaProblems(
   issue: z.core.$ZodIssue,
   value: Mapping,
@@ -40,13 +39,6 @@ function unknownField(key: string, path: Path, known: readonly string[]): string
   return known.every((name) => name === '')
     ? 'unknown field; only {} is possible here, and it allows everything'
     : `unknown field${nearestName(key, known)}`;
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (at, step) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[step] : undefined),
-    value,
-  );
 }
 
 /** A short form of a value. */

@@ -11,18 +11,34 @@ import {
 } from '../documents/policy-schema.ts';
 import type { MergedPolicy } from '../merge.ts';
 import type { Affinity, Expression, NodeSelectorTerm } from '../pod.ts';
-import { allows, describe, describeRules, impliedRule, type Rule, rulesIn } from './expression-rules.ts';
-import type { Reason } from './reason.ts';
-import { isNodeName, KINDS, type Kind, NODE_NAME, requestedAffinities } from './requested-affinities.ts';
-import { isOfTemplate, type Requirement, requirements, unmet } from './required-affinities.ts';
+import {
+  allowedTerms,
+  allows,
+  describe,
+  describeRule,
+  describeRules,
+  expressionRules,
+  holds,
+  impliedRule,
+  isNodeName,
+  KINDS,
+  type Kind,
+  NODE_NAME,
+  PLACES,
+  type RequestedAffinity,
+  type Rule,
+  requestedAffinities,
+  rulesIn,
+} from './expression-rules.ts';
+import { listed, type Reason } from './reason.ts';
 
-const [REQUIRED] = AFFINITY_TIMES;
+const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
 
 /** Kinds whose terms are judged one by one. */
 const NODE_PLACES: readonly string[] = AFFINITY_TIMES.map((time) => `nodeAffinity.${time}`);
 
 /** What is allowed at one place, such as `nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`. */
-interface Place {
+interface AllowedAt {
   all: boolean;
   readonly expressions: Rule[];
   readonly fields: Rule[];
@@ -31,14 +47,14 @@ interface Place {
   readonly policies: Set<string>;
 }
 
-export interface AffinityOptions {
+interface AffinityOptions {
   /** A DaemonSet created the pod for one node: its controller, not the user, named the node in it. */
   readonly isForOneNode?: boolean;
 }
 
 export class AffinityRules {
   readonly default: Affinity;
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, AllowedAt>();
   readonly #requirements: readonly Requirement[];
   /** Includes unknown kinds. */
   #all = false;
@@ -78,7 +94,6 @@ export class AffinityRules {
     return { all: this.#all || place?.all === true, policies: [...(place?.policies ?? [])] };
   }
 
-  /** Reasons why a pod may not name this node. */
   judgeNode(name: string): Reason | undefined {
     const { all, policies } = this.at('nodeAffinity', REQUIRED);
     const requested = { key: NODE_NAME, operator: 'In', values: [name] };
@@ -90,7 +105,7 @@ export class AffinityRules {
     return { field: 'nodeName', expectation: `expected ${expected}, got ${describe(requested)}`, policies };
   }
 
-  #place(kind: Kind, time: AffinityTime, policy: string): Place {
+  #place(kind: Kind, time: AffinityTime, policy: string): AllowedAt {
     const name = `${kind}.${time}`;
     const place = this.#places.get(name) ?? {
       all: false,
@@ -104,31 +119,15 @@ export class AffinityRules {
     return place;
   }
 
-  /** An empty mapping allows everything below it. */
   #allow(rules: AllowedAffinities, policy: string): void {
-    const isAll = Object.keys(rules).length === 0;
-    this.#all ||= isAll;
-    for (const [kind, plural] of Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][]) {
-      const ofKind = isAll ? {} : rules[plural];
-      if (ofKind === undefined) {
-        continue;
-      }
-      const isAllOfKind = Object.keys(ofKind).length === 0;
-      for (const time of AFFINITY_TIMES) {
-        const ofTime: { nodeSelectorTerms?: TermRule[] | undefined } | undefined = isAllOfKind
-          ? {}
-          : ofKind[time];
-        if (ofTime === undefined) {
-          continue;
-        }
+    this.#all ||= Object.keys(rules).length === 0;
+    for (const { kind, time } of PLACES) {
+      const terms = allowedTerms(rules, { kind, time });
+      if (terms !== undefined) {
         const place = this.#place(kind, time, policy);
-        const terms = ofTime.nodeSelectorTerms ?? [];
         place.all ||= terms.length === 0;
-        for (const term of terms) {
-          const isAllOfTerm = Object.keys(term).length === 0;
-          place.expressions.push(...rulesIn(isAllOfTerm ? [] : term.matchExpressions));
-          place.fields.push(...rulesIn(isAllOfTerm ? [] : term.matchFields));
-        }
+        place.expressions.push(...expressionRules(terms, 'matchExpressions'));
+        place.fields.push(...expressionRules(terms, 'matchFields'));
       }
     }
   }
@@ -190,4 +189,95 @@ export class AffinityRules {
       ];
     });
   }
+}
+
+/** A requirement at one place, or for any place of a kind. Without terms, anything satisfies it. */
+interface Requirement {
+  readonly kind: Kind;
+  readonly time: AffinityTime | undefined;
+  readonly terms: readonly (readonly Rule[])[];
+  readonly policy: string;
+}
+
+export function requirements(merged: MergedPolicy): Requirement[] {
+  const { affinities = {} } = merged.required;
+  return (Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][]).flatMap(([kind, plural]) => {
+    const ofKind = affinities[plural];
+    if (ofKind === undefined) {
+      return [];
+    }
+    const times = AFFINITY_TIMES.filter((time) => ofKind[time] !== undefined);
+    return (times.length === 0 ? [undefined] : times).map((time): Requirement => {
+      const ofTime: { nodeSelectorTerms?: TermRule[] | undefined } | undefined =
+        time === undefined ? undefined : ofKind[time];
+      return {
+        kind,
+        time,
+        terms: (ofTime?.nodeSelectorTerms ?? []).map(({ matchExpressions }) => rulesIn(matchExpressions)),
+        policy: merged.sourceOf('required', 'affinities', plural, ...(time === undefined ? [] : [time])),
+      };
+    });
+  });
+}
+
+/**
+ * The scheduler may choose any of the required terms, so each must satisfy the requirement. For preferences, one is
+ * enough.
+ */
+function unmet(
+  { kind, time, terms, policy }: Requirement,
+  requested: readonly RequestedAffinity[],
+): Reason[] {
+  const found = requested.filter(
+    ({ place }) => place === `${kind}.${time}` || (time === undefined && place.startsWith(`${kind}.`)),
+  );
+  const field = `affinity.${kind}${time === undefined ? '' : `.${time}`}`;
+  const policies = [policy];
+  if (found.length === 0) {
+    return [{ field, expectation: `expected ${describeTerms(terms)}, got nothing`, policies }];
+  }
+  if (terms.length === 0) {
+    return [];
+  }
+  const there = found.flatMap((one) => one.terms) as NodeSelectorTerm[];
+  const isMet = (term: NodeSelectorTerm) =>
+    terms.some((rules) =>
+      rules.every((rule) => (term.matchExpressions ?? []).some((expression) => holds(rule, expression))),
+    );
+  const isEnough = time === REQUIRED ? there.every(isMet) : there.some(isMet);
+  if (isEnough) {
+    return [];
+  }
+  const where = time === REQUIRED ? ' in each of the terms, which are alternatives' : '';
+  return [{ field, expectation: `expected ${describeTerms(terms)}${where}`, policies }];
+}
+
+function describeTerms(terms: readonly (readonly Rule[])[]): string {
+  return terms.length === 0
+    ? 'a term'
+    : listed(
+        terms.map((rules) => rules.map(describeRule).join(' with ')),
+        'or',
+      );
+}
+
+/**
+ * Whether the DaemonSet controller replaced the required affinity by the name of the node. The template, which had
+ * it, is judged separately.
+ */
+function isOfTemplate(
+  kind: Kind,
+  time: AffinityTime | undefined,
+  requested: readonly RequestedAffinity[],
+): boolean {
+  const terms = requested.find(({ place }) => place === `nodeAffinity.${REQUIRED}`)?.terms ?? [];
+  return (
+    kind === 'nodeAffinity' &&
+    time !== PREFERRED &&
+    terms.length > 0 &&
+    (terms as readonly NodeSelectorTerm[]).every(
+      ({ matchExpressions, matchFields }) =>
+        (matchExpressions ?? []).length === 0 && matchFields?.length === 1 && matchFields.every(isNodeName),
+    )
+  );
 }

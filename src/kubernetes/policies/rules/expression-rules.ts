@@ -1,17 +1,21 @@
-/** Rules for expressions about node labels and node fields. */
-
-import type { ExpressionRule } from '../documents/policy-schema.ts';
-import type { Expression } from '../pod.ts';
+/** The terms of affinities: where pods have them, and rules for their expressions about node labels and node fields. */
+import {
+  AFFINITY_TIMES,
+  type AffinityRules,
+  type AffinityTime,
+  type ExpressionRule,
+  type TermRule,
+} from '../documents/policy-schema.ts';
+import type { Affinity, Expression, NodeSelectorTerm } from '../pod.ts';
 import { listed, quoted } from './reason.ts';
 
 /** The items of a rule; `undefined` = any, for a missing or empty list. */
-export type Listed = readonly string[] | undefined;
+type Listed = readonly string[] | undefined;
 
-export function listedOf(values: readonly string[] | undefined): Listed {
+function listedOf(values: readonly string[] | undefined): Listed {
   return values === undefined || values.length === 0 ? undefined : values;
 }
 
-/** What a rule allows. */
 export interface Rule {
   readonly keys: Listed;
   readonly operators: Listed;
@@ -89,4 +93,81 @@ export function describeRule({ keys, operators, values }: Rule): string {
   const operator =
     operators === undefined ? (values === undefined ? 'with any operator' : 'In') : listed(operators, 'or');
   return `${key} ${operator}${values === undefined ? '' : ` ${listed(values, 'or')}`}`;
+}
+
+const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
+
+/** The kinds, as pods and as policies spell them. */
+export const KINDS = {
+  nodeAffinity: 'nodeAffinities',
+  podAffinity: 'podAffinities',
+  podAntiAffinity: 'podAntiAffinities',
+} as const;
+
+export type Kind = keyof typeof KINDS;
+
+export const KIND_NAMES = Object.keys(KINDS) as Kind[];
+
+export interface Place {
+  readonly kind: Kind;
+  readonly time: AffinityTime;
+}
+
+export const PLACES: readonly Place[] = KIND_NAMES.flatMap((kind) =>
+  AFFINITY_TIMES.map((time) => ({ kind, time })),
+);
+
+/** What a policy allows at a place: an empty list is everything, `undefined` nothing. An empty mapping allows everything below it. */
+export function allowedTerms(rules: AffinityRules, { kind, time }: Place): readonly TermRule[] | undefined {
+  const ofKind = Object.keys(rules).length === 0 ? {} : rules[KINDS[kind]];
+  const ofTime: { nodeSelectorTerms?: readonly TermRule[] | undefined } | undefined =
+    ofKind !== undefined && Object.keys(ofKind).length === 0 ? {} : ofKind?.[time];
+  return ofTime === undefined ? undefined : (ofTime.nodeSelectorTerms ?? []);
+}
+
+/** The rules of terms for their label or field expressions. An empty term allows everything below it. */
+export function expressionRules(
+  terms: readonly TermRule[],
+  list: 'matchExpressions' | 'matchFields',
+): Rule[] {
+  return terms.flatMap((term) => rulesIn(Object.keys(term).length === 0 ? [] : term[list]));
+}
+
+export interface RequestedAffinity {
+  readonly place: string;
+  readonly terms: readonly unknown[];
+}
+
+/** Omits what the pod does not set. Includes unknown kinds and times. */
+export function requestedAffinities(affinity: Affinity): RequestedAffinity[] {
+  return Object.entries(affinity).flatMap(([kind, times]: [string, unknown]) => {
+    if (typeof times !== 'object') {
+      return times === undefined ? [] : [{ place: kind, terms: [times] }];
+    }
+    return Object.entries(times ?? {}).flatMap(([time, value]) => {
+      const terms = termsOf(kind, time, value);
+      return terms.length === 0 ? [] : [{ place: `${kind}.${time}`, terms }];
+    });
+  });
+}
+
+function termsOf(kind: string, time: string, value: unknown): readonly unknown[] {
+  if (value === undefined || value === null) {
+    return [];
+  }
+  if (kind === 'nodeAffinity' && time === REQUIRED) {
+    return (value as { nodeSelectorTerms?: NodeSelectorTerm[] | null }).nodeSelectorTerms ?? [];
+  }
+  if (kind === 'nodeAffinity' && time === PREFERRED) {
+    return (value as { preference: NodeSelectorTerm }[]).map(({ preference }) => preference);
+  }
+  return Array.isArray(value) ? value : [value];
+}
+
+/** The node field that holds its name. */
+export const NODE_NAME = 'metadata.name';
+
+/** The expression that the DaemonSet controller writes. */
+export function isNodeName({ key, operator, values }: Expression): boolean {
+  return key === NODE_NAME && operator === 'In' && values?.length === 1;
 }

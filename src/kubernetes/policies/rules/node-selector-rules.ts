@@ -15,7 +15,6 @@ interface Values {
   readonly policies: readonly string[];
 }
 
-/** Rules for node labels. */
 export class NodeSelectorRules {
   readonly default: ReadonlyMap<string, string>;
   readonly #required = new Map<string, Values>();

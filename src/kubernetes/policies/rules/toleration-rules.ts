@@ -1,30 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TolerationRule } from '../documents/policy-schema.ts';
+import { EFFECTS } from '../documents/schema-helpers.ts';
 import type { MergedPolicy } from '../merge.ts';
 import type { Toleration } from '../pod.ts';
-import { type Listed, listedOf } from './expression-rules.ts';
 import { listed, quoted, type Reason } from './reason.ts';
 
-const ALL_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+/** What a rule allows; a missing or empty list means any. `TolerationRule` is one. */
+export type Rule = { readonly [Part in keyof TolerationRule]?: readonly string[] | undefined };
 
-/** What a rule allows. */
-interface Rule {
-  readonly keys: Listed;
-  readonly operators: Listed;
-  readonly values: Listed;
-  readonly effects: Listed;
-}
-
-/** Rules for the tolerations of a pod. */
 export class TolerationRules {
   readonly default: readonly Toleration[];
   readonly #all: boolean;
   readonly #rules: readonly Rule[];
-  /** The pod must have one of these. */
   readonly #required: readonly Rule[];
-  /** The policy that requires tolerations. */
   readonly #requiring: string;
-  /** The policies that allow tolerations. */
   readonly policies: readonly string[];
 
   constructor(merged: MergedPolicy) {
@@ -35,11 +24,11 @@ export class TolerationRules {
       tolerations === undefined ? [] : [{ policy, tolerations }],
     );
     this.#all = grants.some(({ tolerations }) => tolerations.length === 0);
-    this.#required = (merged.required.tolerations ?? []).map(ruleOf);
+    this.#required = merged.required.tolerations ?? [];
     this.#requiring = merged.sourceOf('required', 'tolerations');
     this.#rules = [
       ...this.#required,
-      ...grants.flatMap(({ tolerations }) => tolerations.map(ruleOf)),
+      ...grants.flatMap(({ tolerations }) => tolerations),
       ...this.default.map(impliedRule),
     ];
     const implied = this.default.length === 0 ? [] : [merged.sourceOf('default', 'tolerations')];
@@ -86,17 +75,20 @@ export class TolerationRules {
  * Whether a rule covers a toleration. A toleration without a key matches all keys, without an effect all effects, and
  * with Exists all values. If a rule lists values, other operators than Equal must be listed too.
  */
-function covers({ keys, operators, values, effects }: Rule, toleration: Toleration): boolean {
+export function covers(
+  { keys = [], operators = [], values = [], effects = [] }: Rule,
+  toleration: Toleration,
+): boolean {
   const { key, effect } = toleration;
   const operator = toleration.operator || 'Equal';
   return (
-    (keys === undefined || (isSaid(key) && keys.includes(key))) &&
-    (operators === undefined || operators.includes(operator)) &&
-    (values === undefined ||
-      ((operator === 'Equal' || operators !== undefined) &&
+    (keys.length === 0 || (isSaid(key) && keys.includes(key))) &&
+    (operators.length === 0 || operators.includes(operator)) &&
+    (values.length === 0 ||
+      ((operator === 'Equal' || operators.length > 0) &&
         (operator === 'Exists' || values.includes(toleration.value ?? '')))) &&
-    (effects === undefined ||
-      (isSaid(effect) ? effects.includes(effect) : ALL_EFFECTS.every((one) => effects.includes(one))))
+    (effects.length === 0 ||
+      (isSaid(effect) ? effects.includes(effect) : EFFECTS.every((one) => effects.includes(one))))
   );
 }
 
@@ -104,22 +96,13 @@ function isSaid(value: string | null | undefined): value is string {
   return value !== undefined && value !== null && value !== '';
 }
 
-function ruleOf({ keys, operators, values, effects }: TolerationRule): Rule {
-  return {
-    keys: listedOf(keys),
-    operators: listedOf(operators),
-    values: listedOf(values),
-    effects: listedOf(effects),
-  };
-}
-
 /** The rule that a default implies: exactly what it is. */
-function impliedRule({ key, operator, value, effect }: Toleration): Rule {
+export function impliedRule({ key, operator, value, effect }: Toleration): Rule {
   return {
-    keys: isSaid(key) ? [key] : undefined,
+    keys: isSaid(key) ? [key] : [],
     operators: [operator || 'Equal'],
-    values: operator === 'Exists' ? undefined : [value ?? ''],
-    effects: isSaid(effect) ? [effect] : undefined,
+    values: operator === 'Exists' ? [] : [value ?? ''],
+    effects: isSaid(effect) ? [effect] : [],
   };
 }
 
@@ -129,9 +112,9 @@ function describe({ key, operator, value, effect }: Toleration): string {
   return `${what} ${how}, ${isSaid(effect) ? quoted(effect) : 'every effect'}`;
 }
 
-function describeRule({ keys, operators, values, effects }: Rule): string {
-  const what = keys === undefined ? 'any key' : listed(keys, 'or');
-  const how = operators === undefined ? '' : ` ${listed(operators, 'or')}`;
-  const value = values === undefined ? '' : ` ${listed(values, 'or')}`;
-  return `${what}${how}${value}, ${effects === undefined ? 'any effect' : listed(effects, 'or')}`;
+function describeRule({ keys = [], operators = [], values = [], effects = [] }: Rule): string {
+  const what = keys.length === 0 ? 'any key' : listed(keys, 'or');
+  const how = operators.length === 0 ? '' : ` ${listed(operators, 'or')}`;
+  const value = values.length === 0 ? '' : ` ${listed(values, 'or')}`;
+  return `${what}${how}${value}, ${effects.length === 0 ? 'any effect' : listed(effects, 'or')}`;
 }

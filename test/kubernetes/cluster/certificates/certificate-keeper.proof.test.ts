@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../../src/kubernetes/cluster/api/contract.ts';
-import { CertificateKeeper } from '../../../../src/kubernetes/cluster/certificates/certificate-keeper.ts';
 import {
   certificatesIn,
   holdCertificate,
-} from '../../../../src/kubernetes/cluster/certificates/held-certificate.ts';
-import { issueCertificate } from '../../../../src/kubernetes/cluster/certificates/issued-certificate.ts';
+  issueCertificate,
+} from '../../../../src/kubernetes/cluster/certificates/certificate.ts';
+import { CertificateKeeper } from '../../../../src/kubernetes/cluster/certificates/certificate-keeper.ts';
 import { temporaryFolder } from '../../../support/filter-folder.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { ObjectsClient } from './objects-client.ts';

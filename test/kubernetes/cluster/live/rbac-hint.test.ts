@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import type { Following } from '../../../../src/kubernetes/cluster/live/contract.ts';
 import { RbacHint, RecentChanges } from '../../../../src/kubernetes/cluster/live/rbac-hint.ts';
-import { RBAC_KINDS, type RbacKind } from '../../../../src/kubernetes/cluster/live/rbac-objects.ts';
+import { RBAC_KINDS, type RbacKind } from '../../../../src/kubernetes/cluster/live/use-grants.ts';
 import {
   type Account,
   type Binding,
@@ -29,7 +29,7 @@ beforeEach(() => {
 function followed(): RbacHint {
   const one = new RbacHint({ now: () => clock });
   for (const kind of RBAC_KINDS) {
-    one.follow(kind, CURRENT);
+    one.follow(kind, { following: CURRENT });
   }
   return one;
 }
@@ -113,17 +113,17 @@ describe('nothing can be told', () => {
   ])('while the roles that %s', (_, following, problem) => {
     const one = new RbacHint({ now: () => clock });
     for (const kind of RBAC_KINDS.filter((each) => each !== 'roles')) {
-      one.follow(kind, CURRENT);
+      one.follow(kind, { following: CURRENT });
     }
     if (following !== undefined) {
-      one.follow('roles', following);
+      one.follow('roles', { following });
     }
     expect(one.candidates(LIN, NAMES)).toBeUndefined();
     expect(one.problem).toMatch(problem);
   });
 
   it('but what is lost for a moment is still known', () => {
-    hint.follow('roles', { hasList: true, currentAt: -3000, problem: 'away' });
+    hint.follow('roles', { following: { hasList: true, currentAt: -3000, problem: 'away' } });
     expect(hint.candidates(LIN, NAMES)).toEqual([]);
   });
 

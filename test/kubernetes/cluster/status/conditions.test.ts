@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { LivePolicy } from '../../../../src/kubernetes/cluster/live/contract.ts';
-import { conditionsOf } from '../../../../src/kubernetes/cluster/status/conditions.ts';
-import { shownText } from '../../../../src/kubernetes/cluster/status/text.ts';
-import { isWritten, statusPatch } from '../../../../src/kubernetes/cluster/status/written-status.ts';
+import {
+  conditionsOf,
+  isWritten,
+  shownText,
+  statusPatch,
+} from '../../../../src/kubernetes/cluster/status/conditions.ts';
 
 const NOW = new Date('2026-11-22T10:00:00.999Z');
 

@@ -5,9 +5,7 @@ import {
   parseAdmissionReview,
 } from '../../../../src/kubernetes/admission/admission-review.ts';
 import { ApiError } from '../../../../src/kubernetes/cluster/api/contract.ts';
-import { eventObject } from '../../../../src/kubernetes/cluster/status/event-object.ts';
-import { EventSender } from '../../../../src/kubernetes/cluster/status/event-sender.ts';
-import { RefusalEvents } from '../../../../src/kubernetes/cluster/status/events.ts';
+import { EventSender, eventObject, tellRefused } from '../../../../src/kubernetes/cluster/status/events.ts';
 import { projectFile } from '../../../support/files.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { ClusterDouble } from './cluster-double.ts';
@@ -25,11 +23,10 @@ function telling() {
   const observer = { statusWritten() {}, event: (outcome: string) => void outcomes.push(outcome) };
   const sender = new EventSender({ client: cluster.client(), logger, observer, clock });
   onTestFinished(() => sender.close());
-  const events = new RefusalEvents(sender);
   const refuse = (request: PodRequest, message = MESSAGE) =>
-    events.refused(request, { allowed: false, message });
+    tellRefused(sender, request, { allowed: false, message });
   const sent = () => cluster.called('POST', '/events').map(({ body }) => body as Record<string, unknown>);
-  return { cluster, clock, logger, outcomes, sender, events, refuse, sent };
+  return { cluster, clock, logger, outcomes, sender, refuse, sent };
 }
 
 /** A pod that a controller creates. */
@@ -123,8 +120,8 @@ describe('a refusal', () => {
   });
 
   it('is all that is told', async () => {
-    const { clock, events, sent } = telling();
-    events.refused(creation(), { allowed: true, message: null });
+    const { clock, sender, sent } = telling();
+    tellRefused(sender, creation(), { allowed: true, message: null });
     await clock.pass(1000);
     expect(sent()).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /** A clock that a test moves. */
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Clock } from '../../../../src/kubernetes/cluster/status/timing.ts';
+import type { Clock } from '../../../../src/kubernetes/cluster/api/timing.ts';
 
 interface Sleeper {
   readonly until: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ApiError, ApiUnreachableError } from '../../../../src/kubernetes/cluster/api/contract.ts';
-import { EventSender } from '../../../../src/kubernetes/cluster/status/event-sender.ts';
+import { EventSender } from '../../../../src/kubernetes/cluster/status/events.ts';
 import { StatusWriter } from '../../../../src/kubernetes/cluster/status/status-writer.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { ClusterDouble } from './cluster-double.ts';

@@ -4,30 +4,22 @@ import { testMistakes } from './annotated-mistakes.ts';
 
 describe('a section of a policy is refused that has', () => {
   testMistakes(`
-== no required names
-kind: SchedulingPolicy
-spec:
+=s no required names
   required:
     schedulerNames: []
 #! spec.required.schedulerNames: expected at least one name, because nothing satisfies an empty list, got an empty list
     priorityClassNames: []
 #! spec.required.priorityClassNames: expected at least one name, because nothing satisfies an empty list, got an empty list
-== no required labels, and no required kinds of affinity
-kind: SchedulingPolicy
-spec:
+=s no required labels, and no required kinds of affinity
   required:
     nodeSelectors: {}
 #! spec.required.nodeSelectors: expected at least one label, got an empty mapping
     affinities: {}
 #! spec.required.affinities: expected at least one kind of affinity, got an empty mapping
-== no default tolerations
-kind: SchedulingPolicy
-spec:
+=s no default tolerations
   default: {tolerations: []}
 #! spec.default.tolerations: expected at least one toleration, got an empty list
-== both spellings of names
-kind: SchedulingPolicy
-spec:
+=s both spellings of names
   required: {schedulerNames: [a],
     SchedulerNames: [a]}
 #! spec.required.SchedulerNames: expected nothing, because schedulerNames is set too, got a list of 1
@@ -36,15 +28,11 @@ spec:
   default: {schedulerName: a, SchedulerName: a, priorityClassName: b, priorityClasseName: b}
 #! spec.default.SchedulerName: expected nothing, because schedulerName is set too, got "a"
 #! spec.default.priorityClasseName: expected nothing, because priorityClassName is set too, got "b"
-== both spellings of affinities
-kind: SchedulingPolicy
-spec:
+=s both spellings of affinities
   allowed: {affinities: {}}
   allowedAffinities: {}
 #! spec.allowedAffinities: expected nothing, because allowed.affinities is set too, got an empty mapping
-== no kind of section
-kind: SchedulingPolicy
-spec:
+=s no kind of section
   required: []
 #! spec.required: expected a mapping, got an empty list
   allowed: 3
@@ -53,9 +41,7 @@ spec:
 #! spec.default: expected a mapping, got "text"
   allowedAffinities: [1]
 #! spec.allowedAffinities: expected a mapping, got a list of 1
-== what is no list
-kind: SchedulingPolicy
-spec:
+=s what is no list
   required: {schedulerNames: a}
 #! spec.required.schedulerNames: expected a list, got "a"
   allowed: {tolerations: {}, nodeSelectors: {a: b}}
@@ -63,9 +49,7 @@ spec:
 #! spec.allowed.tolerations: expected a list, got an empty mapping
   default: {tolerations: yes}
 #! spec.default.tolerations: expected a list, got true
-== what is no mapping
-kind: SchedulingPolicy
-spec:
+=s what is no mapping
   allowed: {nodeSelectors: [a], affinities: [], tolerations: [x]}
 #! spec.allowed.nodeSelectors: expected a mapping of labels, got a list of 1
 #! spec.allowed.tolerations[0]: expected a mapping, got "x"
@@ -73,9 +57,7 @@ spec:
   default: {nodeSelector: x, affinity: []}
 #! spec.default.nodeSelector: expected a mapping of labels, got "x"
 #! spec.default.affinity: expected a mapping, got an empty list
-== what is no text
-kind: SchedulingPolicy
-spec:
+=s what is no text
   required: {schedulerNames: [1, ~, {}]}
 #! spec.required.schedulerNames[0]: expected a string, got 1
 #! spec.required.schedulerNames[1]: expected a string, got null
@@ -84,35 +66,25 @@ spec:
 #! spec.default.schedulerName: expected a string, got a list of 1
 #! spec.default.nodeSelector.a: expected a string, got true
 #! spec.default.nodeSelector.b: expected a string, got 10
-== an empty text for a name
-kind: SchedulingPolicy
-spec:
+=s an empty text for a name
   required: {schedulerNames: [""]}
 #! spec.required.schedulerNames[0]: expected a non-empty string, got ""
   default: {priorityClassName: ""}
 #! spec.default.priorityClassName: expected a non-empty string, got ""
-== a label without a name
-kind: SchedulingPolicy
-spec:
+=s a label without a name
   allowed: {nodeSelectors: {"": [a]}}
 #! spec.allowed.nodeSelectors: expected a label name, got ""
-== null further down
-kind: SchedulingPolicy
-spec:
+=s null further down
   allowed: {tolerations: [{keys: ~}], affinities: {podAffinities: ~}, nodeSelectors: {a: ~}}
 #! spec.allowed.nodeSelectors.a: expected a list, got null
 #! spec.allowed.tolerations[0].keys: expected a list, got null
 #! spec.allowed.affinities.podAffinities: expected a mapping, got null
-== a word that is none of those
-kind: SchedulingPolicy
-spec:
+=s a word that is none of those
   allowed: {tolerations: [{operators: [exists],
 #! spec.allowed.tolerations[0].operators[0]: expected one of Equal, Exists, Lt, Gt, got "exists"
     effects: [Noschedule]}]}
 #! spec.allowed.tolerations[0].effects[0]: expected one of NoSchedule, PreferNoSchedule, NoExecute, got "Noschedule"
-== a long text
-kind: SchedulingPolicy
-spec:
+=s a long text
   allowed: {tolerations: [{effects: [xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]}]}
 #! spec.allowed.tolerations[0].effects[0]: expected one of NoSchedule, PreferNoSchedule, NoExecute, got "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
 `);
@@ -120,9 +92,7 @@ spec:
 
 describe('a field that nobody knows', () => {
   testMistakes(`
-== has a nearest name
-kind: SchedulingPolicy
-spec:
+=s has a nearest name
   reqired: {}
 #! spec.reqired: unknown field; the nearest right name is "required"
   required: {schedulerName: [a]}
@@ -131,9 +101,7 @@ spec:
 #! spec.default.schedulerNames: unknown field; the nearest right name is "schedulerName"
     affinities: {}}
 #! spec.default.affinities: unknown field; the nearest right name is "affinity"
-== is not led to a spelling of the draft
-kind: SchedulingPolicy
-spec:
+=s is not led to a spelling of the draft
   allowedAffinity: {}
 #! spec.allowedAffinity: unknown field
   allowed: {priorityClasseName: [], schedulernames: []}
@@ -146,9 +114,7 @@ Spec: {}
 spec: {}
 states: {}
 #! states: unknown field; the nearest right name is "status"
-== is a kind of affinity, nested too deep
-kind: SchedulingPolicy
-spec:
+=s is a kind of affinity, nested too deep
   allowed:
     affinities:
       nodeAffinities:
@@ -161,25 +127,17 @@ spec:
   allowedAffinities: {podAffinities: {podAntiAffinities: {}}}
 #! spec.allowedAffinities.podAffinities.podAntiAffinities: nested too deep: it belongs under spec.allowedAffinities
 #! spec.allowedAffinities: expected nothing, because allowed.affinities is set too, got a mapping
-== is a kind of affinity, elsewhere
-kind: SchedulingPolicy
-spec:
+=s is a kind of affinity, elsewhere
   allowed: {podAffinities: {}}
 #! spec.allowed.podAffinities: unknown field; the nearest right name is "affinities"
-== is finer than affinities to pods can be
-kind: SchedulingPolicy
-spec:
+=s is finer than affinities to pods can be
   allowed: {affinities: {podAffinities: {preferredDuringSchedulingIgnoredDuringExecution: {labelSelector: {}}}}}
 #! spec.allowed.affinities.podAffinities.preferredDuringSchedulingIgnoredDuringExecution.labelSelector: unknown field; only {} is possible here, and it allows everything
-== is required and can only be allowed
-kind: SchedulingPolicy
-spec:
+=s is required and can only be allowed
   required: {affinities: {nodeAffinities: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: []}]}}}}
 #! spec.required.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions: expected a list
 #! spec.required.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields: unknown field
-== has a name that every object has
-kind: SchedulingPolicy
-spec:
+=s has a name that every object has
   constructor: 1
 #! spec.constructor: unknown field
   allowed: {toString: 1, hasOwnProperty: 2}
@@ -206,15 +164,11 @@ items:
 
 describe('a default is refused that has other than one of its', () => {
   testMistakes(`
-== an empty list of what is required
-kind: SchedulingPolicy
-spec:
+=s an empty list of what is required
   required:
     tolerations: []
 #! spec.required.tolerations: expected at least one toleration, got an empty list
-== no values where the operator needs some
-kind: SchedulingPolicy
-spec:
+=s no values where the operator needs some
   default:
     affinity:
       nodeAffinity:
@@ -228,9 +182,7 @@ spec:
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].values: expected values, because the operator is NotIn, got an empty list
             - {key: a, operator: Exists}
             - {key: a, operator: In, values: [""]}
-== keys and operators
-kind: SchedulingPolicy
-spec:
+=s keys and operators
   default:
     affinity:
       nodeAffinity:
@@ -267,21 +219,15 @@ spec:
 
 describe('a default is refused that has', () => {
   testMistakes(`
-== a toleration with both value and values
-kind: SchedulingPolicy
-spec:
+=s a toleration with both value and values
   default: {tolerations: [{key: a, value: b,
     values: [b]}]}
 #! spec.default.tolerations[0].values: expected nothing, because value is set too, got a list of 1
-== values beside Exists
-kind: SchedulingPolicy
-spec:
+=s values beside Exists
   default: {tolerations: [{operator: Exists, value: b}, {operator: Exists, values: [b]}]}
 #! spec.default.tolerations[0].value: expected nothing, because the operator is Exists, got "b"
 #! spec.default.tolerations[1].values: expected nothing, because the operator is Exists, got a list of 1
-== no values, no key, or other types
-kind: SchedulingPolicy
-spec:
+=s no values, no key, or other types
   default:
     tolerations:
     - values: []
@@ -297,9 +243,7 @@ spec:
     - {keys: [a], effects: []}
 #! spec.default.tolerations[5].keys: unknown field; the nearest right name is "key"
 #! spec.default.tolerations[5].effects: unknown field; the nearest right name is "effect"
-== affinities to pods without what they need
-kind: SchedulingPolicy
-spec:
+=s affinities to pods without what they need
   default:
     affinity:
       podAffinity:

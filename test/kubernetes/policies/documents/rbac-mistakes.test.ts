@@ -8,13 +8,10 @@ describe('a document is refused', () => {
 metadata: {name: a}
 #! spec: expected a mapping
 kind: SchedulingPolicy
-== with a spec of null, or of another type
-kind: SchedulingPolicy
-spec:
+=s with a spec of null, or of another type
 #! spec: expected a mapping, got null
 ---
-kind: SchedulingPolicy
-metadata: {name: b}
+@SchedulingPolicy {name: b}
 spec: []
 #! spec: expected a mapping, got an empty list
 == of another version
@@ -64,17 +61,14 @@ apiVersion: rbac.authorization.k8s.io/v1
 Kind: ClusterRole
 #! Kind: unknown field; the nearest right name is "kind"
 metadata: {name: a}
-== that says something twice, since of these only the last would count
-kind: SchedulingPolicy
-spec:
+=s that says something twice, since of these only the last would count
   required: {schedulerNames: [a]}
   required:
 #! required: duplicate key
     nodeSelectors: {a: [b], "a": [c]}
 #! a: duplicate key
 == that says something twice beside a merge key
-kind: SchedulingPolicy
-metadata: {name: a}
+@SchedulingPolicy {name: a}
 spec:
   required:
     <<: {priorityClassNames: [p]}
@@ -91,9 +85,7 @@ spec: {}
 metadata: {name: 123}
 #! metadata.name: expected a string, got 123
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: ""}
+@ClusterRole {name: ""}
 #! metadata.name: expected a name, got ""
 ---
 kind: SchedulingPolicy
@@ -130,35 +122,27 @@ items: {}
 kind: List
 #! items: expected a list
 == behind a right one
-kind: SchedulingPolicy
-metadata: {name: a}
+@SchedulingPolicy {name: a}
 spec:
   allowed: {}
 ---
-kind: SchedulingPolicy
-metadata: {name: b}
+@SchedulingPolicy {name: b}
 spec: {z: 1}
 #! spec.z: unknown field
 == twice
-kind: SchedulingPolicy
-metadata: {name: a}
+@SchedulingPolicy {name: a}
 spec:
   allowed: {}
 ---
 # 6
-kind: SchedulingPolicy
-metadata: {name: a}
+@SchedulingPolicy {name: a}
 #! metadata.name: duplicate name: a SchedulingPolicy of this name is defined at p.yaml:1
 spec:
   allowed: {}
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: a}
+@ClusterRole {name: a}
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: a}
+@ClusterRole {name: a}
 #! metadata.name: duplicate name: a ClusterRole of this name is defined at p.yaml:13
 == twice without a name, since both have that of the file
 kind: SchedulingPolicy
@@ -178,20 +162,14 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 rules: []
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: a}
+@Role {name: a}
 #! metadata.namespace: expected a namespace, because a Role is namespaced
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: a, namespace: ""}
+@RoleBinding {name: a, namespace: ""}
 #! metadata.namespace: expected a namespace, because a RoleBinding is namespaced
 roleRef: {kind: Role, name: a}
 == with rules of other types
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: a}
+@ClusterRole {name: a}
 rules:
 - apiGroups: extensions
 #! rules[0].apiGroups: expected a list, got "extensions"
@@ -202,17 +180,13 @@ rules:
 - use
 #! rules[1]: expected a mapping, got "use"
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: b}
+@ClusterRole {name: b}
 rules: {}
 #! rules: expected a list, got an empty mapping
 rule: []
 #! rule: unknown field; the nearest right name is "rules"
 == with subjects that are none
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: a}
+@ClusterRoleBinding {name: a}
 roleRef: {kind: ClusterRole, name: a}
 subjects:
 - {kind: user, name: a}
@@ -230,9 +204,7 @@ subjects:
 - a
 #! subjects[6]: expected a mapping, got "a"
 == with no role that it can have
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: a}
+@ClusterRoleBinding {name: a}
 roleRef: {kind: Role, name: ""}
 #! roleRef.kind: expected ClusterRole, got "Role"
 #! roleRef.name: expected a non-empty string, got ""
@@ -242,9 +214,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: b}
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: c, namespace: d}
+@RoleBinding {name: c, namespace: d}
 roleRef: {kind: clusterrole, name: a, apiGroup: x}
 #! roleRef.apiGroup: expected rbac.authorization.k8s.io, got "x"
 #! roleRef.kind: expected one of Role, ClusterRole, got "clusterrole"
@@ -254,63 +224,45 @@ roleRef: {kind: clusterrole, name: a, apiGroup: x}
 describe('a reference to nothing is a warning', () => {
   testMistakes(`
 == a policy that is not there
-kind: SchedulingPolicy
-metadata: {name: a}
+@SchedulingPolicy {name: a}
 spec:
   allowed: {}
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: reader}
+@ClusterRole {name: reader}
 rules:
 - {apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [a, b,
 #? rules[0].resourceNames[1]: there is no SchedulingPolicy "b"
   "*"]}
 #? rules[0].resourceNames[2]: there is no SchedulingPolicy "*"; names have no wildcards: omit resourceNames to cover all policies
 == a role that is not there
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: b, namespace: n}
+@RoleBinding {name: b, namespace: n}
 roleRef: {kind: ClusterRole, name: reader}
 #? roleRef.name: there is no ClusterRole "reader"
 == a role of nearly that name
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: reader}
+@ClusterRole {name: reader}
 rules:
 - {resources: [schedulingpolicies], resourceNames: []}
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: b, namespace: n}
+@RoleBinding {name: b, namespace: n}
 roleRef: {kind: ClusterRole, name: raeder}
 #? roleRef.name: there is no ClusterRole "raeder"; the nearest right name is "reader"
 == a role of another kind or namespace
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: reader}
+@ClusterRole {name: reader}
 rules:
 - {resources: [schedulingpolicies], resourceNames: []}
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: reader, namespace: other}
+@Role {name: reader, namespace: other}
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: b, namespace: n}
+@RoleBinding {name: b, namespace: n}
 roleRef: {kind: Role, name: reader}
 #? roleRef.name: there is no Role "reader"
 == but not a policy that is there and wrong
-kind: SchedulingPolicy
-metadata: {name: a}
+@SchedulingPolicy {name: a}
 spec:
   x: 1
 #! spec.x: unknown field
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: reader}
+@ClusterRole {name: reader}
 rules:
 - {apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [a]}
 `);

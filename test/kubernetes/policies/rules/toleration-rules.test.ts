@@ -1,217 +1,227 @@
 import { describe, expect, it } from 'vitest';
-import { pod, policy, proposalPolicies, reasonsOf, review } from '../../../support/scheduling-policies.ts';
+import { EffectivePolicy } from '../../../../src/kubernetes/policies/effective-policy.ts';
+import {
+  pod,
+  policiesOf,
+  policy,
+  proposalPolicies,
+  reasonsOf,
+  review,
+} from '../../../support/scheduling-policies.ts';
+import { testJudgements } from './judgements.ts';
 
-const rule = (parts: object) => [policy('a', { allowed: { tolerations: [parts] } })];
-const isAllowed = (policies: ReturnType<typeof rule>, toleration: object) =>
-  review(policies, pod({ tolerations: [toleration] })).allowed;
-
-describe('the fine-grained tolerations of the proposal', () => {
-  const fine = proposalPolicies(7);
-
-  it.each([
-    { key: 'mykey', operator: 'Equal', value: 'value', effect: 'NoSchedule' },
-    { key: 'mykey', value: 'value', effect: 'NoSchedule' },
-    { key: 'mykey', operator: '', value: 'value', effect: 'NoSchedule' },
-    { key: 'other_key', operator: 'Exists', effect: 'NoExecute' },
-    { key: 'other_key', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 60 },
-  ])('allow %j', (toleration) => {
-    expect(isAllowed(fine, toleration)).toBe(true);
-  });
-
-  it.each([
-    [
-      { key: 'mykey', operator: 'Equal', value: 'other', effect: 'NoSchedule' },
-      '"mykey" Equal "other", "NoSchedule"',
-    ],
-    [
-      { key: 'mykey', operator: 'Equal', value: 'value', effect: 'NoExecute' },
-      '"mykey" Equal "value", "NoExecute"',
-    ],
-    [{ key: 'mykey', operator: 'Equal', value: 'value' }, '"mykey" Equal "value", every effect'],
-    [{ key: 'mykey', operator: 'Exists', effect: 'NoSchedule' }, '"mykey" with any value, "NoSchedule"'],
-    [{ key: 'other_key', value: 'x', effect: 'NoExecute' }, '"other_key" Equal "x", "NoExecute"'],
-    [{ key: 'other_key', effect: 'NoExecute' }, '"other_key" Equal "", "NoExecute"'],
-    [{ key: 'third', operator: 'Exists', effect: 'NoExecute' }, '"third" with any value, "NoExecute"'],
-    [{ operator: 'Exists', effect: 'NoExecute' }, 'every key with any value, "NoExecute"'],
-    [{ operator: 'Exists' }, 'every key with any value, every effect'],
-    [{ key: '', operator: 'Exists', effect: '' }, 'every key with any value, every effect'],
-  ])('refuse %j', (toleration, got) => {
-    expect(reasonsOf(review(fine, pod({ tolerations: [toleration] })))).toEqual([
-      `tolerations[0]: expected one that is allowed, got ${got} (scheduling policy example)`,
-    ]);
-  });
-});
-
-describe('the coarse-grained tolerations of the proposal', () => {
-  const coarse = proposalPolicies(8);
-
-  it.each([
-    { key: 'any', operator: 'Equal', value: 'x', effect: 'PreferNoSchedule' },
-    { operator: 'Exists', effect: 'PreferNoSchedule' },
-    { key: 'any', operator: 'Exists', effect: 'NoSchedule' },
-    { operator: 'Exists', effect: 'NoSchedule' },
-  ])('allow %j', (toleration) => {
-    expect(isAllowed(coarse, toleration)).toBe(true);
-  });
-
-  it.each([
-    { operator: 'Exists', effect: 'NoExecute' },
-    { key: 'any', value: 'x', effect: 'NoExecute' },
-    { key: 'any', value: 'x', effect: 'NoSchedule' },
-    // All effects, of which no rule allows more than one.
-    { operator: 'Exists' },
-  ])('refuse %j', (toleration) => {
-    expect(isAllowed(coarse, toleration)).toBe(false);
-  });
-
-  it.each([9, 10])('allow everything if the list or a rule is empty (example %i)', (number) => {
-    for (const toleration of [{ operator: 'Exists' }, { key: 'k', value: 'v', effect: 'NoExecute' }]) {
-      expect(isAllowed(proposalPolicies(number), toleration)).toBe(true);
-    }
-  });
+describe('the tolerations of the proposal', () => {
+  testJudgements(`
+== fine-grained
+- example 7
+> tolerations: [{key: mykey, operator: Equal, value: value, effect: NoSchedule}]
+> tolerations: [{key: mykey, value: value, effect: NoSchedule}]
+> tolerations: [{key: mykey, operator: "", value: value, effect: NoSchedule}]
+> tolerations: [{key: other_key, operator: Exists, effect: NoExecute}]
+> tolerations: [{key: other_key, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
+> tolerations: [{key: mykey, operator: Equal, value: other, effect: NoSchedule}]
+! tolerations[0]: expected one that is allowed, got "mykey" Equal "other", "NoSchedule" (scheduling policy example)
+> tolerations: [{key: mykey, operator: Equal, value: value, effect: NoExecute}]
+! tolerations[0]: expected one that is allowed, got "mykey" Equal "value", "NoExecute" (scheduling policy example)
+> tolerations: [{key: mykey, operator: Equal, value: value}]
+! tolerations[0]: expected one that is allowed, got "mykey" Equal "value", every effect (scheduling policy example)
+> tolerations: [{key: mykey, operator: Exists, effect: NoSchedule}]
+! tolerations[0]: expected one that is allowed, got "mykey" with any value, "NoSchedule" (scheduling policy example)
+> tolerations: [{key: other_key, value: x, effect: NoExecute}]
+! tolerations[0]: expected one that is allowed, got "other_key" Equal "x", "NoExecute" (scheduling policy example)
+> tolerations: [{key: other_key, effect: NoExecute}]
+! tolerations[0]: expected one that is allowed, got "other_key" Equal "", "NoExecute" (scheduling policy example)
+> tolerations: [{key: third, operator: Exists, effect: NoExecute}]
+! tolerations[0]: expected one that is allowed, got "third" with any value, "NoExecute" (scheduling policy example)
+> tolerations: [{operator: Exists, effect: NoExecute}]
+! tolerations[0]: expected one that is allowed, got every key with any value, "NoExecute" (scheduling policy example)
+> tolerations: [{operator: Exists}]
+! tolerations[0]: expected one that is allowed, got every key with any value, every effect (scheduling policy example)
+> tolerations: [{key: "", operator: Exists, effect: ""}]
+! tolerations[0]: expected one that is allowed, got every key with any value, every effect (scheduling policy example)
+== coarse-grained, where no rule allows more than one effect
+- example 8
+> tolerations: [{key: any, operator: Equal, value: x, effect: PreferNoSchedule}]
+> tolerations: [{operator: Exists, effect: PreferNoSchedule}]
+> tolerations: [{key: any, operator: Exists, effect: NoSchedule}]
+> tolerations: [{operator: Exists, effect: NoSchedule}]
+x tolerations: [{operator: Exists, effect: NoExecute}]
+x tolerations: [{key: any, value: x, effect: NoExecute}]
+x tolerations: [{key: any, value: x, effect: NoSchedule}]
+x tolerations: [{operator: Exists}]
+== allow everything if the list or a rule is empty
+- example 9
+> tolerations: [{operator: Exists}, {key: k, value: v, effect: NoExecute}]
+- example 10
+> tolerations: [{operator: Exists}, {key: k, value: v, effect: NoExecute}]
+`);
 });
 
 describe('a toleration', () => {
-  it('is rejected if no policy mentions tolerations, and optional', () => {
-    expect(
-      reasonsOf(review([policy('a', {})], pod('{tolerations: [{key: gpu, operator: Exists}]}'))),
-    ).toEqual([
-      'tolerations[0]: expected nothing, got "gpu" with any value, every effect (no scheduling policy of the account mentions it)',
-    ]);
-    for (const tolerations of [undefined, null, []]) {
-      expect(review([], pod({ tolerations })).allowed).toBe(true);
-    }
-  });
-
-  it('is named by its position', () => {
-    const tolerations = [{ key: 'gpu', value: 'a' }, { key: 'x' }, { key: 'gpu', value: 'b' }, { key: 'y' }];
-    const { reasons } = review(rule({ keys: ['gpu'] }), pod({ tolerations }));
-    expect(reasons.map(({ field }) => field)).toEqual(['tolerations[1]', 'tolerations[3]']);
-  });
-
-  it('without effect needs a rule for any or for all three', () => {
-    const toleration = { key: 'gpu', operator: 'Exists' };
-    expect(isAllowed(rule({ keys: ['gpu'] }), toleration)).toBe(true);
-    expect(isAllowed(rule({ effects: ['NoExecute', 'NoSchedule', 'PreferNoSchedule'] }), toleration)).toBe(
-      true,
-    );
-    expect(isAllowed(rule({ effects: ['NoExecute', 'NoSchedule'] }), toleration)).toBe(false);
-  });
-
-  it('is not allowed by several rules that only together cover it', () => {
-    const each = ['NoExecute', 'NoSchedule', 'PreferNoSchedule'].map((effect) => ({ effects: [effect] }));
-    const policies = [policy('a', { allowed: { tolerations: each } })];
-    expect(isAllowed(policies, { key: 'gpu', operator: 'Exists' })).toBe(false);
-  });
-
-  it('without key needs a rule for any key', () => {
-    const toleration = { operator: 'Exists', effect: 'NoSchedule' };
-    expect(isAllowed(rule({ keys: [] }), toleration)).toBe(true);
-    expect(isAllowed(rule({ keys: ['gpu'] }), toleration)).toBe(false);
-  });
-
-  it('that tolerates any value needs a rule without values, or with Exists', () => {
-    const toleration = { key: 'gpu', operator: 'Exists', effect: 'NoSchedule' };
-    expect(isAllowed(rule({ keys: ['gpu'] }), toleration)).toBe(true);
-    expect(isAllowed(rule({ values: ['a100'] }), toleration)).toBe(false);
-    expect(isAllowed(rule({ values: ['a100'], operators: ['Equal'] }), toleration)).toBe(false);
-    expect(isAllowed(rule({ values: ['a100'], operators: ['Equal', 'Exists'] }), toleration)).toBe(true);
-    expect(isAllowed(rule({ operators: ['Equal'] }), toleration)).toBe(false);
-  });
-
-  it('with one value is not allowed by Exists alone', () => {
-    expect(isAllowed(rule({ operators: ['Exists'] }), { key: 'gpu', value: 'a100' })).toBe(false);
-  });
-
-  it('without a value has the empty value', () => {
-    expect(isAllowed(rule({ values: [''] }), { key: 'gpu' })).toBe(true);
-    expect(isAllowed(rule({ values: ['a100'] }), { key: 'gpu', value: null })).toBe(false);
-  });
-
-  it('is allowed by a rule of any policy', () => {
-    const policies = [
-      ...rule({ keys: ['gpu'] }),
-      policy('b', { allowed: { tolerations: [{ keys: ['spot'] }] } }),
-    ];
-    expect(isAllowed(policies, { key: 'spot' })).toBe(true);
-    expect(isAllowed([...policies, policy('c', 'allowed: {tolerations: []}')], { operator: 'Exists' })).toBe(
-      true,
-    );
-    expect(reasonsOf(review(policies, pod('{tolerations: [{key: x}]}'))).join()).toMatch(
-      /\(scheduling policies a and b\)$/,
-    );
-  });
+  testJudgements(`
+== is rejected if no policy mentions tolerations, and optional
+- {}
+> tolerations: [{key: gpu, operator: Exists}]
+! tolerations[0]: expected nothing, got "gpu" with any value, every effect (no scheduling policy of the account mentions it)
+- none
+> {}
+> tolerations:
+> tolerations: []
+== is named by its position
+- allowed: {tolerations: [{keys: [gpu]}]}
+> tolerations: [{key: gpu, value: a}, {key: x}, {key: gpu, value: b}, {key: y}]
+! tolerations[1]: expected one that is allowed, got "x" Equal "", every effect (scheduling policy a)
+! tolerations[3]: expected one that is allowed, got "y" Equal "", every effect (scheduling policy a)
+== without effect needs a rule for any or for all three
+- allowed: {tolerations: [{keys: [gpu]}]}
+> tolerations: [{key: gpu, operator: Exists}]
+- allowed: {tolerations: [{effects: [NoExecute, NoSchedule, PreferNoSchedule]}]}
+> tolerations: [{key: gpu, operator: Exists}]
+- allowed: {tolerations: [{effects: [NoExecute, NoSchedule]}]}
+x tolerations: [{key: gpu, operator: Exists}]
+== is not allowed by several rules that only together cover it
+- allowed: {tolerations: [{effects: [NoExecute]}, {effects: [NoSchedule]}, {effects: [PreferNoSchedule]}]}
+x tolerations: [{key: gpu, operator: Exists}]
+== without key needs a rule for any key
+- allowed: {tolerations: [{keys: []}]}
+> tolerations: [{operator: Exists, effect: NoSchedule}]
+- allowed: {tolerations: [{keys: [gpu]}]}
+x tolerations: [{operator: Exists, effect: NoSchedule}]
+== that tolerates any value needs a rule without values, or with Exists
+- allowed: {tolerations: [{keys: [gpu]}]}
+> tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
+- allowed: {tolerations: [{values: [a100]}]}
+x tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
+- allowed: {tolerations: [{values: [a100], operators: [Equal]}]}
+x tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
+- allowed: {tolerations: [{values: [a100], operators: [Equal, Exists]}]}
+> tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
+- allowed: {tolerations: [{operators: [Equal]}]}
+x tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
+== with one value is not allowed by Exists alone
+- allowed: {tolerations: [{operators: [Exists]}]}
+x tolerations: [{key: gpu, value: a100}]
+== without a value has the empty value
+- allowed: {tolerations: [{values: [""]}]}
+> tolerations: [{key: gpu}]
+- allowed: {tolerations: [{values: [a100]}]}
+x tolerations: [{key: gpu, value: ~}]
+== is allowed by a rule of any policy
+- allowed: {tolerations: [{keys: [gpu]}]}
+- allowed: {tolerations: [{keys: [spot]}]}
+> tolerations: [{key: spot}]
+> tolerations: [{key: x}]
+! tolerations[0]: expected one that is allowed, got "x" Equal "", every effect (scheduling policies a and b)
+- allowed: {tolerations: [{keys: [gpu]}]}
+- allowed: {tolerations: []}
+> tolerations: [{operator: Exists}]
+`);
 });
 
 describe('default tolerations', () => {
-  const defaults = proposalPolicies(11);
-  const added = [
-    { key: 'mykey', operator: 'Equal', value: 'value', effect: 'NoSchedule' },
-    { key: 'mykey', operator: 'Equal', value: 'other_value', effect: 'NoSchedule' },
-    { key: 'other_key', operator: 'Exists', effect: 'NoExecute' },
-  ];
-  const ofTheSystem = ['not-ready', 'unreachable'].map((name) => ({
-    key: `node.kubernetes.io/${name}`,
-    operator: 'Exists',
-    effect: 'NoExecute',
-    tolerationSeconds: 300,
-  }));
+  const NOT_READY =
+    'key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300';
+  const UNREACHABLE = NOT_READY.replace('not-ready', 'unreachable');
+  const ADDED =
+    '{key: mykey, operator: Equal, value: value, effect: NoSchedule}, {key: mykey, operator: Equal, value: other_value, effect: NoSchedule}, {key: other_key, operator: Exists, effect: NoExecute}';
 
-  it.each([undefined, null, []])('are added where a pod has %j, one for each value', (tolerations) => {
-    const { allowed, pod: reviewed } = review(defaults, pod({ tolerations }));
-    expect(allowed).toBe(true);
-    expect(reviewed.spec.tolerations).toEqual(added);
-  });
-
-  it('are allowed exactly as they are', () => {
-    for (const toleration of added) {
-      const asked = pod({ tolerations: [toleration] });
-      expect(review(defaults, asked)).toEqual({ allowed: true, pod: asked, reasons: [] });
-    }
-    expect(isAllowed(defaults, { key: 'mykey', value: 'value', effect: 'NoSchedule' })).toBe(true);
-    for (const toleration of [
-      { key: 'mykey', value: 'value' },
-      { key: 'mykey', value: 'third', effect: 'NoSchedule' },
-      { key: 'mykey', operator: 'Exists', effect: 'NoSchedule' },
-      { key: 'other_key', operator: 'Exists' },
-      { key: 'other_key', value: 'x', effect: 'NoExecute' },
-      { operator: 'Exists', effect: 'NoExecute' },
-    ]) {
-      expect(isAllowed(defaults, toleration)).toBe(false);
-    }
-  });
-
-  it('that are broad allow broad tolerations', () => {
-    const all = [policy('a', 'default: {tolerations: [{operator: Exists}]}')];
-    expect(isAllowed(all, { operator: 'Exists' })).toBe(true);
-    expect(isAllowed(all, { key: 'gpu', operator: 'Exists', effect: 'NoExecute' })).toBe(true);
-    expect(isAllowed(all, { key: 'gpu', value: 'x' })).toBe(false);
-  });
-
-  it('are added after those of the system', () => {
-    const { allowed, pod: reviewed } = review(defaults, pod({ tolerations: ofTheSystem }));
-    expect(allowed).toBe(true);
-    expect(reviewed.spec.tolerations).toEqual([...ofTheSystem, ...added]);
-  });
-
-  it('are not added twice', () => {
-    const ours = [policy('a', { default: { tolerations: [ofTheSystem[1], { key: 'gpu' }] } })];
-    expect(review(ours, pod({ tolerations: ofTheSystem })).pod.spec.tolerations).toEqual([
-      ...ofTheSystem,
-      { key: 'gpu' },
-    ]);
-    const twice = [
-      policy('a', 'default: {tolerations: [{key: gpu, values: [a, b, a]}, {key: gpu, value: b}]}'),
-    ];
-    expect(review(twice, pod()).pod.spec.tolerations).toEqual([
-      { key: 'gpu', value: 'a' },
-      { key: 'gpu', value: 'b' },
-    ]);
-  });
+  testJudgements(`
+== are added where a pod has none, one for each value
+- example 11
+> {}
+= tolerations: [${ADDED}]
+> tolerations:
+= tolerations: [${ADDED}]
+> tolerations: []
+= tolerations: [${ADDED}]
+== are allowed exactly as they are, and nothing is added beside one
+- example 11
+> tolerations: [{key: mykey, operator: Equal, value: value, effect: NoSchedule}]
+> tolerations: [{key: mykey, operator: Equal, value: other_value, effect: NoSchedule}]
+> tolerations: [{key: other_key, operator: Exists, effect: NoExecute}]
+> tolerations: [{key: mykey, value: value, effect: NoSchedule}]
+x tolerations: [{key: mykey, value: value}]
+x tolerations: [{key: mykey, value: third, effect: NoSchedule}]
+x tolerations: [{key: mykey, operator: Exists, effect: NoSchedule}]
+x tolerations: [{key: other_key, operator: Exists}]
+x tolerations: [{key: other_key, value: x, effect: NoExecute}]
+x tolerations: [{operator: Exists, effect: NoExecute}]
+== that are broad allow broad tolerations
+- default: {tolerations: [{operator: Exists}]}
+> tolerations: [{operator: Exists}]
+> tolerations: [{key: gpu, operator: Exists, effect: NoExecute}]
+x tolerations: [{key: gpu, value: x}]
+== are added after those of the system
+- example 11
+> tolerations: [{${NOT_READY}}, {${UNREACHABLE}}]
+= tolerations: [{${NOT_READY}}, {${UNREACHABLE}}, ${ADDED}]
+== are not added twice
+- default: {tolerations: [{${UNREACHABLE}}, {key: gpu}]}
+> tolerations: [{${NOT_READY}}, {${UNREACHABLE}}]
+= tolerations: [{${NOT_READY}}, {${UNREACHABLE}}, {key: gpu}]
+- default: {tolerations: [{key: gpu, values: [a, b, a]}, {key: gpu, value: b}]}
+> {}
+= tolerations: [{key: gpu, value: a}, {key: gpu, value: b}]
+`);
 
   it('are not added to a pod with its own', () => {
-    const policies = [...defaults, policy('more', 'allowed: {tolerations: [{keys: [gpu]}]}')];
-    const asked = pod({ tolerations: [...ofTheSystem, { key: 'gpu' }] });
+    const policies = [...proposalPolicies(11), policy('more', 'allowed: {tolerations: [{keys: [gpu]}]}')];
+    const asked = pod(`tolerations: [{${NOT_READY}}, {${UNREACHABLE}}, {key: gpu}]`);
     expect(review(policies, asked)).toEqual({ allowed: true, pod: asked, reasons: [] });
+  });
+});
+
+describe('required tolerations', () => {
+  const GPU = 'tolerations: [{keys: [gpu], operators: [Exists], effects: [NoSchedule]}]';
+  const gpu = '{key: gpu, operator: Exists, effect: NoSchedule}';
+  const notReady =
+    '{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300}';
+
+  testJudgements(`
+== must be present, and are allowed
+- required: {${GPU}}
+> tolerations: [${gpu}]
+> tolerations: []
+! tolerations: expected gpu Exists, NoSchedule, which is required (scheduling policy a)
+x tolerations:
+== are met by one that satisfies one of them
+- required: {tolerations: [{keys: [gpu]}, {keys: [spot], operators: [Equal], values: ["1"]}]}
+> tolerations: [{key: spot, value: "1"}]
+> tolerations: [${gpu}]
+> tolerations: [{key: spot, value: "2"}]
+! tolerations[0]: expected one that is allowed, got "spot" Equal "2", every effect (scheduling policy a)
+! tolerations: expected gpu, any effect or spot Equal 1, any effect, which is required (scheduling policy a)
+== do not replace what else is allowed
+- required: {${GPU}}
+- allowed: {tolerations: [{keys: [spot]}]}
+> tolerations: [${gpu}, {key: spot, operator: Exists}]
+x tolerations: [{key: spot, operator: Exists}]
+x tolerations: [${gpu}, {key: ci, operator: Exists}]
+== are not met by broader tolerations, or by those of the system
+- {required: {${GPU}}, allowed: {tolerations: []}}
+x tolerations: [{operator: Exists}]
+- required: {tolerations: [{effects: [NoExecute]}]}
+x tolerations: [${notReady}]
+== are met by a default if the pod has none
+- {required: {${GPU}}, default: {tolerations: [${gpu}]}}
+> tolerations: []
+= tolerations: [${gpu}]
+> tolerations: [${notReady}]
+= tolerations: [${notReady}, ${gpu}]
+== come from the first policy that has some
+- required: {${GPU}}
+- required: {tolerations: [{keys: [spot]}]}
+> tolerations: [${gpu}]
+> tolerations: [{key: spot, operator: Exists}]
+!
+!
+`);
+
+  it('come from each policy of an intersection', () => {
+    const policies = policiesOf(`required: {${GPU}}`, 'required: {tolerations: [{keys: [spot]}]}');
+    const both = new EffectivePolicy(policies, 'intersection').review(pod(`tolerations: [${gpu}]`), {
+      addDefaults: true,
+    });
+    expect(reasonsOf(both).map((reason) => /policy (.)\)$/.exec(reason)?.[1])).toEqual(['b', 'b']);
   });
 });

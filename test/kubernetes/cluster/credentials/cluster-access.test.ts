@@ -1,7 +1,7 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readServiceAccount } from '../../../../src/kubernetes/cluster/credentials/service-account.ts';
+import { readServiceAccount } from '../../../../src/kubernetes/cluster/credentials/cluster-access.ts';
 import { temporaryFolder } from '../../../support/filter-folder.ts';
 import { tlsFixture } from '../../../support/tls.ts';
 

@@ -1,15 +1,25 @@
-/** The Secret in which all replicas keep their certificate. Who writes it first wins: the API server refuses the others (409). */
+/**
+ * What a cluster keeps of the certificate: the Secret of all replicas, and the authorities that API servers trust when they call webhooks,
+ * in `caBundle` of webhook configurations. Who writes the Secret first wins: the API server refuses the others (409).
+ */
+import type { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import { errorText } from '../../../base/errors.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
-import { type HeldCertificate, holdCertificate } from './held-certificate.ts';
-import type { IssuedCertificate } from './issued-certificate.ts';
+import {
+  certificatesIn,
+  type HeldCertificate,
+  holdCertificate,
+  type IssuedCertificate,
+  isValid,
+  MAX_AUTHORITIES,
+} from './certificate.ts';
 
 const secretSchema = z.looseObject({
   metadata: z.looseObject({ resourceVersion: z.string().min(1) }),
   data: z.record(z.string(), z.string()).nullish(),
 });
 
-/** What the Secret says. */
 export interface SecretState {
   /** Its members that are not about certificates go back as they came. */
   readonly object: z.infer<typeof secretSchema>;
@@ -17,7 +27,6 @@ export interface SecretState {
   readonly current: HeldCertificate | string;
   /** What they will serve with when API servers trust it. `undefined` = no change is under way. */
   readonly next: HeldCertificate | undefined;
-  /** PEM texts of all authorities in it. */
   readonly authorities: string;
   readonly isEmpty: boolean;
 }
@@ -111,4 +120,96 @@ export class CertificateSecret {
       isEmpty: text(KEYS.certificate) === '' && text(KEYS.key) === '',
     };
   }
+}
+
+const configurationSchema = z.object({
+  metadata: z.object({ resourceVersion: z.string().min(1) }),
+  webhooks: z.array(z.object({ clientConfig: z.object({ caBundle: z.string().nullish() }) })).nullish(),
+});
+
+const FOLDER = '/apis/admissionregistration.k8s.io/v1';
+const KINDS = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
+/** Others write these objects too. */
+const TRIES = 4;
+
+interface BundleOutcome {
+  /** Whether every webhook of these configurations now trusts all authorities. Those that are absent trust nobody and refuse nothing. */
+  readonly trusted: boolean;
+  /** Why not, or which are absent. */
+  readonly problems: readonly string[];
+}
+
+/** Adds authorities to the webhook configurations of these names. Others in them stay until they expire. Never throws. */
+export async function trustAuthorities(
+  client: ApiClient,
+  names: readonly string[],
+  authorities: readonly X509Certificate[],
+  now: number,
+): Promise<BundleOutcome> {
+  const problems: string[] = [];
+  let trusted = true;
+  for (const kind of KINDS) {
+    for (const name of names) {
+      try {
+        await addTo(client, `${FOLDER}/${kind}/${encodeURIComponent(name)}`, authorities, now);
+      } catch (thrown) {
+        problems.push(`${kind} ${name}: ${errorText(thrown)}`);
+        trusted = trusted && thrown instanceof ApiError && thrown.status === 404;
+      }
+    }
+  }
+  return { trusted, problems };
+}
+
+async function addTo(
+  client: ApiClient,
+  path: string,
+  authorities: readonly X509Certificate[],
+  now: number,
+): Promise<void> {
+  for (let left = TRIES; ; left -= 1) {
+    const parsed = configurationSchema.safeParse(await client.request({ method: 'GET', path }));
+    if (!parsed.success) {
+      throw new Error('the API server answered with something that is not a webhook configuration');
+    }
+    const { metadata, webhooks } = parsed.data;
+    const changes = (webhooks ?? []).flatMap(({ clientConfig }, index) => {
+      const before = certificatesIn(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString());
+      const value = bundleOf(before, authorities, now);
+      return value === undefined
+        ? []
+        : [{ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value }];
+    });
+    if (changes.length === 0) {
+      return;
+    }
+    // The numbers of webhooks hold for this version alone.
+    const test = { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion };
+    try {
+      const contentType = 'application/json-patch+json';
+      await client.request({ method: 'PATCH', path, contentType, body: [test, ...changes] });
+      return;
+    } catch (thrown) {
+      const wasChanged = thrown instanceof ApiError && (thrown.status === 409 || thrown.status === 422);
+      if (!wasChanged || left === 1) {
+        throw thrown;
+      }
+    }
+  }
+}
+
+/** In base64. `undefined` = nothing is missing. */
+function bundleOf(
+  before: readonly X509Certificate[],
+  authorities: readonly X509Certificate[],
+  now: number,
+): string | undefined {
+  const has = (list: readonly X509Certificate[], one: X509Certificate) =>
+    list.some(({ fingerprint256 }) => fingerprint256 === one.fingerprint256);
+  if (authorities.every((one) => has(before, one))) {
+    return undefined;
+  }
+  const others = before.filter((one) => !has(authorities, one) && isValid(one, now));
+  const kept = others.slice(-Math.max(0, MAX_AUTHORITIES - authorities.length));
+  return Buffer.from([...kept, ...authorities].map(String).join('')).toString('base64');
 }

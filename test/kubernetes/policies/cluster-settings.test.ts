@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Cluster } from '../../../src/kubernetes/policies/cluster-settings.ts';
-import { EffectivePolicy } from '../../../src/kubernetes/policies/effective-policy.ts';
 import {
+  Cluster,
   DAEMON_SET_TOLERATIONS,
   SYSTEM_TOLERATIONS,
-} from '../../../src/kubernetes/policies/system-tolerations.ts';
+} from '../../../src/kubernetes/policies/cluster-settings.ts';
+import { EffectivePolicy } from '../../../src/kubernetes/policies/effective-policy.ts';
 import { pod, policy, review } from '../../support/scheduling-policies.ts';
 
 const key = (name: string) => `node.kubernetes.io/${name}`;

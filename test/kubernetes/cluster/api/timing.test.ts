@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ElapsedClock, elapsed } from '../../../../src/kubernetes/cluster/api/elapsed.ts';
+import { ElapsedClock, elapsed } from '../../../../src/kubernetes/cluster/api/timing.ts';
 
 function clocks() {
   const state = { wall: 1_790_000_000_000, awake: 5000, sinceBoot: 70_000, reads: 0 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownerOf } from '../../../../src/kubernetes/cluster/scan/owner.ts';
+import { ownerOf } from '../../../../src/kubernetes/cluster/scan/scanned-objects.ts';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const owned = (kind: string, name: string, labels = {}) =>

@@ -1,0 +1,346 @@
+import { describe, expect, it } from 'vitest';
+import { Cluster } from '../../../../src/kubernetes/policies/cluster-settings.ts';
+import { EffectivePolicy } from '../../../../src/kubernetes/policies/effective-policy.ts';
+import { pod, policy, reasonsOf, review } from '../../../support/scheduling-policies.ts';
+import { testJudgements } from './judgements.ts';
+
+describe('the scheduler of a pod', () => {
+  testJudgements(`
+== is rejected if no policy mentions schedulers, and the message says so
+- {}
+> schedulerName: green
+! schedulerName: expected nothing, got "green" (no scheduling policy of the account mentions it)
+- none
+x schedulerName: green
+- allowed: {priorityClassNames: []}
+x schedulerName: default-scheduler
+== need not be named where none is required, even where nothing is allowed
+- none
+> {}
+> schedulerName:
+> schedulerName: ""
+- allowed: {schedulerNames: [green]}
+> {}
+> schedulerName:
+> schedulerName: ""
+== must be one of the required ones
+- example 2
+> schedulerName: green-scheduler
+> schedulerName: my-scheduler
+> schedulerName: blue
+! schedulerName: expected green-scheduler or my-scheduler, got "blue" (scheduling policy example)
+== is refused as nothing where one is required
+- example 2
+> {}
+! schedulerName: expected green-scheduler or my-scheduler, got nothing (scheduling policy example)
+> schedulerName:
+! schedulerName: expected green-scheduler or my-scheduler, got nothing (scheduling policy example)
+> schedulerName: ""
+! schedulerName: expected green-scheduler or my-scheduler, got nothing (scheduling policy example)
+== is rejected if another one is required, even if it is allowed
+- {required: {schedulerNames: [green]}, allowed: {schedulerNames: [blue]}}
+> schedulerName: blue
+! schedulerName: expected green, got "blue" (scheduling policy a)
+> schedulerName: green
+- required: {schedulerNames: [green]}
+- allowed: {schedulerNames: []}
+> schedulerName: blue
+! schedulerName: expected green, got "blue" (scheduling policy a)
+== must be allowed by any policy
+- example 4
+> schedulerName: my-scheduler
+> schedulerName: default-scheduler
+! schedulerName: expected green-scheduler or my-scheduler, got "default-scheduler" (scheduling policy example)
+- allowed: {schedulerNames: [b]}
+- allowed: {schedulerNames: [d]}
+> schedulerName: c
+! schedulerName: expected b or d, got "c" (scheduling policies a and b)
+== may be any if a policy allows an empty list
+- example 5
+> schedulerName: whatever
+- allowed: {schedulerNames: []}
+- allowed: {schedulerNames: [blue]}
+> schedulerName: whatever
+- allowed: {schedulerNames: [blue]}
+- allowed: {schedulerNames: []}
+> schedulerName: whatever
+== is the default if the pod names none, which is thereby allowed
+- example 6
+> {}
+= schedulerName: my-scheduler
+> schedulerName: my-scheduler
+> schedulerName: green
+! schedulerName: expected my-scheduler, got "green" (scheduling policy example)
+== is rejected if the default is not one of the required ones
+- required: {schedulerNames: [green]}
+- default: {schedulerName: blue}
+> {}
+! schedulerName: expected green, got "blue" (scheduling policy a)
+== is compared literally
+- allowed: {schedulerNames: [green]}
+x schedulerName: Green
+x schedulerName: "green "
+x schedulerName: gre
+x schedulerName: constructor
+x schedulerName: __proto__
+`);
+});
+
+describe('the name that the API server fills in', () => {
+  testJudgements(`
+== is replaced if it is not allowed and there is a default
+- default: {schedulerName: green}
+> schedulerName: default-scheduler
+= schedulerName: green
+- {allowed: {schedulerNames: [blue]}, default: {schedulerName: green}}
+> schedulerName: default-scheduler
+= schedulerName: green
+- {required: {schedulerNames: [green]}, default: {schedulerName: green}}
+> schedulerName: default-scheduler
+= schedulerName: green
+- {required: {schedulerNames: [green]}, allowed: {schedulerNames: []}}
+- default: {schedulerName: green}
+> schedulerName: default-scheduler
+= schedulerName: green
+== is replaced if every scheduler is allowed and there is a default
+- {allowed: {schedulerNames: []}, default: {schedulerName: green}}
+> schedulerName: default-scheduler
+= schedulerName: green
+- allowed: {schedulerNames: []}
+> schedulerName: default-scheduler
+- default: {schedulerName: green}
+- allowed: {schedulerNames: []}
+> schedulerName: default-scheduler
+= schedulerName: green
+== stays if a policy lists it
+- {allowed: {schedulerNames: [default-scheduler]}, default: {schedulerName: green}}
+> schedulerName: default-scheduler
+- {required: {schedulerNames: [default-scheduler, green]}, default: {schedulerName: green}}
+> schedulerName: default-scheduler
+- default: {schedulerName: green}
+- allowed: {schedulerNames: [default-scheduler]}
+> schedulerName: default-scheduler
+== is judged like any other if there is no default
+- required: {schedulerNames: [green]}
+> schedulerName: default-scheduler
+! schedulerName: expected green, got "default-scheduler" (scheduling policy a)
+- example 28
+> schedulerName: default-scheduler
+== is the only such name
+- default: {schedulerName: green}
+x schedulerName: Default-Scheduler
+`);
+});
+
+describe('the node that a pod names itself', () => {
+  const terms = (...names: string[]) =>
+    `affinities: {nodeAffinities: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{keys: [metadata.name], operators: [In], values: [${names.join()}]}]}]}}}`;
+  const TAINTS = 'tolerations: [{operators: [Exists], effects: [NoSchedule]}]';
+
+  testJudgements(`
+== is refused where no schedulers, some of them or a default are allowed
+- none
+> {schedulerName: "", nodeName: node-1}
+! nodeName: expected nothing, because a pod that names its node bypasses every scheduler (no scheduling policy of the account mentions it)
+!
+!
+- allowed: {schedulerNames: [green, default-scheduler]}
+> {schedulerName: "", nodeName: node-1}
+! nodeName: expected nothing, because a pod that names its node bypasses every scheduler (scheduling policy a)
+!
+!
+- default: {schedulerName: green}
+> {schedulerName: "", nodeName: node-1}
+! nodeName: expected nothing, because a pod that names its node bypasses every scheduler (scheduling policy a)
+!
+!
+== is rejected if a scheduler is required, whatever is allowed
+- required: {schedulerNames: [green]}
+- allowed: {schedulerNames: [], affinities: {}, tolerations: []}
+> {schedulerName: green, nodeName: node-1}
+! nodeName: expected nothing, because a pod that names its node bypasses every scheduler (scheduling policy a)
+== is allowed if all schedulers, all NoSchedule taints and the node are
+- allowed: {schedulerNames: [], affinities: {}, tolerations: []}
+> nodeName: node-1
+- allowed: {schedulerNames: [], affinities: {nodeAffinities: {}}, ${TAINTS}}
+> nodeName: node-1
+- allowed: {schedulerNames: [], ${terms('node-1', 'node-2')}, ${TAINTS}}
+> nodeName: node-1
+- allowed: {schedulerNames: [x], affinities: {}}
+- allowed: {schedulerNames: [], ${TAINTS}}
+> nodeName: node-1
+== is checked against the rules for nodes
+- allowed: {schedulerNames: [], tolerations: []}
+> nodeName: node-1
+! nodeName: expected nothing, got "metadata.name" In "node-1" (no scheduling policy of the account mentions it)
+- allowed: {schedulerNames: [], tolerations: [], ${terms('node-2')}}
+> nodeName: node-1
+! nodeName: expected an expression that is allowed (metadata.name In node-2), got "metadata.name" In "node-1" (scheduling policy a)
+== is not allowed by rules for labels or preferences
+- allowed: {schedulerNames: [], tolerations: [], nodeSelectors: {}}
+x nodeName: node-1
+- allowed: {schedulerNames: [], tolerations: [], affinities: {nodeAffinities: {preferredDuringSchedulingIgnoredDuringExecution: {}}}}
+x nodeName: node-1
+== is rejected if the pod may not tolerate all taints
+- allowed: {schedulerNames: [], affinities: {}}
+> nodeName: node-1
+! nodeName: expected nothing, because a pod that names its node bypasses taints, and it may not tolerate all of them (no scheduling policy of the account mentions it)
+- allowed: {schedulerNames: [], affinities: {}, tolerations: [{keys: [gpu], effects: [NoSchedule]}, {effects: [NoExecute]}]}
+x nodeName: node-1
+== is none where it is empty
+- none
+> nodeName:
+> nodeName: ""
+`);
+});
+
+describe('the priority class of a pod', () => {
+  testJudgements(`
+== is rejected if no policy mentions classes
+- allowed: {schedulerNames: []}
+> priorityClassName: gold
+! priorityClassName: expected nothing, got "gold" (no scheduling policy of the account mentions it)
+== is the only one that is required, and so by default
+- example 12
+> {}
+= priorityClassName: high-priority
+> priorityClassName: high-priority
+> priorityClassName: low-priority
+! priorityClassName: expected high-priority, got "low-priority" (scheduling policy example)
+== is reported as missing if it is required and there is no default
+- required: {priorityClassNames: [gold, silver, bronze]}
+> {}
+! priorityClassName: expected gold, silver or bronze, got nothing (scheduling policy a)
+== may be any or none if all are allowed
+- example 13
+> priorityClassName: whatever
+> {}
+== gives default-scheduler no special meaning
+- default: {priorityClassName: gold}
+x priorityClassName: default-scheduler
+`);
+});
+
+describe('an intersection of policies with conflicting requirements', () => {
+  testJudgements(
+    `
+== denies everything, and names both
+- required: {schedulerNames: [green]}
+- required: {schedulerNames: [blue, red]}
+> schedulerName: green
+! schedulerName: conflicting requirements: a requires green and b requires blue or red (scheduling policies a and b)
+> schedulerName: blue
+! schedulerName: conflicting requirements: a requires green and b requires blue or red (scheduling policies a and b)
+> {}
+! schedulerName: conflicting requirements: a requires green and b requires blue or red (scheduling policies a and b)
+== reports each field: schedulers, priority classes and labels
+- {required: {schedulerNames: [x], priorityClassNames: [gold], nodeSelectors: {disk: [ssd], zone: [n]}}}
+- {required: {schedulerNames: [x], priorityClassNames: [iron], nodeSelectors: {disk: [hdd], zone: [n, s]}}}
+> {}
+! priorityClassName: conflicting requirements: a requires gold and b requires iron (scheduling policies a and b)
+! nodeSelector disk: conflicting requirements: a requires ssd and b requires hdd (scheduling policies a and b)
+== names the two policies that conflict among others
+- required: {schedulerNames: [x, y]}
+- required: {schedulerNames: [x]}
+- required: {schedulerNames: [y]}
+- required: {schedulerNames: [x, y]}
+> {}
+! schedulerName: conflicting requirements: b requires x and c requires y (scheduling policies b and c)
+== names all policies if any two of them are compatible
+- required: {schedulerNames: [x, y]}
+- required: {schedulerNames: [y, z]}
+- required: {schedulerNames: [z, x]}
+> {}
+! schedulerName: conflicting requirements: a requires x or y, b requires y or z and c requires z or x (scheduling policies a, b and c)
+`,
+    'intersection',
+  );
+
+  const policies = ['green', 'blue'].map((name, index) =>
+    policy('ab'.charAt(index), `required: {schedulerNames: [${name}]}`),
+  );
+
+  it('rejects a pod without defaults, too', () => {
+    const effective = new EffectivePolicy(policies, 'intersection');
+    expect(effective.review(pod('{schedulerName: green}'), { addDefaults: false }).allowed).toBe(false);
+  });
+
+  it('is no conflict with other strategies, where the first policy counts', () => {
+    for (const strategy of ['deep', 'first', 'simple'] as const) {
+      expect(review(policies, pod('{schedulerName: green}'), strategy).allowed).toBe(true);
+    }
+  });
+});
+
+describe('an intersection of policies with compatible requirements', () => {
+  testJudgements(
+    `
+== allows what each policy allows
+- required: {schedulerNames: [x, y]}
+- required: {schedulerNames: [y, z]}
+> schedulerName: y
+> schedulerName: x
+! schedulerName: expected y or z, got "x" (scheduling policy b)
+== accepts any value for a label without values
+- required: {nodeSelectors: {disk: []}}
+- required: {nodeSelectors: {disk: [ssd]}}
+- allowed: {nodeSelectors: {}}
+> nodeSelector: {disk: ssd}
+- required: {nodeSelectors: {disk: [ssd]}}
+- required: {nodeSelectors: {disk: []}}
+- allowed: {nodeSelectors: {}}
+> nodeSelector: {disk: ssd}
+== is rejected if one requires a label that another does not allow
+- required: {nodeSelectors: {disk: [ssd]}}
+- allowed: {nodeSelectors: {zone: []}}
+> nodeSelector: {disk: ssd}
+! nodeSelector disk: expected nothing, got "ssd"; allowed labels: zone (scheduling policy b)
+`,
+    'intersection',
+  );
+});
+
+const HARD = '{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule}';
+const SOFT = '{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}';
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
+
+const spread = (constraints: string, spec: string, mode: 'allow' | 'refuse' = 'refuse') =>
+  reasonsOf(
+    new EffectivePolicy([policy('a', spec)], 'deep', new Cluster({ topologySpreadConstraints: mode })).review(
+      pod(`topologySpreadConstraints: ${constraints}`),
+      { addDefaults: true },
+    ),
+  );
+
+describe('topologySpreadConstraints', () => {
+  it('are allowed, unless the option refuses them', () => {
+    expect(spread(`[${HARD}]`, '{}', 'allow')).toEqual([]);
+    expect(spread(`[${SOFT}, ${HARD}]`, '{}')).toEqual([
+      'topologySpreadConstraints[0]: expected nothing, because it keeps pods apart, and not all podAntiAffinities are allowed (no scheduling policy of the account mentions it)',
+      'topologySpreadConstraints[1]: expected nothing, because it keeps pods apart, and not all podAntiAffinities are allowed (no scheduling policy of the account mentions it)',
+    ]);
+    for (const nothing of ['[]', 'null']) {
+      expect(spread(nothing, '{}')).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['affinities: {}', 0, 0],
+    ['affinities: {podAntiAffinities: {}}', 0, 0],
+    [`affinities: {podAntiAffinities: {${REQUIRED}: {}}}`, 0, 1],
+    [`affinities: {podAntiAffinities: {${PREFERRED}: {}}}`, 1, 0],
+    ['affinities: {podAffinities: {}, nodeAffinities: {}}', 1, 1],
+  ])('need the same permission as anti-affinities: %s', (allowed, hard, soft) => {
+    expect(spread(`[${HARD}]`, `allowed: {${allowed}}`)).toHaveLength(hard);
+    expect(spread(`[${SOFT}]`, `allowed: {${allowed}}`)).toHaveLength(soft);
+  });
+
+  it('of an unknown kind count as the strict one', () => {
+    const unknown = HARD.replace('DoNotSchedule', 'Perhaps');
+    expect(
+      spread(`[${unknown}]`, `allowed: {affinities: {podAntiAffinities: {${PREFERRED}: {}}}}`),
+    ).toHaveLength(1);
+    expect(spread('[{}]', `allowed: {affinities: {podAntiAffinities: {${PREFERRED}: {}}}}`)).toHaveLength(1);
+  });
+});
