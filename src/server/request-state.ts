@@ -30,8 +30,9 @@ export interface RequestState {
 }
 
 export interface RequestParts {
-  readonly current: () => Generation;
-  readonly isDraining: () => boolean;
+  readonly generations: { readonly current: Generation };
+  /** Fires when the service begins to stop. Default: never. */
+  readonly stopping?: AbortSignal;
   readonly metrics: Metrics;
   readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
@@ -63,8 +64,8 @@ export function bodyLimit(ctx: Context): number {
 }
 
 /** The generation must be left once for each. */
-export function beginRequest(request: IncomingMessage, { current }: RequestParts): RequestState {
-  const generation = current();
+export function beginRequest(request: IncomingMessage, { generations }: RequestParts): RequestState {
+  const generation = generations.current;
   const requestId = requestIdOf(request);
   identifyRequestSpan(REQUEST_ID_HEADER, requestId);
   // Whatever is answered, no browser may run it as a script because of what it looks like.
@@ -122,10 +123,10 @@ export function endRequest(
   request: IncomingMessage,
   status: number,
   path: string,
-  { isDraining, metrics, refusedRequests }: RequestParts,
+  { stopping, metrics, refusedRequests }: RequestParts,
 ): void {
   // The rest of a body that was not read must not become the next request on this connection.
-  if (!request.complete || isDraining()) {
+  if (!request.complete || stopping?.aborted === true) {
     state.headers.push('Connection', 'close');
   }
   metrics.answered(path, status);
