@@ -6,6 +6,7 @@ import type { Context } from 'koa';
 import { OverloadedError } from '../base/concurrency-limiter.ts';
 import { errorText, InvalidRequestError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { isTraced } from '../base/tracing.ts';
 import type { Generation } from './configuration/generation.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { RefusedRequests } from './refused-requests.ts';
@@ -67,7 +68,9 @@ export function bodyLimit(ctx: Context): number {
 export function beginRequest(request: IncomingMessage, { generations }: RequestParts): RequestState {
   const generation = generations.current;
   const requestId = requestIdOf(request);
-  identifyRequestSpan(REQUEST_ID_HEADER, requestId);
+  if (isTraced()) {
+    identifyRequestSpan(REQUEST_ID_HEADER, requestId);
+  }
   // Whatever is answered, no browser may run it as a script because of what it looks like.
   const headers = [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'];
   const address = generation.proxies.clientOf(request);
@@ -130,7 +133,9 @@ export function endRequest(
     state.headers.push('Connection', 'close');
   }
   metrics.answered(path, status);
-  nameRequestSpan(request, path);
+  if (isTraced()) {
+    nameRequestSpan(request, path);
+  }
   if (state.refusedFor !== undefined) {
     const { method = '' } = request;
     const { requestId: request_id, address, refusedFor: reason } = state;
