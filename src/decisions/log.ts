@@ -1,5 +1,6 @@
 /** The decision log: a JSON line for each decision, written in batches after the answers, from a bounded buffer. */
-import { write } from 'node:fs';
+import { close, constants, fstat, open, openSync, statSync, write } from 'node:fs';
+import { open as openForReading } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { WaitQueue } from '../base/concurrency-limiter.ts';
@@ -7,7 +8,6 @@ import type { Wait } from '../base/deadline.ts';
 import type { Logger } from '../base/logger.ts';
 import { visibleJson } from '../base/visible-text.ts';
 import { systemErrorText } from '../config/read-file.ts';
-import { closeAppended, openAtOnce, openForAppending } from './append-file.ts';
 import type { DecisionRecord } from './record.ts';
 import { recordJson } from './record-json.ts';
 
@@ -28,9 +28,16 @@ const NO_ROOM = '"request_left_out":"no-room"';
 const STANDARD_OUTPUT = 1;
 const LINE_FEED = 0x0a;
 
-const writeBytes = promisify(write);
+const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
+/** Never wait for the reader of a pipe: a waiting thread blocks other file access, and the end of the process. */
+const FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 
-export interface DecisionLogOptions {
+const writeBytes = promisify(write);
+const openFile = promisify(open);
+const closeFile = promisify(close);
+const statFile = promisify(fstat);
+
+interface DecisionLogOptions {
   /** A path, or `-` for standard output. */
   readonly destination: string;
   /** What to do with a decision if the buffer is full. */
@@ -259,4 +266,53 @@ export class DecisionLog {
 function logLine(record: DecisionRecord, request: string | undefined): string {
   const json = recordJson(record);
   return request === undefined ? `${json}\n` : `${json.slice(0, -1)},${visibleJson(request)}}\n`;
+}
+
+/**
+ * Creates the file if it does not exist. `undefined` = a pipe without a reader. Keep an open pipe open: closing it looks like its end to
+ * the reader.
+ *
+ * @throws Error whose message completes "cannot be written: …"
+ */
+function openAtOnce(path: string): number | undefined {
+  try {
+    return openSync(path, FLAGS);
+  } catch (thrown) {
+    const isUnread = thrown instanceof Error && 'code' in thrown && thrown.code === 'ENXIO';
+    if (isUnread && statSync(path).isFIFO()) {
+      return undefined;
+    }
+    throw new Error(systemErrorText(thrown));
+  }
+}
+
+/** Opens the file so that the next write begins a new line, even if the last line was cut off. */
+async function openForAppending(path: string): Promise<number> {
+  const file = await openFile(path, FLAGS);
+  try {
+    if (await endsWithinLine(file, path)) {
+      await writeBytes(file, Buffer.of(LINE_FEED));
+    }
+    return file;
+  } catch (thrown) {
+    await closeAppended(file);
+    throw thrown;
+  }
+}
+
+async function closeAppended(file: number): Promise<void> {
+  await closeFile(file).catch(() => {});
+}
+
+async function endsWithinLine(opened: number, path: string): Promise<boolean> {
+  // Of the opened file: the path may name another one by now.
+  const there = await statFile(opened);
+  if (!there.isFile() || there.size === 0) {
+    return false;
+  }
+  // Without the right to read, this check is skipped.
+  const file = await openForReading(path).catch(() => undefined);
+  const read = await file?.read({ buffer: Buffer.alloc(1), position: there.size - 1 });
+  await file?.close();
+  return read?.bytesRead === 1 && read.buffer[0] !== LINE_FEED;
 }

@@ -1,6 +1,6 @@
-import { MAX_LINE_BYTES } from './lines.ts';
-
 const LINE_FEED = 0x0a;
+/** No decision is this long, but a file that is not a log may be one line of gigabytes. */
+const MAX_LINE_BYTES = 1024 * 1024;
 const BLANK = /^\s*$/;
 
 /** A line of a log, by its number from 1. `text`: `undefined` = it is longer than 1 MiB. */

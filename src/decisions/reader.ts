@@ -1,8 +1,8 @@
-import { LineSplitter } from './lines.ts';
-import { type DecisionRecord, decisionRecordSchema } from './record.ts';
+import { type NumberedLine, NumberedLines } from './numbered-lines.ts';
+import { type DecisionRecord, parsedRecord } from './record.ts';
 
 /** How many lines were skipped. */
-export interface SkippedLines {
+interface SkippedLines {
   /** Not a decision, such as a line that was cut off. */
   readonly broken: number;
   /** Longer than 1 MiB. */
@@ -11,42 +11,36 @@ export interface SkippedLines {
 
 /** Reads decisions from the bytes of a log. Other lines are skipped and counted. */
 export class DecisionReader {
-  readonly #splitter = new LineSplitter();
+  readonly #lines = new NumberedLines();
   #broken = 0;
+  #tooLong = 0;
 
   get skipped(): SkippedLines {
-    return { broken: this.#broken, tooLong: this.#splitter.tooLong };
+    return { broken: this.#broken, tooLong: this.#tooLong };
   }
 
   /** The decisions whose lines end in this chunk. */
   push(chunk: Buffer): DecisionRecord[] {
-    return this.#parsed(this.#splitter.push(chunk));
+    return this.#parsed(this.#lines.push(chunk));
   }
 
   /** The last decision, if its line has no line feed. Call it at the end of a file. */
   end(): DecisionRecord[] {
-    return this.#parsed(this.#splitter.end());
+    return this.#parsed(this.#lines.end());
   }
 
-  #parsed(lines: readonly string[]): DecisionRecord[] {
-    return lines.flatMap((line) => {
-      if (line.trim() === '') {
-        return [];
-      }
-      const record = parsedRecord(line);
-      if (record === undefined) {
+  #parsed(lines: Iterable<NumberedLine>): DecisionRecord[] {
+    const records: DecisionRecord[] = [];
+    for (const { text } of lines) {
+      const record = text === undefined ? undefined : parsedRecord(text);
+      if (record !== undefined) {
+        records.push(record);
+      } else if (text === undefined) {
+        this.#tooLong += 1;
+      } else {
         this.#broken += 1;
-        return [];
       }
-      return record;
-    });
-  }
-}
-
-function parsedRecord(line: string): DecisionRecord | undefined {
-  try {
-    return decisionRecordSchema.safeParse(JSON.parse(line)).data;
-  } catch {
-    return undefined;
+    }
+    return records;
   }
 }

@@ -11,7 +11,7 @@ export interface AskedTime {
   readonly end: Instant;
 }
 
-export interface RefusedLease extends AskedTime {
+interface RefusedLease extends AskedTime {
   readonly record: DecisionRecord;
 }
 

@@ -1,7 +1,25 @@
 /** A decision as it is logged, counted and shown: one flat object for all protocols. */
 import { z } from 'zod';
-import { changeRecordSchema, type RecordedChanges } from './change-records.ts';
-import { OPERATIONS, type RecordedOperation } from './recorded-operation.ts';
+import { REQUEST_NAMES } from '../skypilot/request/user-request.ts';
+
+/**
+ * The operations in records: those of Blazar, SkyPilot's requests by their names, what got past SkyPilot's policies, and the webhooks of
+ * Kubernetes.
+ */
+export const OPERATIONS = [
+  'create',
+  'update',
+  'commit-create',
+  'commit-update',
+  'end',
+  ...REQUEST_NAMES.map((name) => `skypilot.${name}` as const),
+  'skypilot.other',
+  'skypilot.bypass',
+  'kubernetes.admission',
+  'kubernetes.validation',
+] as const;
+
+export type RecordedOperation = (typeof OPERATIONS)[number];
 
 /** The answer of one filter. `bypassed`: it was not asked. */
 export type FilterOutcome = 'allowed' | 'changed' | 'rejected' | 'failed' | 'allowed-on-error' | 'bypassed';
@@ -58,6 +76,29 @@ export interface DecisionRecord {
 export const SIDES = ['client', 'server'] as const;
 export type Side = (typeof SIDES)[number];
 
+/** A value that a policy added, removed or replaced: cut, and without secrets. */
+export interface ChangeRecord {
+  /** Begins with `task` or `skypilot_config`. */
+  readonly path: string;
+  /** `null` = there was none. */
+  readonly before: string | null;
+  /** `null` = there is none. */
+  readonly after: string | null;
+}
+
+/** Only for policies of SkyPilot that changed something, or would have. */
+export interface RecordedChanges {
+  readonly changes?: readonly ChangeRecord[] | undefined;
+  /** How many more changes there were; missing = none. */
+  readonly changes_left_out?: number | undefined;
+}
+
+export const changeRecordSchema = z.object({
+  path: z.string(),
+  before: z.string().nullable(),
+  after: z.string().nullable(),
+}) satisfies z.ZodType<ChangeRecord>;
+
 /** The answer of one filter or policy, and how long it took. */
 export interface FilterRecord extends RecordedChanges {
   readonly filter: string;
@@ -70,7 +111,7 @@ export interface FilterRecord extends RecordedChanges {
 }
 
 /** A rule that rejected the request or failed; with `audit`, it refused nothing. */
-export interface RuleRecord {
+interface RuleRecord {
   readonly rule: string;
   readonly outcome: 'rejected' | 'failed';
   readonly audit: boolean;
@@ -115,3 +156,12 @@ export const decisionRecordSchema = z.object({
   duration_ms: z.number().nonnegative(),
   trace_id: z.string().optional(),
 }) satisfies z.ZodType<DecisionRecord>;
+
+/** `undefined` = the text is no record, such as a line that was cut off, or one that this version cannot read. */
+export function parsedRecord(text: string): DecisionRecord | undefined {
+  try {
+    return decisionRecordSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

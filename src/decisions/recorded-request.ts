@@ -7,7 +7,7 @@ import type { DecidedRequest } from './lease-record.ts';
 const MAX_LENGTH = 64 * 1024;
 
 /** Why a request is not in the log. Half a request, or one with asterisks in it, could be judged otherwise. */
-export type LeftOut = 'too-long' | 'secret' | 'no-room';
+type LeftOut = 'too-long' | 'secret' | 'no-room';
 
 /**
  * `"request":{…}` or `"request_left_out":"…"`: a member of the JSON of a record. A text, since many may wait to be written, and their size
@@ -25,6 +25,6 @@ export function requestMember(request: DecidedRequest, names: RequestNames | und
   return shown === text ? `"request":${text}` : leftOut('secret');
 }
 
-export function leftOut(why: LeftOut): string {
+function leftOut(why: LeftOut): string {
   return `"request_left_out":${JSON.stringify(why)}`;
 }

@@ -1,40 +1,45 @@
-/** The record of a decision about a request of SkyPilot. */
+/** Records of decisions about requests of SkyPilot, of what SkyPilot lets pass its policies, and about pods and workloads of Kubernetes. */
+import { randomUUID } from 'node:crypto';
+import type {
+  BindingRequest,
+  PodRequest,
+  WorkloadRequest,
+} from '../kubernetes/admission/admission-review.ts';
+import type { DecidedAdmission } from '../kubernetes/admission/pod-admission.ts';
+import { formatInstant, type Instant } from '../lease/dates.ts';
+import type { Changes } from '../skypilot/policies/changes.ts';
 import type { PolicyOutcome, Review } from '../skypilot/policies/policy-chain.ts';
 import { REQUEST_NAMES } from '../skypilot/request/user-request.ts';
 import type { ReceivedRequest } from '../skypilot/request/wire.ts';
-import { changeRecords } from './change-records.ts';
-import { isCountedLaunch } from './launches.ts';
-import type { DecisionRecord, FilterRecord } from './record.ts';
-import { cut, type DecisionFacts, MAX_MESSAGE, name, now, rounded, ruleRecords } from './record-parts.ts';
+import { auditedAnswer, type DecisionFacts, filterRecord, recordOf } from './lease-record.ts';
+import type { DecisionRecord, FilterOutcome, RecordedChanges, RecordedOperation } from './record.ts';
 
 /** Of task and configuration, only the workspace and what policies changed is recorded. */
 export function reviewRecord(
   review: Review,
-  { requestId, generation, milliseconds, request }: DecisionFacts<ReceivedRequest>,
+  facts: DecisionFacts & { readonly request: ReceivedRequest },
 ): DecisionRecord {
+  const { request } = facts;
   const known = REQUEST_NAMES.find((one) => one === request.requestName);
-  const { message, outcomes, warnings } = review;
+  const { allowed, message, outcomes, warnings, failed } = review;
   const { outcome, filter } = reviewOutcome(review);
   const changes = changeRecords(outcomes.map((one) => one.changes));
-  return {
-    time: now(),
-    request_id: requestId,
+  const record = recordOf(facts, {
     operation: `skypilot.${known ?? 'other'}`,
+    project: review.skypilotConfig.getNested(['active_workspace']),
+    user: request.user?.id,
+    leaseId: null,
+    leaseName: request.requestOptions?.clusterName,
+    ...{ allowed, outcome, filter, message, failed, warnings },
+    filters: outcomes.map((one, index) => ({
+      ...filterRecord(one.policy, policyOutcome(one), one),
+      ...changes[index],
+    })),
+  });
+  return {
+    ...record,
     side: request.atClientSide ? 'client' : 'server',
-    launch: isCountedLaunch(request, review.allowed),
-    project_id: name(review.skypilotConfig.getNested(['active_workspace'])),
-    user_id: name(request.user?.id),
-    lease_id: null,
-    lease_name: name(request.requestOptions?.clusterName),
-    allowed: review.allowed,
-    outcome,
-    filter,
-    message: message === null ? null : cut(message, MAX_MESSAGE),
-    failed: review.failed,
-    warnings: warnings.map((warning) => cut(warning, MAX_MESSAGE)),
-    filters: outcomes.map((one, index) => ({ ...policyRecord(one), ...changes[index] })),
-    generation,
-    duration_ms: rounded(milliseconds),
+    launch: isCountedLaunch(request, allowed),
   };
 }
 
@@ -47,9 +52,7 @@ function reviewOutcome(review: Review): Pick<DecisionRecord, 'outcome' | 'filter
   if (exempt) {
     return { outcome: 'exempt', filter: null };
   }
-  const audited =
-    outcomes.find((outcome) => outcome.audit && !outcome.allowed) ??
-    outcomes.find(({ rules }) => rules?.some(({ audit }) => audit));
+  const audited = auditedAnswer(outcomes);
   if (audited !== undefined) {
     return { outcome: 'audit', filter: audited.policy };
   }
@@ -57,22 +60,151 @@ function reviewOutcome(review: Review): Pick<DecisionRecord, 'outcome' | 'filter
   return { outcome: changed ? 'changed' : 'allowed', filter: changing?.policy ?? null };
 }
 
-function policyRecord({
-  policy,
+function policyOutcome({
   allowed,
   failed,
   changed,
-  message,
-  audit,
-  milliseconds,
-  rules,
-}: PolicyOutcome): FilterRecord {
-  return {
-    filter: policy,
-    outcome: failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed',
-    audit,
-    message: message === null ? null : cut(message, MAX_MESSAGE),
-    duration_ms: rounded(milliseconds),
-    ...ruleRecords(rules),
-  };
+}: Pick<PolicyOutcome, 'allowed' | 'failed' | 'changed'>): FilterOutcome {
+  return failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
+}
+
+/** In all policies of a decision: a line of the log must stay short. */
+const MAX_CHANGES = 50;
+
+/** In the order of `all`. Who changed little is shown whole; the others share the rest. */
+function changeRecords(all: readonly (Changes | undefined)[]): RecordedChanges[] {
+  const changing = all.filter((one) => one !== undefined);
+  const shares = new Map<Changes, number>();
+  let left = MAX_CHANGES;
+  for (const [index, one] of [...changing].sort((a, b) => a.list.length - b.list.length).entries()) {
+    const share = Math.min(one.list.length, Math.floor(left / (changing.length - index)));
+    shares.set(one, share);
+    left -= share;
+  }
+  return all.map((one) => {
+    if (one === undefined) {
+      return {};
+    }
+    const changes = one.list.slice(0, shares.get(one));
+    const leftOut = one.leftOut + one.list.length - changes.length;
+    return { changes, ...(leftOut > 0 && { changes_left_out: leftOut }) };
+  });
+}
+
+/**
+ * What the server asks last before it launches something for a user. A pool is made as a service: `serve.up`. Names that are not known count
+ * too, since a later SkyPilot may launch by them. Source: SkyPilot 0.13, where it calls its admin policy.
+ */
+const LAUNCHES: ReadonlySet<string> = new Set([
+  'launch',
+  'jobs.launch',
+  'jobs.pool_apply',
+  'serve.up',
+  'serve.update',
+]);
+/** What is asked before a launch: a refusal ends it there. */
+const FORERUNNERS: ReadonlySet<string> = new Set(['validate', 'optimize']);
+
+/**
+ * Whether a decision counts as a launch: one that is allowed where the server asks last, one that is refused where that happens. Not: dry
+ * runs, commands for clusters that run, and what controllers launch for a job or a service that was counted.
+ */
+function isCountedLaunch(
+  { requestName, requestOptions, atClientSide }: ReceivedRequest,
+  isAllowed: boolean,
+): boolean {
+  if (requestOptions?.dryrun === true) {
+    return false;
+  }
+  const isKnown = REQUEST_NAMES.some((name) => name === requestName);
+  const launches = LAUNCHES.has(requestName) || !isKnown;
+  return isAllowed ? launches && !atClientSide : launches || FORERUNNERS.has(requestName);
+}
+
+/** `undecided`: a cluster was started without asking a policy. `autostop-off`: autostop was switched off after the launch. */
+export type BypassKind = 'undecided' | 'autostop-off';
+
+/**
+ * What SkyPilot lets pass its admin policies: one event, whatever the number of policies that it got past. Source: SkyPilot 0.13: `sky start`
+ * and `sky autostop` ask no policy.
+ */
+export interface Bypass {
+  readonly kind: BypassKind;
+  readonly workspace: string;
+  readonly cluster: string;
+  /** Empty = SkyPilot does not tell. */
+  readonly userId: string;
+  /** When the cluster was started last; `undefined` = SkyPilot does not tell. */
+  readonly startedAt: Instant | undefined;
+  /** In the order of the configuration. */
+  readonly policies: readonly string[];
+  /** Which limit is exceeded now, for people; `undefined` = none is. */
+  readonly exceeded: string | undefined;
+}
+
+/** `at`: when it was found. */
+export function bypassRecord(bypass: Bypass, at: Date, generation: number): DecisionRecord {
+  const { workspace, cluster, userId, policies } = bypass;
+  const answer = { audit: false, message: null, milliseconds: 0 };
+  const record = recordOf(
+    { requestId: `req-${randomUUID()}`, generation, milliseconds: 0 },
+    {
+      operation: 'skypilot.bypass',
+      project: workspace,
+      user: userId || null,
+      leaseId: null,
+      leaseName: cluster,
+      allowed: true,
+      outcome: 'bypassed',
+      filter: policies[0] ?? null,
+      message: bypassText(bypass),
+      failed: false,
+      warnings: [],
+      filters: policies.map((filter) => filterRecord(filter, 'bypassed', answer)),
+    },
+  );
+  return { ...record, time: at.toISOString() };
+}
+
+/** For people. */
+function bypassText({ kind, cluster, startedAt, exceeded }: Bypass): string {
+  const when = startedAt === undefined ? '' : ` at ${formatInstant(startedAt)}`;
+  const what =
+    kind === 'undecided'
+      ? `The cluster ${cluster} was started${when} without asking a policy, for example by "sky start".`
+      : `Autostop of the cluster ${cluster} was switched off after its launch, for example by "sky autostop --cancel".`;
+  return exceeded === undefined ? what : `${what} It is up beyond a limit: ${exceeded}`;
+}
+
+/** Scheduling policies decide together, under one name. */
+const SCHEDULING_POLICY = 'SchedulingPolicy';
+
+/** Of the pod or workload, only the name is recorded. */
+export function admissionRecord(
+  operation: Extract<RecordedOperation, `kubernetes.${string}`>,
+  { account, allowed, message, patch, warnings, isAudited, failed, tried, rules }: DecidedAdmission,
+  facts: DecisionFacts & { readonly request: PodRequest | BindingRequest | WorkloadRequest },
+): DecisionRecord {
+  const { milliseconds, request } = facts;
+  const changed = patch.length > 0;
+  const own = policyOutcome({ allowed, changed, failed: failed !== undefined });
+  const outcome = isAudited && !changed ? 'audit' : own;
+  const audit = failed !== undefined && allowed;
+  return recordOf(facts, {
+    operation,
+    project: request.namespace,
+    user: account.user,
+    leaseId: null,
+    leaseName: request.name,
+    ...{ allowed, outcome, message, warnings },
+    filter: outcome === 'allowed' ? null : SCHEDULING_POLICY,
+    failed: failed !== undefined && !allowed,
+    filters: [
+      filterRecord(SCHEDULING_POLICY, own, { audit, message, milliseconds, rules }),
+      // What policies in audit mode would have done, in the same time.
+      ...(tried.length > 0
+        ? [filterRecord(SCHEDULING_POLICY, 'rejected', { audit: true, message: null, milliseconds })]
+        : []),
+    ],
+  });
 }

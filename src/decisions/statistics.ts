@@ -6,7 +6,7 @@ import { type Count, Tally, type TallyRow } from './tally.ts';
 const MAX_FILTERS = 1000;
 
 /** What one filter answered. */
-export interface FilterStatistics {
+interface FilterStatistics {
   readonly filter: string;
   /** How many decisions it took part in. */
   readonly asked: number;

@@ -1,33 +1,32 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
 import Koa from 'koa';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import type { Authenticators } from './authentication/authenticators.ts';
+import type { Generation } from './configuration/generation.ts';
 import { assetRoutes } from './console/assets.ts';
 import { eventRoutes } from './console/live/events.ts';
 import { loginRoutes } from './console/login-routes.tsx';
 import type { ConsolePage } from './console/page.ts';
 import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
-import type { KubernetesReports } from './followers/kubernetes-reports.ts';
+import type { KubernetesReports } from './followers/kubernetes-sources.ts';
 import { healthRoutes, readinessParts } from './health.ts';
-import { LimitedLines } from './limited-lines.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { openApiRoutes } from './openapi/document.ts';
-import { OWN_PATHS } from './own-paths.ts';
+import { kubernetesPathOf, OWN_PATHS, pathOf } from './own-paths.ts';
 import { answerBlazar } from './protocols/blazar.ts';
 import { FailedReviews } from './protocols/failed-reviews.ts';
 import { kubernetesEndpoints } from './protocols/kubernetes.ts';
-import { skypilotEndpoint } from './protocols/skypilot.ts';
-import type { RefusedRequests } from './refused-requests.ts';
-import { aroundRequests } from './request-middleware.ts';
-import type { RequestParts } from './request-state.ts';
+import { servesSkypilot, skypilotEndpoint } from './protocols/skypilot.ts';
+import { LimitedLines, type RefusedRequests } from './refused-requests.ts';
+import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
-import { budgetReaders } from './users/budget-readers.ts';
-import { createPeople } from './users/people.ts';
+import { budgetReaders, createPeople } from './users/people.ts';
 import { Sessions } from './users/sessions.ts';
 import { UserLimiter } from './users/user-limiter.ts';
 
@@ -91,7 +90,7 @@ export function createApp(parts: AppParts): RequestListener {
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }
-  const blazar = { ...requestParts(parts), authenticator: authenticators.blazar, recorder };
+  const blazar = { ...parts, authenticator: authenticators.blazar };
   return tracedRequests(answerBlazar(blazar, app.callback()), paths, clientOf(parts));
 }
 
@@ -118,11 +117,7 @@ function koaApp(parts: AppParts, paths: ReadonlySet<string>): Koa {
   });
   app.on('error', (thrown: unknown) => unsent.log(() => ({ error: errorText(thrown) })));
   parts.stopping?.addEventListener('abort', () => unsent.close(), { once: true });
-  return app.use(aroundRequests(requestParts(parts), paths));
-}
-
-function requestParts({ generations, isDraining, metrics, refusedRequests, logger }: AppParts): RequestParts {
-  return { current: () => generations.current, isDraining, metrics, refusedRequests, logger };
+  return app.use(aroundRequests(parts, paths));
 }
 
 function healthOf(
@@ -131,4 +126,73 @@ function healthOf(
 ): Router {
   const seesBudgets = budgetReaders(authenticators.people, authenticators.wrong);
   return healthRoutes({ ...readinessParts(generations, isDraining), metrics, seesBudgets });
+}
+
+/** `paths`: those that are counted by name. */
+export function aroundRequests(parts: RequestParts, paths: ReadonlySet<string>): Middleware {
+  return async (ctx, next) => {
+    const state = beginRequest(ctx.req, parts);
+    ctx.state = state;
+    ctx.request.ip = state.address ?? '';
+    try {
+      await next();
+      answerUnknown(ctx);
+    } catch (thrown) {
+      const answer = errorAnswer(thrown, state, ctx.req, namedPath(ctx, state.generation), parts);
+      ctx.status = answer.status;
+      ctx.set({ ...answer.headers });
+      ctx.body = answer.body;
+    } finally {
+      state.generation.leave();
+    }
+    endRequest(state, ctx.req, ctx.status, namedPath(ctx, state.generation), parts);
+    send(ctx, state.headers);
+  };
+
+  /** The path for metrics and logs. Any other path is the client's text, and may hold a token. */
+  function namedPath(ctx: Context, { skypilot, kubernetes }: Generation): string {
+    // Not `ctx.path`, which throws where a target is no URL.
+    const path = pathOf(ctx.req);
+    const { route } = stateOf(ctx);
+    if (route !== undefined) {
+      return route;
+    }
+    if (paths.has(path)) {
+      return path;
+    }
+    if (servesSkypilot(skypilot, path)) {
+      return skypilot.options.path;
+    }
+    return (kubernetes && kubernetesPathOf(path)?.path) ?? 'other';
+  }
+}
+
+/** Koa sends most answers. That of a review is sent here, since setting headers one by one costs most. */
+function send(ctx: Context, headers: readonly string[]): void {
+  const { json } = stateOf(ctx);
+  if (json !== undefined && ctx.writable && ctx.res.getHeaderNames().length === 0) {
+    const length = String(Buffer.byteLength(json));
+    const all = [...headers, 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', length];
+    ctx.respond = false;
+    ctx.res.writeHead(200, all).end(json);
+    return;
+  }
+  for (let index = 0; index < headers.length; index += 2) {
+    ctx.set(headers[index] ?? '', headers[index + 1] ?? '');
+  }
+}
+
+function answerUnknown(ctx: Context): void {
+  if (ctx.status === 404 && ctx.body === undefined) {
+    // Without the path: a mistyped path may hold a token, and clients show errors to their users.
+    ctx.throw(
+      404,
+      'there is nothing at this path; leases are judged at /check-create, /check-update and /on-end',
+    );
+  }
+  if (ctx.status === 405 || ctx.status === 501) {
+    const { status } = ctx;
+    ctx.body = { message: `${ctx.method} is not possible here` };
+    ctx.status = status;
+  }
 }

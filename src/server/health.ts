@@ -8,7 +8,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { Health, Readiness } from './openapi/bodies.ts';
 import { EXACT } from './own-paths.ts';
 
-export interface HealthParts extends ReadinessParts {
+interface HealthParts extends ReadinessParts {
   /** `undefined` = they are at another port. */
   readonly metrics: Metrics | undefined;
   /** Whether a request may see single budgets in the metrics. Throws an HTTP error for a token that is not valid. */
@@ -16,7 +16,7 @@ export interface HealthParts extends ReadinessParts {
 }
 
 /** What readiness depends on. */
-export interface ReadinessParts {
+interface ReadinessParts {
   readonly isDraining: () => boolean;
   /** The mistakes of the configuration that was read last. */
   readonly problems: () => readonly Problem[];

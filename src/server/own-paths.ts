@@ -17,7 +17,7 @@ export const KUBERNETES_PATHS = {
 } as const;
 
 /** The pages of the console that have no parts that vary, and what their scripts listen to. */
-export const CONSOLE_PATHS = ['/', '/decisions', '/configuration', '/events'] as const;
+const CONSOLE_PATHS = ['/', '/decisions', '/configuration', '/events'] as const;
 
 /** Below these paths are pages whose last part varies, and the scripts of the console. */
 const OWN_FOLDERS: readonly string[] = ['/assets', '/budgets', '/decisions', '/login', '/projects'];
@@ -54,7 +54,7 @@ export function isOwnPath(path: string): boolean {
 }
 
 /** One of `KUBERNETES_PATHS`, perhaps with a token behind it: an API server without a kubeconfig for webhooks cannot send one elsewhere. */
-export interface KubernetesPath {
+interface KubernetesPath {
   readonly path: (typeof KUBERNETES_PATHS)[keyof typeof KUBERNETES_PATHS];
   readonly token: string | undefined;
 }

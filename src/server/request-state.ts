@@ -6,6 +6,7 @@ import type { Context } from 'koa';
 import { OverloadedError } from '../base/concurrency-limiter.ts';
 import { errorText, InvalidRequestError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { isTraced } from '../base/tracing.ts';
 import type { Generation } from './configuration/generation.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { RefusedRequests } from './refused-requests.ts';
@@ -30,8 +31,9 @@ export interface RequestState {
 }
 
 export interface RequestParts {
-  readonly current: () => Generation;
-  readonly isDraining: () => boolean;
+  readonly generations: { readonly current: Generation };
+  /** Fires when the service begins to stop. Default: never. */
+  readonly stopping?: AbortSignal;
   readonly metrics: Metrics;
   readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
@@ -63,10 +65,12 @@ export function bodyLimit(ctx: Context): number {
 }
 
 /** The generation must be left once for each. */
-export function beginRequest(request: IncomingMessage, { current }: RequestParts): RequestState {
-  const generation = current();
+export function beginRequest(request: IncomingMessage, { generations }: RequestParts): RequestState {
+  const generation = generations.current;
   const requestId = requestIdOf(request);
-  identifyRequestSpan(REQUEST_ID_HEADER, requestId);
+  if (isTraced()) {
+    identifyRequestSpan(REQUEST_ID_HEADER, requestId);
+  }
   // Whatever is answered, no browser may run it as a script because of what it looks like.
   const headers = [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'];
   const address = generation.proxies.clientOf(request);
@@ -122,14 +126,16 @@ export function endRequest(
   request: IncomingMessage,
   status: number,
   path: string,
-  { isDraining, metrics, refusedRequests }: RequestParts,
+  { stopping, metrics, refusedRequests }: RequestParts,
 ): void {
   // The rest of a body that was not read must not become the next request on this connection.
-  if (!request.complete || isDraining()) {
+  if (!request.complete || stopping?.aborted === true) {
     state.headers.push('Connection', 'close');
   }
   metrics.answered(path, status);
-  nameRequestSpan(request, path);
+  if (isTraced()) {
+    nameRequestSpan(request, path);
+  }
   if (state.refusedFor !== undefined) {
     const { method = '' } = request;
     const { requestId: request_id, address, refusedFor: reason } = state;

@@ -1,10 +1,35 @@
 /** The policy service: everything is wired and checked before the port opens. */
+import type { IncomingMessage } from 'node:http';
+import { createLogger } from '../base/logger.ts';
 import type { ConfigSources } from '../config/sources.ts';
+import { sectionOf } from '../enforcement/configuration.ts';
+import { createSharedServices } from '../enforcement/services.ts';
+import { configuredKeeper } from '../kubernetes/cluster/certificates/configured-keeper.ts';
+import { kubernetesSection } from '../kubernetes/options.ts';
+import { type AppParts, createAdminApp, createApp } from './app.ts';
+import { createAuthenticators } from './authentication/authenticators.ts';
+import { readTls } from './authentication/credentials.ts';
+import { KeystoneGates } from './authentication/keystone-gates.ts';
+import { Generations } from './configuration/generations.ts';
 import { WatchedFiles } from './configuration/watched-files.ts';
-import { checkedConfiguration } from './service/checked-configuration.ts';
-import { openService } from './service/open-service.ts';
-import type { Service } from './service/running-service.ts';
-import type { ServiceSettings } from './service/service-settings.ts';
+import { DecisionRecorder, openDecisionLog, requestMemberOf } from './decisions/recorder.ts';
+import { DecisionStores } from './decisions/stores.ts';
+import { Follower } from './followers/blazar-follower.ts';
+import { KubernetesReports, KubernetesSources } from './followers/kubernetes-sources.ts';
+import { SkypilotFollower } from './followers/skypilot-follower.ts';
+import { Listener } from './listener/socket.ts';
+import { createBudgetGauge } from './metrics/budget-metrics.ts';
+import { type Gauges, Metrics } from './metrics/metrics.ts';
+import { createOutboxGauge } from './metrics/outbox-metrics.ts';
+import { type RefusedRequest, RefusedRequests } from './refused-requests.ts';
+import {
+  type CheckedConfiguration,
+  checkedConfiguration,
+  filesRead,
+  type ServiceSettings,
+  type Watched,
+} from './service/checked-configuration.ts';
+import { Service } from './service/running-service.ts';
 
 export type { Service, ServiceSettings };
 
@@ -22,5 +47,146 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   if (settings.watch) {
     watched.configuration.start();
   }
+  return service;
+}
+
+/** What is to be closed if a later step fails. */
+type Opened = (() => Promise<void> | undefined)[];
+
+/** @throws ConfigurationError also if the address cannot be used; nothing is left open then */
+async function openService(
+  sources: ConfigSources,
+  settings: ServiceSettings,
+  watched: Watched,
+  checked: CheckedConfiguration,
+): Promise<Service> {
+  const opened: Opened = [];
+  try {
+    return await open(sources, settings, watched, checked, opened);
+  } catch (thrown) {
+    for (const close of opened.reverse()) {
+      await close();
+    }
+    throw thrown;
+  }
+}
+
+async function open(
+  sources: ConfigSources,
+  settings: ServiceSettings,
+  watched: Watched,
+  checked: CheckedConfiguration,
+  opened: Opened,
+): Promise<Service> {
+  const { configuration, options, tlsOptions, started } = checked;
+  const { watchdog, logger = createLogger(options.log_level, options.log_format) } = settings;
+  watchdog?.watch(options);
+  const stopping = new AbortController();
+  const budgetGauge = createBudgetGauge();
+  const outboxGauge = createOutboxGauge();
+  const gauges: Gauges = {
+    underWay: () => generations.underWay,
+    queued: () => generations.queued,
+    generation: () => generations.current.number,
+    configurationIsValid: () => generations.problems.length === 0,
+    budgets: () => {
+      const { ledger, options: now } = generations.current;
+      return budgetGauge.read(ledger, now.metrics_budgets);
+    },
+    tokens: () => gates.sizes,
+    decisionsWaiting: () => stores.waiting,
+    outbox: () => outboxGauge.read(generations.current.enforcement.outbox, undefined),
+    cluster: () => generations.current.kubernetes?.cluster?.followed,
+    writesStatus: () => reports.isLeader,
+  };
+  const metrics = new Metrics(gauges, settings.metricsClock);
+  const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
+  const stores = new DecisionStores(logger, metrics.decisionStore);
+  const reports = new KubernetesReports({ logger, observer: metrics.kubernetesStatus });
+  const clusters = new KubernetesSources({ logger, metrics: metrics.kubernetes });
+  const requestMember = await requestMemberOf(options);
+  const log = openDecisionLog(configuration, options, logger, metrics);
+  opened.push(() => log?.close(0));
+  const generations: Generations = await Generations.start(sources, configuration, started, {
+    logger,
+    ...{ gates, stores, clusters },
+    httpObserver: metrics,
+    ledgerObserver: metrics,
+    namesObserver: metrics,
+    occupation: watchdog?.occupation,
+    reloaded: (outcome) => metrics.reloaded(outcome),
+    swapped: (generation) => service.takeOver(generation),
+    isReadTooEarly: async (read) =>
+      settings.watch === true &&
+      (await watched.configuration.watch([
+        ...filesRead(sources, generations.current.configuration),
+        ...filesRead(sources, read),
+      ])),
+  });
+  opened.push(() => generations.close());
+  const authenticators = createAuthenticators(
+    generations.current.tokens,
+    started.certificates,
+    generations.current.keystone?.gate,
+  );
+  const refusedRequests = new RefusedRequests(logger);
+  const recorder = new DecisionRecorder(metrics, log, generations, requestMember);
+  const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
+  const appParts: AppParts = {
+    ...{ generations, authenticators, recorder, metrics, refusedRequests, reports, logger },
+    isDraining: () => stopping.signal.aborted,
+    stopping: stopping.signal,
+    hasAdminPort: admin_port !== undefined,
+  };
+  const certificates = await configuredKeeper(sectionOf(configuration, kubernetesSection), logger);
+  opened.push(() => certificates?.close());
+  const bounds = {
+    deadline: options.deadline,
+    tls: readTls(tlsOptions),
+    everybodyShows: started.certificates.everybody,
+    clientOf: (request: IncomingMessage) => generations.current.proxies.clientOf(request),
+    refused: (request: RefusedRequest) => refusedRequests.log(request),
+  };
+  const admin =
+    admin_port === undefined
+      ? undefined
+      : await Listener.open(createAdminApp(appParts), { ...bounds, host: admin_host, port: admin_port });
+  opened.push(() => admin?.close(0));
+  const listener = await Listener.open(createApp(appParts), { ...bounds, host, port, reusePort });
+  const follower = new Follower({
+    current: () => generations.current,
+    metrics: metrics.follower,
+    logger,
+  });
+  const skypilotFollower = new SkypilotFollower({
+    current: () => generations.current,
+    metrics: metrics.skypilot,
+    httpObserver: metrics,
+    logger,
+    record: async (record) => {
+      if (!(await recorder.found(record))) {
+        const { project_id: workspace, lease_name: cluster } = record;
+        logger.error(
+          { workspace, cluster },
+          'a cluster that got past policies is missing from the decision log',
+        );
+      }
+    },
+  });
+  const service = new Service({
+    ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests },
+    ...{
+      generations,
+      follower,
+      skypilotFollower,
+      certificates,
+      reports,
+      authenticators,
+      listener,
+      admin,
+      stopping,
+    },
+  });
+  service.begin();
   return service;
 }

@@ -8,7 +8,6 @@ import { callersContext } from '../base/trace-context.ts';
 import {
   activeSpan,
   endSpan,
-  isTraced,
   openSpan,
   type SpanOutcome,
   shownAttribute,
@@ -76,21 +75,17 @@ function startSpan(
 
 /** The path as the metrics count it, once it is known; `other` = it is not shown. */
 export function nameRequestSpan(request: IncomingMessage, named: string): void {
-  if (isTraced()) {
-    const route = named === 'other' ? undefined : named;
-    withSpan(activeSpan(), (span) => {
-      span.updateName(spanName(request, route));
-      span.setAttributes(routeFacts(route));
-    });
-  }
+  const route = named === 'other' ? undefined : named;
+  withSpan(activeSpan(), (span) => {
+    span.updateName(spanName(request, route));
+    span.setAttributes(routeFacts(route));
+  });
 }
 
 /** The id under which logs and answers have the request. */
 export function identifyRequestSpan(header: string, requestId: string): void {
-  if (isTraced()) {
-    const name = `http.response.header.${header.toLowerCase()}`;
-    withSpan(activeSpan(), (span) => span.setAttribute(name, [requestId]));
-  }
+  const name = `http.response.header.${header.toLowerCase()}`;
+  withSpan(activeSpan(), (span) => span.setAttribute(name, [requestId]));
 }
 
 function spanName(request: IncomingMessage, route: string | undefined): string {

@@ -23,7 +23,7 @@ export interface WatchdogStart {
 }
 
 /** What bounds it, in seconds, and how it is logged. */
-export interface WatchdogTimes {
+interface WatchdogTimes {
   /** 0 = it may be held for ever. */
   readonly hang_timeout: number;
   readonly shutdown_grace: number;

@@ -117,10 +117,7 @@ const DOORS: readonly Door[] = [
         loaded.oidcOptions.parse({ issuer: url, client_id: 'it', client_secret: 's3cret' }),
       );
       onTestFinished(() => client.close());
-      await client.authorizationUrl(
-        { state: 's3cret', nonce: 's3cret', verifier: 's3cret', next: '/', since: 0 },
-        `${url}/back`,
-      );
+      await client.authorizationUrl({ state: 's3cret', nonce: 's3cret', verifier: 's3cret' }, `${url}/back`);
     },
   },
   {

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { visibleJson } from '../../src/base/visible-text.ts';
-import { type DecisionRecord, decisionRecordSchema, SIDES } from '../../src/decisions/record.ts';
+import { type DecisionRecord, decisionRecordSchema, OPERATIONS, SIDES } from '../../src/decisions/record.ts';
 import { recordJson } from '../../src/decisions/record-json.ts';
-import { OPERATIONS } from '../../src/decisions/recorded-operation.ts';
 
 const HOSTILE = [
   '',

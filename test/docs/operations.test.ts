@@ -7,8 +7,8 @@ import {
   type DecisionOutcome,
   decisionRecordSchema,
   type FilterOutcome,
+  OPERATIONS,
 } from '../../src/decisions/record.ts';
-import { OPERATIONS } from '../../src/decisions/recorded-operation.ts';
 import type { HttpCallErrorCode } from '../../src/http/call-error.ts';
 import { startService } from '../../src/server/service.ts';
 import { startApiServerDouble } from '../support/api-server-double.ts';

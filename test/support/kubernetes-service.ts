@@ -218,3 +218,15 @@ export async function runHeld(text: string, service: NonNullable<KubernetesSetti
 export function asking({ post }: Pick<RunningPolicyService, 'post'>): KubernetesService['ask'] {
   return async (body, path = ADMISSION) => reviewed(await post(path, body));
 }
+
+export const DEDICATED = { key: 'dedicated', operator: 'Equal', value: 'web', effect: 'NoSchedule' };
+/** A default for each part of a pod. */
+export const PARTS = {
+  allowed: { nodeSelectors: {} },
+  default: {
+    schedulerName: 'batch',
+    priorityClassName: 'low',
+    nodeSelector: { 'kubernetes.io/arch': 'amd64' },
+    tolerations: [DEDICATED],
+  },
+};

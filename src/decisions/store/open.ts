@@ -4,6 +4,7 @@ import { type Wait, withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { LedgerSettings } from '../../ledger/options.ts';
 import { type Connection, describeConnection, parseConnection } from '../../ledger/storage/connection.ts';
+import type { Database } from '../../ledger/storage/database.ts';
 import type { DecisionTarget } from './contract.ts';
 
 /** One writes, one reads. */
@@ -12,7 +13,7 @@ const CONNECTIONS = 2;
 /** A thread may take a while to start on a busy machine, in seconds. */
 const STARTING = 30;
 
-export interface OpenedTarget {
+interface OpenedTarget {
   readonly target: DecisionTarget;
   /** What is wrong with the tables, or the rights on them; `undefined` = nothing. @throws LedgerUnavailableError */
   verify(): Promise<string | undefined>;
@@ -46,10 +47,9 @@ async function onServer(
   replica: string,
   timeout: number,
 ): Promise<OpenedTarget> {
-  const [{ PostgresDatabase }, { DecisionTable }, { schemaMistake }] = await Promise.all([
+  const [{ PostgresDatabase }, { DecisionTable }] = await Promise.all([
     import('../../ledger/storage/postgres/postgres.ts'),
     import('./table.ts'),
-    import('./verify.ts'),
   ]);
   try {
     const database = new PostgresDatabase(connection.url, { poolSize: CONNECTIONS, timeout });
@@ -60,4 +60,17 @@ async function onServer(
   } catch (thrown) {
     throw new Error(`${describeConnection(connection)}: ${errorText(thrown)}`);
   }
+}
+
+/** What is wrong with the tables, or the rights on them; `undefined` = nothing. @throws LedgerUnavailableError */
+export async function schemaMistake(database: Database, connection: Connection): Promise<string | undefined> {
+  const { schemaState } = await import('../../ledger/storage/migrations/index.ts');
+  const { missingRights, NEEDED_FOR_DECISIONS } = await import('../../ledger/storage/rights.ts');
+  const state = await schemaState(database, connection);
+  if (state.kind !== 'current') {
+    return state.message;
+  }
+  const missing =
+    database.dialect === 'postgresql' ? await missingRights(database, NEEDED_FOR_DECISIONS) : undefined;
+  return missing && `${describeConnection(connection)}: ${missing}`;
 }

@@ -6,9 +6,8 @@ import { Gate } from '../../ledger/storage/gate.ts';
 import { isSelected } from '../selection.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
 import { memberQuery, memberView } from './member-view.ts';
-import { type NewRow, storedDecision } from './rows.ts';
+import { type NewRow, removeOld, SqliteWriting, storedDecision, writeToPostgres } from './rows.ts';
 import { type Place, rowsOf, Search } from './search.ts';
-import { removeOld, SqliteWriting, writeToPostgres } from './statements.ts';
 
 /** How many candidates a query compares: each one more than the one before. */
 const FIRST_WINDOW = 1000;

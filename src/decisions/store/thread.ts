@@ -1,17 +1,55 @@
 /** Decisions in a file, kept by a thread of their own: see `worker.ts`. */
 import { Worker } from 'node:worker_threads';
 import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
-import type { PageOf } from '../../ledger/reports/pages.ts';
+import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
+import { CursorError, type PageOf } from '../../ledger/reports/pages.ts';
 import { CommitInDoubtError } from '../../ledger/storage/database.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
-import {
-  errorOf,
-  type ThreadAnswer,
-  type ThreadResults,
-  type ThreadStart,
-  type ThreadTask,
-} from './thread-messages.ts';
+
+export interface ThreadStart {
+  readonly file: string;
+  readonly replica: string;
+}
+
+/** What the thread does, by the name of the method that asks for it. */
+export interface ThreadMethods extends DecisionTarget {
+  /** What is wrong with the tables; `undefined` = nothing. */
+  verify(wait: Wait): Promise<string | undefined>;
+}
+
+export interface ThreadQuestion {
+  readonly id: number;
+  readonly method: keyof ThreadMethods;
+  /** What the method is given before how long to wait. */
+  readonly given: readonly unknown[];
+  /** How long its sender waits. */
+  readonly milliseconds: number;
+}
+
+export type ThreadAnswer =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly error: ThreadError };
+
+/** Classes do not pass between threads. */
+interface ThreadError {
+  readonly kind: keyof typeof ERRORS;
+  readonly message: string;
+}
+
+const ERRORS = {
+  content: LedgerContentError,
+  cursor: CursorError,
+  unavailable: LedgerUnavailableError,
+  other: Error,
+};
+
+export function threadError(thrown: unknown): ThreadError {
+  const kinds = ['content', 'cursor', 'unavailable'] as const;
+  return {
+    kind: kinds.find((kind) => thrown instanceof ERRORS[kind]) ?? 'other',
+    message: errorText(thrown),
+  };
+}
 
 /** Node 20 cannot run TypeScript: tests, which run from the source tree, use the built file. */
 const ENTRY = new URL(
@@ -23,11 +61,11 @@ const ENTRY = new URL(
 const IN_TIME = 900;
 
 interface Asked {
-  readonly resolve: (result: ThreadResults[keyof ThreadResults]) => void;
+  readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-export class DecisionThread implements DecisionTarget {
+export class DecisionThread implements ThreadMethods {
   readonly #start: ThreadStart;
   /** Of a task, in seconds. */
   readonly #timeout: number;
@@ -41,60 +79,62 @@ export class DecisionThread implements DecisionTarget {
     this.#timeout = timeout;
   }
 
-  /** What is wrong with the tables; `undefined` = nothing. */
   verify(wait: Wait): Promise<string | undefined> {
-    return this.#ask({ kind: 'verify' }, wait);
+    return this.#ask('verify', [], wait);
   }
 
   write(rows: readonly string[], wait: Wait): Promise<void> {
-    return this.#ask({ kind: 'write', rows }, wait);
+    return this.#ask('write', [rows], wait);
   }
 
   has(row: string, wait: Wait): Promise<boolean> {
-    return this.#ask({ kind: 'has', row }, wait);
+    return this.#ask('has', [row], wait);
   }
 
   search(query: DecisionsQuery, wait: Wait): Promise<PageOf<StoredDecision>> {
-    return this.#ask({ kind: 'search', query }, wait);
+    return this.#ask('search', [query], wait);
   }
 
   newest(wait: Wait): Promise<bigint> {
-    return this.#ask({ kind: 'newest' }, wait);
+    return this.#ask('newest', [], wait);
   }
 
   trim(retention: Retention, wait: Wait): Promise<number> {
-    return this.#ask({ kind: 'trim', retention }, wait);
+    return this.#ask('trim', [retention], wait);
   }
 
   async close(): Promise<void> {
     const worker = this.#worker;
     if (worker !== undefined) {
       // It may be within a system call that does not end.
-      await withinDeadline(1, (deadline) => this.#ask({ kind: 'close' }, deadline)).catch(() => {});
+      await withinDeadline(1, (deadline) => this.#ask('close', [], deadline)).catch(() => {});
       this.#worker = undefined;
       await worker.terminate();
     }
   }
 
-  async #ask<Kind extends keyof ThreadResults>(
-    task: ThreadTask & { readonly kind: Kind },
+  /** Resolves to what the method of that name does in the thread. */
+  async #ask<Result>(
+    method: ThreadQuestion['method'],
+    given: readonly unknown[],
     wait: Wait,
-  ): Promise<ThreadResults[Kind]> {
+  ): Promise<Result> {
     wait.throwIfOver();
     this.#last += 1;
     const id = this.#last;
-    const answer = new Promise<ThreadResults[keyof ThreadResults]>((resolve, reject) => {
+    const answer = new Promise<unknown>((resolve, reject) => {
       this.#asked.set(id, { resolve, reject });
     });
     // Nobody may wait for it any more.
     answer.catch(() => {});
-    this.#running().postMessage({ id, task, milliseconds: this.#timeout * IN_TIME });
+    const question: ThreadQuestion = { id, method, given, milliseconds: this.#timeout * IN_TIME };
+    this.#running().postMessage(question);
     const answered = await inTime(answer, wait).catch((thrown: unknown) => {
       throw thrown === wait.signal?.reason
         ? new LedgerUnavailableError('the thread of the store did not answer in time', { cause: thrown })
         : thrown;
     });
-    return answered as ThreadResults[Kind];
+    return answered as Result;
   }
 
   #running(): Worker {
@@ -116,7 +156,8 @@ export class DecisionThread implements DecisionTarget {
     const asked = this.#asked.get(answer.id);
     this.#asked.delete(answer.id);
     if ('error' in answer) {
-      asked?.reject(errorOf(answer.error));
+      const { kind, message } = answer.error;
+      asked?.reject(kind === 'cursor' ? new CursorError() : new ERRORS[kind](message));
     } else {
       asked?.resolve(answer.result);
     }

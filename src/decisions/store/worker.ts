@@ -6,16 +6,15 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { type Wait, withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import { SqliteDatabase } from '../../ledger/storage/sqlite.ts';
+import { schemaMistake } from './open.ts';
 import { DecisionTable } from './table.ts';
 import {
   type ThreadAnswer,
+  type ThreadMethods,
   type ThreadQuestion,
-  type ThreadResults,
   type ThreadStart,
-  type ThreadTask,
   threadError,
-} from './thread-messages.ts';
-import { schemaMistake } from './verify.ts';
+} from './thread.ts';
 
 const { file, replica } = workerData as ThreadStart;
 
@@ -44,32 +43,33 @@ async function verify(): Promise<string | undefined> {
   return schemaMistake(open().database, { dialect: 'sqlite', file });
 }
 
-async function perform(task: ThreadTask, wait: Wait): Promise<ThreadResults[keyof ThreadResults]> {
-  switch (task.kind) {
+async function close(): Promise<void> {
+  await opened?.table.close();
+  opened = undefined;
+}
+
+function perform({ method, given }: ThreadQuestion, wait: Wait): Promise<unknown> {
+  switch (method) {
     case 'verify':
       return verify();
-    case 'write':
-      await open().table.write(task.rows, wait);
-      return undefined;
-    case 'has':
-      return open().table.has(task.row, wait);
-    case 'search':
-      return open().table.search(task.query, wait);
-    case 'newest':
-      return open().table.newest(wait);
-    case 'trim':
-      return open().table.trim(task.retention, wait);
     case 'close':
-      await opened?.table.close();
-      opened = undefined;
-      return undefined;
+      return close();
+    default: {
+      const { table }: { readonly table: Omit<ThreadMethods, 'verify'> } = open();
+      const ask = table[method] as (...all: readonly unknown[]) => Promise<unknown>;
+      return ask.call(table, ...given, wait);
+    }
   }
 }
 
-parentPort?.on('message', async ({ id, task, milliseconds }: ThreadQuestion) => {
+parentPort?.on('message', async (question: ThreadQuestion) => {
+  const { id, milliseconds } = question;
   const answer = (given: ThreadAnswer) => parentPort?.postMessage(given);
   try {
-    answer({ id, result: await withinDeadline(milliseconds / 1000, (deadline) => perform(task, deadline)) });
+    answer({
+      id,
+      result: await withinDeadline(milliseconds / 1000, async (deadline) => perform(question, deadline)),
+    });
   } catch (thrown) {
     answer({ id, error: threadError(thrown) });
   }

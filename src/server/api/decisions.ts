@@ -2,9 +2,7 @@
 import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../base/errors.ts';
-import { changeRecordSchema } from '../../decisions/change-records.ts';
-import { decisionRecordSchema, SIDES } from '../../decisions/record.ts';
-import { OPERATIONS } from '../../decisions/recorded-operation.ts';
+import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../../decisions/record.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import type { Generation } from '../configuration/generation.ts';

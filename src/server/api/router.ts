@@ -11,7 +11,7 @@ import { EXACT } from '../own-paths.ts';
 import { readJson, readText } from '../protocols/read-body.ts';
 import { bodyLimit, stateOf } from '../request-state.ts';
 import { may } from '../users/access.ts';
-import type { People } from '../users/contract.ts';
+import type { People } from '../users/people.ts';
 import type { Person } from '../users/person.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';

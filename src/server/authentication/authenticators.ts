@@ -7,7 +7,7 @@ import { KUBERNETES_PATHS } from '../own-paths.ts';
 import { FixedTokens } from '../users/fixed-tokens.ts';
 import { WrongTokens } from '../users/wrong-tokens.ts';
 import { AcceptedTokens } from './credentials.ts';
-import type { KeystoneGate, Refuse } from './keystone-gate.ts';
+import type { KeystoneGate, Refuse } from './keystone-gates.ts';
 import {
   type CertificateRules,
   EXPECTED_CERTIFICATE,

@@ -11,7 +11,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { type Authenticators, replaceTokens } from './authenticators.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
 
-export interface CredentialUsers {
+interface CredentialUsers {
   readonly authenticators: Authenticators;
   readonly listeners: readonly Listener[];
   readonly logger: Logger;

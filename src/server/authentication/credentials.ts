@@ -7,10 +7,10 @@ import { readTextFile } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
 /** The options that hold tokens. Each has one beside it that names a file with more of them. */
-export type TokenList = 'tokens' | 'operator_tokens' | 'reader_tokens' | 'metrics_tokens';
+type TokenList = 'tokens' | 'operator_tokens' | 'reader_tokens' | 'metrics_tokens';
 
 /** A token or certificate file that cannot be used. `message` never holds its content. */
-export class CredentialError extends Error {
+class CredentialError extends Error {
   override readonly name = 'CredentialError';
   readonly option: TokenList | `${TokenList}_file` | 'tls_cert_file' | 'tls_key_file' | 'client_ca_file';
 

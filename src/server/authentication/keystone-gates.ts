@@ -1,11 +1,17 @@
 /** The gates of all configurations that are in use, and the clients of Keystone behind them. */
 import { hash } from 'node:crypto';
+import createError from 'http-errors';
 import type { SharedServices } from '../../filter/services.ts';
+import type { ValidToken } from '../../openstack/contract.ts';
 import type { KeystoneOptions } from '../../openstack/options.ts';
-import type { TokenValidation, ValidationObserver } from '../../openstack/token-validation.ts';
+import type {
+  TokenAnswer,
+  TokenValidation,
+  ValidationObserver,
+  ValidationSettings,
+} from '../../openstack/token-validation.ts';
 import type { UserLogin } from '../../openstack/user-login.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
-import { type CountToken, KeystoneGate } from './keystone-gate.ts';
 
 export interface GateObserver extends ValidationObserver {
   readonly countToken: CountToken;
@@ -96,5 +102,138 @@ export class KeystoneGates {
       this.#shared.delete(key);
       await Promise.all([shared.validation.close(), shared.login.close()]);
     }
+  }
+}
+
+/** What became of a request with a token that is none of the service's own. */
+export type TokenOutcome = 'allowed' | 'forbidden' | 'invalid' | 'unavailable';
+
+interface GateOptions {
+  readonly serviceRoles: readonly string[];
+  /** For clients that are to get a token there. */
+  readonly authUrl: string;
+  readonly cacheSeconds: number;
+  readonly deadline: number;
+  /** The number of the configuration. */
+  readonly generation: number;
+}
+
+interface OwnerQuestion<Person> {
+  /** Refuses a token that Keystone does not know. */
+  readonly refuse: Refuse;
+  /** The message of a 403. */
+  readonly expectedRoles: string;
+  /** `undefined` = nobody here. */
+  readonly personOf: (token: ValidToken) => Person | undefined;
+}
+
+/** Answers a token that Keystone does not know, by an HTTP error with these headers. */
+export type Refuse = (headers: Readonly<Record<string, string>>) => never;
+
+/** For metrics. It must not throw. */
+type CountToken = (outcome: TokenOutcome, from: TokenAnswer['from']) => void;
+
+/** In seconds. An outage of Keystone lasts longer than a full queue. */
+const RETRY_AFTER = '5';
+
+/** The rules of one configuration. What is known about tokens is kept in `validation`, which outlives it. */
+export class KeystoneGate {
+  readonly #validation: Pick<TokenValidation, 'ask'>;
+  readonly #settings: ValidationSettings;
+  readonly #count: CountToken;
+  readonly #generation: string;
+  readonly #expected: string;
+  readonly #challenge: string;
+  /** What clients must show, in words. */
+  readonly asks: string;
+
+  constructor(
+    validation: Pick<TokenValidation, 'ask'>,
+    { serviceRoles, authUrl, cacheSeconds, deadline, generation }: GateOptions,
+    count: CountToken,
+  ) {
+    const mayAsk = ({ project, roles }: ValidToken) =>
+      project !== undefined && roles.some((role) => serviceRoles.includes(role));
+    const named = `${serviceRoles.length === 1 ? 'the role' : 'one of the roles'} ${serviceRoles.join(', ')}`;
+    this.#validation = validation;
+    this.#settings = { cacheSeconds, deadline, mayAsk };
+    this.#count = count;
+    this.#generation = String(generation);
+    this.#expected = `expected a token of a user with ${named} in the project of the token`;
+    const { origin, pathname } = new URL(authUrl);
+    this.#challenge = `Keystone uri="${origin}${pathname}"`;
+    this.asks = `a token of Keystone with ${named}`;
+  }
+
+  /**
+   * Throws an HTTP error unless the token may ask: by `refuse` for one that Keystone does not know, 403 for one without the role, 503 if
+   * nobody can tell. Returns a promise, which may reject with such an error, only if Keystone must be asked.
+   */
+  requireProof(token: string, refuse: Refuse): Promise<void> | undefined {
+    const answer = this.#validation.ask(token, this.#settings);
+    if (answer instanceof Promise) {
+      return answer.then((later) => this.#judge(later, refuse));
+    }
+    this.#judge(answer, refuse);
+    return undefined;
+  }
+
+  /**
+   * The person behind a token. Throws an HTTP error: by `refuse` for one that Keystone does not know, 403 for one of somebody who is nobody here,
+   * 503 if nobody can tell.
+   */
+  async ownerOf<Person>(
+    token: string,
+    { refuse, expectedRoles, personOf }: OwnerQuestion<Person>,
+  ): Promise<Person> {
+    const answer = await this.#validation.ask(token, this.#settings);
+    const person = answer.kind === 'valid' ? personOf(answer.token) : undefined;
+    if (answer.kind === 'valid') {
+      this.#count(person === undefined ? 'forbidden' : 'allowed', answer.from);
+      if (person === undefined) {
+        throw createError(403, expectedRoles);
+      }
+      return person;
+    }
+    return this.#refuse(answer, refuse);
+  }
+
+  /** What Keystone says about the token of a session; `undefined` = it is not valid any more. Throws an HTTP error 503 if nobody can tell. */
+  async validated(token: string): Promise<ValidToken | undefined> {
+    const answer = await this.#validation.ask(token, this.#settings);
+    if (answer.kind === 'unavailable') {
+      return this.#unavailable(answer);
+    }
+    this.#count(answer.kind === 'valid' ? 'allowed' : 'invalid', answer.from);
+    return answer.kind === 'valid' ? answer.token : undefined;
+  }
+
+  #judge(answer: TokenAnswer, refuse: Refuse): void {
+    switch (answer.kind) {
+      case 'valid':
+        if (!this.#settings.mayAsk(answer.token)) {
+          this.#count('forbidden', answer.from);
+          throw createError(403, this.#expected, {
+            headers: { 'X-Enforcement-Generation': this.#generation },
+          });
+        }
+        this.#count('allowed', answer.from);
+        return;
+      default:
+        this.#refuse(answer, refuse);
+    }
+  }
+
+  #refuse(answer: Exclude<TokenAnswer, { kind: 'valid' }>, refuse: Refuse): never {
+    if (answer.kind === 'unavailable') {
+      return this.#unavailable(answer);
+    }
+    this.#count(answer.kind, answer.from);
+    return refuse({ 'WWW-Authenticate': this.#challenge });
+  }
+
+  #unavailable(answer: Extract<TokenAnswer, { kind: 'unavailable' }>): never {
+    this.#count(answer.kind, answer.from);
+    throw createError(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
   }
 }

@@ -8,7 +8,7 @@ import { kubernetesPathOf, pathOf, queryOf } from '../own-paths.ts';
 import type { PeopleTokens } from './credentials.ts';
 
 /** How a token is sent. */
-export interface Way {
+interface Way {
   /** The token of a request; `undefined`, or a text that no token equals, if there is none. */
   readonly read: (request: IncomingMessage) => string | undefined;
   /** For people. */

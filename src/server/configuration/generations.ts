@@ -20,14 +20,14 @@ import {
 import type { DecisionStores } from '../decisions/stores.ts';
 import type { KubernetesSources } from '../followers/kubernetes-sources.ts';
 import { warnOfUndelivered } from '../followers/undelivered.ts';
-import { asksPeople } from '../users/asked.ts';
+import { oidcSection } from '../users/oidc-options.ts';
 import { KeptRules } from './cut-off-rules.ts';
 import { Generation } from './generation.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { readDoorTokens, SECTIONS } from './sections.ts';
 import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
 
-export interface GenerationServices extends WatchedServices {
+interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
   readonly gates: KeystoneGates;
   readonly stores: DecisionStores;
@@ -278,4 +278,11 @@ function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
     option,
     message: `${gone}, and everyone could ask; restart to accept it`,
   };
+}
+
+/** With any way to prove who one is, everybody must. */
+function asksPeople({ blazar, people }: ProtocolTokens, configuration: Configuration): boolean {
+  const tokens = [...blazar, ...people.operator, ...people.reader];
+  const { keystone_auth } = sectionOf(configuration, serviceSection);
+  return tokens.length > 0 || keystone_auth || sectionOf(configuration, oidcSection).issuer !== undefined;
 }

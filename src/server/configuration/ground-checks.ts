@@ -5,12 +5,13 @@ import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } f
 import { whyWritable } from '../../config/file-modes.ts';
 import { withOrigin } from '../../config/option-groups.ts';
 import { systemErrorText } from '../../config/read-file.ts';
+import type { StoredKind } from '../../decisions/store/queue.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
 import { notificationsSection } from '../../notifications/options.ts';
-import { filtersUseLedger, policiesUseLedger, storedKind } from './ledger-use.ts';
+import { skypilotSection } from '../../skypilot/section.ts';
 import { serviceSection } from './options.ts';
 
 /**
@@ -115,4 +116,33 @@ function whyNot(path: string, mode: number, prefix = ''): string | undefined {
 
 function problem(severity: Problem['severity'], section: string, option: string, message: string): Problem {
   return { severity, section, option, message };
+}
+
+/** Whether an enabled filter needs the ledger. */
+export function filtersUseLedger(configuration: Configuration): boolean {
+  return configuration.filters.some(
+    ({ installed: { filterClass }, options }) =>
+      'claims' in filterClass.prototype || filterClass.needsLedger?.(options as never) === true,
+  );
+}
+
+/** Whether a policy for SkyPilot needs it. */
+async function policiesUseLedger(configuration: Configuration): Promise<boolean> {
+  const { admin_policies: specifiers } = sectionOf(configuration, skypilotSection);
+  if (specifiers.length === 0) {
+    return false;
+  }
+  const { loadPolicies } = await import('../../skypilot/policies/policy-loader.ts');
+  const { policies } = await loadPolicies(specifiers, skypilotSection.section, []);
+  return policies.some(({ policyClass }) => policyClass.needs?.includes('ledger') === true);
+}
+
+/** Which decisions are stored in it. */
+export async function storedKind(configuration: Configuration): Promise<StoredKind> {
+  const { decision_store: kind } = sectionOf(configuration, serviceSection);
+  if (kind !== undefined) {
+    return kind;
+  }
+  const isUsed = filtersUseLedger(configuration) || (await policiesUseLedger(configuration));
+  return isUsed ? 'refused' : 'none';
 }

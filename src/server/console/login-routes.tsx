@@ -6,7 +6,6 @@ import { renderToString } from 'preact-render-to-string';
 import type { Logger } from '../../base/logger.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
-import type { People } from '../users/contract.ts';
 import type { FixedTokens } from '../users/fixed-tokens.ts';
 import {
   type LoginOutcome,
@@ -20,6 +19,7 @@ import {
 import { LoginAttempts } from '../users/login-attempts.ts';
 import { OidcLogins } from '../users/oidc-login.ts';
 import { OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
+import type { People } from '../users/people.ts';
 import { FixedProof, KeystoneProof } from '../users/proofs.ts';
 import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
 import type { WrongTokens } from '../users/wrong-tokens.ts';

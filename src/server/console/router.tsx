@@ -14,7 +14,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { may } from '../users/access.ts';
-import type { People } from '../users/contract.ts';
+import type { People } from '../users/people.ts';
 import type { Person } from '../users/person.ts';
 import { isCsrf } from '../users/sessions.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';

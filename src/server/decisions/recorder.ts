@@ -12,6 +12,8 @@ import { type AskedTime, RecentDecisions } from '../../decisions/recent.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
+import type { Notifications } from '../../notifications/notifications.ts';
+import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 
@@ -19,38 +21,40 @@ import type { Metrics } from '../metrics/metrics.ts';
 const FOUND_SECONDS = 5;
 
 /** A request about a lease, with what Keystone told of it. */
-export interface JudgedRequest {
+interface JudgedRequest {
   readonly request: DecidedRequest;
   readonly names: RequestNames | undefined;
 }
 
 /** The member of a record in the log that holds its request. */
-export type RequestMember = (request: DecidedRequest, names: RequestNames | undefined) => string;
+type RequestMember = (request: DecidedRequest, names: RequestNames | undefined) => string;
 
-/** Called with each decision. Must not wait or throw. */
-export type Heard = (record: DecisionRecord, asked: AskedTime | undefined) => void;
+/** The store of decisions, and who is told of refusals: those of the current configuration. */
+interface Hearing {
+  readonly current: Pick<Generation, 'decisions' | 'enforcement'>;
+}
 
 export class DecisionRecorder {
   readonly #metrics: Metrics;
   readonly #log: DecisionLog | undefined;
-  readonly #heard: Heard;
+  readonly #hearing: Hearing | undefined;
   readonly #requestMember: RequestMember | undefined;
   /** The latest decisions, for the console. */
   readonly recent = new RecentDecisions();
 
   /**
-   * `log`: `undefined` = decisions are not logged. `heard`: for the store and for notifications.
+   * `log`: `undefined` = decisions are not logged. `hearing`: `undefined` = they are not stored, and nobody is told.
    * `requestMember`: `undefined` = requests are not logged.
    */
   constructor(
     metrics: Metrics,
     log: DecisionLog | undefined,
-    heard: Heard = () => {},
+    hearing?: Hearing,
     requestMember?: RequestMember | undefined,
   ) {
     this.#metrics = metrics;
     this.#log = log;
-    this.#heard = heard;
+    this.#hearing = hearing;
     this.#requestMember = log && requestMember;
   }
 
@@ -80,15 +84,22 @@ export class DecisionRecorder {
       await this.#log?.write(record, deadline);
       return true;
     }).catch(() => false);
-    this.recent.add(record, undefined);
-    this.#heard(record, undefined);
+    this.#tell(record, undefined);
     return isLogged;
   }
 
   #count(record: DecisionRecord, asked: AskedTime | undefined): void {
     this.#metrics.decided(record);
+    this.#tell(record, asked);
+  }
+
+  #tell(record: DecisionRecord, asked: AskedTime | undefined): void {
     this.recent.add(record, asked);
-    this.#heard(record, asked);
+    const now = this.#hearing?.current;
+    now?.decisions?.queue.add(record, asked);
+    if (!record.allowed) {
+      announceRefusal(now?.enforcement.notifications, record);
+    }
   }
 }
 
@@ -124,4 +135,25 @@ export async function requestMemberOf({
   return destination === undefined || which === 'none'
     ? undefined
     : (await import('../../decisions/recorded-request.ts')).requestMember;
+}
+
+/** Never waits and never throws. `notifications`: those of the current configuration. */
+function announceRefusal(notifications: Notifications | undefined, record: DecisionRecord): void {
+  if (notifications === undefined || record.operation.includes('.')) {
+    return;
+  }
+  const { time, request_id, operation, filter, outcome, message, lease_id, lease_name } = record;
+  const { project_id, project_name, project_domain, user_id, user_name, user_domain } = record;
+  notifications.refused({
+    time,
+    project: { id: project_id, name: project_name, domain: project_domain },
+    user: { id: user_id, name: user_name, domain: user_domain },
+    filter,
+    requestId: request_id,
+    operation,
+    outcome,
+    message,
+    leaseId: lease_id,
+    leaseName: lease_name,
+  });
 }

@@ -7,16 +7,16 @@ import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { Corrections } from '../../notifications/corrections.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
-import type { FollowerMetrics } from '../metrics/follower-metrics.ts';
+import type { FollowerMetrics } from '../metrics/round-metrics.ts';
 import { type Held, type RoundResult, Rounds, type RoundTerms } from './reconciliation.ts';
 
 /** The part of a generation that a round needs. */
-export interface Followable extends Held {
+interface Followable extends Held {
   readonly configuration: Configuration;
   readonly enforcement: UsageEnforcement;
 }
 
-export interface FollowerParts {
+interface FollowerParts {
   /** The configuration that decides now. */
   readonly current: () => Followable;
   readonly metrics: FollowerMetrics;

@@ -34,7 +34,7 @@ export type RoundResult =
   | RoundElsewhere;
 
 /** What is logged. */
-export interface RoundLines {
+interface RoundLines {
   readonly done: string;
   /** With `doubts`; once, until they change. */
   readonly doubtful: string;
@@ -42,7 +42,7 @@ export interface RoundLines {
   readonly failed: string;
 }
 
-export interface RoundsParts<Generation extends Held> {
+interface RoundsParts<Generation extends Held> {
   /** The configuration that decides now. */
   readonly current: () => Generation;
   readonly metrics: RoundMetrics<string>;

@@ -1,8 +1,8 @@
 /** Compares the ledger with SkyPilot, in rounds. */
 import { readFile, stat } from 'node:fs/promises';
 import type { Logger } from '../../base/logger.ts';
-import { type Bypass, bypassRecord } from '../../decisions/bypass-record.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
+import { type Bypass, type BypassKind, bypassRecord } from '../../decisions/review-record.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { createSharedServices } from '../../enforcement/services.ts';
 import type { HttpObserver } from '../../http/contract.ts';
@@ -10,19 +10,18 @@ import type { Notifications } from '../../notifications/notifications.ts';
 import type { ClusterChange } from '../../skypilot/charging/follow.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 import type { SkypilotParts } from '../configuration/generation.ts';
-import { Bypasses } from '../decisions/bypasses.ts';
-import type { SkypilotMetrics } from '../metrics/skypilot-metrics.ts';
+import type { SkypilotMetrics } from '../metrics/round-metrics.ts';
 import { type Held, type RoundResult, Rounds, type RoundTerms } from './reconciliation.ts';
 
 /** The part of a generation that a round needs. */
-export interface FollowableSkypilot extends Held {
+interface FollowableSkypilot extends Held {
   readonly number: number;
   readonly configuration: Configuration;
   readonly skypilot: SkypilotParts;
   readonly enforcement: { readonly notifications: Pick<Notifications, 'bypassed'> | undefined };
 }
 
-export interface SkypilotFollowerParts {
+interface SkypilotFollowerParts {
   /** The configuration that decides now. */
   readonly current: () => FollowableSkypilot;
   readonly metrics: SkypilotMetrics;
@@ -159,4 +158,44 @@ async function tokenOf(file: string): Promise<string> {
     throw new Error(`${file}: expected a token of ASCII characters without spaces`);
   }
   return token;
+}
+
+export class Bypasses {
+  readonly #found = new Map<string, Bypass>();
+  /** Events that an earlier round told of, which was cut off before it had compared all policies. */
+  readonly #told: ReadonlySet<string>;
+
+  constructor(told: ReadonlySet<string> = new Set()) {
+    this.#told = told;
+  }
+
+  /** Each is reported for each policy that charges launches. */
+  add({ limit, workspace, cluster, startedAt, settlement }: ClusterChange): void {
+    if (settlement === undefined) {
+      return;
+    }
+    const kinds: BypassKind[] = [
+      ...(settlement.outcome === 'recorded' ? ['undecided' as const] : []),
+      ...(settlement.hasLostAutostop ? ['autostop-off' as const] : []),
+    ];
+    for (const kind of kinds) {
+      const key = JSON.stringify([kind, workspace, cluster, String(startedAt)]);
+      const before = this.#found.get(key);
+      this.#found.set(key, {
+        ...{ kind, workspace, cluster, startedAt, userId: settlement.userId },
+        policies: [...(before?.policies ?? []), limit],
+        exceeded: before?.exceeded ?? settlement.exceeded,
+      });
+    }
+  }
+
+  /** Those that are new. */
+  get all(): readonly Bypass[] {
+    return [...this.#found].filter(([key]) => !this.#told.has(key)).map(([, bypass]) => bypass);
+  }
+
+  /** For the next round, if this one was cut off. */
+  get keys(): ReadonlySet<string> {
+    return new Set([...this.#told, ...this.#found.keys()]);
+  }
 }

@@ -1,4 +1,9 @@
+/**
+ * What guards the socket: which connections may go on, which requests are clear, how many wait on a connection, and how bodies are collected.
+ */
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { GrowingBuffer } from '../../base/growing-buffer.ts';
 
 /**
  * The open connections of a server, including those in the TLS handshake, which http does not know yet. Keyed by their addresses,
@@ -37,4 +42,197 @@ export class Connections {
 
 function nameOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
   return `${localAddress} ${localPort} ${remoteAddress} ${remotePort}`;
+}
+
+/**
+ * Whether a proxy may have read the same bytes as another request: two `Host` headers, or a `Transfer-Encoding` other than `chunked`.
+ * Node accepts both; RFC 9112 does not (3.2, 6.1).
+ */
+export function isAmbiguous({
+  rawHeaders,
+  headers,
+  httpVersionMajor,
+  httpVersionMinor,
+}: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined) {
+    const isOld = httpVersionMajor === 1 && httpVersionMinor === 0;
+    if (isOld || coding.toLowerCase() !== 'chunked') {
+      return true;
+    }
+  }
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') {
+      hosts += 1;
+    }
+  }
+  return hosts > 1;
+}
+
+/**
+ * Whether the target of a request is a path, `*`, or a whole URL without a user. Node hands on any text, and readers of URLs throw for some.
+ * Source: RFC 9112, 3.2.
+ */
+export function isTarget(url: string): boolean {
+  return (
+    url.startsWith('/') || url === '*' || (/^https?:\/\/[^/?#@]+([/?#]|$)/i.test(url) && URL.canParse(url))
+  );
+}
+
+/** How many requests may wait on a connection. Nearly every client waits for each answer, and has none. */
+const MAX_WAITING = 16;
+
+/**
+ * Answers the requests of a connection one after the other: the next one begins when the system has taken the last byte of the answer
+ * before. For a client that sends requests but reads no answers, at most one answer is kept in memory.
+ */
+interface Line {
+  isBusy: boolean;
+  readonly waiting: (() => void)[];
+}
+
+export class Pipelines {
+  readonly #lines = new WeakMap<Socket, Line>();
+
+  /** Calls `answer` when it is its turn. A connection with too many waiting requests is cut off. */
+  enter(socket: Socket, response: ServerResponse, answer: () => void): void {
+    if (!socket.writable) {
+      // The answer before closes the connection.
+      return;
+    }
+    let line = this.#lines.get(socket);
+    if (line === undefined) {
+      line = { isBusy: false, waiting: [] };
+      this.#lines.set(socket, line);
+    }
+    if (!line.isBusy) {
+      begin(socket, line, response, answer);
+    } else if (line.waiting.length < MAX_WAITING) {
+      const own = line;
+      line.waiting.push(() => begin(socket, own, response, answer));
+    } else {
+      socket.destroy();
+    }
+  }
+}
+
+function begin(socket: Socket, line: Line, response: ServerResponse, answer: () => void): void {
+  line.isBusy = true;
+  // Comes once.
+  response.on('close', () => {
+    line.isBusy = false;
+    if (socket.writable) {
+      line.waiting.shift()?.();
+    }
+  });
+  answer();
+}
+
+/** How much longer a timeout may take. */
+const LATE_MS = 250;
+
+/**
+ * Sets timeouts of connections a moment later. node:http sets one for the request when it begins, and another one for the connection when it
+ * has ended. Each is a new timer, and the two of them cost as much as the decision about a lease. Nearly always the request has ended before
+ * the first one is set: then there is nothing to do.
+ */
+export class LateTimeouts {
+  readonly #wanted = new Map<Socket, () => void>();
+  #timer: NodeJS.Timeout | undefined;
+
+  add(socket: Socket): void {
+    const setNow = socket.setTimeout;
+    let set = socket.timeout;
+    let wanted = set;
+    const setIfOther = () => {
+      if (wanted !== set && wanted !== undefined) {
+        set = wanted;
+        setNow.call(socket, wanted);
+      }
+    };
+    socket.setTimeout = (milliseconds, heard) => {
+      wanted = milliseconds;
+      if (heard !== undefined) {
+        socket.once('timeout', heard);
+      }
+      this.#wanted.set(socket, setIfOther);
+      this.#timer ??= setTimeout(() => this.#setAll(), LATE_MS).unref();
+      return socket;
+    };
+  }
+
+  #setAll(): void {
+    this.#timer = undefined;
+    for (const setIfOther of this.#wanted.values()) {
+      setIfOther();
+    }
+    this.#wanted.clear();
+  }
+}
+
+/** Who waits for the body. */
+interface Collector {
+  readonly resolve: (bytes: Buffer) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/**
+ * A request whose body can be collected as the parser reads it, without a stream, whose events cost as much as the decision about a lease.
+ * Until `collect` is called it is a stream like any other.
+ */
+export class CollectedRequest extends IncomingMessage {
+  #collector: Collector | undefined;
+  #isBegun = false;
+  #body: GrowingBuffer | undefined;
+
+  /**
+   * The bytes of the body, which the caller has bounded by `Content-Length`. Rejects if the client goes away before the end. `undefined` = some
+   * of it is in the stream already, or the client has gone. The stream never ends then: only `complete` tells that everything has come.
+   */
+  collect(): Promise<Buffer> | undefined {
+    if (this.#isBegun || this.destroyed) {
+      return undefined;
+    }
+    return new Promise((resolve, reject) => {
+      this.#collector = { resolve, reject };
+    });
+  }
+
+  /** Called by the parser with each part of the body, and with `null` at its end. */
+  override push(part: Buffer | null, encoding?: BufferEncoding): boolean {
+    if (this.#collector === undefined) {
+      this.#isBegun = true;
+      return super.push(part, encoding);
+    }
+    if (part === null) {
+      this.#end(this.#collector);
+    } else {
+      this.#body ??= new GrowingBuffer();
+      this.#body.push(part);
+    }
+    return true;
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (!this.complete) {
+      this.#collector?.reject(error ?? goneError());
+    }
+    super._destroy(error, done);
+  }
+
+  #end({ resolve }: Collector): void {
+    const body = this.#body?.bytes ?? Buffer.alloc(0);
+    // The parser keeps a request until the next one of its connection, and nothing large may live so long.
+    this.#isBegun = true;
+    this.#collector = undefined;
+    this.#body = undefined;
+    resolve(body);
+  }
+}
+
+/** The client has gone before the end of its body. */
+export function goneError(): Error {
+  return new Error('the connection was closed');
 }

@@ -5,11 +5,14 @@ import { type AddressInfo, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { RefusedRequest } from '../refused-requests.ts';
-import { CollectedRequest } from './collected-request.ts';
-import { Connections } from './connections.ts';
-import { isAmbiguous, isTarget } from './framing.ts';
-import { LateTimeouts } from './late-timeouts.ts';
-import { Pipelines } from './pipelines.ts';
+import {
+  CollectedRequest,
+  Connections,
+  isAmbiguous,
+  isTarget,
+  LateTimeouts,
+  Pipelines,
+} from './connections.ts';
 
 /** Node's default: enough for a token, a content type and trace headers. */
 const MAX_HEADER_BYTES = 16_384;
@@ -29,7 +32,7 @@ const CLOSING_ARRIVAL_MS = 5_000;
 /** While closing: how often to look for idle connections. */
 const CLOSING_CHECK_MS = 50;
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly host: string;
   readonly port: number;
   /** Whether other processes may listen there, too. Default: false. */

@@ -2,8 +2,8 @@
 import { Gauge, type Registry } from 'prom-client';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { parseUnitHours } from '../../filter/amount.ts';
-import type { UsedBudget } from '../../ledger/budgets/use.ts';
-import type { BudgetUse } from './budget-gauge.ts';
+import type { BudgetClass, UsedBudget } from '../../ledger/budgets/use.ts';
+import { LedgerGauge } from './cached-text.ts';
 
 const UNIT_HOUR = Number(parseUnitHours('1'));
 
@@ -91,4 +91,30 @@ function head(name: string, help: string): string {
 /** The value of a label, in the text format of Prometheus. */
 function escaped(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
+}
+
+/** In milliseconds. */
+const KEPT = 60_000;
+
+export interface BudgetUse {
+  readonly classes: ReadonlyMap<BudgetClass, number>;
+  /** Those of which the largest share is taken. */
+  readonly fullest: readonly UsedBudget[];
+  /** How many more are in force. */
+  readonly omitted: number;
+}
+
+/** It is asked how many budgets are shown one by one. */
+export function createBudgetGauge(now?: () => number): LedgerGauge<number, BudgetUse> {
+  return new LedgerGauge(
+    KEPT,
+    async (opened, most, deadline) => {
+      const { budgetUse, fullestBudgets } = await import('../../ledger/budgets/use.ts');
+      const classes = await budgetUse(opened, deadline);
+      const fullest = most === 0 ? [] : await fullestBudgets(opened, most, deadline);
+      const inForce = [...classes.values()].reduce((sum, count) => sum + count, 0);
+      return { classes, fullest, omitted: Math.max(0, inForce - fullest.length) };
+    },
+    now,
+  );
 }

@@ -5,6 +5,11 @@ import { RESTART_REASONS } from '../../kubernetes/cluster/api/contract.ts';
 import type { WatchObserver } from '../../kubernetes/cluster/api/list-watch.ts';
 import type { ReviewObserver } from '../../kubernetes/cluster/live/access-review.ts';
 import type { LivePolicy, SourceHealth } from '../../kubernetes/cluster/live/contract.ts';
+import type {
+  EventOutcome,
+  StatusObserver,
+  StatusOutcome,
+} from '../../kubernetes/cluster/status/contract.ts';
 import type { Reason } from '../../kubernetes/policies/rules/reason.ts';
 
 /** What is read when the metrics are. */
@@ -194,4 +199,56 @@ function countsOf(policies: FollowedSource['policies']): Record<(typeof STATES)[
       1;
   }
   return counts;
+}
+
+const STATUS_OUTCOMES: readonly StatusOutcome[] = ['written', 'conflict', 'gone', 'refused', 'failed'];
+const EVENT_OUTCOMES: readonly EventOutcome[] = ['sent', 'repeated', 'dropped', 'failed'];
+
+export class KubernetesStatusMetrics implements StatusObserver {
+  readonly #writes: Counter;
+  readonly #events: Counter;
+
+  /** `isLeader`: `undefined` = no replica with this configuration writes. */
+  constructor(registry: Registry, isLeader: () => boolean | undefined) {
+    const registers = [registry];
+    this.#writes = new Counter({
+      name: `${PREFIX}status_writes_total`,
+      help: 'Attempts of this process to write the status of a scheduling policy, by outcome.',
+      labelNames: ['outcome'],
+      registers,
+    });
+    this.#events = new Counter({
+      name: `${PREFIX}events_total`,
+      help: 'Events of Kubernetes about refused pods and invalid policies, by outcome.',
+      labelNames: ['outcome'],
+      registers,
+    });
+    new Gauge({
+      name: `${PREFIX}status_writer`,
+      help: 'Whether this replica is the one that writes the status of scheduling policies: 1 or 0. Absent if none writes.',
+      registers,
+      collect() {
+        const leads = isLeader();
+        if (leads === undefined) {
+          this.remove();
+        } else {
+          this.set(leads ? 1 : 0);
+        }
+      },
+    });
+    for (const outcome of STATUS_OUTCOMES) {
+      this.#writes.inc({ outcome }, 0);
+    }
+    for (const outcome of EVENT_OUTCOMES) {
+      this.#events.inc({ outcome }, 0);
+    }
+  }
+
+  statusWritten(outcome: StatusOutcome): void {
+    this.#writes.inc({ outcome });
+  }
+
+  event(outcome: EventOutcome): void {
+    this.#events.inc({ outcome });
+  }
 }

@@ -8,18 +8,14 @@ import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
 import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../../openstack/identity-records.ts';
 import type { NamesObserver } from '../../openstack/names.ts';
 import { VALIDATION } from '../../skypilot/config/config-validation.ts';
-import type { BudgetUse } from './budget-gauge.ts';
-import { BudgetMetrics } from './budget-metrics.ts';
+import { BudgetMetrics, type BudgetUse } from './budget-metrics.ts';
 import { CachedText } from './cached-text.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { DecisionMetrics } from './decision-metrics.ts';
-import { DecisionStoreMetrics } from './decision-store-metrics.ts';
-import { FollowerMetrics } from './follower-metrics.ts';
-import { type FollowedSource, KubernetesMetrics } from './kubernetes-metrics.ts';
-import { KubernetesStatusMetrics } from './kubernetes-status-metrics.ts';
-import { LedgerMetrics } from './ledger-metrics.ts';
+import { type FollowedSource, KubernetesMetrics, KubernetesStatusMetrics } from './kubernetes-metrics.ts';
+import { DecisionStoreMetrics, LedgerMetrics } from './ledger-metrics.ts';
 import { OutboxMetrics } from './outbox-metrics.ts';
-import { SkypilotMetrics } from './skypilot-metrics.ts';
+import { FollowerMetrics, SkypilotMetrics } from './round-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
 /** In seconds, up to more than the longest deadline that can be set, 3600. */

@@ -2,6 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
 import { EVENTS } from '../../notifications/options.ts';
+import { LedgerGauge } from './cached-text.ts';
 
 const ATTEMPTS = ['delivered', 'failed', 'dead'] as const;
 
@@ -73,4 +74,14 @@ export class OutboxMetrics {
       }
     }
   }
+}
+
+/** In milliseconds. */
+const KEPT = 5000;
+
+export function createOutboxGauge(): LedgerGauge<undefined, OutboxCounts> {
+  return new LedgerGauge(KEPT, async (opened, _, deadline) => {
+    const { countOutbox } = await import('../../ledger/outbox/reports.ts');
+    return countOutbox(opened, deadline);
+  });
 }

@@ -1,13 +1,15 @@
 /** What rounds that compare the ledger with another system count. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
+import type { Settlement } from '../../ledger/reconciliation/settle-cluster.ts';
 
 /**
  * `complete`: the other system and the ledger agree now. `doubtful`: nothing, or not everything, was released. `failed`: nothing was compared.
  * `elsewhere`: another process has done it.
  */
-export type RoundOutcome = 'complete' | 'doubtful' | 'failed' | 'elsewhere';
+type RoundOutcome = 'complete' | 'doubtful' | 'failed' | 'elsewhere';
 
-export interface RoundMetricsOptions<Kind extends string> {
+interface RoundMetricsOptions<Kind extends string> {
   readonly peer: 'Blazar' | 'SkyPilot';
   /** The kinds of changes. */
   readonly kinds: readonly Kind[];
@@ -106,5 +108,58 @@ export class RoundMetrics<Kind extends string> {
     if (this.#since !== undefined) {
       this.#listed.set(count);
     }
+  }
+}
+
+type ChangeKind = Exclude<Reconciled['outcome'], 'left'>;
+
+export class FollowerMetrics extends RoundMetrics<ChangeKind> {
+  constructor(registry: Registry) {
+    super(registry, {
+      peer: 'Blazar',
+      kinds: ['released', 'recorded', 'corrected', 'identified'],
+      listed: {
+        name: 'leases',
+        help: 'Leases that Blazar listed in the last comparison, in whatever state.',
+      },
+      absent: 'Blazar is not followed',
+    });
+  }
+}
+
+/**
+ * `undecided`: a cluster that no policy was asked about. `autostop-off`: autostop was switched off after the launch. `exceeded`: a cluster is up beyond a
+ * limit. `unreadable`: a cluster could not be compared.
+ */
+type SkypilotAlert = 'undecided' | 'autostop-off' | 'exceeded' | 'unreadable';
+
+const ALERTS: readonly SkypilotAlert[] = ['undecided', 'autostop-off', 'exceeded', 'unreadable'];
+
+export class SkypilotMetrics extends RoundMetrics<Settlement['outcome']> {
+  readonly #alerts: Counter;
+
+  constructor(registry: Registry) {
+    super(registry, {
+      peer: 'SkyPilot',
+      kinds: ['recorded', 'continued', 'corrected', 'ended', 'released'],
+      listed: {
+        name: 'clusters',
+        help: 'Clusters that SkyPilot listed in the last comparison, with those that are gone since a day.',
+      },
+      absent: 'SkyPilot is not asked',
+    });
+    this.#alerts = new Counter({
+      name: 'blazar_enforcement_skypilot_alerts_total',
+      help: 'What a comparison with SkyPilot has found that no policy decided, by kind.',
+      labelNames: ['kind'],
+      registers: [registry],
+    });
+    for (const kind of ALERTS) {
+      this.#alerts.inc({ kind }, 0);
+    }
+  }
+
+  alert(kind: SkypilotAlert): void {
+    this.#alerts.inc({ kind });
   }
 }

@@ -1,8 +1,7 @@
 /** What is counted about tokens of Keystone. */
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { TokenAnswer } from '../../openstack/token-validation.ts';
-import type { TokenOutcome } from '../authentication/keystone-gate.ts';
-import type { GateObserver } from '../authentication/keystone-gates.ts';
+import type { GateObserver, TokenOutcome } from '../authentication/keystone-gates.ts';
 
 type Validated = Parameters<GateObserver['tokenValidated']>[0];
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { EXPECTED_CERTIFICATE, PROTOCOLS } from '../authentication/protocols.ts';
 import { REQUEST_ID_HEADER } from '../request-state.ts';
-import { EXPECTED_TOKEN } from '../users/budget-readers.ts';
+import { EXPECTED_TOKEN } from '../users/people.ts';
 import { TOO_MANY } from '../users/wrong-tokens.ts';
 import type { AnswerSchemaName } from './bodies.ts';
 

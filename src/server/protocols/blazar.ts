@@ -28,7 +28,7 @@ import {
 } from '../request-state.ts';
 import { readJson } from './read-body.ts';
 
-export interface BlazarParts extends RequestParts {
+interface BlazarParts extends RequestParts {
   readonly authenticator: Authenticator;
   readonly recorder: DecisionRecorder;
 }

@@ -12,7 +12,7 @@ import {
   type PodAdmission,
 } from '../../kubernetes/admission/pod-admission.ts';
 import { SourceUnavailableError } from '../../kubernetes/policies/policy-source.ts';
-import { LimitedLines } from '../limited-lines.ts';
+import { LimitedLines } from '../refused-requests.ts';
 
 export class FailedReviews {
   readonly #unknown: LimitedLines;

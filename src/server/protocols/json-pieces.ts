@@ -2,10 +2,10 @@
  * JSON that is too long to parse at once: for 8 MiB of brackets, `JSON.parse` takes a second and 50 times their size. The text is cut at
  * commas, `JSON.parse` parses each piece, and other requests get their turn between pieces.
  */
+
+import { randomInt } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setMember } from '../../yaml/tree.ts';
-import { add, type Container, container, expectBlank, memberName } from './json-container.ts';
-import { NameCount } from './name-count.ts';
 
 /** The body is JSON, but exceeds the bounds. The message completes "expected …". */
 export class TooMuchJsonError extends Error {
@@ -258,4 +258,78 @@ function endOfText(bytes: Uint8Array, start: number): number {
     }
   }
   return at;
+}
+
+/** A list or an object that is not closed yet. */
+interface Container {
+  readonly isList: boolean;
+  /** The position of its opening bracket. */
+  readonly start: number;
+  /** The part that has been parsed. `undefined` = nothing yet; if it closes before, it is parsed with the piece around it. */
+  parsed: unknown[] | Record<string, unknown> | undefined;
+  /** The text from this position on has not been parsed. */
+  from: number;
+  /** The position after its last comma, where the current member begins. */
+  member: number;
+  /** The name of that member if its value is parsed separately; empty for an item of a list. */
+  name: string;
+  /** That value has been added: nothing else may come before the next comma. */
+  isAdded: boolean;
+}
+
+function container(isList: boolean, start: number): Container {
+  const from = start + 1;
+  return { isList, start, parsed: undefined, from, member: from, name: '', isAdded: false };
+}
+
+/** `text`: what is between the last comma and the value of a member. */
+function memberName({ isList }: Container, text: string): string {
+  if (isList) {
+    expectBlank(text);
+    return '';
+  }
+  const [name, ...others] = Object.keys(JSON.parse(`{${text}null}`) as object);
+  if (name === undefined || others.length > 0) {
+    throw new SyntaxError('a member without a name');
+  }
+  return name;
+}
+
+function add({ parsed }: Container, name: string, value: unknown): void {
+  if (Array.isArray(parsed)) {
+    parsed.push(value);
+  } else if (parsed !== undefined) {
+    setMember(parsed, name, value);
+  }
+}
+
+function expectBlank(text: string): void {
+  if (/[^ \t\r\n]/.test(text)) {
+    throw new SyntaxError('something where nothing may stand');
+  }
+}
+
+/** Many more marks than names are allowed, so that few names share a mark. */
+const MARKS = 2 ** 17;
+/** Random in each process, so that nobody can construct names that share a mark. */
+const SEED = randomInt(2 ** 32) | 1;
+
+/** Counts different names in a text without keeping them. A few are mistaken for others. */
+class NameCount {
+  readonly #marks = new Uint8Array(MARKS);
+  #count = 0;
+
+  /** `from` and `to`: the position of the name. Returns the number of different names so far. */
+  add(bytes: Uint8Array, from: number, to: number): number {
+    let hash = SEED;
+    for (let at = from; at < to; at += 1) {
+      hash = Math.imul(hash ^ (bytes[at] ?? 0), 16_777_619);
+    }
+    const place = (hash ^ (hash >>> 15)) & (MARKS - 1);
+    if (this.#marks[place] === 0) {
+      this.#marks[place] = 1;
+      this.#count += 1;
+    }
+    return this.#count;
+  }
 }

@@ -6,8 +6,8 @@ import type { Context, Middleware } from 'koa';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { type Deadline, withinDeadline } from '../../base/deadline.ts';
 import { InvalidRequestError } from '../../base/errors.ts';
-import { isTraced } from '../../base/tracing.ts';
-import { admissionRecord } from '../../decisions/admission-record.ts';
+import { inSpan, isTraced, shownAttribute } from '../../base/tracing.ts';
+import { admissionRecord } from '../../decisions/review-record.ts';
 import { warning } from '../../kubernetes/admission/admission-messages.ts';
 import {
   type AdmissionAnswer,
@@ -23,16 +23,15 @@ import type { WorkloadReview } from '../../kubernetes/admission/workloads.ts';
 import type { Authenticator } from '../authentication/authenticators.ts';
 import type { KubernetesParts } from '../configuration/generation.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
-import type { KubernetesReports } from '../followers/kubernetes-reports.ts';
+import type { KubernetesReports } from '../followers/kubernetes-sources.ts';
 import type { KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import type { FailedReviews } from './failed-reviews.ts';
 import { readReview, type UnreadBody } from './review-body.ts';
-import { tracedAdmission } from './traced-admission.ts';
 
 /** Where reviews go. */
-export interface ReviewSinks {
+interface ReviewSinks {
   readonly recorder: DecisionRecorder;
   readonly failures: FailedReviews;
   /** Default: nothing is told to the cluster. */
@@ -270,4 +269,32 @@ function writtenSeconds(ctx: Context): number | undefined {
   }
   const [, hours = 0, minutes = 0, seconds = 0, milliseconds = 0] = parts;
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(milliseconds) / 1000;
+}
+
+/** `admit`: judges the request, with the sources of its policies. */
+function tracedAdmission(
+  request: PodRequest | BindingRequest | WorkloadRequest,
+  admit: () => Promise<DecidedAdmission>,
+): Promise<DecidedAdmission> {
+  const { kind, namespace, dryRun } = request;
+  return inSpan(
+    {
+      name: `admission ${kind}`,
+      attributes: {
+        'k8s.namespace.name': shownAttribute(namespace),
+        'blazar_enforcement.admission.kind': kind,
+        'blazar_enforcement.admission.dry_run': dryRun,
+      },
+    },
+    admit,
+    ({ allowed, failed, isAudited, patch }) => ({
+      attributes: {
+        'blazar_enforcement.admission.allowed': allowed,
+        'blazar_enforcement.admission.audit': isAudited,
+        'blazar_enforcement.admission.changed': patch.length > 0,
+        'blazar_enforcement.admission.failed': failed !== undefined,
+      },
+      errorType: failed === undefined ? undefined : '_OTHER',
+    }),
+  );
 }

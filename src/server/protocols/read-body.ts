@@ -5,7 +5,7 @@ import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import createError from 'http-errors';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
-import { CollectedRequest, goneError } from '../listener/collected-request.ts';
+import { CollectedRequest, goneError } from '../listener/connections.ts';
 import { type JsonBounds, PIECE_BYTES, parseInPieces, TooMuchJsonError } from './json-pieces.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -14,7 +14,7 @@ import {
 import { bodyLimit } from '../request-state.ts';
 import { readJson } from './read-body.ts';
 
-export interface ReadBody {
+interface ReadBody {
   readonly request: ReturnType<typeof parseAdmissionReview>;
   readonly unread?: undefined;
 }

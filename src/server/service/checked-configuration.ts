@@ -1,6 +1,7 @@
 /** A configuration that the service can start with, and the files that it was read from. */
 
 import { ConfigurationError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
 import { credentialFiles, tlsOptionsOf } from '../authentication/credential-files.ts';
@@ -10,7 +11,7 @@ import { type ServiceOptions, serviceSection } from '../configuration/options.ts
 import { SECTIONS } from '../configuration/sections.ts';
 import { type Started, startedWith, startProblems } from '../configuration/start-checks.ts';
 import type { WatchedFiles } from '../configuration/watched-files.ts';
-import type { ServiceSettings } from './service-settings.ts';
+import type { Watchdog } from '../watchdog.ts';
 
 export interface Watched {
   readonly configuration: WatchedFiles;
@@ -56,4 +57,17 @@ export function filesRead(
   { files, namedFiles }: Configuration,
 ): string[] {
   return [...files, ...namedFiles, ...configDirs];
+}
+
+export interface ServiceSettings {
+  /** Default: standard error, as `log_level` and `log_format` say. */
+  readonly logger?: Logger;
+  /** Whether to reload when a configuration file changes. Default false. */
+  readonly watch?: boolean;
+  /** How often to look for changed files, in milliseconds. Default 1000. */
+  readonly pollMs?: number;
+  /** The clock by which the text of metrics is a second old: monotonic, in milliseconds. Default: that of the process. */
+  readonly metricsClock?: () => number;
+  /** Watches for filters that hold the process. Default: none. */
+  readonly watchdog?: Pick<Watchdog, 'occupation' | 'watch' | 'heldForMs' | 'endIn'>;
 }

@@ -18,19 +18,23 @@ import type { Generation } from '../configuration/generation.ts';
 import type { Generations } from '../configuration/generations.ts';
 import type { DecisionStores } from '../decisions/stores.ts';
 import type { Follower } from '../followers/blazar-follower.ts';
-import type { KubernetesReports } from '../followers/kubernetes-reports.ts';
+import type { KubernetesReports } from '../followers/kubernetes-sources.ts';
 import type { SkypilotFollower } from '../followers/skypilot-follower.ts';
 import type { Listener } from '../listener/socket.ts';
 import type { Metrics, UncaughtKind } from '../metrics/metrics.ts';
 import type { RefusedRequests } from '../refused-requests.ts';
-import { type CheckedConfiguration, filesRead, type Watched } from './checked-configuration.ts';
-import type { ServiceSettings } from './service-settings.ts';
+import {
+  type CheckedConfiguration,
+  filesRead,
+  type ServiceSettings,
+  type Watched,
+} from './checked-configuration.ts';
 
 /** The part of `shutdown_grace` that is kept for the filters and the decision log, when requests take longer. */
 const LAST_PART = 0.1;
 
 /** What a service consists of while it runs. */
-export interface ServiceParts extends CheckedConfiguration {
+interface ServiceParts extends CheckedConfiguration {
   readonly sources: ConfigSources;
   readonly watched: Watched;
   readonly watchdog: ServiceSettings['watchdog'];
@@ -48,11 +52,6 @@ export interface ServiceParts extends CheckedConfiguration {
   readonly listener: Listener;
   /** `undefined` = `listener` has health and metrics. */
   readonly admin: Listener | undefined;
-  readonly state: ServiceState;
-}
-
-export interface ServiceState {
-  isDraining: boolean;
   readonly stopping: AbortController;
 }
 
@@ -99,8 +98,8 @@ export class Service {
 
   /** Reads the configuration and all files again. Resolves to whether the new configuration has taken over. */
   async reload(): Promise<boolean> {
-    const { sources, watched, log, generations, tlsOptions, state } = this.#parts;
-    if (state.isDraining) {
+    const { sources, watched, log, generations, tlsOptions, stopping } = this.#parts;
+    if (stopping.signal.aborted) {
       return false;
     }
     log?.reopen();
@@ -174,11 +173,10 @@ export class Service {
   }
 
   async #close(): Promise<void> {
-    const { state, watched, watchdog, generations, follower, reports } = this.#parts;
+    const { stopping, watched, watchdog, generations, follower, reports } = this.#parts;
     const { log, stores, refusedRequests } = this.#parts;
     void this.#parts.certificates?.close();
-    state.isDraining = true;
-    state.stopping.abort();
+    stopping.abort();
     stores.stop();
     watched.credentials.close();
     watched.configuration.close();

@@ -1,14 +1,12 @@
 /** Logging in with Keystone: whose password it is, for which project, and what that permits here. */
-import type { Context } from 'koa';
-import { HttpError } from 'koa';
+import { type Context, HttpError } from 'koa';
 import { withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
 import type { HeldGate } from '../authentication/keystone-gates.ts';
 import { stateOf } from '../request-state.ts';
-import { keystonePerson } from './keystone-person.ts';
-import { KeystoneProof } from './proofs.ts';
+import { KeystoneProof, keystonePerson } from './proofs.ts';
 import type { Proof } from './sessions.ts';
 
 /** A session that may be opened, or a sentence for the person. `isWrong`: it counts as a guess. */
@@ -30,7 +28,7 @@ const REFUSALS: Readonly<Record<LoginRefusal, string>> = {
 const NOT_NOW = 'Keystone does not answer now. Please try again later.';
 export const NO_TOKEN = 'This token is not accepted.';
 
-export interface PasswordLogin extends UserPassword {
+interface PasswordLogin extends UserPassword {
   /** The name or id of a project; empty = the first with a role that counts here. */
   readonly project: string;
 }

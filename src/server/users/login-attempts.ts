@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
 import { withinDeadline } from '../../base/deadline.ts';
 import { stateOf } from '../request-state.ts';
-import { PasswordLimit } from './login-limit.ts';
+import { PasswordLimit } from './wrong-tokens.ts';
 
 /** Logins that Keystone is being asked about, and those that wait: each costs it the time of a password hash. */
 const MAX_UNDER_WAY = 8;

@@ -5,15 +5,14 @@
 
 import { readFileSync } from 'node:fs';
 import type * as Jose from 'jose';
+import { LRUCache } from 'lru-cache';
 import type * as Oidc from 'openid-client';
 import type { Dispatcher } from 'undici';
+import { z } from 'zod';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { tracedCall } from '../../base/traced-call.ts';
-import { LogoutTokens, MAX_TOKEN_AGE } from './logout-token.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
-import type { Claims } from './oidc-person.ts';
-import type { Confirmed, IssuerLogout, Renewal } from './oidc-proof.ts';
-import type { PreSession } from './pre-session.ts';
+import type { Claims, Confirmed, IssuerLogout, Renewal } from './oidc-proof.ts';
 
 /** In bytes. The keys of issuers have a few kilobytes. */
 const MAX_ANSWER = 1_048_576;
@@ -24,6 +23,14 @@ const KEPT_MS = 3_600_000;
 const FAILURE_MS = 5000;
 /** Signatures that nobody can make who only checks them. */
 const ASYMMETRIC = /^((RS|PS|ES)\d{3}|EdDSA|Ed25519)$/;
+
+/** What a browser was sent to the issuer with. */
+interface BegunLogin {
+  readonly state: string;
+  readonly nonce: string;
+  /** Of PKCE. */
+  readonly verifier: string;
+}
 
 export class OidcClient {
   readonly #options: OidcOptions;
@@ -37,7 +44,7 @@ export class OidcClient {
   }
 
   /** Where the browser goes. */
-  async authorizationUrl({ state, nonce, verifier }: PreSession, redirectUrl: string): Promise<string> {
+  async authorizationUrl({ state, nonce, verifier }: BegunLogin, redirectUrl: string): Promise<string> {
     const { oidc, config } = await this.#issuer();
     return oidc.buildAuthorizationUrl(config, {
       redirect_uri: redirectUrl,
@@ -51,7 +58,7 @@ export class OidcClient {
   /** The claims of who comes back, by everything that the issuer has signed. Throws for anything that does not fit. */
   async claims(
     query: string,
-    { state, nonce, verifier }: PreSession,
+    { state, nonce, verifier }: BegunLogin,
     redirectUrl: string,
   ): Promise<Confirmed> {
     const { oidc, config } = await this.#issuer();
@@ -232,4 +239,48 @@ function authentication(oidc: typeof Oidc, options: OidcOptions): Oidc.ClientAut
           : oidc.ClientSecretPost(secret);
     authenticate(server, client, body, headers);
   };
+}
+
+/** In seconds: how old one may be. */
+const MAX_TOKEN_AGE = 300;
+/** Of those that have come: none counts twice. No issuer ends more sessions before they are too old. */
+const MAX_SEEN = 10_000;
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+
+const text = z.string().min(1).max(1024);
+
+const logoutClaims = z
+  .object({
+    jti: text,
+    sid: text.optional(),
+    sub: text.optional(),
+    events: z.object({ [EVENT]: z.record(z.string(), z.unknown()) }),
+    // An ID token has it: one must not do for the other.
+    nonce: z.undefined('expected none').optional(),
+  })
+  .refine(({ sid, sub }) => sid !== undefined || sub !== undefined, 'expected sid or sub');
+
+/** Issuers that are older than the standard write `JWT`, or nothing. */
+const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/logout+jwt'];
+
+class LogoutTokens {
+  readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
+
+  /** Whose sessions one ends, once. `payload`: signed by the issuer, for us, and not too old. Throws an `Error` that may be logged. */
+  take(payload: unknown, type: string | undefined): IssuerLogout {
+    if (!TYPES.includes(type?.toLowerCase())) {
+      throw new Error('expected typ to be logout+jwt');
+    }
+    const { data, error } = logoutClaims.safeParse(payload);
+    if (data === undefined) {
+      const [issue] = error.issues;
+      throw new Error(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+    }
+    const { jti, sid, sub } = data;
+    if (this.#seen.has(jti)) {
+      throw new Error('expected a token that has not come before');
+    }
+    this.#seen.set(jti, true);
+    return { sid, sub };
+  }
 }

@@ -2,17 +2,16 @@
 import type { Context } from 'koa';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { stateOf } from '../request-state.ts';
-import type { People } from './contract.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
-import { expectedRoles, keystonePerson } from './keystone-person.ts';
 import { oidcSection } from './oidc-options.ts';
-import { ANYBODY } from './person.ts';
+import { ANYBODY, type Person } from './person.ts';
+import { expectedRoles, keystonePerson } from './proofs.ts';
 import type { Sessions } from './sessions.ts';
 import type { WrongTokens } from './wrong-tokens.ts';
 
 const EXPECTED = 'expected a valid token in the header X-Auth-Token';
 
-export interface PeopleParts {
+interface PeopleParts {
   readonly tokens: FixedTokens;
   readonly sessions: Sessions;
   readonly wrong: WrongTokens;
@@ -56,11 +55,46 @@ export function createPeople({ tokens, sessions, wrong, configuration }: PeopleP
 }
 
 /** The token of a request; `undefined` = there is none. Throws an HTTP error 401 for two that differ: they are as good as a wrong one. */
-export function shownToken(ctx: Context): string | undefined {
+function shownToken(ctx: Context): string | undefined {
   const header = ctx.get('X-Auth-Token');
   const bearer = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1];
   if (header !== '' && bearer !== undefined && header !== bearer) {
     ctx.throw(401, 'expected one token, got another in X-Auth-Token than in Authorization');
   }
   return header === '' ? bearer : header;
+}
+
+export interface People {
+  /**
+   * The person behind a request by a token: `X-Auth-Token`, or `Authorization: Bearer`. `undefined` = it carries none. Throws an HTTP error that may
+   * be shown: 401 for one that is not valid, 429 after many of these from the address, 403 for one without any role here, 503 if Keystone does not answer.
+   */
+  byToken(ctx: Context): Promise<Person | undefined>;
+  /** The person of the session of a browser; `undefined` = there is none, or it has ended. Sends cookies only to rotate. */
+  bySession(ctx: Context): Promise<Person | undefined>;
+  /** Who asks when the authenticators are open and nothing was shown; `undefined` = something must be shown. */
+  readonly anybody: Person | undefined;
+  /** What forms of a session must send back as `csrf`; empty without a session. */
+  csrfOf(ctx: Context): string;
+}
+
+/** The message of a 401. */
+export const EXPECTED_TOKEN =
+  'expected one of [service] metrics_tokens, or a token of a reader or operator; or none';
+
+/**
+ * Tells of a request whether it shows a token for them; without any token it may see everything else. Throws an HTTP error that may be
+ * shown: 401 for another token, 429 after too many of these from one address. Keystone is not asked.
+ */
+export function budgetReaders(tokens: FixedTokens, wrong: WrongTokens): (ctx: Context) => boolean {
+  return (ctx) => {
+    const token = shownToken(ctx);
+    if (token === undefined) {
+      return false;
+    }
+    if (!tokens.seesBudgets(token)) {
+      throw wrong.error(ctx.ip, EXPECTED_TOKEN);
+    }
+    return true;
+  };
 }

@@ -1,9 +1,9 @@
 /** What keeps sessions open: tokens of the configuration, and tokens of Keystone. */
 import type { Context } from 'koa';
+import type { ValidToken } from '../../openstack/contract.ts';
 import { stateOf } from '../request-state.ts';
 import type { FixedPerson, FixedTokens } from './fixed-tokens.ts';
-import { keystonePerson } from './keystone-person.ts';
-import type { Person } from './person.ts';
+import { type Person, whoOf } from './person.ts';
 import type { Proof } from './sessions.ts';
 
 /** A token of the configuration. The session ends when it is removed. */
@@ -24,7 +24,7 @@ export class FixedProof implements Proof {
   }
 }
 
-export interface KeystoneTokens {
+interface KeystoneTokens {
   /** For a project or the system. */
   readonly scoped: string;
   /** Without a scope: for switching to another project. `undefined` = the person has logged in with a token. */
@@ -48,4 +48,53 @@ export class KeystoneProof implements Proof {
     const valid = await keystone?.gate.validated(this.tokens.scoped);
     return valid && keystonePerson(valid, options);
   }
+}
+
+/** The options of `[service]` that give roles of Keystone a meaning here. */
+interface PeopleRoles {
+  readonly admin_roles: readonly string[];
+  readonly manager_roles: readonly string[];
+  readonly reader_roles: readonly string[];
+}
+
+/**
+ * `undefined` = nobody here: the token has none of the roles, or only roles in a domain, which say nothing about its projects. Roles in the
+ * system count for all projects. An administrator of a project is none of the cloud where Keystone names another project for these.
+ */
+export function keystonePerson(token: ValidToken, roles: PeopleRoles): Person | undefined {
+  const { user, project, systemRoles = [] } = token;
+  const has = (names: readonly string[], among: readonly string[]) =>
+    among.some((role) => names.includes(role));
+  const { admin_roles, manager_roles, reader_roles } = roles;
+  const { domain } = user;
+  const base = {
+    provenBy: 'keystone',
+    identity: `keystone ${user.id}`,
+    who: whoOf({ name: user.name, domain, id: user.id }),
+    name: domain === '' ? user.name : `${user.name}@${domain}`,
+    userId: user.id,
+    memberships: [],
+  } as const;
+  if (project === undefined) {
+    const readers = [...manager_roles, ...reader_roles];
+    if (has(admin_roles, systemRoles)) {
+      return { ...base, kind: 'operator' };
+    }
+    return has(readers, systemRoles) ? { ...base, kind: 'reader' } : undefined;
+  }
+  if (has(admin_roles, token.roles) && token.isAdminElsewhere !== true) {
+    return { ...base, kind: 'operator' };
+  }
+  const isManager = has(manager_roles, token.roles);
+  if (!isManager && !has(reader_roles, token.roles)) {
+    return undefined;
+  }
+  const { id: projectId, name } = project;
+  return { ...base, kind: 'member', memberships: [{ projectId, name, domain: project.domain, isManager }] };
+}
+
+/** The message of a 403. */
+export function expectedRoles({ admin_roles, manager_roles, reader_roles }: PeopleRoles): string {
+  const roles = [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
+  return `expected a token for a project in which its user has one of the roles ${roles}`;
 }

@@ -1,6 +1,9 @@
 /** The answers to wrong tokens. A right one never comes here, so it passes whoever guesses from its address. */
+
+import { createHash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 import createError, { type HttpError } from 'http-errors';
-import { TokenLimit } from './login-limit.ts';
+import { LRUCache } from 'lru-cache';
 
 /** The message of a 429. */
 export const TOO_MANY =
@@ -25,4 +28,138 @@ export class WrongTokens {
       ? createError(429, TOO_MANY, { headers: { 'Retry-After': String(seconds) } })
       : createError(401, expected, { headers });
   }
+}
+
+const WINDOW_MS = 60_000;
+/** Maximum number of addresses or accounts that are remembered; beyond it the oldest is forgotten. */
+const MAX_REMEMBERED = 10_000;
+/** For tokens from one address, and for passwords of one account. */
+const MAX_WRONG = 10;
+/** For passwords from one address, whatever the account. Many people may share the address. */
+const MAX_WRONG_FROM_ADDRESS = 30;
+
+/** Counts what is wrong, by any name. */
+class Wrong {
+  readonly #max: number;
+  /** Time of the first failure and number of failures; oldest first. */
+  readonly #wrong = new Map<string, { readonly since: number; count: number }>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  wait(name: string): number {
+    const wrong = this.#wrong.get(name);
+    if (wrong === undefined) {
+      return 0;
+    }
+    const left = wrong.since + WINDOW_MS - Date.now();
+    // A clock that was set back must not lock anybody out for long.
+    if (left <= 0 || left > WINDOW_MS) {
+      this.#wrong.delete(name);
+      return 0;
+    }
+    return wrong.count < this.#max ? 0 : Math.ceil(left / 1000);
+  }
+
+  count(name: string): void {
+    const wrong = this.#wrong.get(name);
+    if (wrong !== undefined) {
+      wrong.count += 1;
+      return;
+    }
+    const oldest = this.#wrong.size < MAX_REMEMBERED ? undefined : this.#wrong.keys().next().value;
+    if (oldest !== undefined) {
+      this.#wrong.delete(oldest);
+    }
+    this.#wrong.set(name, { since: Date.now(), count: 1 });
+  }
+
+  /** Takes one back. */
+  forgive(name: string): void {
+    const wrong = this.#wrong.get(name);
+    if (wrong !== undefined && wrong.count > 0) {
+      wrong.count -= 1;
+    }
+  }
+}
+
+/** Wrong tokens, by address. A right one is not asked for here. */
+export class TokenLimit {
+  readonly #wrong = new Wrong(MAX_WRONG);
+
+  /** Counts a wrong token. Seconds until the next is counted anew, if there were too many from the address before; otherwise 0. */
+  count(address: string): number {
+    const name = blockOf(address);
+    const seconds = this.#wrong.wait(name);
+    if (seconds === 0) {
+      this.#wrong.count(name);
+    }
+    return seconds;
+  }
+}
+
+/**
+ * Wrong passwords. Where an account has logged in before, it has a count of its own, so that strangers who name it elsewhere, and those
+ * who name others there, do not keep its owner out. Elsewhere they are counted by account, and by address.
+ */
+export class PasswordLimit {
+  readonly #ofAccount = new Wrong(MAX_WRONG);
+  readonly #fromAddress = new Wrong(MAX_WRONG_FROM_ADDRESS);
+  readonly #atKnown = new Wrong(MAX_WRONG);
+  readonly #known = new LRUCache<string, true>({ max: MAX_REMEMBERED });
+
+  /** Seconds until the address may try this account again; 0 = now. */
+  wait(account: string, address: string): number {
+    return Math.max(...this.#counts(account, address).map(([wrong, name]) => wrong.wait(name)));
+  }
+
+  /**
+   * Counts a login before it begins, so that no more guesses than these go on at once. Returns what to call when it turns out not to be
+   * wrong: `isRight` = it is the password, and the address is known from now on.
+   */
+  count(account: string, address: string): (isRight: boolean) => void {
+    const counts = this.#counts(account, address);
+    for (const [wrong, name] of counts) {
+      wrong.count(name);
+    }
+    return (isRight) => {
+      for (const [wrong, name] of counts) {
+        wrong.forgive(name);
+      }
+      if (isRight) {
+        this.#known.set(digest(account, blockOf(address)), true);
+      }
+    };
+  }
+
+  #counts(account: string, address: string): readonly (readonly [Wrong, string])[] {
+    const block = blockOf(address);
+    const both = digest(account, block);
+    return this.#known.has(both)
+      ? [[this.#atKnown, both]]
+      : [
+          [this.#ofAccount, digest(account)],
+          [this.#fromAddress, block],
+        ];
+  }
+}
+
+/** Keystone may compare names without case, as its database does. */
+function digest(...texts: string[]): string {
+  return createHash('sha256').update(JSON.stringify(texts).toLowerCase()).digest('base64');
+}
+
+/** The addresses that one person usually has: one IPv4 address, or a /64 of IPv6. */
+function blockOf(address: string): string {
+  const [plain = ''] = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%');
+  if (!isIPv6(plain)) {
+    return plain;
+  }
+  const [head = '', tail] = plain.split('::');
+  const groups = (part: string | undefined) => (part === undefined || part === '' ? [] : part.split(':'));
+  const [first, last] = [groups(head), groups(tail)];
+  const zeros = tail === undefined ? 0 : 8 - first.length - last.length;
+  const all = [...first, ...Array.from({ length: Math.max(zeros, 0) }, () => '0'), ...last];
+  return all.slice(0, 4).join(':');
 }

@@ -7,14 +7,13 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { apiRoutes } from '../../../src/server/api/router.ts';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
+import { aroundRequests } from '../../../src/server/app.ts';
 import { Generation } from '../../../src/server/configuration/generation.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { DecisionStores } from '../../../src/server/decisions/stores.ts';
 import { Metrics } from '../../../src/server/metrics/metrics.ts';
 import { RefusedRequests } from '../../../src/server/refused-requests.ts';
-import { aroundRequests } from '../../../src/server/request-middleware.ts';
-import type { Person } from '../../../src/server/users/person.ts';
-import { fixedPerson } from '../../../src/server/users/person.ts';
+import { fixedPerson, type Person } from '../../../src/server/users/person.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { DIALECTS, newLedgers } from '../../support/ledgers.ts';
 import { type RecordingLogger, recordingLogger } from '../../support/logger.ts';
@@ -134,8 +133,7 @@ async function served(
   app.use(
     aroundRequests(
       {
-        current: () => generation,
-        isDraining: () => false,
+        generations: { current: generation },
         metrics,
         refusedRequests: new RefusedRequests(logger),
         logger,

@@ -6,6 +6,7 @@ import Koa from 'koa';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { apiRoutes } from '../../../src/server/api/router.ts';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
+import { aroundRequests } from '../../../src/server/app.ts';
 import { Generation } from '../../../src/server/configuration/generation.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { assetRoutes } from '../../../src/server/console/assets.ts';
@@ -14,7 +15,6 @@ import { consoleRoutes } from '../../../src/server/console/router.tsx';
 import { DecisionRecorder } from '../../../src/server/decisions/recorder.ts';
 import { Metrics } from '../../../src/server/metrics/metrics.ts';
 import { RefusedRequests } from '../../../src/server/refused-requests.ts';
-import { aroundRequests } from '../../../src/server/request-middleware.ts';
 import { fixedPerson, type Person } from '../../../src/server/users/person.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { type RecordingLogger, recordingLogger } from '../../support/logger.ts';
@@ -99,10 +99,7 @@ export async function consoleOn(
   app.silent = true;
   const refusedRequests = new RefusedRequests(logger);
   app.use(
-    aroundRequests(
-      { current: () => generation, isDraining: () => false, metrics, refusedRequests, logger },
-      new Set(),
-    ),
+    aroundRequests({ generations: { current: generation }, metrics, refusedRequests, logger }, new Set()),
   );
   const parts = { people, line, logger };
   for (const router of [

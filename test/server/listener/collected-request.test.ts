@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { CollectedRequest } from '../../../src/server/listener/collected-request.ts';
+import { CollectedRequest } from '../../../src/server/listener/connections.ts';
 
 /** A connection to a server that has such requests. */
 async function connected(

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { LateTimeouts } from '../../../src/server/listener/late-timeouts.ts';
+import { LateTimeouts } from '../../../src/server/listener/connections.ts';
 
 /** A connection, and the timeouts that are really set. */
 function watched() {

@@ -8,7 +8,9 @@ import {
   ADMISSION,
   admissionReview,
   creating,
+  DEDICATED,
   operationsOf,
+  PARTS,
   patched,
   policiesForAll,
   runKubernetes,
@@ -16,17 +18,6 @@ import {
 } from '../../support/kubernetes-service.ts';
 import { tlsFiles } from '../../support/tls.ts';
 
-const DEDICATED = { key: 'dedicated', operator: 'Equal', value: 'web', effect: 'NoSchedule' };
-/** A default for each part of a pod. */
-const PARTS = {
-  allowed: { nodeSelectors: {} },
-  default: {
-    schedulerName: 'batch',
-    priorityClassName: 'low',
-    nodeSelector: { 'kubernetes.io/arch': 'amd64' },
-    tolerations: [DEDICATED],
-  },
-};
 const UNTOUCHED = { status: 200, allowed: true, patch: [], warnings: [], message: undefined };
 
 describe('a plain pod', () => {

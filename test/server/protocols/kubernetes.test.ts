@@ -4,7 +4,9 @@ import {
   ADMISSION,
   admissionReview,
   creating,
+  DEDICATED,
   grant,
+  PARTS,
   patched,
   policies,
   policiesForAll,
@@ -14,17 +16,6 @@ import {
 } from '../../support/kubernetes-service.ts';
 import { runService } from '../../support/running-service.ts';
 
-const DEDICATED = { key: 'dedicated', operator: 'Equal', value: 'web', effect: 'NoSchedule' };
-/** A default for each part of a pod. */
-const PARTS = {
-  allowed: { nodeSelectors: {} },
-  default: {
-    schedulerName: 'batch',
-    priorityClassName: 'low',
-    nodeSelector: { 'kubernetes.io/arch': 'amd64' },
-    tolerations: [DEDICATED],
-  },
-};
 const DISKS = { required: { nodeSelectors: { disk: ['ssd', 'hdd'] } }, allowed: { schedulerNames: [] } };
 const UNTOUCHED = { status: 200, allowed: true, patch: [], warnings: [], message: undefined };
 

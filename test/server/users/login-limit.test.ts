@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PasswordLimit, TokenLimit } from '../../../src/server/users/login-limit.ts';
+import { PasswordLimit, TokenLimit } from '../../../src/server/users/wrong-tokens.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: 0 });

@@ -1,7 +1,6 @@
 /** What the policies changed in a request of SkyPilot, as a diff: a line for what was there, and one for what is. */
 
-import type { ChangeRecord } from '../../../decisions/change-records.ts';
-import type { DecisionRecord, FilterRecord } from '../../../decisions/record.ts';
+import type { ChangeRecord, DecisionRecord, FilterRecord } from '../../../decisions/record.ts';
 import { Table } from '../table.tsx';
 import { Text, visible } from '../text.tsx';
 

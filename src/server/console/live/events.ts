@@ -7,7 +7,7 @@ import type { DecisionSource } from '../../../decisions/store/contract.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { EXACT } from '../../own-paths.ts';
 import { may } from '../../users/access.ts';
-import type { People } from '../../users/contract.ts';
+import type { People } from '../../users/people.ts';
 import type { Person } from '../../users/person.ts';
 import { decisionSource } from '../decisions/decision-source.ts';
 import { Listeners } from './listeners.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FollowedCluster } from '../../../src/kubernetes/cluster/live/follow-cluster.ts';
 import { kubernetesOptions } from '../../../src/kubernetes/options.ts';
-import { KubernetesReports } from '../../../src/server/followers/kubernetes-reports.ts';
+import { KubernetesReports } from '../../../src/server/followers/kubernetes-sources.ts';
 import { ClusterDouble } from '../../kubernetes/cluster/status/cluster-double.ts';
 import { recordingLogger } from '../../support/logger.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { bypassRecord } from '../../../src/decisions/bypass-record.ts';
 import { decisionRecordSchema } from '../../../src/decisions/record.ts';
+import { bypassRecord } from '../../../src/decisions/review-record.ts';
 import type { Settlement } from '../../../src/ledger/reconciliation/settle-cluster.ts';
-import { Bypasses } from '../../../src/server/decisions/bypasses.ts';
+import { Bypasses } from '../../../src/server/followers/skypilot-follower.ts';
 import type { ClusterChange } from '../../../src/skypilot/charging/follow.ts';
 
 const NOBODY_ASKED: Settlement = {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { now } from '../../src/decisions/record-parts.ts';
+import { now } from '../../src/decisions/lease-record.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,7 +1,7 @@
 import createError from 'http-errors';
 import { describe, expect, it } from 'vitest';
 import type { ValidToken } from '../../../src/openstack/contract.ts';
-import { KeystoneGate } from '../../../src/server/authentication/keystone-gate.ts';
+import { KeystoneGate } from '../../../src/server/authentication/keystone-gates.ts';
 
 const PROJECT = { id: 'p', name: 'service', domain: 'Default' };
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { ChainLedger } from '../../src/ledger/service.ts';
-import { BudgetGauge } from '../../src/server/metrics/budget-gauge.ts';
+import type { ChainLedger } from '../../../src/ledger/service.ts';
+import { createBudgetGauge } from '../../../src/server/metrics/budget-metrics.ts';
 
 /** A ledger that is only counted: how often it was read. */
 function countedLedger(answer: () => Promise<unknown>) {
@@ -16,7 +16,7 @@ function countedLedger(answer: () => Promise<unknown>) {
 
 it('reads the ledger at most once a minute, and another ledger at once', async () => {
   let now = 0;
-  const gauge = new BudgetGauge(() => now);
+  const gauge = createBudgetGauge(() => now);
   const [one, other] = [countedLedger(async () => 'one'), countedLedger(async () => 'other')];
   expect(await Promise.all([gauge.read(one, 10), gauge.read(one, 10)])).toEqual(['one', 'one']);
   now = 59_999;
@@ -30,7 +30,7 @@ it('reads the ledger at most once a minute, and another ledger at once', async (
 });
 
 it('counts nothing where the ledger fails, and does not try again at once', async () => {
-  const gauge = new BudgetGauge(() => 0);
+  const gauge = createBudgetGauge(() => 0);
   const ledger = countedLedger(() => Promise.reject(new Error('away')));
   expect([await gauge.read(ledger, 10), await gauge.read(ledger, 10)]).toEqual([undefined, undefined]);
   expect(ledger.reads).toBe(1);

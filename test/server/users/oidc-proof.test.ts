@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { oidcOptions } from '../../../src/server/users/oidc-options.ts';
-import { oidcPerson } from '../../../src/server/users/oidc-person.ts';
+import { oidcPerson } from '../../../src/server/users/oidc-proof.ts';
 
 const personOf = (claims: object, options: object = {}) =>
   oidcPerson({ sub: 's1', ...claims }, oidcOptions.parse(options));
