@@ -4,7 +4,6 @@ import { ruleWarnings } from '../enforcement/chain/messages.ts';
 import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { Mapping } from '../yaml/tree.ts';
 import { type Config, configOver } from './config/config.ts';
-import { auditWarning } from './policies/audit-policies.ts';
 import type { Answer } from './policies/call-policy.ts';
 import type { Changes } from './policies/changes.ts';
 import type { Task } from './request/user-request.ts';
@@ -113,4 +112,22 @@ function warningsOf(outcomes: readonly PolicyOutcome[]): string[] {
 
 function withConfig({ task, skypilotConfig }: State): Pick<Review, 'task' | 'skypilotConfig'> {
   return { task, skypilotConfig: configOver(skypilotConfig) };
+}
+
+/** What an audited policy would have done, in a sentence; `undefined` if it allowed the request as it was. */
+export function auditWarning({
+  policy,
+  allowed,
+  message,
+  failed,
+  changed,
+}: Pick<PolicyOutcome, 'policy' | 'allowed' | 'message' | 'failed' | 'changed'>): string | undefined {
+  const tried = `${policy} (tried, not enforced)`;
+  if (failed) {
+    return `${tried} failed.`;
+  }
+  if (!allowed) {
+    return `${tried} would have rejected: ${message}`;
+  }
+  return changed ? `${tried} would have changed the request.` : undefined;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatIniValue, parseIni } from '../../src/config/ini.ts';
 import { interpolate } from '../../src/config/interpolate.ts';
+import { formatIniValue, parseIni } from '../../src/config/text.ts';
 
 describe('for any text', () => {
   const piece = fc.oneof(

@@ -1,12 +1,12 @@
 /** Mistakes that once led to a wrong value, a wrong place or a secret in a message. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { formatIniValue, parseIni } from '../../src/config/ini.ts';
 import { interpolate } from '../../src/config/interpolate.ts';
 import { describeOptions } from '../../src/config/option.ts';
 import { resolve } from '../../src/config/resolve.ts';
 import { hideCredentials } from '../../src/config/secret.ts';
 import { type ConfigSources, readSources } from '../../src/config/sources.ts';
+import { formatIniValue, parseIni } from '../../src/config/text.ts';
 import { configuration, shown } from './helpers.ts';
 
 /** The problems of a section `[enforcement]` with these lines, the first of them in line 2. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { describeOptions, type Option } from '../../src/config/option.ts';
-import { assignmentText, optionsTable, sampleText, valueText } from '../../src/config/text.ts';
-import { configuration, effective, resolved } from './helpers.ts';
+import { assignmentText, optionsTable, parseIni, sampleText, valueText } from '../../src/config/text.ts';
+import { configuration, effective, resolved, shown } from './helpers.ts';
 
 const schema = z.object({
   limit: z.int().min(-1).default(-1).meta({ description: 'How long a lease may be.', unit: 'seconds' }),
@@ -153,5 +153,214 @@ describe('the table of the options', () => {
       expect(table).toContain(`| \`${name}\` |`);
       expect(sample).toMatch(new RegExp(`^#${name} =`, 'm'));
     }
+  });
+});
+
+/** `section.name = value` for each option, in order. */
+function entries(text: string): string[] {
+  const { sections, problems } = parseIni(text, 'blazar.conf');
+  expect(problems).toEqual([]);
+  return [...sections].flatMap(([section, options]) =>
+    [...options].map(([name, { value }]) => `${section}.${name} = ${value}`),
+  );
+}
+
+/** The one value of a file with this line. */
+function valueIn(line: string): string | undefined {
+  const [entry] = entries(`[s]\n${line}\n`);
+  return entry?.replace(/^s\.[^=]* = /, '');
+}
+
+function errors(text: string): string[] {
+  return shown(parseIni(text, 'blazar.conf').problems);
+}
+
+describe('a value', () => {
+  it('is literal: comments, other types and quotes that are no pair mean nothing', () => {
+    for (const value of [
+      ...['abc#def', 'abc;def;g', 'a # b', 'a ; b', 'a=b=c', 'a:b', '#', ';x', '100%', '\\#', 'a\\;b'],
+      ...['π ≠ 3'],
+      ...['true', 'false', 'null', '[1]', '{"a":1}', '"a":1', '60', '007', 'undefined', '__proto__'],
+      ...[`"open`, `open"`, `"mixed'`, `a"b"c`, `"`, `'`],
+    ]) {
+      expect(valueIn(`k = ${value}`)).toBe(value);
+    }
+  });
+
+  it.each([
+    ['"quoted value"', 'quoted value'],
+    ["'quoted value'", 'quoted value'],
+    ['"  kept  "', '  kept  '],
+    ['""', ''],
+    [`"'both'"`, `'both'`],
+    ['""twice""', '"twice"'],
+    ['"a\\nb"', 'a\\nb'],
+    ['"a" and "b"', 'a" and "b'],
+  ])('loses one pair of surrounding quotes: %s', (written, value) => {
+    expect(valueIn(`k = ${written}`)).toBe(value);
+  });
+
+  it('begins after the first delimiter, ":" or "="', () => {
+    expect(valueIn('k: http://h:80/a?b=c')).toBe('http://h:80/a?b=c');
+    expect(valueIn('k = a:b')).toBe('a:b');
+    expect(valueIn('k:=b')).toBe('=b');
+    expect(valueIn('k=:b')).toBe(':b');
+  });
+
+  it('is trimmed, and so is its name', () => {
+    expect(entries('[s]\nk\t =  v \t \nj=\t\n')).toEqual(['s.k = v', 's.j = ']);
+  });
+
+  it('may be empty', () => {
+    expect(entries('[s]\na =\nb:\nc=""\n')).toEqual(['s.a = ', 's.b = ', 's.c = ']);
+  });
+});
+
+describe('a continuation line', () => {
+  it('is joined with a line break, without its indentation', () => {
+    expect(entries('[s]\nk = a,\n  b,\n\tc\nj = d\n')).toEqual(['s.k = a,\nb,\nc', 's.j = d']);
+  });
+
+  it('may follow an empty first line, and contain anything', () => {
+    expect(entries('[s]\nk =\n  x = y\n  [t]\n  "q"\n')).toEqual(['s.k = \nx = y\n[t]\n"q"']);
+  });
+
+  it('belongs to the value even when it looks like a comment', () => {
+    expect(entries('[s]\nk = a\n  # b\n  ; c\n')).toEqual(['s.k = a\n# b\n; c']);
+  });
+
+  it.each([
+    ['a blank line', ''],
+    ['a line of spaces', '   '],
+    ['a comment', '# c'],
+    ['a comment with ";"', '; c'],
+    ['a section header', '[t]'],
+  ])('cannot follow %s, which ends the value', (_, line) => {
+    const { sections, problems } = parseIni(`[s]\nk = a\n${line}\n  sEcReT\n`, 'blazar.conf');
+    expect(sections.get('s')?.get('k')?.value).toBe('a');
+    expect(shown(problems)).toEqual([
+      'blazar.conf:4: an indented line continues the option above it, and there is none; remove the indentation',
+    ]);
+  });
+
+  it('cannot be the first line of a file', () => {
+    expect(errors('  [enforcement]\n')).toEqual([
+      'blazar.conf:1: an indented line continues the option above it, and there is none; remove the indentation',
+    ]);
+  });
+
+  it('begins with a blank or a tab, and no other space', () => {
+    expect(entries('[s]\nk = a\n\u00a0j = b\n')).toEqual(['s.k = a', 's.j = b']);
+  });
+});
+
+describe('a section', () => {
+  it('has a name in any case', () => {
+    expect(entries('[Enforcement]\na = 1\n[ENFORCEMENT]\nb = 2\n')).toEqual([
+      'enforcement.a = 1',
+      'enforcement.b = 2',
+    ]);
+  });
+
+  it('keeps the case of option names', () => {
+    expect(entries('[s]\nKey = 1\nkey = 2\n')).toEqual(['s.Key = 1', 's.key = 2']);
+  });
+
+  it('is not split at dots', () => {
+    expect(entries('[a.b]\nk = 1\n[a]\nb = 2\n[c\\.d]\ne = 3\n')).toEqual([
+      'a.b.k = 1',
+      'a.b = 2',
+      'c\\.d.e = 3',
+    ]);
+    expect([...parseIni('[a.b]\nk = 1\n', 'f').sections.keys()]).toEqual(['a.b']);
+  });
+
+  it('is merged when it is repeated; the last value of a repeated option wins, with its line', () => {
+    const { sections } = parseIni('[s]\na = 1\nb = 1\n[t]\na = 2\n[S]\nb = 3\nb = 4\nc = 5\n', 'f');
+    expect(Object.fromEntries(sections.get('s') ?? [])).toEqual({
+      a: { value: '1', line: 2 },
+      b: { value: '4', line: 8 },
+      c: { value: '5', line: 9 },
+    });
+    expect(sections.get('t')?.get('a')).toEqual({ value: '2', line: 5 });
+  });
+
+  it.each(['physical:host', 'a]b', 'a = b', '#x', '"q"', ' spaced ', '1'])('may be called %s', (name) => {
+    expect(entries(`[${name}]\nk = v\n`)).toEqual([`${name}.k = v`]);
+  });
+});
+
+describe('a name', () => {
+  const strange = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', '0'];
+
+  it.each(strange)('may be %s, for a section and an option', (name) => {
+    expect(entries(`[${name}]\n${name} = 1\n[s]\n${name} = 2\n`)).toEqual([
+      `${name.toLowerCase()}.${name} = 1`,
+      `s.${name} = 2`,
+    ]);
+    expect({}).not.toHaveProperty('1');
+  });
+
+  it('with brackets makes no list', () => {
+    expect(entries('[s]\nk[] = 1\nk[] = 2\nk = 3\n')).toEqual(['s.k[] = 2', 's.k = 3']);
+  });
+
+  it('keeps its place, even when it is a number', () => {
+    expect(entries('[b]\n2 = x\n1 = y\n[1]\na = z\n')).toEqual(['b.2 = x', 'b.1 = y', '1.a = z']);
+  });
+});
+
+describe('a file', () => {
+  it.each([
+    ['\n', 'LF'],
+    ['\r\n', 'CRLF'],
+    ['\r', 'CR'],
+  ])('may end its lines with %j (%s)', (end) => {
+    const text = ['[s]', 'a = 1', '  2', '', '# c', 'b = "x"', ''].join(end);
+    const { sections, problems } = parseIni(text, 'f');
+    expect(problems).toEqual([]);
+    expect(Object.fromEntries(sections.get('s') ?? [])).toEqual({
+      a: { value: '1\n2', line: 2 },
+      b: { value: 'x', line: 6 },
+    });
+  });
+
+  it('may begin with a byte order mark', () => {
+    expect(entries('\uFEFF[s]\na = 1\n')).toEqual(['s.a = 1']);
+  });
+
+  it('may lack the final newline', () => {
+    expect(entries('[s]\na = 1')).toEqual(['s.a = 1']);
+    expect(entries('[s]\na = 1\n  2')).toEqual(['s.a = 1\n2']);
+  });
+
+  it.each(['', '\n\n', '# only a comment', '[s]\n'])('may have no option: %j', (text) => {
+    expect(entries(text)).toEqual([]);
+  });
+});
+
+describe('a syntax error', () => {
+  const HEADER = 'expected a section header such as "[enforcement]"';
+  const ASSIGNMENT = 'expected "name = value", got a line without';
+  it.each([
+    ['a line without a delimiter', '[s]\nsEcReT\n', 2, `${ASSIGNMENT} "=" or ":"`],
+    ['a line without a name', '[s]\n= sEcReT\n', 2, `${ASSIGNMENT} a name before "="`],
+    ['a line without a name', '[s]\n: sEcReT\n', 2, `${ASSIGNMENT} a name before ":"`],
+    ['an open header', '[sEcReT\n', 1, `${HEADER}, with nothing after it`],
+    ['an empty header', '[]\n', 1, `${HEADER}, with nothing after it`],
+    ['a comment after a header', '[s] # sEcReT\n', 1, `${HEADER}, with nothing after it`],
+    ['an option before the first header', '\nsEcReT = sEcReT\n', 2, `${HEADER} before the first option`],
+  ])('has file and line, and does not show the text: %s', (_, text, line, message) => {
+    expect(errors(text)).toEqual([`blazar.conf:${line}: ${message}`]);
+  });
+
+  it('hides no other error, and the right lines are read', () => {
+    const text = 'early = 1\n[s]\na = 1\nbroken\n = 2\n[open\n\n  indented\nb = 3\n';
+    const { sections, problems } = parseIni(text, 'blazar.conf');
+    expect(problems.map(({ origin }) => origin)).toEqual(
+      [1, 4, 5, 6, 8].map((line) => ({ kind: 'file', file: 'blazar.conf', line })),
+    );
+    expect(problems.every(({ severity }) => severity === 'error')).toBe(true);
+    expect(sections.get('s')?.get('a')).toEqual({ value: '1', line: 3 });
   });
 });

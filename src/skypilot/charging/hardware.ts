@@ -6,8 +6,7 @@ import { YamlError } from '../../yaml/error.ts';
 import { isMapping } from '../../yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
-import { isPlainAccelerator } from '../task/accelerator-names.ts';
-import { acceleratorsOf } from '../task/accelerators.ts';
+import { acceleratorsOf, isPlainAccelerator } from '../task/accelerators.ts';
 import { type Resources, resourcesOf } from '../task/resources.ts';
 import type { Hardware, HardwareWishes } from './contract.ts';
 

@@ -1,7 +1,7 @@
 import { merge } from '../../config/merge.ts';
 import { isMapping, type Mapping, member, plainCopy, setMember } from '../../yaml/tree.ts';
 import { skypilotRules } from './config-schema.ts';
-import { checkOverrideKeys, type OverrideKeys } from './override-keys.ts';
+import { checkOverrideKeys, type OverrideKeys } from './permitted-keys.ts';
 
 /** A configuration over plain data that nobody changes any more. Copies nothing. Not for policies. */
 export let configOver: (tree: Mapping) => Config;

@@ -8,13 +8,11 @@ import type { RuleOutcomes } from '../../filter/verdict.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import type { ConfigValidation, Mismatch, Places } from '../config/config-validation.ts';
 import type { ReceivedRequest } from '../request/wire.ts';
-import { FAILED, type PolicyOutcome, type Refusal, type State } from '../review.ts';
+import { auditWarning, FAILED, type PolicyOutcome, type Refusal, type State } from '../review.ts';
 import { SecretValues } from '../secrets.ts';
-import { auditWarning } from './audit-policies.ts';
-import type { Question } from './call-policy.ts';
+import { causeText, type Question, stackText } from './call-policy.ts';
 import type { PolicyRunner } from './policy-runner.ts';
 import type { RecordedChanges } from './recorded-changes.ts';
-import { causeText, stackText } from './thrown.ts';
 
 /** Context of a call. */
 export interface ReviewOptions {

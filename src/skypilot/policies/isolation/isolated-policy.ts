@@ -12,8 +12,7 @@ import type { Deadline } from '../../../base/deadline.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { RuleObserver } from '../../../filter/rule-observer.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
-import type { Answer, Question } from '../call-policy.ts';
-import { failure } from '../thrown.ts';
+import { type Answer, failure, type Question } from '../call-policy.ts';
 import { type PendingQuestion, PolicyThread } from './policy-thread.ts';
 import type { ThreadData } from './thread-messages.ts';
 

@@ -4,8 +4,7 @@ import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { RuleObserver } from '../../../filter/rule-observer.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
-import type { Answer, Question } from '../call-policy.ts';
-import { failure, stackText } from '../thrown.ts';
+import { type Answer, failure, type Question, stackText } from '../call-policy.ts';
 import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './thread-messages.ts';
 
 /** Heap limit; a thread that exceeds it is stopped. */

@@ -4,10 +4,10 @@ import { MergeError } from '../../../../src/config/merge.ts';
 import { effectiveValueOf } from '../../../../src/skypilot/config/effective/effective-value.ts';
 import {
   type LeafSource,
+  NOTHING,
   taskOverrides,
   tracedConfig,
-} from '../../../../src/skypilot/config/effective/sources.ts';
-import { NOTHING } from '../../../../src/skypilot/config/effective/traced.ts';
+} from '../../../../src/skypilot/config/effective/traced.ts';
 import { mergeSources } from '../../../../src/skypilot/config/layers.ts';
 import { type Mapping, valueAt } from '../../../../src/yaml/tree.ts';
 import { type SkypilotQuestion, skypilotQuestion } from '../../../support/skypilot-questions.ts';

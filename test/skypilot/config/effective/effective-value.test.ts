@@ -7,10 +7,10 @@ import {
 import { keyOf, workspaceOf } from '../../../../src/skypilot/config/effective/question.ts';
 import {
   type LeafSource,
+  TracedMergeError,
   taskOverrides,
   tracedConfig,
-} from '../../../../src/skypilot/config/effective/sources.ts';
-import { TracedMergeError } from '../../../../src/skypilot/config/effective/traced.ts';
+} from '../../../../src/skypilot/config/effective/traced.ts';
 import { type Level, mergeSources, type Source } from '../../../../src/skypilot/config/layers.ts';
 import { YamlDocument } from '../../../../src/yaml/document.ts';
 import { formatPath, isMapping } from '../../../../src/yaml/tree.ts';
