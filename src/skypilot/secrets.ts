@@ -6,7 +6,7 @@
 import { hideUsers } from '../config/secret.ts';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
-import { isMapping, member, type Path, setMember, valueAt } from '../yaml/tree.ts';
+import { isMapping, mapMembers, member, type Path, valueAt } from '../yaml/tree.ts';
 
 /** Shorter values are not secret, and hiding them would hide every `1` and `on`. */
 const MIN_LENGTH = 4;
@@ -89,11 +89,7 @@ export class SecretValues {
       return shown.map((item) => this.#hideIn(item));
     }
     if (isMapping(shown)) {
-      const copy: Record<string, unknown> = {};
-      for (const [name, item] of Object.entries(shown)) {
-        setMember(copy, name, this.#hideIn(item));
-      }
-      return copy;
+      return mapMembers(shown, (item) => this.#hideIn(item));
     }
     return this.#values.has(String(shown)) ? HIDDEN : shown;
   }
@@ -105,12 +101,10 @@ export class SecretValues {
     }
     if (isMapping(value)) {
       const variable = member(value, 'name');
-      const copy: Record<string, unknown> = {};
-      for (const [key, item] of Object.entries(value)) {
+      return mapMembers(value, (item, key) => {
         const place = placeOf(key, name, variable);
-        setMember(copy, key, this.#shown(item, place.name, place.isSecret));
-      }
-      return copy;
+        return this.#shown(item, place.name, place.isSecret);
+      });
     }
     if (Array.isArray(value)) {
       return value.map((item) => this.#shown(item, name, isSecret));
@@ -132,11 +126,7 @@ export class SecretValues {
       return value.map((item) => this.#hidden(item));
     }
     if (isMapping(value)) {
-      const copy: Record<string, unknown> = {};
-      for (const [below, item] of Object.entries(value)) {
-        setMember(copy, below, this.#hidden(item));
-      }
-      return copy;
+      return mapMembers(value, (item) => this.#hidden(item));
     }
     if (value === null || value === '' || typeof value === 'boolean') {
       return value;

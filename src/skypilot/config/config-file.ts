@@ -1,9 +1,8 @@
 /** Reads the files of a SkyPilot configuration, with the line of each value. */
 import { statSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError, errorText, type Problem } from '../../base/errors.ts';
-import { readTextFile } from '../../config/read-file.ts';
+import { fileState, readTextFile } from '../../config/read-file.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
@@ -195,7 +194,7 @@ export class ServerConfigFile {
 
   /** The configuration. Treat it as read-only. @throws ConfigurationError as the constructor does */
   async current(): Promise<Mapping> {
-    const state = await stateOf(this.#path);
+    const state = await fileState(this.#path);
     if (state === undefined || state !== this.#state) {
       this.#state = undefined;
       this.#tree = treeOf(this.#path);
@@ -213,14 +212,4 @@ function treeOf(path: string): Mapping {
     throw new ConfigurationError([{ severity: 'error', origin: originOf(['db']), message }]);
   }
   return tree;
-}
-
-/** Changes with the file, also where a symbolic link is swapped. */
-async function stateOf(path: string): Promise<string | undefined> {
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join();
-  } catch {
-    return undefined;
-  }
 }

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { ConfigurationError, type Origin, type Problem } from '../../base/errors.ts';
 import { expandHome, readDotlist } from '../../config/dotlist.ts';
-import { formatPath, valueAt } from '../../yaml/tree.ts';
+import { formatPath, nested, valueAt } from '../../yaml/tree.ts';
 import { isSameFile, readConfigFile, readTaskFile, type TaskSource } from './config-file.ts';
 import { CLIENT_KEYS, type Level, type Source } from './config-schema.ts';
 import { formatKeys } from './permitted-keys.ts';
@@ -97,7 +97,7 @@ function commandLineSources(texts: readonly string[]): Source[] {
   }
   return dotlist.pairs.map(({ path, value }) => {
     const origin: Origin = { kind: 'command line', flag: `--config ${path.join('.')}` };
-    const below = (leaf: unknown) => path.reduceRight((one, key) => ({ [key]: one }), leaf) as Source['tree'];
+    const below = (leaf: unknown) => nested(path, leaf) as Source['tree'];
     return {
       ...{ level: 'command line', tree: below(value.value), typed: below(value.typed) },
       originOf: () => origin,

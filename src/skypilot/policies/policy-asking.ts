@@ -1,7 +1,7 @@
 /** Asks one policy about a request: the answer counts, or is only logged. Never throws because of a policy. */
 import { Deadline, inTime } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
-import { inSpan, isTraced } from '../../base/tracing.ts';
+import { inSpan } from '../../base/tracing.ts';
 import { visibleLines } from '../../base/visible-text.ts';
 import { rulesOfFailure } from '../../filter/broken-rules.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
@@ -106,13 +106,11 @@ export class PolicyAsking {
   }
 
   #answerOf(runner: PolicyRunner, state: State, call: Call, deadline: Deadline): Promise<Answered> {
-    return isTraced()
-      ? inSpan(
-          spanOf(runner, call),
-          () => this.#asked(runner, state, call, deadline),
-          ({ answer }) => said(answer, state),
-        )
-      : this.#asked(runner, state, call, deadline);
+    return inSpan(
+      spanOf(runner, call),
+      () => this.#asked(runner, state, call, deadline),
+      ({ answer }) => said(answer, state),
+    );
   }
 
   async #asked(runner: PolicyRunner, state: State, call: Call, deadline: Deadline): Promise<Answered> {

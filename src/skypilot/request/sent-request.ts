@@ -1,6 +1,6 @@
 /** The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client, its server, and what they sent. */
 import { YamlDocument } from '../../yaml/document.ts';
-import { isMapping, type Mapping, setMember, valueAt } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, mapMembers, setMember, valueAt } from '../../yaml/tree.ts';
 import type { PipelineTask } from '../task/pipeline.ts';
 import { pythonNumber } from './sent-forms.ts';
 import { type AutostopFlags, resourcesAsSent } from './sent-resources.ts';
@@ -211,11 +211,7 @@ function textsOf(written: unknown, texts: unknown): unknown {
   if (!isMapping(written)) {
     return written ?? undefined;
   }
-  const copy: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(written)) {
-    setMember(copy, name, textOf(value, valueAt(texts, [name])));
-  }
-  return copy;
+  return mapMembers(written, (value, name) => textOf(value, valueAt(texts, [name])));
 }
 
 function textOf(value: unknown, text: unknown): unknown {

@@ -1,7 +1,6 @@
 /** The part of JSON Schema (draft 7) that SkyPilot uses, with its own keywords for enumerations. */
 
-export const TYPES = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'null'] as const;
-export type TypeName = (typeof TYPES)[number];
+export type TypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null';
 
 export interface JsonSchema {
   readonly type?: TypeName | readonly TypeName[];
@@ -31,33 +30,6 @@ export interface JsonSchema {
   readonly oneOf?: readonly JsonSchema[];
   readonly not?: JsonSchema;
 }
-
-/** Every keyword that `check.ts` knows: it would ignore others. */
-export const KEYWORDS: ReadonlySet<string> = new Set<keyof JsonSchema>([
-  'type',
-  'enum',
-  'case_insensitive_enum',
-  'case_sensitive_enum',
-  'pattern',
-  'minLength',
-  'maxLength',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'properties',
-  'patternProperties',
-  'additionalProperties',
-  'required',
-  'minProperties',
-  'maxProperties',
-  'items',
-  'minItems',
-  'maxItems',
-  'uniqueItems',
-  'anyOf',
-  'oneOf',
-  'not',
-]);
 
 /** The schemas directly below one that apply to the same value. */
 export function alternativesOf({ anyOf = [], oneOf = [] }: JsonSchema): readonly JsonSchema[] {

@@ -3,7 +3,7 @@
  * and when it applies them.
  */
 import type { Origin, Problem } from '../../base/errors.ts';
-import { isMapping, type Mapping, member, type Path, setMember } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, mapMembers, member, type Path, setMember } from '../../yaml/tree.ts';
 import { TooLargeError, violationsOf } from './check.ts';
 import { schemaOf } from './data.ts';
 import { type Explanation, explained } from './explain.ts';
@@ -116,7 +116,7 @@ function taskForm(task: Mapping): Mapping {
     form.service = withoutNulls(filled(form.service, variables) as Mapping);
   }
   if (isMapping(form.file_mounts)) {
-    form.file_mounts = mapped(form.file_mounts, (mount) =>
+    form.file_mounts = mapMembers(form.file_mounts, (mount) =>
       isMapping(mount) ? storageForm(filled(mount, variables) as Mapping) : mount,
     );
   }
@@ -142,7 +142,7 @@ function storageForm(storage: Mapping): unknown {
 /** SkyPilot writes the values of variables as text. */
 function asTexts(value: unknown): unknown {
   if (isMapping(value)) {
-    return mapped(value, (one) => (one === null ? null : textOf(one)));
+    return mapMembers(value, (one) => (one === null ? null : textOf(one)));
   }
   return Array.isArray(value) ? value.map(textOf) : value;
 }
@@ -171,13 +171,5 @@ function filled(value: unknown, variables: Mapping): unknown {
   if (Array.isArray(value)) {
     return value.map((item) => filled(item, variables));
   }
-  return isMapping(value) ? mapped(value, (item) => filled(item, variables)) : value;
-}
-
-function mapped(mapping: Mapping, change: (value: unknown) => unknown): Mapping {
-  const changed: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(mapping)) {
-    setMember(changed, name, change(value));
-  }
-  return changed;
+  return isMapping(value) ? mapMembers(value, (item) => filled(item, variables)) : value;
 }

@@ -34,7 +34,7 @@ export function parseInfra(text: string): Infra {
   }
   const trimmed = withoutSlashes(text.trim());
   const [first = '', ...rest] = trimmed.split('/').map((part) => part.trim());
-  const cloud = cloudOf(first);
+  const cloud = canonicalCloud(first);
   const isContext = !mayHaveZone(cloud);
   if (UNREADABLE.test(text) || [first, ...rest].includes('') || (!isContext && rest.length > 2)) {
     throw unreadable('infra');
@@ -63,7 +63,7 @@ export function infraOf({ infra, cloud, region, zone }: Resources): Infra {
     return parseInfra(infra);
   }
   const [given = null, where = null, within = null] = older;
-  const name = given === null ? null : cloudOf(given);
+  const name = given === null ? null : canonicalCloud(given);
   // The older spelling has the prefix of SSH node pools, the new one has not.
   // SkyPilot would write them as one name, and read that of another context.
   if (!mayHaveZone(name) && normalized(null, null, within).zone !== null) {
@@ -103,9 +103,10 @@ function withoutSlashes(text: string): string {
   return text.slice(start, end);
 }
 
-function cloudOf(name: string): string | null {
+/** In lower case and without aliases. */
+export function canonicalCloud(name: string): string {
   const lower = name.trim().toLowerCase();
-  return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? null;
+  return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? lower;
 }
 
 function normalized(cloud: string | null, region: string | null, zone: string | null): Infra {

@@ -1,6 +1,6 @@
 /** Values of a configuration together with the source of each leaf, through any number of merges. */
 import { type Leaf, MergeError, type MergeSchema, merge, Provenance } from '../../../config/merge.ts';
-import { isMapping, type Mapping, member, type Path, setMember } from '../../../yaml/tree.ts';
+import { isMapping, type Mapping, nested, type Path, valueAt } from '../../../yaml/tree.ts';
 import { skypilotRules, TASK_KEYS } from '../config-schema.ts';
 import type { MergedConfig, Place } from '../layers.ts';
 
@@ -22,10 +22,7 @@ export function isGiven({ value }: Traced<unknown>): boolean {
 
 /** The part at a path of names. */
 export function partOf<Source>(traced: Traced<Source>, path: readonly string[]): Traced<Source> {
-  let value = traced.value;
-  for (const name of path) {
-    value = isMapping(value) ? member(value, name) : undefined;
-  }
+  const value = valueAt(traced.value, path);
   return value === undefined ? NOTHING : { value, leaves: leavesBelow(traced.leaves, path) };
 }
 
@@ -38,12 +35,10 @@ export function leavesBelow<Source>(leaves: readonly Leaf<Source>[], path: Path)
 
 /** The reverse of `partOf`. */
 export function placedAt<Source>(traced: Traced<Source>, path: readonly string[]): Traced<Source> {
-  const value = path.reduceRight<unknown>((below, name) => {
-    const mapping: Record<string, unknown> = {};
-    setMember(mapping, name, below);
-    return mapping;
-  }, traced.value);
-  return { value, leaves: traced.leaves.map((leaf) => ({ ...leaf, path: [...path, ...leaf.path] })) };
+  return {
+    value: nested(path, traced.value),
+    leaves: traced.leaves.map((leaf) => ({ ...leaf, path: [...path, ...leaf.path] })),
+  };
 }
 
 /** The winner, whose leaves beat those of the loser that are at, above or below them. */

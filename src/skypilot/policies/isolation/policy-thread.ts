@@ -32,13 +32,16 @@ export interface PendingQuestion {
   taken: boolean;
 }
 
-/** Callbacks of a thread. */
-export interface ThreadEvents {
-  readonly name: string;
+/** What threads pass on to. */
+export interface ThreadServices {
   readonly logger: Logger;
   readonly httpObserver: HttpObserver | undefined;
   /** Of a policy that is tried. */
   readonly ruleObserver?: RuleObserver | undefined;
+}
+
+interface ThreadEvents extends ThreadServices {
+  readonly name: string;
   /** The thread has exited; unanswered questions are still in `pending`. */
   readonly ended: (thread: PolicyThread, cause: Error, byItself: boolean) => void;
 }
