@@ -1,5 +1,6 @@
 /** The result of the policies for one request. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { ruleWarnings } from '../enforcement/chain/messages.ts';
 import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { Mapping } from '../yaml/tree.ts';
@@ -130,4 +131,26 @@ export function auditWarning({
     return `${tried} would have rejected: ${message}`;
   }
   return changed ? `${tried} would have changed the request.` : undefined;
+}
+
+// What SkyPilot does with answers: it asks again with them, and compares those of a pipeline.
+
+/** The next request that SkyPilot would send. */
+export function answered(request: ReceivedRequest, { task, skypilotConfig }: Review): ReceivedRequest {
+  return {
+    ...request,
+    task: request.task.with(task),
+    skypilotConfig: request.skypilotConfig.with(skypilotConfig.toDict()),
+  };
+}
+
+/**
+ * SkyPilot uses one configuration for a whole pipeline, and rejects a pipeline whose tasks end up with different
+ * ones.
+ */
+export function haveOneConfiguration(reviews: readonly Review[]): boolean {
+  const [first, ...others] = reviews
+    .filter(({ allowed }) => allowed)
+    .map(({ skypilotConfig }) => skypilotConfig);
+  return first === undefined || others.every((one) => isDeepStrictEqual(one.toDict(), first.toDict()));
 }
