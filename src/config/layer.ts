@@ -4,8 +4,8 @@ import type { Origin, Problem } from '../base/errors.ts';
 import type { YamlDocument as YamlDocumentType } from '../yaml/document.ts';
 import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { Pair } from './dotlist.ts';
-import { parseIni } from './ini.ts';
 import { readTextFile, systemErrorText } from './read-file.ts';
+import { parseIni } from './text.ts';
 
 /** A value as its source has it: a text that has no type yet, a list or mapping of such texts, or a value from code. */
 export interface Entry {

@@ -50,7 +50,7 @@ export type NameKind =
 export type OptionType = 'integer' | 'number' | 'boolean' | 'list' | 'dictionary' | 'text';
 
 /** The parts of a JSON Schema that options use. */
-interface JsonSchema {
+interface JsonSchema extends z.GlobalMeta {
   readonly type?: string;
   readonly format?: string;
   readonly enum?: readonly unknown[];
@@ -58,18 +58,6 @@ interface JsonSchema {
   readonly maximum?: number;
   readonly items?: JsonSchema;
   readonly additionalProperties?: JsonSchema;
-  readonly description?: string;
-  readonly unit?: string;
-  readonly secret?: boolean;
-  readonly url?: boolean;
-  readonly file?: boolean;
-  readonly expected?: string;
-  readonly names?: readonly NameKind[];
-  readonly secretFile?: boolean;
-  readonly guard?: boolean;
-  readonly serverOnly?: boolean;
-  readonly watched?: boolean;
-  readonly pairs?: string;
 }
 
 /** One option of one section. */

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 
 /** No configuration is longer; `/dev/zero` is. */
 const MAX_BYTES = 1024 * 1024;
@@ -44,6 +45,16 @@ function readBounded(path: string, maxBytes: number): Buffer {
     if (descriptor !== undefined) {
       closeSync(descriptor);
     }
+  }
+}
+
+/** Changes with the file, also where a symbolic link is swapped; `undefined` = it cannot be looked at. */
+export async function fileState(path: string): Promise<string | undefined> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join();
+  } catch {
+    return undefined;
   }
 }
 

@@ -5,20 +5,13 @@
 import { distance } from 'fastest-levenshtein';
 import type { Origin, Problem } from '../base/errors.ts';
 import { isMapping, type Mapping } from '../yaml/tree.ts';
-import { interpolate, type Reference, UnknownReferenceError } from './interpolate.ts';
-import { type Entry, isYamlFile, type Layer } from './layer.ts';
-import { generalRules, merge, type Placed } from './merge.ts';
+import { entriesOf, referenceText, replaced, textLookup } from './interpolate.ts';
+import { type Entry, isYamlFile, type Layer, shownName } from './layer.ts';
+import { generalRules, merge, type Placed, Provenance } from './merge.ts';
 import { checkNames, RESOURCE_TYPES } from './names.ts';
+import { meantBy, nearestName } from './nearest.ts';
 import type { Option } from './option.ts';
-import { Provenance } from './provenance.ts';
-import { systemErrorText } from './read-file.ts';
-import { valueText } from './text.ts';
 import { checkedValue, MismatchError, typedValue } from './typed.ts';
-import { type UnloadedOptions, unknownNames } from './unknown-names.ts';
-import { ValueError } from './value.ts';
-
-/** Without it a chain of references that doubles at each step (`a = $b$b`) would fill the memory. */
-const MAX_REFERENCES = 10_000;
 
 /** The effective value of an option. */
 export interface Setting {
@@ -134,11 +127,6 @@ function unset(option: Option, origin: Origin): Setting {
   return { option, value: option.default, input: undefined, origin, beats: [], secret: option.secret };
 }
 
-/** The entries of an option in all layers, the highest first. */
-function entriesOf(layers: readonly Layer[], section: string, option: string): Entry[] {
-  return layers.flatMap((layer) => layer.get(section)?.get(option) ?? []).reverse();
-}
-
 /**
  * How many of the entries make up the value. A mapping is merged over the lower sources of a dictionary. A text replaces the whole
  * dictionary, as in oslo.config, and a value of any other type replaces the one before.
@@ -178,83 +166,12 @@ class MisplacedError extends Error {
   }
 }
 
-/** The value with the references in all its texts replaced. Values from code are literal: a "$" in a token is no reference. */
-function replaced(
-  { value, origin }: Entry,
-  section: string,
-  lookup: ReturnType<typeof textLookup>,
-): { value: unknown; secret: boolean } {
-  let secret = false;
-  const replace = (one: unknown): unknown => {
-    if (typeof one === 'string') {
-      const reference = interpolate(one, section, lookup);
-      secret ||= reference.secret;
-      return reference.text;
-    }
-    if (Array.isArray(one)) {
-      return one.map(replace);
-    }
-    return isMapping(one)
-      ? Object.fromEntries(Object.entries(one).map(([name, item]) => [name, replace(item)]))
-      : one;
-  };
-  return { value: origin.kind === 'code' ? value : replace(value), secret };
-}
-
 /** For an option of type text: the value of a flag as it was written. */
 function asText(entry: Entry, { type }: Option): Entry {
   const { value, written } = entry;
   return type === 'text' && typeof value !== 'string' && written !== undefined
     ? { ...entry, value: written }
     : entry;
-}
-
-/** Looks up the value of `$name`. It may contain further references; a circular one is a mistake. */
-function textLookup(layers: readonly Layer[], options: readonly Option[]) {
-  const visiting = new Set<string>();
-  let count = 0;
-  const lookup = (section: string, name: string): Reference | undefined => {
-    count += 1;
-    if (count > MAX_REFERENCES) {
-      throw new ValueError('the configuration has too many references to other options');
-    }
-    const option = options.find((candidate) => candidate.section === section && candidate.name === name);
-    const [entry] = entriesOf(layers, section, name);
-    if (entry === undefined) {
-      return option && { text: valueText(option.default), secret: option.secret };
-    }
-    const id = `${section}.${name}`;
-    if (visiting.has(id)) {
-      throw new ValueError(`$${name} refers to itself`);
-    }
-    visiting.add(id);
-    try {
-      if (isMapping(entry.value)) {
-        throw new ValueError(`$${name} cannot be used here: it is a mapping`);
-      }
-      const text = valueText(entry.value);
-      const reference =
-        entry.origin.kind === 'code' ? { text, secret: false } : interpolate(text, section, lookup);
-      return { text: reference.text, secret: reference.secret || option?.secret === true };
-    } catch (thrown) {
-      // The name after its "$" may be part of a secret, and is reported with that option.
-      throw thrown instanceof UnknownReferenceError
-        ? new ValueError(`$${name} has no value: it refers to an option that is not set`)
-        : thrown;
-    } finally {
-      visiting.delete(id);
-    }
-  };
-  return lookup;
-}
-
-function referenceText(thrown: unknown, secret: boolean): string {
-  if (thrown instanceof UnknownReferenceError) {
-    // In a secret the name after the "$" is part of the secret.
-    const subject = secret ? 'a "$" in the value' : `"$${thrown.reference}"`;
-    return `${subject} refers to an option that is not set; write "$$" for a dollar sign`;
-  }
-  return systemErrorText(thrown);
 }
 
 /**
@@ -298,4 +215,73 @@ function holdsSecret(value: unknown, options: readonly Option[]): boolean {
   const isMeant = (name: string) =>
     options.some((option) => option.secret && distance(option.name, name) <= option.name.length / 5);
   return names.some(isMeant);
+}
+
+// Unknown names: a misspelled option is a limit that everyone believes is enforced.
+
+/** Options that were removed, by section and name → what to do instead. */
+const REMOVED: Readonly<Record<string, string>> = {
+  'service.workers':
+    'this option was removed: for several processes on one port, set reuse_port = true and start serve as often as you want, each with an admin_port of its own, for example as blazar-enforcement@1 and blazar-enforcement@2 with the unit in etc/systemd',
+};
+
+/** How options begin that nobody knows, because what declares them could not be loaded. That is reported elsewhere, as an error. */
+export interface UnloadedOptions {
+  readonly section: string;
+  /** `lab_a100` for LabA100Policy. */
+  readonly prefix: string;
+}
+
+/** Unknown options of known sections, and sections whose name is nearly that of a known one. */
+function unknownNames(
+  layers: readonly Layer[],
+  options: readonly Option[],
+  unloaded: readonly UnloadedOptions[] = [],
+): Problem[] {
+  const problems: Problem[] = [];
+  const sections = [...new Set(options.map((option) => option.section))];
+  for (const layer of layers) {
+    for (const [section, entries] of layer) {
+      if (sections.includes(section)) {
+        const names = options.filter((option) => option.section === section).map((option) => option.name);
+        for (const [name, entry] of entries) {
+          if (!names.includes(name) && !isUnloaded(section, name, unloaded)) {
+            problems.push({
+              severity: 'error',
+              origin: entry.origin,
+              section,
+              option: shownName(name),
+              message: REMOVED[`${section}.${name}`] ?? `unknown option${nearestName(name, names)}`,
+            });
+          }
+        }
+        continue;
+      }
+      // Fewer letters than in other names: sections of Blazar and others are right here.
+      const meant = sections.find((candidate) => distance(candidate, section.trim()) <= candidate.length / 5);
+      const [entry] = entries.values();
+      if (meant !== undefined) {
+        problems.push({
+          severity: 'error',
+          origin: entry?.origin,
+          section,
+          message: `unknown section; the nearest right name is [${meant}]`,
+        });
+      }
+    }
+  }
+  return problems;
+}
+
+/** A name that is known to be wrong is wrong whoever declares it. */
+function isUnloaded(section: string, name: string, unloaded: readonly UnloadedOptions[]): boolean {
+  return (
+    meantBy(name) === undefined &&
+    unloaded.some(
+      (one) =>
+        one.section === section &&
+        one.prefix !== '' &&
+        (name === one.prefix || name.startsWith(`${one.prefix}_`)),
+    )
+  );
 }

@@ -1,25 +1,22 @@
 /** The sources of the configuration and their order. To add a source or a file format, add a function that makes a layer. */
-import { existsSync } from 'node:fs';
-import type { Problem } from '../base/errors.ts';
+import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { formatOrigin, type Problem } from '../base/errors.ts';
 import { whyWritable } from './file-modes.ts';
 import {
   codeLayer,
+  type Entry,
   environmentLayer,
   type FlagSetting,
   fileLayer,
   flagsLayer,
   type Layer,
   pairsLayer,
+  shownName,
 } from './layer.ts';
-import {
-  configFilesIn,
-  DEFAULT_CONFIG_FILE,
-  homeOf,
-  namedBy,
-  projectFiles,
-  SERVER_VARIABLE,
-  userFiles,
-} from './places.ts';
+import { systemErrorText } from './read-file.ts';
+import type { Setting } from './resolve.ts';
 
 /**
  * The sources, lowest first: the server's files and folders in their order, the environment, `config`, `values`. Nothing is read
@@ -138,4 +135,169 @@ async function commandLineLayers(
   }
   problems.push(...dotlist.problems.map((message) => ({ severity: 'error', message }) as const));
   return { layers: [pairsLayer(dotlist.pairs, problems), flags], files: [] };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Used when neither a flag nor `BLAZAR_ENFORCEMENT_CONFIG` names a file. */
+export const DEFAULT_CONFIG_FILE = '/etc/blazar/blazar.conf';
+
+export const SERVER_VARIABLE = 'BLAZAR_ENFORCEMENT_CONFIG';
+const USER_VARIABLE = 'BLAZAR_ENFORCEMENT_USER_CONFIG';
+const PROJECT_VARIABLE = 'BLAZAR_ENFORCEMENT_PROJECT_CONFIG';
+const PROJECT_FILES = ['.blazar-enforcement.conf', '.blazar-enforcement.yaml'];
+
+/** The file that a variable names. It must exist, unlike a file at its default place. */
+function namedBy(variable: string, environment: Environment, problems: Problem[]): string | undefined {
+  const file = environment[variable];
+  if (file === undefined || file === '') {
+    return undefined;
+  }
+  if (!existsSync(file)) {
+    problems.push({
+      severity: 'error',
+      message: `${variable}: there is no such file: ${file}; name another, or unset ${variable}`,
+    });
+  }
+  return file;
+}
+
+/** The files of the user in `~/.config/blazar-enforcement/`, sorted by name; none when the home folder is unknown. */
+function userFiles(environment: Environment, problems: Problem[]): string[] {
+  const named = namedBy(USER_VARIABLE, environment, problems);
+  if (named !== undefined) {
+    return existsSync(named) ? [named] : [];
+  }
+  const { XDG_CONFIG_HOME: base, HOME: home } = environment;
+  const folder = base ? base : home ? join(home, '.config') : undefined;
+  const own = folder === undefined ? undefined : join(folder, 'blazar-enforcement');
+  return own !== undefined && existsSync(own) ? configFilesIn(own, problems).filter(isTrusted(problems)) : [];
+}
+
+/** The file of the project: `.blazar-enforcement.conf` or `.yaml` in the working directory. */
+function projectFiles(folder: string, environment: Environment, problems: Problem[]): string[] {
+  const named = namedBy(PROJECT_VARIABLE, environment, problems);
+  if (named !== undefined) {
+    return existsSync(named) ? [named] : [];
+  }
+  const found = PROJECT_FILES.map((name) => join(resolve(folder), name)).filter((file) => existsSync(file));
+  if (found.length > 1) {
+    problems.push({ severity: 'error', message: `${found.join(' and ')}: expected one of them` });
+    return [];
+  }
+  return found.filter(isTrusted(problems));
+}
+
+/** Whether a file in a folder is a configuration file, by its name. */
+export function isConfigFile(name: string): boolean {
+  return /\.(conf|ya?ml)$/.test(name) && !name.startsWith('.');
+}
+
+/** The configuration files of a folder, sorted by name. */
+function configFilesIn(folder: string, problems: Problem[]): string[] {
+  try {
+    return readdirSync(folder)
+      .filter(isConfigFile)
+      .sort()
+      .map((name) => join(folder, name));
+  } catch (thrown) {
+    problems.push({
+      severity: 'error',
+      message: `${folder}: the folder could not be read: ${systemErrorText(thrown)}`,
+    });
+    return [];
+  }
+}
+
+/**
+ * These files were found, not named, so that anyone who can create one there could change the limits. They must belong to the user
+ * of this process or to root, and others may not write to them.
+ */
+function isTrusted(problems: Problem[]): (file: string) => boolean {
+  return (file) => {
+    const reason = whyNotTrusted(file);
+    if (reason !== undefined) {
+      problems.push({
+        severity: 'error',
+        message: `${file}: not read, because ${reason}; to read it anyway, pass it with --config-file`,
+      });
+    }
+    return reason === undefined;
+  };
+}
+
+function whyNotTrusted(file: string): string | undefined {
+  try {
+    // The owner of a link decides which file is read.
+    const [link, target] = [lstatSync(file), statSync(file)];
+    const mine = process.getuid?.() ?? target.uid;
+    if ([link, target].some(({ uid }) => uid !== 0 && uid !== mine)) {
+      return 'it belongs to another user';
+    }
+    return target.mode & 0o002 ? 'everyone may write to it' : undefined;
+  } catch (thrown) {
+    return `it could not be looked at: ${systemErrorText(thrown)}`;
+  }
+}
+
+/** The folder for `~` in the paths of flags. */
+function homeOf({ HOME }: Environment): string {
+  return HOME === undefined || HOME === '' ? homedir() : HOME;
+}
+
+/** Layers without the options that their source may not set. */
+interface PermittedLayers {
+  readonly layers: readonly Layer[];
+  /** One warning with all removed options; empty when there are none. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Removes the options for which `isServers` is true from the layers of users and projects. It must be true for every option of
+ * another section too, because `$name` in an option of the server may refer to it.
+ */
+export function permittedLayers(
+  { layers, clientLayers }: Pick<ReadSources, 'layers' | 'clientLayers'>,
+  isServers: (section: string, option: string) => boolean,
+): PermittedLayers {
+  const ignored: string[] = [];
+  const permitted = layers.map((layer) => {
+    if (!clientLayers.has(layer)) {
+      return layer;
+    }
+    const kept = new Map<string, Map<string, Entry>>();
+    for (const [section, entries] of layer) {
+      for (const [option, entry] of entries) {
+        if (isServers(section, option)) {
+          ignored.push(`[${shownName(section)}] ${shownName(option)} (${formatOrigin(entry.origin)})`);
+        } else {
+          const options = kept.get(section) ?? new Map<string, Entry>();
+          kept.set(section, options.set(option, entry));
+        }
+      }
+    }
+    return kept;
+  });
+  const [what, verb] = ignored.length === 1 ? ['option', 'is'] : ['options', 'are'];
+  const message = `${ignored.length} ${what} that only the server's files may set ${verb} ignored: ${ignored.join(', ')}`;
+  return {
+    layers: permitted,
+    problems: ignored.length === 0 ? [] : [{ severity: 'warning', message }],
+  };
+}
+
+/** One warning with the options that come from such files: a service does not read them. */
+export function notServed(
+  { clientFiles }: Pick<ReadSources, 'clientFiles'>,
+  settings: readonly Setting[],
+): Problem[] {
+  const set = settings.flatMap(({ option, origin, members = [] }) =>
+    [{ name: option.name, origin }, ...members]
+      .filter((place) => place.origin.kind === 'file' && clientFiles.includes(place.origin.file))
+      .slice(0, 1)
+      .map((place) => `[${option.section}] ${option.name} (${formatOrigin(place.origin)})`),
+  );
+  const what = set.length === 1 ? '1 option comes' : `${set.length} options come`;
+  const message = `${what} from a file that serve does not read: ${set.join(', ')}`;
+  return set.length === 0 ? [] : [{ severity: 'warning', message }];
 }

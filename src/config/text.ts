@@ -1,5 +1,7 @@
 /** Typed values written back as a blazar.conf: `config show --format ini` and `config sample`. */
-import { formatIniValue } from './ini.ts';
+
+import { parse } from 'ini';
+import type { Problem } from '../base/errors.ts';
 import type { Option } from './option.ts';
 
 /** A value in the form that is read after `name = `. */
@@ -63,4 +65,142 @@ function tableRow(option: Option): string {
   const value = option.default === undefined ? 'not set' : valueText(option.default) || 'empty';
   const secret = option.secret ? ' (a secret)' : '';
   return `| \`${option.name}\` | ${option.expected}${secret} | ${value} | ${option.help.replaceAll('|', '\\|')} |`;
+}
+
+/** One `name = value` as written; `line` starts at 1. */
+interface IniEntry {
+  readonly value: string;
+  readonly line: number;
+}
+
+/** Section name (lower case) → option name (as written) → entry. Maps, so that `__proto__` is a name like any other. */
+type IniSections = ReadonlyMap<string, ReadonlyMap<string, IniEntry>>;
+
+/** The sections of a text, and every syntax error in it with file and line. */
+interface IniDocument {
+  readonly sections: IniSections;
+  readonly problems: readonly Problem[];
+}
+
+interface Assignment {
+  readonly line: number;
+  readonly key: string;
+  /** False below a broken header: the section of the option is unknown. */
+  readonly belongs: boolean;
+  readonly values: string[];
+}
+
+/**
+ * Reads a text in the dialect of oslo.config. `file` is only used in problems. A line with a syntax error is reported and
+ * skipped, so that all mistakes of a file are found at once. Problems never show the text of a line: it may be part of a secret.
+ *
+ * Source of the rules: oslo.config, `iniparser.py`.
+ */
+export function parseIni(text: string, file: string): IniDocument {
+  const problems: Problem[] = [];
+  const report = (line: number, message: string) =>
+    problems.push({ severity: 'error', origin: { kind: 'file', file, line }, message });
+
+  const statements: string[] = [];
+  let section: 'none' | 'read' | 'broken' = 'none';
+  let current: Assignment | undefined;
+  const finish = () => {
+    if (current?.belongs) {
+      statements.push(`${encode(current.key)}=${current.line}.${encode(current.values.join('\n'))}`);
+    }
+    current = undefined;
+  };
+
+  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/);
+  lines.forEach((raw, index) => {
+    const number = index + 1;
+    const line = raw.trimEnd();
+    if (line !== '' && /^[ \t]/.test(line)) {
+      if (current === undefined) {
+        report(
+          number,
+          'an indented line continues the option above it, and there is none; remove the indentation',
+        );
+      } else {
+        current.values.push(line.trimStart());
+      }
+      return;
+    }
+    finish();
+    if (line === '' || line.startsWith('#') || line.startsWith(';')) {
+      return;
+    }
+    if (line.startsWith('[')) {
+      if (!line.endsWith(']') || line.length <= 2) {
+        report(number, 'expected a section header such as "[enforcement]", with nothing after it');
+        section = 'broken';
+        return;
+      }
+      section = 'read';
+      statements.push(`[${encode(line.slice(1, -1).toLowerCase())}]`);
+      return;
+    }
+    const delimiter = line.search(/[:=]/);
+    if (delimiter === -1) {
+      report(number, 'expected "name = value", got a line without "=" or ":"');
+      return;
+    }
+    const key = line.slice(0, delimiter).trim();
+    if (key === '') {
+      report(number, `expected "name = value", got a line without a name before "${line[delimiter]}"`);
+      return;
+    }
+    if (section === 'none') {
+      report(number, 'expected a section header such as "[enforcement]" before the first option');
+      return;
+    }
+    current = {
+      line: number,
+      key,
+      belongs: section === 'read',
+      values: [unquote(line.slice(delimiter + 1).trim())],
+    };
+  });
+  finish();
+
+  return { sections: decodeSections(parse(statements.join('\n'))), problems };
+}
+
+/** A value in the form that `parseIni` reads back unchanged, and in which interpolation replaces nothing. */
+export function formatIniValue(value: string): string {
+  const [first = '', ...continuation] = value
+    .replace(/(\\?)\$/g, (_, backslash) => (backslash === '' ? '$$' : '\\\\$'))
+    .split('\n');
+  const quoted = first !== first.trim() || unquote(first) !== first ? `"${first}"` : first;
+  return [quoted, ...continuation].join('\n    ');
+}
+
+/** Removes one pair of surrounding quotes of the same kind. */
+function unquote(value: string): string {
+  const first = value[0];
+  return value.length >= 2 && (first === '"' || first === "'") && value.endsWith(first)
+    ? value.slice(1, -1)
+    : value;
+}
+
+/** A name or value in letters without meaning to `ini`; the leading `x` prevents an empty text and `true`. */
+function encode(text: string): string {
+  return `x${Buffer.from(text).toString('base64url')}`;
+}
+
+function decode(text: string): string {
+  return Buffer.from(text.slice(1), 'base64url').toString();
+}
+
+function decodeSections(encoded: Record<string, unknown>): IniSections {
+  const sections = new Map<string, Map<string, IniEntry>>();
+  for (const [section, entries] of Object.entries(encoded)) {
+    const options = new Map<string, IniEntry>();
+    for (const [key, entry] of Object.entries(entries as Record<string, string>)) {
+      const [line = '', value = ''] = entry.split('.');
+      options.set(decode(key), { line: Number(line), value: decode(value) });
+    }
+    sections.set(decode(section), options);
+  }
+  return sections;
 }

@@ -5,14 +5,25 @@
 
 import { z } from 'zod';
 import { ConfigurationError, type Problem } from '../base/errors.ts';
-import { notServed, permittedLayers } from '../config/client-layers.ts';
 import type { Layer } from '../config/layer.ts';
 import { RESOURCE_TYPES } from '../config/names.ts';
 import { describeOptions, type Option } from '../config/option.ts';
-import type { FurtherSection, SectionExtension } from '../config/option-groups.ts';
-import { atOrigin, checkTogether, optionId, textsOf } from '../config/option-groups.ts';
+import {
+  atOrigin,
+  checkTogether,
+  type FurtherSection,
+  optionId,
+  type SectionExtension,
+  textsOf,
+} from '../config/option-groups.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from '../config/resolve.ts';
-import { type ConfigSources, type ReadSources, readSources } from '../config/sources.ts';
+import {
+  type ConfigSources,
+  notServed,
+  permittedLayers,
+  type ReadSources,
+  readSources,
+} from '../config/sources.ts';
 import {
   chooseFilters,
   type FilterCatalog,

@@ -1,15 +1,15 @@
 /** Imports an operator's own code, by the path of a file or the name of a package. */
-import { statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { pathToFileURL } from 'node:url';
+
+import { execFile } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { withinDeadline } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
 import { whyWritable } from '../config/file-modes.ts';
 import { noteImportError } from './import-errors.ts';
-import { importedFiles } from './imported-files.ts';
 import { moduleFiles, versionOf } from './module-files.ts';
 import { FROM_WORKING_DIRECTORY, withVersion } from './packages-hook.ts';
-import { syntaxErrorPlace } from './syntax-errors.ts';
 
 /** The exports of a module, by name. */
 export type Exports = Readonly<Record<string, unknown>>;
@@ -78,4 +78,89 @@ function inTime(loading: Promise<unknown>): Promise<unknown> {
       new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
     ]),
   );
+}
+
+const IMPORT = /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(["'])(\.{1,2}\/[^"'\n]{1,500})\1/g;
+const MAX_FILES = 20;
+/** In characters. */
+const MAX_TEXT = 1_000_000;
+
+/** The file, then the files that it imports, and those that these import. Files that cannot be read are left out. */
+export function importedFiles(file: string): string[] {
+  const found = new Set([resolve(file)]);
+  for (const one of found) {
+    const text = textOf(one);
+    if (text === undefined) {
+      found.delete(one);
+      continue;
+    }
+    for (const [, , path = ''] of text.matchAll(IMPORT)) {
+      if (found.size < MAX_FILES) {
+        found.add(resolve(dirname(one), path));
+      }
+    }
+  }
+  return [...found];
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').slice(0, MAX_TEXT);
+  } catch {
+    return undefined;
+  }
+}
+
+/** In milliseconds, for one file. */
+const TIMEOUT = 5000;
+const MAX_CHECKED = 20;
+
+/** `FILE:LINE` of a syntax error in one of these files; `undefined` if it cannot be told. */
+export async function syntaxErrorPlace(
+  error: SyntaxError,
+  files: readonly string[],
+): Promise<string | undefined> {
+  const place = placeInStack(error);
+  if (place !== undefined) {
+    return place;
+  }
+  for (const file of files.filter((name) => /\.[cm]?js$/.test(name)).slice(0, MAX_CHECKED)) {
+    const line = await lineOf(error, file);
+    if (line !== undefined) {
+      return `${file}:${line}`;
+    }
+  }
+  return undefined;
+}
+
+/** Some syntax errors name the place in front of their stack: an import of a name that is not exported. */
+function placeInStack({ stack = '' }: SyntaxError): string | undefined {
+  const [, url, path, line] = /^(?:(file:\/\/\S+)|(\/.+)):(\d+)\n/.exec(stack) ?? [];
+  const file = url === undefined ? path : fileURLToPath(url);
+  return file === undefined ? undefined : `${file}:${line}`;
+}
+
+/** Checks the file in another process, without running it. */
+function lineOf({ message }: SyntaxError, file: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const check = execFile(
+      process.execPath,
+      ['--input-type=module', '--check', '-'],
+      { timeout: TIMEOUT },
+      (_, __, stderr) => {
+        const isSame = stderr.includes(`\nSyntaxError: ${message}\n`);
+        resolve(isSame ? /^\[stdin\]:(\d+)$/m.exec(stderr)?.[1] : undefined);
+      },
+    );
+    check.stdin?.on('error', () => {});
+    check.stdin?.end(contentOf(file));
+  });
+}
+
+function contentOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 }

@@ -128,7 +128,7 @@ export class SkypilotApiServer {
       if (status !== 200) {
         throw new Error(`expected 200 from the API server for GET /api/get, got ${status}`);
       }
-      const result = parsed(resultSchema, body);
+      const result = answerOf(resultSchema, body);
       if (result.status === 'SUCCEEDED') {
         return result.return_value;
       }
@@ -142,14 +142,14 @@ export class SkypilotApiServer {
 }
 
 function recordsOf(text: unknown): SkypilotCluster[] {
-  return parsed(recordsSchema, text).map(({ autostop, ...record }) => ({
+  return answerOf(recordsSchema, text).map(({ autostop, ...record }) => ({
     ...record,
     autostop: autostop ?? -1,
   }));
 }
 
-/** The error contains nothing of the response, which may hold credentials. */
-function parsed<Schema extends z.ZodType>(schema: Schema, text: unknown): z.infer<Schema> {
+/** The content of a response. @throws Error that contains nothing of it: it may hold credentials */
+export function answerOf<Schema extends z.ZodType>(schema: Schema, text: unknown): z.infer<Schema> {
   try {
     return schema.parse(JSON.parse(String(text)));
   } catch {

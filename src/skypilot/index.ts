@@ -4,13 +4,17 @@ export { isMapping, type Mapping } from '../yaml/tree.ts';
 export { AdminPolicy, type PolicyNeed, PolicyRejected, type PolicyServices } from './admin-policy.ts';
 export { SkypilotApiServer, type SkypilotApiServerOptions, type SkypilotCluster } from './api-server.ts';
 export { catalogProblems, openCatalogs } from './charging/catalog/open-catalogs.ts';
-export { type ChargedLaunch, chargedLaunch } from './charging/charged-launch.ts';
+export {
+  type ChargedLaunch,
+  chargedLaunch,
+  type LaunchTerms,
+  requireLaunches,
+  reviewLaunch,
+} from './charging/charged-launch.ts';
 export type { Hardware, Launch, LaunchLedger, LaunchLimit, LaunchOwner, Payer } from './charging/contract.ts';
-export { HardwareCosts } from './charging/hardware-costs.ts';
-export { type CostMistake, HardwareRates } from './charging/hardware-rates.ts';
-export { acceleratorsIn } from './charging/instance-types.ts';
-export { type LaunchTerms, requireLaunches, reviewLaunch } from './charging/reviewed-launch.ts';
+export { type CostMistake, HardwareCosts, HardwareRates } from './charging/hardware-costs.ts';
 export { Config } from './config/config.ts';
+export { ServerConfigFile } from './config/config-file.ts';
 export { type EffectiveQuestion, effectiveValue, effectiveValues } from './config/effective/policy-values.ts';
 export {
   type ContextRegistry,
@@ -19,8 +23,7 @@ export {
   MAX_CONTEXT_FILE_BYTES,
   textOfContextFile,
 } from './config/kubernetes-contexts.ts';
-export { OverrideKeyError, type OverrideKeys } from './config/override-keys.ts';
-export { ServerConfigFile } from './config/server-config-file.ts';
+export { OverrideKeyError, type OverrideKeys } from './config/permitted-keys.ts';
 export { type TaskConfig, taskConfigsOf } from './config/task-configs.ts';
 export {
   MutatedUserRequest,
@@ -31,14 +34,15 @@ export {
   type User,
   type UserRequest,
 } from './request/user-request.ts';
-export { isPlainAccelerator, readingsOfAccelerator } from './task/accelerator-names.ts';
 export {
   type Accelerator,
   type AcceleratorMemory,
+  acceleratorsIn,
   acceleratorsOf,
   canonicalAccelerator,
+  isPlainAccelerator,
+  readingsOfAccelerator,
 } from './task/accelerators.ts';
-export { AllowedInfra } from './task/allowed-infra.ts';
 export {
   AUTOSTOP_OFF,
   type Autostop,
@@ -50,7 +54,14 @@ export {
   durationSeconds,
 } from './task/autostop.ts';
 export { containerImage, imagesOf } from './task/images.ts';
-export { formatInfra, type Infra, infraOf, isCaseSensitive, parseInfra } from './task/infra.ts';
-export { matchesPattern } from './task/patterns.ts';
+export {
+  AllowedInfra,
+  formatInfra,
+  type Infra,
+  infraOf,
+  isCaseSensitive,
+  matchesPattern,
+  parseInfra,
+} from './task/infra.ts';
 export { changeResources, expandResources, type Resources, resourcesOf } from './task/resources.ts';
 export { waysOfTask } from './task/task-ways.ts';

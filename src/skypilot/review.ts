@@ -1,10 +1,10 @@
 /** The result of the policies for one request. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { ruleWarnings } from '../enforcement/chain/messages.ts';
 import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { Mapping } from '../yaml/tree.ts';
 import { type Config, configOver } from './config/config.ts';
-import { auditWarning } from './policies/audit-policies.ts';
 import type { Answer } from './policies/call-policy.ts';
 import type { Changes } from './policies/changes.ts';
 import type { Task } from './request/user-request.ts';
@@ -113,4 +113,44 @@ function warningsOf(outcomes: readonly PolicyOutcome[]): string[] {
 
 function withConfig({ task, skypilotConfig }: State): Pick<Review, 'task' | 'skypilotConfig'> {
   return { task, skypilotConfig: configOver(skypilotConfig) };
+}
+
+/** What an audited policy would have done, in a sentence; `undefined` if it allowed the request as it was. */
+export function auditWarning({
+  policy,
+  allowed,
+  message,
+  failed,
+  changed,
+}: Pick<PolicyOutcome, 'policy' | 'allowed' | 'message' | 'failed' | 'changed'>): string | undefined {
+  const tried = `${policy} (tried, not enforced)`;
+  if (failed) {
+    return `${tried} failed.`;
+  }
+  if (!allowed) {
+    return `${tried} would have rejected: ${message}`;
+  }
+  return changed ? `${tried} would have changed the request.` : undefined;
+}
+
+// What SkyPilot does with answers: it asks again with them, and compares those of a pipeline.
+
+/** The next request that SkyPilot would send. */
+export function answered(request: ReceivedRequest, { task, skypilotConfig }: Review): ReceivedRequest {
+  return {
+    ...request,
+    task: request.task.with(task),
+    skypilotConfig: request.skypilotConfig.with(skypilotConfig.toDict()),
+  };
+}
+
+/**
+ * SkyPilot uses one configuration for a whole pipeline, and rejects a pipeline whose tasks end up with different
+ * ones.
+ */
+export function haveOneConfiguration(reviews: readonly Review[]): boolean {
+  const [first, ...others] = reviews
+    .filter(({ allowed }) => allowed)
+    .map(({ skypilotConfig }) => skypilotConfig);
+  return first === undefined || others.every((one) => isDeepStrictEqual(one.toDict(), first.toDict()));
 }

@@ -22,9 +22,8 @@ async function policyOptions(
   if (isEmpty && !all) {
     return { schemas: [], problems: [], unloaded: [], unused: [] };
   }
-  const { auditProblems } = await import('./policies/audit-policies.ts');
   const { exemptionProblems } = await import('./policies/exemptions.ts');
-  const { loadPolicies } = await import('./policies/policy-loader.ts');
+  const { auditProblems, loadPolicies } = await import('./policies/policy-loader.ts');
   const own = Object.keys(skypilotOptions.shape);
   const { policies, problems, unloaded } = await loadPolicies(admin_policies, SECTION, own);
   const schemas = policies.map(({ policyClass }) => policyClass.options);

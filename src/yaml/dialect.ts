@@ -14,7 +14,6 @@ import {
   type SchemaOptions,
   type ToStringOptions,
 } from 'yaml';
-import { textForm } from './text-form.ts';
 
 const TRUE = ['yes', 'true', 'on'];
 const FALSE = ['no', 'false', 'off'];
@@ -132,26 +131,6 @@ function isTextTag(tag: ScalarTag | CollectionTag): tag is ScalarTag {
 
 const plainTags = [nullTag, boolTag, intTag, floatTag, timestampTag, mergeTag, valueTag];
 
-/** What may begin a plain scalar that is no text. */
-const MAY_BE_OTHER = /^(?:[-+.\d~=<yYnNtTfFoO]|$)/;
-
-/** The value of a plain scalar; `undefined` = it is an error. */
-export function plainValue(source: string): unknown {
-  const tag = MAY_BE_OTHER.test(source) ? plainTags.find(({ test }) => test?.test(source)) : undefined;
-  if (tag === undefined) {
-    return source;
-  }
-  let isWrong = false;
-  const read: unknown = tag.resolve(
-    source,
-    () => {
-      isWrong = true;
-    },
-    dialect,
-  );
-  return isWrong ? undefined : read instanceof Scalar ? read.value : read;
-}
-
 /** For `new Document` and `new Composer`. */
 export const dialect = {
   version: '1.1',
@@ -227,4 +206,59 @@ function plainText(value: unknown): string {
   const [digits = '', exponent] = String(value).split('e');
   const mantissa = digits.includes('.') ? digits : `${digits}.0`;
   return exponent === undefined ? mantissa : `${mantissa}e${exponent}`;
+}
+
+/**
+ * Always escaped: invisible characters, and those that PyYAML refuses or reads as the end of a line, unlike YAML 1.2. Tabs and line
+ * ends are allowed.
+ */
+const ESCAPED = /(?![\t\n])[\p{Cc}\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
+const EVERY_ESCAPED = new RegExp(ESCAPED, 'gu');
+
+/** Whether the text has several lines, does not begin with a blank, and does not end with a line of blanks. */
+function mayKeepLines(text: string): boolean {
+  return text.includes('\n') && /^\S/.test(text) && !/\n[\t ]+$/.test(text);
+}
+
+type Stringify = NonNullable<ScalarTag['stringify']>;
+
+/** `own` = the function of the package, which is used where its result is unambiguous. */
+function textForm(own: Stringify): Stringify {
+  return (item, context, onComment, onChompKeep) => {
+    const text = String(item.value);
+    if (ESCAPED.test(text)) {
+      return quoted(text);
+    }
+    const as = (type: Scalar.Type) =>
+      own(
+        Object.assign(new Scalar(text), { type, comment: item.comment ?? null }),
+        context,
+        onComment,
+        onChompKeep,
+      );
+    switch ('type' in item ? item.type : undefined) {
+      case Scalar.PLAIN: {
+        const written = text.includes('\n') ? '"' : as(Scalar.PLAIN);
+        return /^["'|>]/.test(written) ? quoted(text) : written;
+      }
+      case Scalar.QUOTE_SINGLE:
+        return text.includes('\n') ? quoted(text) : `'${text.replaceAll("'", "''")}'`;
+      case Scalar.BLOCK_LITERAL:
+      case Scalar.BLOCK_FOLDED: {
+        const isBlock = context.implicitKey !== true && context.inFlow !== true && mayKeepLines(text);
+        return isBlock ? as(Scalar.BLOCK_LITERAL) : quoted(text);
+      }
+      default:
+        return quoted(text);
+    }
+  };
+}
+
+/** In double quotes, on one line. */
+function quoted(text: string): string {
+  return JSON.stringify(text).replace(EVERY_ESCAPED, escapeOf);
+}
+
+function escapeOf(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

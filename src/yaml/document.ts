@@ -2,13 +2,11 @@
  * A YAML text that is read, changed and written back. Unchanged nodes are written as they were read: `0o14`, dates, numbers of forty
  * digits, block texts and the order of keys are preserved.
  */
-import { isMap, isSeq, type Node, type Pair, type YAMLMap } from 'yaml';
+import { isMap, isScalar, isSeq, type Node, type Pair, Scalar, type YAMLMap } from 'yaml';
 import { type Content, isNothing, read, streamOf, withoutMark } from './content.ts';
-import { asNode, edited, nameOf } from './edit.ts';
-import { repeatedKeys } from './repeated-keys.ts';
-import { writtenOffset } from './scalar-offset.ts';
+import { edited } from './edit.ts';
+import { asNode, nameOf, repeatedKeys, view } from './nodes.ts';
 import type { Path } from './tree.ts';
-import { view } from './view.ts';
 
 export class YamlDocument {
   readonly #text: string;
@@ -130,4 +128,68 @@ export class YamlDocument {
 
 function lastPair(map: YAMLMap, name: string): Pair | undefined {
   return map.items.findLast(({ key }) => nameOf(key) === name);
+}
+
+/** Longest first. The other escapes have one character. */
+const ESCAPE_LENGTHS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
+
+/**
+ * The place of a character within `written`, where the node begins at `start`. Counts the characters that are not blank, since they are the
+ * same in what is written and what is read, but for quotes and escapes.
+ */
+function writtenOffset(written: string, start: number, node: Node, offset: number): number {
+  if (!isScalar(node) || typeof node.value !== 'string') {
+    return start;
+  }
+  const wanted = node.value.slice(0, offset);
+  const before = wanted.replace(/\s/g, '').length;
+  const isAfterBlank = wanted === '' || /\s$/.test(wanted);
+  const end = node.range?.[1] ?? start;
+  let place = contentStart(written, start, end, node);
+  let seen = 0;
+  while (place < end) {
+    const step = unitAt(written, place, node);
+    if (!step.isBlank) {
+      if (seen === before && (isAfterBlank || before === 0)) {
+        return place;
+      }
+      seen += 1;
+    }
+    if (seen === before && !isAfterBlank) {
+      return place + step.length;
+    }
+    place += step.length;
+  }
+  return place;
+}
+
+function contentStart(written: string, start: number, end: number, node: Scalar): number {
+  switch (node.type) {
+    case Scalar.QUOTE_DOUBLE:
+    case Scalar.QUOTE_SINGLE:
+      return start + 1;
+    case Scalar.BLOCK_LITERAL:
+    case Scalar.BLOCK_FOLDED: {
+      const line = written.indexOf('\n', start);
+      return line < 0 ? end : line + 1;
+    }
+    default:
+      return start;
+  }
+}
+
+/** One character of the text as it is read, or a blank. */
+function unitAt(written: string, place: number, node: Scalar): { length: number; isBlank: boolean } {
+  const character = written.charAt(place);
+  if (node.type === Scalar.QUOTE_SINGLE && character === "'") {
+    return { length: 2, isBlank: false };
+  }
+  if (node.type === Scalar.QUOTE_DOUBLE && character === '\\') {
+    const code = written.charAt(place + 1);
+    return {
+      length: 2 + (ESCAPE_LENGTHS[code] ?? 0),
+      isBlank: /[\sabtnvfreNLP_0]/.test(code) && !/[abe0]/.test(code),
+    };
+  }
+  return { length: 1, isBlank: /\s/.test(character) };
 }

@@ -1,24 +1,12 @@
 /** Applies a changed value to the nodes of the value before: equal parts keep their nodes. */
 import { isDeepStrictEqual } from 'node:util';
 import { diffArrays } from 'diff';
-import { isAlias, isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { YamlError } from './error.ts';
+import { isMap, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import { asNode, nameOf } from './nodes.ts';
 import { isMapping, type Mapping, member } from './tree.ts';
 
 /** Comparing lists costs the square of this. With more changes, items are compared by position. */
 const MAX_EDITS = 200;
-
-export function asNode(value: unknown): Node | null {
-  return isMap(value) || isSeq(value) || isScalar(value) || isAlias(value) ? value : null;
-}
-
-/** `8080:` and `'8080':` have the same name here, although they are two keys of the document. */
-export function nameOf(key: unknown): string {
-  if (!isScalar(key)) {
-    throw new YamlError('a key of a mapping is not a scalar');
-  }
-  return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
-}
 
 /** A node for `after` that shares the nodes of the parts that are equal in `before`. No node is changed. */
 export function edited(node: Node | null, before: unknown, after: unknown): Node | null {

@@ -28,6 +28,27 @@ export function setMember(mapping: Record<string, unknown>, name: string, value:
   }
 }
 
+/** A copy with the members changed. */
+export function mapMembers(
+  mapping: Mapping,
+  change: (value: unknown, name: string) => unknown,
+): Record<string, unknown> {
+  const changed: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(mapping)) {
+    setMember(changed, name, change(value, name));
+  }
+  return changed;
+}
+
+/** A mapping for each step of the path, with the value at its end. */
+export function nested(path: readonly string[], value: unknown): unknown {
+  return path.reduceRight<unknown>((below, name) => {
+    const mapping: Record<string, unknown> = {};
+    setMember(mapping, name, below);
+    return mapping;
+  }, value);
+}
+
 /** The value at a path; `undefined` when there is none. */
 export function valueAt(tree: unknown, path: Path): unknown {
   let value = tree;

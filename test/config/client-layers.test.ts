@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { permittedLayers } from '../../src/config/client-layers.ts';
+import { permittedLayers } from '../../src/config/sources.ts';
 import { enforcementOptions, readConfiguration } from '../../src/enforcement/configuration.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
 import {

@@ -1,8 +1,7 @@
 /** The file that is read when no flag names one, and when it may be missing. */
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_CONFIG_FILE } from '../../src/config/places.ts';
-import { type ConfigSources, readSources } from '../../src/config/sources.ts';
+import { type ConfigSources, DEFAULT_CONFIG_FILE, readSources } from '../../src/config/sources.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, entries, readEntries as read, shown } from './helpers.ts';
 

@@ -95,3 +95,12 @@ export async function resolved(schema: z.ZodObject, ...texts: readonly string[])
   const withHeader = texts.map((text) => (text.startsWith('[') ? text : `[s]\n${text}`));
   return resolve(await layersOf(...withHeader), describeOptions('s', schema));
 }
+
+/** Freezes a value deeply, so that any change to it throws. */
+export function deepFreeze<Value>(value: Value): Value {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    Object.values(value).forEach(deepFreeze);
+  }
+  return value;
+}

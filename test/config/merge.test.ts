@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { generalRules, type ListRule, type MergeSchema, merge } from '../../src/config/merge.ts';
 import type { Mapping } from '../../src/yaml/tree.ts';
-import { deepFreeze } from './frozen.ts';
+import { deepFreeze } from './helpers.ts';
 
 const RULES: Readonly<Record<string, ListRule>> = {
   appended: { kind: 'append' },

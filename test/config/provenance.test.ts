@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type MergeSchema, merge } from '../../src/config/merge.ts';
-import { Provenance } from '../../src/config/provenance.ts';
+import { type MergeSchema, merge, Provenance } from '../../src/config/merge.ts';
 import { formatPath, type Mapping, valueAt } from '../../src/yaml/tree.ts';
 
 const schema: MergeSchema = {

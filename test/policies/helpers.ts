@@ -5,7 +5,7 @@ import { type Configuration, readConfiguration } from '../../src/enforcement/con
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import type { RequestOptions, User } from '../../src/skypilot/request/user-request.ts';
-import { decodeRequest, encodeAnswer, encodeRequest } from '../../src/skypilot/request/wire.ts';
+import { decodeRequest, encodeRequest, encodeTexts } from '../../src/skypilot/request/wire.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 
@@ -92,7 +92,9 @@ async function answered(chain: PolicyChain, asked: Asked): Promise<Answered> {
   });
   const request = decodeRequest(JSON.parse(body));
   const review = await withinDeadline(20, (deadline) => chain.review(request, { deadline }));
-  const inner = JSON.parse(JSON.parse(encodeAnswer(request, review))) as {
+  const inner = JSON.parse(
+    JSON.parse(review.answer ?? encodeTexts(request.task, request.skypilotConfig)),
+  ) as {
     task: string;
     skypilot_config: string;
   };

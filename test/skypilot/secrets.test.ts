@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { withoutSecrets } from '../../src/skypilot/secrets.ts';
+import { SecretValues, withoutSecrets } from '../../src/skypilot/secrets.ts';
+import { chainOf, received } from '../support/skypilot.ts';
 
 describe('a member with a secret name', () => {
   it.for([
@@ -113,4 +114,147 @@ it('copies and keeps the structure, whatever the names', () => {
   const before = JSON.stringify(value);
   expect(JSON.stringify(withoutSecrets(value))).toBe(before.replace('s3cret', '****'));
   expect(JSON.stringify(value)).toBe(before);
+});
+
+/** Put together here, so that no scanner of sources takes them for real. */
+const of = (...parts: string[]) => parts.join('');
+const PEM = of(
+  '-----BEGIN RSA PRIV',
+  'ATE KEY-----\nMIIEpAIBAAKCAQEA\nq83vEjRWeJCrze8S\n-----END RSA PRIV',
+  'ATE KEY-----',
+);
+const FORMS = [
+  of('ghp', '_16C7e42F292c6912E7710c838347Ae178B4a'),
+  of('github', '_pat_11AAAAAAA0aaaaaaaaaaaa_bbbb'),
+  of('glp', 'at-20characterslongabcd'),
+  of('hf', '_abcdefghijklmnopqrstuvwxyz'),
+  of('sk', '-ant-api03-abcdefghijklmnop'),
+  of('sk', '_live_4eC39HqLyjWDarjtT1zdp7dc'),
+  of('xox', 'b-123456789012-abcdef'),
+  of('AKI', 'AIOSFODNN7EXAMPLE'),
+  of('AIz', 'aSyA-1234567890abcdefghijklmnopqrstu'),
+  of('eyJ', 'hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl'),
+  PEM,
+];
+
+describe('a value', () => {
+  it.each(FORMS)('in the form of a secret is hidden everywhere: %s', (secret) => {
+    const shown = JSON.stringify(
+      withoutSecrets({ envs: { PLAIN: secret }, run: `echo a ${secret} b`, list: [`(${secret})`] }),
+    );
+    for (const line of secret.split('\n')) {
+      expect(shown).not.toContain(line);
+    }
+    expect(shown).toContain('echo a ****');
+  });
+
+  it.each([
+    ...[
+      'GITHUB_PAT',
+      'SSH_KEY_B64',
+      'MY_KEYS',
+      'AWS_REGION',
+      'aws_secret',
+      'PGPASSWORD',
+      'PGPASSFILE',
+      'PG_PASS_X',
+    ],
+    ...[
+      'JWT',
+      'AUTH_JWT_V2',
+      'DB_PWD',
+      'REDIS_AUTH',
+      'SESSION_COOKIE',
+      'SLACK_WEBHOOK',
+      'dbPass',
+      'STRIPE_SIG',
+      'API_TOKEN_2',
+    ],
+  ])('of the variable %s is hidden everywhere', (name) => {
+    const task = {
+      envs: { [name]: 'opensesame' },
+      run: 'login --with opensesame\n',
+      setup: `export ${name}=opensesame`,
+      name: 'opensesame',
+    };
+    expect(JSON.stringify(withoutSecrets(task))).not.toContain('opensesame');
+    const env = { containers: [{ env: [{ name, value: 'opensesame' }] }], args: ['opensesame'] };
+    expect(JSON.stringify(withoutSecrets(env))).not.toContain('opensesame');
+  });
+
+  it.each(['MONKEY', 'KEYBOARD', 'TOKENIZERS_PARALLELISM', 'COMPASS_X', 'MODE', 'PATH'])(
+    'of the variable %s is shown, or at least nothing else is hidden with it',
+    (name) => {
+      expect(withoutSecrets({ envs: { [name]: 'on' }, run: 'turn on' })).toMatchObject({ run: 'turn on' });
+    },
+  );
+
+  it('is hidden in every encoding', () => {
+    const secret = 'p@ss "word"/+é';
+    const secrets = SecretValues.of({
+      secrets: { A: secret, N: 123_456, L: ['first of all', { x: 'second one' }] },
+    });
+    for (const form of [secret, JSON.stringify(secret), encodeURIComponent(secret), btoa('123456')]) {
+      expect(secrets.hideIn(`it is ${form}, is it`)).toMatch(/^it is "?\*\*\*\*"?, is it$/);
+    }
+    expect(secrets.hideIn('123456, first of all, second one')).toBe('****, ****, ****');
+    expect(secrets.hideIn('https://lee:hunter22@host/x and hunter22')).toBe('https://****@host/x and ****');
+  });
+
+  it('that is too short is hidden only at its own place', () => {
+    expect(withoutSecrets({ secrets: { A: '1', B: true }, num_nodes: 1, run: 'ls -1' })).toEqual({
+      secrets: { A: '****', B: true },
+      num_nodes: 1,
+      run: 'ls -1',
+    });
+  });
+
+  it('is one of too many, so that texts are hidden as a whole', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 3000 }, (_, index) => [`A${index}`, `secret-${index}`]),
+    );
+    expect(SecretValues.of({ secrets: many }).hideIn('secret-7 and more')).toBe('****');
+  });
+
+  it('is found in time in hostile text', () => {
+    const hostile = [
+      '-----BEGIN A-----'.repeat(60_000),
+      'eyJ'.repeat(300_000),
+      'a_'.repeat(500_000),
+      'ghp_'.repeat(250_000),
+      '://'.repeat(300_000),
+      `${'A'.repeat(1_000_000)}=`,
+      'k = '.repeat(250_000),
+    ];
+    for (const text of hostile) {
+      const started = performance.now();
+      SecretValues.of({ run: text });
+      expect({ text: text.slice(0, 20), seconds: (performance.now() - started) / 1000 }).toSatisfy(
+        ({ seconds }: { seconds: number }) => seconds < 30,
+      );
+    }
+  });
+});
+
+describe("a policy's text about a request", () => {
+  const TASK = 'name: a\nsecrets: {HF: opensesame}\nenvs: {WANDB_API_KEY: 0123456789}\nrun: x\n';
+
+  it('has no secrets, neither in the reason nor in the logged cause', async () => {
+    const { review, logger } = await chainOf({
+      EchoPolicy: `task.secrets.NEW = 'added-by-policy';`,
+      TellingPolicy: `const text = JSON.stringify([task, config.toDict(), task._x]);
+        if (task.name === 'a') { throw new PolicyRejected('no: ' + text); }
+        throw new Error('broken at ' + text);`,
+    });
+    const config = 'db: postgres://sky:hunter2222@db/x\nadmin_policy: https://h/p?token=door-key\n';
+    const SECRET = /opensesame|0123456789|hunter2222|door-key|added-by-policy/;
+    const rejected = await review(received({ task: TASK, skypilot_config: config }));
+    expect(rejected).toMatchObject({ allowed: false, failed: false, policy: 'TellingPolicy' });
+    expect(rejected.message).toMatch(/^no: .*\*\*\*\*/);
+    expect(JSON.stringify([rejected.message, rejected.outcomes])).not.toMatch(SECRET);
+    await review(received({ task: TASK.replace('name: a', 'name: b'), skypilot_config: config }));
+    expect(logger.lines.map(({ level }) => level)).toEqual(['error']);
+    expect(JSON.stringify(logger.lines)).toMatch(/broken at .*\*\*\*\*/);
+    expect(JSON.stringify(logger.lines)).not.toMatch(SECRET);
+  });
 });

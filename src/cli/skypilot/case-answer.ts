@@ -1,7 +1,7 @@
 /** Compares the answer of the policies with the expectation of a case. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
-import { taskAsSent } from '../../skypilot/request/sent-task.ts';
+import { taskAsSent } from '../../skypilot/request/sent-request.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { isMapping, type Mapping, valueAt } from '../../yaml/tree.ts';

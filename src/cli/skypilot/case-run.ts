@@ -8,7 +8,7 @@ import type { RuleObserver } from '../../filter/rule-observer.ts';
 import { PolicyChain, type Review } from '../../skypilot/policies/policy-chain.ts';
 import { FactsError, requestAsSent } from '../../skypilot/request/sent-request.ts';
 import { InvalidBodyError, type ReceivedRequest } from '../../skypilot/request/wire.ts';
-import { answered, haveOneConfiguration } from '../../skypilot/review-again.ts';
+import { answered, haveOneConfiguration } from '../../skypilot/review.ts';
 import { validateConfig, validateTask } from '../../skypilot/schema/validate.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 import { headingOf, type PipelineTask, tasksOf } from '../../skypilot/task/pipeline.ts';

@@ -1,11 +1,11 @@
 /** `skypilot config --get`: the value that SkyPilot takes for a key, for a context, region, workspace and task. */
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { TaskSource } from '../../skypilot/config/config-file.ts';
+import type { Source } from '../../skypilot/config/config-schema.ts';
 import type { EffectiveValue, LookedAt } from '../../skypilot/config/effective/effective-value.ts';
 import type { Reading } from '../../skypilot/config/effective/rules.ts';
-import type { LeafSource } from '../../skypilot/config/effective/sources.ts';
+import type { LeafSource } from '../../skypilot/config/effective/traced.ts';
 import type { MergedConfig } from '../../skypilot/config/layers.ts';
-import type { Source } from '../../skypilot/config/levels.ts';
 import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
 import { jsonText, onOneLine, printTable, UsageError } from '../output.ts';
 
@@ -64,7 +64,7 @@ export async function printEffectiveValue(read: ReadConfig, flags: GetFlags): Pr
   const { keyOf, placeProblems, unknownKey, workspaceOf } = await import(
     '../../skypilot/config/effective/question.ts'
   );
-  const { taskOverrides, tracedConfig } = await import('../../skypilot/config/effective/sources.ts');
+  const { taskOverrides, tracedConfig } = await import('../../skypilot/config/effective/traced.ts');
   const key = keyOf(flags.get ?? '');
   if (key === undefined) {
     throw new UsageError(
@@ -176,7 +176,7 @@ async function printExplanation({ key, of, rule, lookedAt, values, notes }: Expl
 async function shownOf({ reading, answer }: Answer, flags: GetFlags) {
   const { formatPlace } = await import('../../skypilot/config/layers.ts');
   const { formatPath, valueAt } = await import('../../yaml/tree.ts');
-  const { RULES } = await import('../../skypilot/config/effective/rule-texts.ts');
+  const { RULES } = await import('../../skypilot/config/effective/readers.ts');
   const { key, whole, rule, leaves, lookedAt, notes } = answer;
   const value = valueAt(await withoutSecretsOf(reading, whole, flags), whole.path);
   const at = [...whole.key, ...whole.path];

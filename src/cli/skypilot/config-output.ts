@@ -1,6 +1,7 @@
 /** What `skypilot config` prints. */
+
+import type { UnreadFile } from '../../skypilot/config/config-sources.ts';
 import type { MergedConfig } from '../../skypilot/config/layers.ts';
-import type { UnreadFile } from '../../skypilot/config/source-files.ts';
 import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
 import { jsonText, onOneLine, printTable } from '../output.ts';
 

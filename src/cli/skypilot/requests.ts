@@ -96,7 +96,7 @@ async function requestsOf(
 }
 
 async function headerProblems(text: string, file: string): Promise<Problem[]> {
-  const { pipelineProblems } = await import('../../skypilot/config/pipeline-problems.ts');
+  const { pipelineProblems } = await import('../../skypilot/task/pipeline.ts');
   return pipelineProblems(text).map(({ severity, line, message }) => ({
     ...{ severity, message },
     origin: { kind: 'file', file, line },

@@ -59,7 +59,7 @@ export function skypilotReviewCommand(): Command {
 }
 
 async function review(file: string, flags: ReviewFlags): Promise<void> {
-  const { answered, haveOneConfiguration } = await import('../../skypilot/review-again.ts');
+  const { answered, haveOneConfiguration } = await import('../../skypilot/review.ts');
   const reviewer = await reviewerOf(flags);
   try {
     const { requests, problems } = await readRequests(file, flags, reviewer.maxBytes);

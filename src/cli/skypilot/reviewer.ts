@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { inTime, withinDeadline } from '../../base/deadline.ts';
 import { createLogger, type LogLevel } from '../../base/logger.ts';
-import { DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../../config/places.ts';
-import type { ConfigSources } from '../../config/sources.ts';
+import { type ConfigSources, DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../../config/sources.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';

@@ -6,8 +6,8 @@ import { YamlError } from '../../yaml/error.ts';
 import { isMapping } from '../../yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
-import { isPlainAccelerator } from '../task/accelerator-names.ts';
-import { acceleratorsOf } from '../task/accelerators.ts';
+import { acceleratorsOf, isPlainAccelerator } from '../task/accelerators.ts';
+import { canonicalCloud } from '../task/infra.ts';
 import { type Resources, resourcesOf } from '../task/resources.ts';
 import type { Hardware, HardwareWishes } from './contract.ts';
 
@@ -101,7 +101,7 @@ export function placeOf({ infra, cloud, region }: Resources): {
 /** In lower case and without aliases; `null` = any. */
 export function cloudName(text: string): string | null {
   const name = wildcard(text);
-  return name === 'k8s' ? 'kubernetes' : name === 'digitalocean' ? 'do' : name;
+  return name === null ? null : canonicalCloud(name);
 }
 
 function wildcard(text: string): string | null {

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { Call } from '../../filter/call.ts';
-import type { SkypilotApiServer } from '../api-server.ts';
+import { answerOf, type SkypilotApiServer } from '../api-server.ts';
 import type { Hardware, LaunchOwner } from './contract.ts';
 
 /** A time in which a cluster was up, in microseconds of the epoch. */
@@ -59,9 +59,9 @@ type Report = z.infer<typeof reportSchema>;
 
 /** Everything that is there, and what was there within a day. @throws Error if it is not known */
 export async function observe(server: SkypilotApiServer, call: Call): Promise<Observation> {
-  const reports = listOf(await server.ask('/cost_report', { days: 1 }, call));
+  const reports = answerOf(listSchema, await server.ask('/cost_report', { days: 1 }, call));
   const body = { refresh: 'NONE', all_users: true, include_credentials: false, include_handle: false };
-  const states = listOf(await server.ask('/status', body, call));
+  const states = answerOf(listSchema, await server.ask('/status', body, call));
   return observed(reports, states);
 }
 
@@ -71,17 +71,16 @@ export async function observeNamed(
   names: readonly string[],
   call: Call,
 ): Promise<Observation> {
-  return observed(listOf(await server.ask('/cost_report', { days: 36_500, cluster_names: names }, call)), []);
+  return observed(
+    answerOf(listSchema, await server.ask('/cost_report', { days: 36_500, cluster_names: names }, call)),
+    [],
+  );
 }
 
 /** The workspaces whose clusters our account sees. @throws Error if it is not known */
 export async function visibleWorkspaces(server: SkypilotApiServer, call: Call): Promise<ReadonlySet<string>> {
-  const answer = parsed(await server.ask('/workspaces', null, call));
-  const names = z.record(z.string(), z.unknown()).safeParse(answer);
-  if (!names.success) {
-    throw new Error('the response of the API server has an unknown form');
-  }
-  return new Set(Object.keys(names.data));
+  const answer = await server.ask('/workspaces', null, call);
+  return new Set(Object.keys(answerOf(z.record(z.string(), z.unknown()), answer)));
 }
 
 function observed(reports: readonly unknown[], states: readonly unknown[]): Observation {
@@ -149,32 +148,13 @@ function instant(second: number): bigint {
   return BigInt(Math.round(second * 1e6));
 }
 
-function listOf(answer: unknown): readonly unknown[] {
-  const list = listSchema.safeParse(parsed(answer));
-  if (!list.success) {
-    throw new Error('the response of the API server has an unknown form');
-  }
-  return list.data;
-}
-
-function parsed(answer: unknown): unknown {
-  try {
-    return JSON.parse(String(answer));
-  } catch {
-    throw new Error('the response of the API server has an unknown form');
-  }
-}
-
-/** Reads the hardware of a cluster from SkyPilot's report about it. Source: SkyPilot 0.13 and 1.0.0-dev, `_update_record_with_resources`. */
-interface ShownHardware {
-  readonly num_nodes?: number | null | undefined;
-  readonly cloud?: string | null | undefined;
-  readonly region?: string | null | undefined;
-  /** As Python writes a dictionary: `{'A100': 8}`; `None`. */
-  readonly accelerators?: string | null | undefined;
-  /** For people; the only place that tells of spot instances. */
-  readonly resources_str_full?: string | null | undefined;
-}
+/**
+ * From SkyPilot's report about a cluster: `accelerators` is what Python writes for a dictionary, `{'A100': 8}` or `None`; `resources_str_full` is for
+ * people, and the only place that tells of spot instances. Source: SkyPilot 0.13 and 1.0.0-dev, `_update_record_with_resources`.
+ */
+type ShownHardware = Partial<
+  Pick<Report, 'num_nodes' | 'cloud' | 'region' | 'accelerators' | 'resources_str_full'>
+>;
 
 /** `undefined` = it cannot be read. */
 export function hardwareShown(shown: ShownHardware): Hardware | undefined {

@@ -26,28 +26,6 @@ export interface LaunchServices extends EnforcementServices {
   readonly recordsLaunches?: boolean;
 }
 
-/** The ledger of a chain of policies. It is closed with the chain. */
-export interface OpenLaunchLedger extends LaunchLedger {
-  /** Also those of policies that are not enforced. */
-  readonly limits: readonly LaunchLimit[];
-  /** For a policy that is not enforced: what it holds is charged whether or not it fits, as leases are for a filter that is only tried. */
-  readonly tried: LaunchLedger;
-  /** What a policy has held with a call of its own is charged with `call`. */
-  adopt(own: Call, call: Call): void;
-  /** Whom it concerns that a request cannot be charged. Ask before `charge`. */
-  stakeOf(call: Call): Stake;
-  /**
-   * Charges what policies have held with this call: all of it, or nothing. Resolves to why it does not fit any more; `undefined` = it is
-   * charged. @throws LedgerUnavailableError
-   */
-  charge(call: Call): Promise<Overtaken | undefined>;
-  /** For views of the ledger. */
-  readonly views: ChainLedger;
-  /** The ledger itself. @throws LedgerUnavailableError */
-  ledger(call: Pick<Call, 'signal' | 'wait'>): Promise<Ledger>;
-  close(): Promise<void>;
-}
-
 /** Who would have charged a request. */
 export interface Stake {
   /** One that is enforced, if there is one. `null` = no policy charges anything. */
@@ -87,10 +65,11 @@ export async function openLaunchLedger(
     throw thrown;
   }
   const { api_server_interval: interval } = sectionOf(configuration, skypilotSection);
-  return new ChargingLedger(chain, services.recordsLaunches ?? false, interval * BEHIND);
+  return new OpenLaunchLedger(chain, services.recordsLaunches ?? false, interval * BEHIND);
 }
 
-class ChargingLedger implements OpenLaunchLedger {
+/** The ledger of a chain of policies. It is closed with the chain. */
+export class OpenLaunchLedger implements LaunchLedger {
   readonly #chain: ChainLedger;
   readonly #records: boolean;
   /** How many seconds the rounds of a limit may be behind those of others. */
@@ -107,14 +86,17 @@ class ChargingLedger implements OpenLaunchLedger {
     this.#records = records;
   }
 
+  /** Also those of policies that are not enforced. */
   get limits(): readonly LaunchLimit[] {
     return this.#limits;
   }
 
+  /** For views of the ledger. */
   get views(): ChainLedger {
     return this.#chain;
   }
 
+  /** For a policy that is not enforced: what it holds is charged whether or not it fits, as leases are for a filter that is only tried. */
   get tried(): LaunchLedger {
     return {
       attach: (limit) => {
@@ -126,10 +108,12 @@ class ChargingLedger implements OpenLaunchLedger {
     };
   }
 
+  /** What a policy has held with a call of its own is charged with `call`. */
   adopt(own: Call, call: Call): void {
     this.#held.set(call, [...(this.#held.get(call) ?? []), ...(this.#held.get(own) ?? [])]);
   }
 
+  /** Whom it concerns that a request cannot be charged. Ask before `charge`. */
   stakeOf(call: Call): Stake {
     const held = this.#held.get(call) ?? [];
     const { limit } = held.find(({ audit }) => !audit) ?? {};
@@ -142,6 +126,7 @@ class ChargingLedger implements OpenLaunchLedger {
     this.#limits.push(limit);
   }
 
+  /** The ledger itself. @throws LedgerUnavailableError */
   ledger({ signal, wait = waitFor(signal) }: Pick<Call, 'signal' | 'wait'>): Promise<Ledger> {
     return this.#chain.ledger(wait);
   }
@@ -154,6 +139,10 @@ class ChargingLedger implements OpenLaunchLedger {
     return this.#judge(limit, launch, call, seconds, this.#records);
   }
 
+  /**
+   * Charges what policies have held with this call: all of it, or nothing. Resolves to why it does not fit any more; `undefined` = it is
+   * charged. @throws LedgerUnavailableError
+   */
   async charge(call: Call): Promise<Overtaken | undefined> {
     const held = this.#held.get(call) ?? [];
     this.#held.delete(call);

@@ -2,13 +2,12 @@
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError, errorText, type Problem } from '../../base/errors.ts';
-import { readTextFile } from '../../config/read-file.ts';
+import { fileState, readTextFile } from '../../config/read-file.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
-import { type PipelineTask, tasksOf } from '../task/pipeline.ts';
-import type { Level, Source } from './levels.ts';
-import { pipelineProblems } from './pipeline-problems.ts';
+import { type PipelineTask, pipelineProblems, tasksOf } from '../task/pipeline.ts';
+import type { Level, Source } from './config-schema.ts';
 
 /**
  * One file as the source of a level. An empty file is an empty configuration. `name`: shown in place of the level.
@@ -170,4 +169,47 @@ function withoutHooks({ path, tree }: Written): Written {
   }
   const { hooks: _, ...rest } = tree;
   return { path, tree: rest };
+}
+
+/**
+ * The configuration file of SkyPilot's server, for policies that compare requests with it. Read as SkyPilot reads it
+ * (YAML 1.1), and again whenever it changes.
+ */
+export class ServerConfigFile {
+  readonly #path: string;
+  #tree: Mapping;
+  /** Of the file when it was last read; `undefined` until the first request. */
+  #state: string | undefined;
+
+  /**
+   * Reads the file.
+   *
+   * @throws ConfigurationError with file and line if it cannot be read, is not one mapping, or names a database
+   * (`db`): SkyPilot then keeps its configuration there
+   */
+  constructor(path: string) {
+    this.#path = path;
+    this.#tree = treeOf(path);
+  }
+
+  /** The configuration. Treat it as read-only. @throws ConfigurationError as the constructor does */
+  async current(): Promise<Mapping> {
+    const state = await fileState(this.#path);
+    if (state === undefined || state !== this.#state) {
+      this.#state = undefined;
+      this.#tree = treeOf(this.#path);
+      this.#state = state;
+    }
+    return this.#tree;
+  }
+}
+
+function treeOf(path: string): Mapping {
+  const { tree, originOf } = readConfigFile('server', path);
+  if (tree.db !== undefined && tree.db !== null) {
+    const message =
+      'SkyPilot keeps its configuration in the database that db names; name a file with that configuration, without db';
+    throw new ConfigurationError([{ severity: 'error', origin: originOf(['db']), message }]);
+  }
+  return tree;
 }

@@ -2,8 +2,13 @@
  * The merge rules of SkyPilot's configuration, and which source may set which keys. Source: SkyPilot docs,
  * "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
  */
+
+import { formatOrigin, type Origin } from '../../base/errors.ts';
 import { generalRules, type ListRule, type MergeSchema } from '../../config/merge.ts';
-import type { Key } from '../../config/permissions.ts';
+import type { Mapping, Path } from '../../yaml/tree.ts';
+
+/** `['jobs', 'controller']` is that key and everything below it. */
+export type Key = readonly string[];
 
 /** Lists of a pod whose items have an identifying field: items with the same value are merged. */
 const NAMED_ITEMS: ReadonlyMap<string, string> = new Map([
@@ -110,3 +115,32 @@ export const TASK_KEYS = keys([
   'slurm.cpu_partition',
   'active_workspace',
 ]);
+
+/** Lowest precedence first. */
+export const LEVELS = ['server', 'user', 'project', 'task', 'command line'] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** The content of one source. A level may have several: each `--config key=value` is one. */
+export interface Source {
+  readonly level: Level;
+  /** Shown in place of the level. */
+  readonly name?: string;
+  readonly tree: Mapping;
+  /** The same with dates as SkyPilot reads them: `YamlDocument.typed`. Default: `tree`. */
+  readonly typed?: Mapping;
+  /** The file and line of the value at a path. */
+  readonly originOf: (path: Path) => Origin;
+}
+
+/** The source and position of a value. */
+export interface Place {
+  readonly level: Level;
+  readonly name?: string;
+  readonly origin: Origin;
+}
+
+/** `user ~/.sky/config.yaml:3` */
+export function formatPlace({ level, name = level, origin }: Place): string {
+  const place = formatOrigin(origin);
+  return origin.kind === 'command line' ? place : `${name} ${place}`;
+}

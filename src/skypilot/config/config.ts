@@ -1,7 +1,7 @@
 import { merge } from '../../config/merge.ts';
-import { isMapping, type Mapping, member, plainCopy, setMember } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, member, nested, plainCopy, setMember } from '../../yaml/tree.ts';
 import { skypilotRules } from './config-schema.ts';
-import { checkOverrideKeys, type OverrideKeys } from './override-keys.ts';
+import { checkOverrideKeys, type OverrideKeys } from './permitted-keys.ts';
 
 /** A configuration over plain data that nobody changes any more. Copies nothing. Not for policies. */
 export let configOver: (tree: Mapping) => Config;
@@ -144,7 +144,7 @@ export class Config implements Iterable<[string, unknown]> {
    */
   setNested(keys: readonly string[], value: unknown): void {
     requirePath(keys);
-    this.#tree = merge(this.#tree, branch(keys, plainCopy(value)), skypilotRules);
+    this.#tree = merge(this.#tree, wholeOf(nested(keys, plainCopy(value))), skypilotRules);
   }
 
   /**
@@ -181,15 +181,6 @@ export class Config implements Iterable<[string, unknown]> {
     this.#tree = assigned(this.#tree, parent, rest) as Mapping;
     return true;
   }
-}
-
-function branch(keys: readonly string[], value: unknown): Mapping {
-  const tree = keys.reduceRight<unknown>((below, key) => {
-    const mapping: Record<string, unknown> = {};
-    setMember(mapping, key, below);
-    return mapping;
-  }, value);
-  return wholeOf(tree);
 }
 
 /** A text would be read as a path of its letters, and find nothing. */

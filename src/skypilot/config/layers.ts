@@ -4,15 +4,13 @@
  */
 
 import { ConfigurationError, formatOrigin, type Problem } from '../../base/errors.ts';
-import { MergeError, merge, type Placed } from '../../config/merge.ts';
-import { type Leaf, Provenance } from '../../config/provenance.ts';
+import { type Leaf, MergeError, merge, type Placed, Provenance } from '../../config/merge.ts';
 import { showText } from '../../config/secret.ts';
 import { formatPath, isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
-import { skypilotRules } from './config-schema.ts';
-import { LEVELS, type Place, type Source } from './levels.ts';
+import { LEVELS, type Place, type Source, skypilotRules } from './config-schema.ts';
 import { type DropReason, permittedTree } from './permitted-keys.ts';
 
-export { formatPlace, LEVELS, type Level, type Place, type Source } from './levels.ts';
+export { formatPlace, LEVELS, type Level, type Place, type Source } from './config-schema.ts';
 
 /** A key that has no effect: its source may not set it. */
 export interface DroppedKey {

@@ -3,10 +3,16 @@
  * take a key from a client: `admin_policy`, `rbac`, and a value in place of the mapping around a key of the server.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { type Key, keysOutside, withoutKeys } from '../../config/permissions.ts';
-import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
-import { CLIENT_KEYS, SERVER_KEYS, TASK_KEYS } from './config-schema.ts';
-import type { Level } from './levels.ts';
+import {
+  formatPath,
+  isMapping,
+  type Mapping,
+  member,
+  type Path,
+  setMember,
+  valueAt,
+} from '../../yaml/tree.ts';
+import { CLIENT_KEYS, type Key, type Level, SERVER_KEYS, TASK_KEYS } from './config-schema.ts';
 
 /**
  * Why a key has no effect. Nothing is lost by `null`, `same`, `client` and `database`; SkyPilot rejects a task with a `task`
@@ -123,4 +129,114 @@ function keysBelow(path: Path, keys: readonly Key[]): Key[] {
 /** `kubernetes.dws, kubernetes.kueue` */
 export function formatKeys(keys: readonly Key[]): string {
   return keys.map(formatPath).join(', ');
+}
+
+/** A configuration without the keys that its source may not set. */
+interface Permitted {
+  readonly tree: Mapping;
+  readonly taken: readonly Key[];
+}
+
+/** Removes keys from a configuration, and the mappings that become empty. `taken`: the keys that it had set. */
+export function withoutKeys(tree: Mapping, keys: readonly Key[]): Permitted {
+  const taken = keys.filter((key) => has(tree, key));
+  return { tree: taken.reduce<Mapping>((rest, key) => without(rest, key), tree), taken };
+}
+
+function has(tree: Mapping, [name = '', ...below]: Key): boolean {
+  if (!Object.hasOwn(tree, name)) {
+    return false;
+  }
+  const value = member(tree, name);
+  return below.length === 0 || (isMapping(value) && has(value, below));
+}
+
+function without(tree: Mapping, [name = '', ...below]: Key): Mapping {
+  const value = member(tree, name);
+  const rest = below.length > 0 && isMapping(value) ? without(value, below) : undefined;
+  const copy: Record<string, unknown> = { ...tree };
+  if (rest === undefined || Object.keys(rest).length === 0) {
+    delete copy[name];
+  } else {
+    setMember(copy, name, rest);
+  }
+  return copy;
+}
+
+/**
+ * The shortest paths of a configuration that are neither at nor below one of the keys. A text where a key expects a mapping is
+ * among them.
+ */
+export function keysOutside(tree: Mapping, allowed: readonly Key[], path: Path = []): Path[] {
+  return Object.entries(tree).flatMap(([name, value]) => {
+    const at = [...path, name];
+    const below = allowed.filter((key) => key[path.length] === name);
+    if (below.some((key) => key.length === at.length)) {
+      return [];
+    }
+    return below.length > 0 && isMapping(value) ? keysOutside(value, below, at) : [at];
+  });
+}
+
+/** Keys as paths: `['kubernetes', 'pod_config']` is that key and everything below it. */
+export interface OverrideKeys {
+  /** Only these, if set. An empty list allows nothing. */
+  readonly allowedOverrideKeys?: readonly (readonly string[])[] | null | undefined;
+  /** None of these. */
+  readonly disallowedOverrideKeys?: readonly (readonly string[])[] | null | undefined;
+}
+
+/** An override sets a key that it may not set. `path` is that key. */
+export class OverrideKeyError extends Error {
+  override readonly name = 'OverrideKeyError';
+  readonly path: Path;
+
+  constructor(path: Path, expectation: string) {
+    super(`${formatPath(path)}: ${expectation}`);
+    this.path = path;
+  }
+}
+
+/**
+ * Checks each leaf of an override, whatever the base has. SkyPilot checks as deep as the base has mappings, and accepts a text in
+ * place of a mapping around a key.
+ *
+ * @throws OverrideKeyError for the first key that the override may not set
+ */
+export function checkOverrideKeys(
+  base: Mapping,
+  overrides: Mapping,
+  { allowedOverrideKeys: allowed, disallowedOverrideKeys: disallowed }: OverrideKeys,
+): void {
+  for (const keys of [allowed, disallowed]) {
+    // A text would be read as its letters: everything would pass as not disallowed.
+    if (keys?.some((key) => !Array.isArray(key) || key.length === 0)) {
+      throw new TypeError("expected override keys such as [['kubernetes', 'pod_config']]");
+    }
+  }
+  const [outside] = allowed === null || allowed === undefined ? [] : keysOutside(overrides, allowed);
+  if (outside !== undefined) {
+    const shown = allowed?.map(formatPath).join(', ') || 'none';
+    throw new OverrideKeyError(outside, `not in the allowed override keys: ${shown}`);
+  }
+  for (const key of disallowed ?? []) {
+    const touched = touching(base, overrides, key);
+    if (touched !== undefined) {
+      const shown = disallowed?.map(formatPath).join(', ');
+      throw new OverrideKeyError(touched, `in the disallowed override keys: ${shown}`);
+    }
+  }
+}
+
+/** The key if the override sets it, or what it has in place of a mapping of the base around the key. */
+function touching(base: Mapping, overrides: Mapping, key: Key): Key | undefined {
+  if (valueAt(overrides, key) !== undefined) {
+    return key;
+  }
+  const holder = key.slice(1).map((_, index) => key.slice(0, index + 1));
+  const replaced = holder.find((path) => {
+    const value = valueAt(overrides, path);
+    return value !== undefined && !isMapping(value);
+  });
+  return replaced !== undefined && valueAt(base, key) !== undefined ? replaced : undefined;
 }

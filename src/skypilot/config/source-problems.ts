@@ -5,9 +5,8 @@ import { merge } from '../../config/merge.ts';
 import type { Mapping } from '../../yaml/tree.ts';
 import { validateConfig, validateTask } from '../schema/validate.ts';
 import type { TaskSource } from './config-file.ts';
-import { SERVER_KEYS, skypilotRules } from './config-schema.ts';
+import { SERVER_KEYS, type Source, skypilotRules } from './config-schema.ts';
 import { type DroppedKey, formatPlace, type MergedConfig } from './layers.ts';
-import type { Source } from './levels.ts';
 import { formatKeys } from './permitted-keys.ts';
 
 /** What was merged for a task; `task: null` without one. */

@@ -3,6 +3,9 @@ import { FAILED, type PolicyOutcome, type Refusal, type State } from '../review.
 import { type Call, isChanged, type PolicyAsking } from './policy-asking.ts';
 import type { PolicyRunner } from './policy-runner.ts';
 
+/** How often a policy is asked about one request. Policies that need more never agree. */
+export const MAX_ROUNDS = 5;
+
 export interface ChainedPolicy {
   readonly runner: PolicyRunner;
   readonly audit: boolean;
@@ -22,14 +25,22 @@ export interface Passed {
   readonly mismatches: string[];
 }
 
-/** Asks again those that were asked before another one changed the request. */
+/**
+ * Asks again those that were asked before another one changed the request, until nothing changes: what an earlier policy makes sure of holds for the
+ * answer of all.
+ */
 export async function askUntilAgreed(
   asking: PolicyAsking,
   policies: readonly ChainedPolicy[],
   passed: Passed,
   call: Call,
 ): Promise<void> {
-  const agreement = new Agreement<ChainedPolicy>();
+  // The request as each policy left it: idempotent as they are, they would leave it so again.
+  const left = new Map<ChainedPolicy, State>();
+  const agrees = (policy: ChainedPolicy): boolean => {
+    const own = left.get(policy);
+    return own !== undefined && (policy.isAskedOnce || !isChanged(passed.state, own));
+  };
   for (let round = 1; round <= MAX_ROUNDS; round += 1) {
     const changed: string[] = [];
     for (const policy of policies) {
@@ -39,17 +50,17 @@ export async function askUntilAgreed(
         const tried = asking.tryOut(runner, passed.state, call);
         tried.catch(() => {});
         passed.outcomes.set(runner.name, tried);
-      } else if (!audit && passed.refusal === undefined && !agreement.agrees(policy, passed.state)) {
+      } else if (!audit && passed.refusal === undefined && !agrees(policy)) {
         const before = passed.state;
         await ask(asking, runner, passed, call);
-        agreement.left(policy, passed.state);
+        left.set(policy, passed.state);
         changed.push(...(isChanged(passed.state, before) ? [runner.name] : []));
       }
     }
     if (passed.refusal !== undefined || changed.length === 0) {
       return;
     }
-    const isAgreed = policies.every((one) => one.audit || agreement.agrees(one, passed.state));
+    const isAgreed = policies.every((one) => one.audit || agrees(one));
     if (round === MAX_ROUNDS && !isAgreed) {
       disagree(asking, changed, passed, call);
     }
@@ -79,29 +90,6 @@ function disagree(asking: PolicyAsking, names: readonly string[], passed: Passed
   const [policy = ''] = names;
   passed.refusal = { ...FAILED, policy };
   asking.logFailure(policy, disagreement(names), passed.state, call);
-}
-
-// Which policies agree with a request as it stands. One that was asked before another one changed it is asked again, until nothing changes: what
-// an earlier policy makes sure of holds for the answer of all.
-
-/** How often a policy is asked about one request. Policies that need more never agree. */
-export const MAX_ROUNDS = 5;
-
-class Agreement<Policy extends { readonly isAskedOnce: boolean }> {
-  /** The request as each policy left it: idempotent as they are, they would leave it so again. */
-  readonly #left = new Map<Policy, State>();
-
-  agrees(policy: Policy, state: State): boolean {
-    const left = this.#left.get(policy);
-    return (
-      left !== undefined &&
-      (policy.isAskedOnce || (left.task === state.task && left.skypilotConfig === state.skypilotConfig))
-    );
-  }
-
-  left(policy: Policy, state: State): void {
-    this.#left.set(policy, state);
-  }
 }
 
 /** For the log: `names` are those that still changed the request in the last round. */

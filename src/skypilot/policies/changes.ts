@@ -1,8 +1,7 @@
 /** What a policy changed in a request, for people to read: bounded, and without secrets. */
 import { isDeepStrictEqual } from 'node:util';
 import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
-import { HIDDEN } from '../secret-forms.ts';
-import type { SecretValues } from '../secrets.ts';
+import { HIDDEN, type SecretValues } from '../secrets.ts';
 
 export interface Changes {
   readonly list: readonly Change[];

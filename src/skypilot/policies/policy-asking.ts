@@ -1,20 +1,18 @@
 /** Asks one policy about a request: the answer counts, or is only logged. Never throws because of a policy. */
 import { Deadline, inTime } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
-import { inSpan, isTraced } from '../../base/tracing.ts';
+import { inSpan } from '../../base/tracing.ts';
 import { visibleLines } from '../../base/visible-text.ts';
 import { rulesOfFailure } from '../../filter/broken-rules.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import type { ConfigValidation, Mismatch, Places } from '../config/config-validation.ts';
 import type { ReceivedRequest } from '../request/wire.ts';
-import { FAILED, type PolicyOutcome, type Refusal, type State } from '../review.ts';
+import { auditWarning, FAILED, type PolicyOutcome, type Refusal, type State } from '../review.ts';
 import { SecretValues } from '../secrets.ts';
-import { auditWarning } from './audit-policies.ts';
-import type { Question } from './call-policy.ts';
+import { causeText, type Question, stackText } from './call-policy.ts';
 import type { PolicyRunner } from './policy-runner.ts';
 import type { RecordedChanges } from './recorded-changes.ts';
-import { causeText, stackText } from './thrown.ts';
 
 /** Context of a call. */
 export interface ReviewOptions {
@@ -108,13 +106,11 @@ export class PolicyAsking {
   }
 
   #answerOf(runner: PolicyRunner, state: State, call: Call, deadline: Deadline): Promise<Answered> {
-    return isTraced()
-      ? inSpan(
-          spanOf(runner, call),
-          () => this.#asked(runner, state, call, deadline),
-          ({ answer }) => said(answer, state),
-        )
-      : this.#asked(runner, state, call, deadline);
+    return inSpan(
+      spanOf(runner, call),
+      () => this.#asked(runner, state, call, deadline),
+      ({ answer }) => said(answer, state),
+    );
   }
 
   async #asked(runner: PolicyRunner, state: State, call: Call, deadline: Deadline): Promise<Answered> {

@@ -1,9 +1,9 @@
 /** The policies of a configuration: constructed, asked about each request, and closed. */
 import { isDeepStrictEqual } from 'node:util';
+import { type Deadline, inTime } from '../../base/deadline.ts';
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import { createLogger, type Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { chargeAccepted, withRefusal } from '../charging/charge-accepted.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import { ConfigValidation, VALIDATION } from '../config/config-validation.ts';
 import { skypilotOptions } from '../options.ts';
@@ -13,18 +13,19 @@ import {
   FAILED,
   originalOf,
   type PolicyOutcome,
+  type Refusal,
   type Review,
   refused,
   type State,
 } from '../review.ts';
 import { skypilotSection } from '../section.ts';
 import { askUntilAgreed, type ChainedPolicy, type Passed } from './ask-until-agreed.ts';
+import { causeText } from './call-policy.ts';
 import { Exemptions } from './exemptions.ts';
 import { type Call, known, PolicyAsking, type ReviewOptions } from './policy-asking.ts';
 import { loadPolicies, type NamedPolicy } from './policy-loader.ts';
 import { type PolicyRunnerServices, startPolicy } from './policy-runner.ts';
 import { RecordedChanges } from './recorded-changes.ts';
-import { causeText } from './thrown.ts';
 
 export type { PolicyOutcome, Review } from '../review.ts';
 
@@ -249,4 +250,41 @@ function isSame(a: State, b: State): boolean {
 
 function mistake(message: string): Problem {
   return { severity: 'error', section: skypilotSection.section, option: 'admin_policies', message };
+}
+
+/** Why a launch is refused although all policies have accepted it. */
+interface NotCharged {
+  readonly policy: string | null;
+  /** `undefined` = none, because only policies that are not enforced would have charged it. */
+  readonly refusal: Refusal | undefined;
+  /** What the ledger could not do. */
+  readonly thrown?: unknown;
+}
+
+/** Resolves to `undefined` if the launch is charged, or costs nothing. Never rejects. */
+async function chargeAccepted(
+  launches: OpenLaunchLedger,
+  deadline: Deadline,
+): Promise<NotCharged | undefined> {
+  const { policy, binds } = launches.stakeOf(deadline);
+  try {
+    deadline.throwIfOver();
+    const overtaken = await inTime(launches.charge(deadline), deadline);
+    return overtaken && { policy: overtaken.policy, refusal: { message: overtaken.message, failed: false } };
+  } catch (thrown) {
+    return { policy, refusal: binds ? FAILED : undefined, thrown };
+  }
+}
+
+/** The outcomes, of which that of the policy is the refusal now. */
+function withRefusal(
+  outcomes: readonly PolicyOutcome[],
+  policy: string | null,
+  refusal: Refusal,
+): PolicyOutcome[] {
+  return outcomes.map((outcome) =>
+    outcome.policy === policy && !outcome.audit
+      ? { ...outcome, ...refusal, allowed: false, changed: false }
+      : outcome,
+  );
 }

@@ -1,16 +1,19 @@
-/** Finds the class of a name in `admin_policies`. */
+/** Finds the class of a name in `admin_policies`, and mistakes in `audit_policies`. */
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import { nearestName } from '../../config/nearest.ts';
 import type { Option } from '../../config/option.ts';
+import type { ExtensionProblem } from '../../config/option-groups.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import { showText } from '../../config/secret.ts';
-import { classFileName, prefixOfNamed } from '../../plugin/class-names.ts';
+import { prefixOfNamed } from '../../plugin/class-names.ts';
 import { declaredOptions } from '../../plugin/declared-options.ts';
 import { importFile, importPackage } from '../../plugin/importing.ts';
 import { makePackagesResolvable } from '../../plugin/packages.ts';
 import { isPolicyClass, type PolicyClass } from '../admin-policy.ts';
+import type { SkypilotOptions } from '../options.ts';
+import { includedFile, malformedName, unknownName } from './included-policies.ts';
 
 /** A policy, ready to construct. */
 export interface NamedPolicy {
@@ -23,12 +26,6 @@ export interface NamedPolicy {
 const CLASS_NAME = /^[A-Z][A-Za-z0-9]*$/;
 const PACKAGE = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 const FILE = /^(?:\.{0,2}\/|\.\.?\/).*\.m?[jt]s$/;
-
-/** The included policies: `.ts` in the source tree, `.js` in the build. */
-export const INCLUDED_FOLDER = fileURLToPath(new URL('../../../policies', import.meta.url));
-/** Of their files. */
-export const INCLUDED_EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
-const INCLUDED = { folder: INCLUDED_FOLDER, extension: INCLUDED_EXTENSION };
 
 /**
  * Loads policies: `AddLabelsPolicy` of this package, `my-package#MyPolicy`, `./policies/my-policy.js#MyPolicy`. No policy may declare one of the
@@ -76,13 +73,12 @@ export async function policyOf(specifier: string): Promise<PolicyClass> {
   const isOwn = hash === -1 && CLASS_NAME.test(name);
   const isPackage = PACKAGE.test(place);
   if (!isOwn && (!CLASS_NAME.test(name) || (!isPackage && !FILE.test(place)))) {
-    const { malformedName } = await import('./policy-names.ts');
-    throw new Error(await malformedName(specifier, INCLUDED));
+    throw new Error(await malformedName(specifier));
   }
   const exported = await (isOwn ? importOwn(name) : importForeign(place, isPackage));
   const found = exported[name];
   if (isOwn && (!isPolicyClass(found) || found.name !== name)) {
-    return unknown(name);
+    throw new Error(await unknownName(name));
   }
   if (!isPolicyClass(found)) {
     throw new Error(
@@ -99,16 +95,11 @@ export async function policyOf(specifier: string): Promise<PolicyClass> {
 }
 
 async function importOwn(name: string): Promise<Readonly<Record<string, unknown>>> {
-  const file = join(INCLUDED_FOLDER, `${classFileName(name)}${INCLUDED_EXTENSION}`);
+  const file = includedFile(name);
   if (!existsSync(file)) {
-    return unknown(name);
+    throw new Error(await unknownName(name));
   }
   return importFile(file);
-}
-
-async function unknown(name: string): Promise<never> {
-  const { unknownName } = await import('./policy-names.ts');
-  throw new Error(await unknownName(name, INCLUDED));
 }
 
 function importForeign(place: string, isPackage: boolean): Promise<Readonly<Record<string, unknown>>> {
@@ -120,4 +111,40 @@ function importForeign(place: string, isPackage: boolean): Promise<Readonly<Reco
 async function importExisting(file: string): Promise<Readonly<Record<string, unknown>>> {
   await stat(file);
   return importFile(file);
+}
+
+/** `./policies/my-policy.js#MyPolicy` → `MyPolicy`; the name of an included policy is returned unchanged. */
+function classNameOf(specifier: string): string {
+  return specifier.slice(specifier.lastIndexOf('#') + 1);
+}
+
+/** Every mistake in `audit_policies`, and a warning for each policy that is not enforced. */
+export function auditProblems({
+  admin_policies,
+  audit_policies,
+}: Pick<SkypilotOptions, 'admin_policies' | 'audit_policies'>): ExtensionProblem[] {
+  const policies = [...new Set(admin_policies.map(classNameOf))];
+  const audited = new Set<string>();
+  const problems: ExtensionProblem[] = [];
+  const report = (message: string, severity: 'error' | 'warning' = 'error') =>
+    problems.push({ severity, option: 'audit_policies', message });
+  for (const name of audit_policies) {
+    if (audited.has(name)) {
+      report(`${showText(name)} is named twice`);
+    } else if (policies.includes(name)) {
+      report(`${name} is tried, not enforced: it rejects and changes no request`, 'warning');
+    } else {
+      const className = classNameOf(name);
+      report(
+        name !== className && policies.includes(className)
+          ? `expected the name of a class, got ${showText(name)}: write ${className}`
+          : `there is no policy ${showText(name)} in admin_policies${nearestName(className, policies)}`,
+      );
+    }
+    audited.add(name);
+  }
+  if (policies.length > 0 && policies.every((name) => audited.has(name))) {
+    report('no policy is enforced: every request is allowed as it is', 'warning');
+  }
+  return problems;
 }

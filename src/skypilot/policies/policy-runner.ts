@@ -11,8 +11,8 @@ import type { LaunchLedger } from '../charging/contract.ts';
 import type { SkypilotOptions } from '../options.ts';
 import { skypilotSection } from '../section.ts';
 import { type Answer, callPolicy, type Question } from './call-policy.ts';
+import type { Trial } from './isolation/thread-messages.ts';
 import type { NamedPolicy } from './policy-loader.ts';
-import type { Trial } from './trial.ts';
 
 /** A running policy. Handles any number of questions at a time. */
 export interface PolicyRunner {

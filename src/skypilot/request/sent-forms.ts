@@ -3,6 +3,7 @@
  * for the validation, or for the policy, to say so. Source: SkyPilot 0.13, loading and writing of resources.
  */
 import { isMapping, type Mapping } from '../../yaml/tree.ts';
+import { formatInfra, type Infra } from '../task/infra.ts';
 
 /** Other names of clouds. */
 const CLOUD_ALIASES: ReadonlyMap<string, string> = new Map([
@@ -44,13 +45,6 @@ export function pythonNumber(value: number | bigint, isFloat = false): string {
   return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
-/** Cloud, region and zone; `null` if not chosen. */
-export interface Infra {
-  readonly cloud: string | null;
-  readonly region: string | null;
-  readonly zone: string | null;
-}
-
 const chosen = (name: unknown): string | null =>
   typeof name === 'string' && name !== '' && name !== '*' ? name : null;
 
@@ -90,12 +84,9 @@ function cloudName(name: string | null): string | null {
 }
 
 /** `undefined` if nothing is chosen. */
-export function infraText({ cloud, region, zone }: Infra): string | undefined {
-  const parts = [cloud, region, zone].map((part) => part ?? '*');
-  while (parts.at(-1) === '*') {
-    parts.pop();
-  }
-  return parts.length === 0 ? undefined : parts.join('/');
+export function infraText(place: Infra): string | undefined {
+  const text = formatInfra(place);
+  return text === '*' ? undefined : text;
 }
 
 /** The cloud that TPUs belong to, if `accelerators` (in the form that is sent) are TPUs. */

@@ -7,8 +7,7 @@ import { z } from 'zod';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { isMapping, type Mapping, member } from '../../yaml/tree.ts';
-import type { Config } from '../config/config.ts';
-import type { RequestOptions, Task, User } from './user-request.ts';
+import type { RequestOptions, User } from './user-request.ts';
 
 /** The body is invalid. The message is safe to return: it contains nothing of the body. */
 export class InvalidBodyError extends Error {
@@ -81,12 +80,6 @@ export interface ReceivedRequest {
   readonly clientVersion: string | null;
 }
 
-/** The parts that a policy may change. */
-export interface Reviewed {
-  readonly task: Task;
-  readonly skypilotConfig: Config;
-}
-
 /**
  * Decodes the parsed JSON body of a request: a string that contains JSON, or the object itself.
  *
@@ -143,11 +136,6 @@ function* decoding(body: unknown): Generator<undefined, ReceivedRequest> {
 }
 
 /** The body of a response: a JSON string that contains JSON. Unchanged parts keep their formatting. */
-export function encodeAnswer(received: ReceivedRequest, { task, skypilotConfig }: Reviewed): string {
-  return encodeTexts(received.task.with(task), received.skypilotConfig.with(skypilotConfig.toDict()));
-}
-
-/** The same, from texts. */
 export function encodeTexts(task: YamlDocument, skypilotConfig: YamlDocument): string {
   const inner = { task: task.toString(), skypilot_config: skypilotConfig.toString() };
   return JSON.stringify(JSON.stringify(inner));

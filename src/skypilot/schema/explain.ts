@@ -2,12 +2,16 @@
 import { nearest } from '../../config/nearest.ts';
 import { showText } from '../../config/secret.ts';
 import { formatPath, type Mapping, type Path } from '../../yaml/tree.ts';
-import { isSecretMember, isSecretVariable } from '../secret-forms.ts';
-import { SecretValues } from '../secrets.ts';
+import { isSecretMember, isSecretVariable, SecretValues } from '../secrets.ts';
 import type { Violation } from './check.ts';
-import { alternativesOf, type JsonSchema, type TypeName } from './json-schema.ts';
+import {
+  alternativesOf,
+  type JsonSchema,
+  namesInPattern,
+  patternWords,
+  type TypeName,
+} from './json-schema.ts';
 import { keyHint } from './nearest-key.ts';
-import { namesInPattern, patternWords } from './pattern-words.ts';
 
 /** A mistake in words, at the path where it was written. */
 export interface Explanation {

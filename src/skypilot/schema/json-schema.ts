@@ -1,7 +1,6 @@
 /** The part of JSON Schema (draft 7) that SkyPilot uses, with its own keywords for enumerations. */
 
-export const TYPES = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'null'] as const;
-export type TypeName = (typeof TYPES)[number];
+export type TypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null';
 
 export interface JsonSchema {
   readonly type?: TypeName | readonly TypeName[];
@@ -31,33 +30,6 @@ export interface JsonSchema {
   readonly oneOf?: readonly JsonSchema[];
   readonly not?: JsonSchema;
 }
-
-/** Every keyword that `check.ts` knows: it would ignore others. */
-export const KEYWORDS: ReadonlySet<string> = new Set<keyof JsonSchema>([
-  'type',
-  'enum',
-  'case_insensitive_enum',
-  'case_sensitive_enum',
-  'pattern',
-  'minLength',
-  'maxLength',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'properties',
-  'patternProperties',
-  'additionalProperties',
-  'required',
-  'minProperties',
-  'maxProperties',
-  'items',
-  'minItems',
-  'maxItems',
-  'uniqueItems',
-  'anyOf',
-  'oneOf',
-  'not',
-]);
 
 /** The schemas directly below one that apply to the same value. */
 export function alternativesOf({ anyOf = [], oneOf = [] }: JsonSchema): readonly JsonSchema[] {
@@ -92,4 +64,38 @@ export function allowsTypeOf(schema: JsonSchema, value: unknown): boolean {
   }
   const below = alternativesOf(schema);
   return below.length === 0 || below.some((one) => allowsTypeOf(one, value));
+}
+
+const WORDS: readonly (readonly [start: string, words: string])[] = [
+  ['^[0-9]+(kb|ki|mb|mi|', 'a size such as 256GB'],
+  ['^[0-9]+(b|k|m|g|t|p|', 'a size such as 512M'],
+  ['^[0-9]+(m|h|d|w|', 'a duration such as 10m'],
+  ['^(?:(?:[-+]?(?:\\d+', 'a duration such as 1h30m'],
+  ['^(?:(?i:(aws|', 'a cloud with optional region and zone such as aws/us-east-1 or k8s/my-context'],
+  ['^[^\\n]*$', 'a string on one line'],
+  ['^all$', '"all"'],
+  ['^https?://.*$', 'an http or https URL'],
+  ['^[a-zA-Z0-9.-]+$', 'a host name'],
+  ['^(https|s3|gs|r2|cos)://.+', 'a bucket URL that starts with s3://, gs://, r2://, cos:// or https://'],
+  [
+    '^(?:[-a-z0-9]+/)?[-a-z0-9]+$',
+    'the name of a VPC such as my-vpc or my-project/my-vpc (lowercase letters, digits and hyphens)',
+  ],
+  ['^(/|~/|~$)', 'a path that starts with / or ~'],
+  ['^sky_.+$', 'a token that starts with sky_'],
+  ['^[a-zA-Z_][a-zA-Z0-9_]*(\\.', 'a dotted name such as my_package.MyPolicy'],
+  ['^[a-zA-Z0-9._-][a-zA-Z0-9./_-]*$', 'a relative path of letters, digits and ._-/'],
+  ['^[a-zA-Z_][a-zA-Z0-9_]*$', 'a name of letters, digits and _, not starting with a digit'],
+  ['^[A-Z0-9]+(?::[0-9]+)?$', 'an accelerator such as A100:8'],
+];
+
+/** The names of a pattern that is a list of them, `^(a|b)$`, or in which they come first, `(?i:(a|b))`. */
+export function namesInPattern(pattern: string): readonly string[] {
+  const [, list = ''] = /^\^\(([\w|]+)\)\$$/.exec(pattern) ?? /\(\?i:\(([\w|]+)\)\)/.exec(pattern) ?? [];
+  return list === '' ? [] : list.split('|');
+}
+
+/** What text a pattern matches. */
+export function patternWords(pattern: string): string {
+  return WORDS.find(([start]) => pattern.startsWith(start))?.[1] ?? `a string that matches ${pattern}`;
 }

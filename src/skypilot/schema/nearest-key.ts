@@ -2,8 +2,7 @@
 import { nearest } from '../../config/nearest.ts';
 import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
 import { schemaOf } from './data.ts';
-import { alternativesOf, type JsonSchema } from './json-schema.ts';
-import { namesInPattern, patternWords } from './pattern-words.ts';
+import { alternativesOf, type JsonSchema, namesInPattern, patternWords } from './json-schema.ts';
 
 /** Mappings with more keys are not listed. */
 const MAX_LISTED = 8;

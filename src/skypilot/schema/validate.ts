@@ -3,12 +3,11 @@
  * and when it applies them.
  */
 import type { Origin, Problem } from '../../base/errors.ts';
-import type { Mapping, Path } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, mapMembers, member, type Path, setMember } from '../../yaml/tree.ts';
 import { TooLargeError, violationsOf } from './check.ts';
 import { schemaOf } from './data.ts';
 import { type Explanation, explained } from './explain.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { taskForm, taskSchema } from './task-form.ts';
 
 /** The file and line of the value at a path. */
 export type OriginOf = (path: Path) => Origin | undefined;
@@ -52,4 +51,125 @@ function mistakes(schema: JsonSchema, form: Mapping): Explanation[] {
     }
     throw thrown;
   }
+}
+
+/** SkyPilot's own copy of what the user wrote: it is not part of the task. */
+const AS_WRITTEN = '_user_specified_yaml';
+const ALTERNATIVES = ['any_of', 'ordered'] as const;
+
+let schema: JsonSchema | undefined;
+
+/** The schema of a task with those of its parts in their places. */
+export function taskSchema(): JsonSchema {
+  schema ??= combined();
+  return schema;
+}
+
+function combined(): JsonSchema {
+  const task = schemaOf('task');
+  const service = schemaOf('service');
+  const resources = schemaOf('resources');
+  const overrides = { _cluster_config_overrides: propertyOf(task, 'config') };
+  const alternatives = ALTERNATIVES.map((name) => {
+    const list = propertyOf(resources, name);
+    return [name, { ...list, items: withAlias(list.items ?? {}, overrides) }] as const;
+  });
+  return extended(task, {
+    resources: withAlias(resources, { ...overrides, ...Object.fromEntries(alternatives) }),
+    service,
+    pool: propertyOf(service, 'pool'),
+    file_mounts: {
+      type: 'object',
+      additionalProperties: { anyOf: [{ type: 'string' }, schemaOf('storage')] },
+    },
+  });
+}
+
+/** `gpus` is another name of `accelerators`; SkyPilot refuses both together. */
+function withAlias(resources: JsonSchema, further: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const gpus = propertyOf(resources, 'accelerators');
+  return { ...extended(resources, { gpus, ...further }), not: { required: ['accelerators', 'gpus'] } };
+}
+
+function extended(schema: JsonSchema, further: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return { ...schema, properties: { ...schema.properties, ...further } };
+}
+
+function propertyOf(schema: JsonSchema, name: string): JsonSchema {
+  return schema.properties?.[name] ?? {};
+}
+
+/** The task as SkyPilot checks it, with the same paths. */
+function taskForm(task: Mapping): Mapping {
+  const { [AS_WRITTEN]: _, ...written } = task;
+  const form: Record<string, unknown> = withoutNulls(written);
+  const variables = { ...textsIn(form.envs), ...textsIn(form.secrets) };
+  for (const name of ['envs', 'secrets'] as const) {
+    if (name in form) {
+      form[name] = asTexts(form[name]);
+    }
+  }
+  if (isMapping(form.resources)) {
+    form.resources = withoutNulls(form.resources);
+  }
+  if (isMapping(form.service)) {
+    form.service = withoutNulls(filled(form.service, variables) as Mapping);
+  }
+  if (isMapping(form.file_mounts)) {
+    form.file_mounts = mapMembers(form.file_mounts, (mount) =>
+      isMapping(mount) ? storageForm(filled(mount, variables) as Mapping) : mount,
+    );
+  }
+  return form;
+}
+
+/** A key without a value is absent, at the top of each part. */
+function withoutNulls(mapping: Mapping): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(mapping)) {
+    if (value !== null) {
+      setMember(kept, name, value);
+    }
+  }
+  return kept;
+}
+
+/** A volume of the old form has no schema. */
+function storageForm(storage: Mapping): unknown {
+  return storage.store === 'volume' ? 'volume' : withoutNulls(storage);
+}
+
+/** SkyPilot writes the values of variables as text. */
+function asTexts(value: unknown): unknown {
+  if (isMapping(value)) {
+    return mapMembers(value, (one) => (one === null ? null : textOf(one)));
+  }
+  return Array.isArray(value) ? value.map(textOf) : value;
+}
+
+function textsIn(value: unknown): Record<string, unknown> {
+  return isMapping(value) ? withoutNulls(value) : {};
+}
+
+/** Its form does not matter, only that it is a text. */
+function textOf(value: unknown): string {
+  return typeof value === 'object'
+    ? ''
+    : typeof value === 'symbol'
+      ? (value.description ?? '')
+      : String(value);
+}
+
+/** `$NAME` and `${NAME}` in texts are replaced, before a storage or service is checked. */
+function filled(value: unknown, variables: Mapping): unknown {
+  if (typeof value === 'string') {
+    return value.replace(/\$\{?\b([a-zA-Z_][a-zA-Z0-9_]*)\b\}?/g, (all, name: string) => {
+      const variable = member(variables, name);
+      return variable === undefined ? all : textOf(variable);
+    });
+  }
+  if (Array.isArray(value)) {
+    return value.map((item) => filled(item, variables));
+  }
+  return isMapping(value) ? mapMembers(value, (item) => filled(item, variables)) : value;
 }

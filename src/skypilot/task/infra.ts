@@ -34,7 +34,7 @@ export function parseInfra(text: string): Infra {
   }
   const trimmed = withoutSlashes(text.trim());
   const [first = '', ...rest] = trimmed.split('/').map((part) => part.trim());
-  const cloud = cloudOf(first);
+  const cloud = canonicalCloud(first);
   const isContext = !mayHaveZone(cloud);
   if (UNREADABLE.test(text) || [first, ...rest].includes('') || (!isContext && rest.length > 2)) {
     throw unreadable('infra');
@@ -63,7 +63,7 @@ export function infraOf({ infra, cloud, region, zone }: Resources): Infra {
     return parseInfra(infra);
   }
   const [given = null, where = null, within = null] = older;
-  const name = given === null ? null : cloudOf(given);
+  const name = given === null ? null : canonicalCloud(given);
   // The older spelling has the prefix of SSH node pools, the new one has not.
   // SkyPilot would write them as one name, and read that of another context.
   if (!mayHaveZone(name) && normalized(null, null, within).zone !== null) {
@@ -103,9 +103,10 @@ function withoutSlashes(text: string): string {
   return text.slice(start, end);
 }
 
-function cloudOf(name: string): string | null {
+/** In lower case and without aliases. */
+export function canonicalCloud(name: string): string {
   const lower = name.trim().toLowerCase();
-  return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? null;
+  return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? lower;
 }
 
 function normalized(cloud: string | null, region: string | null, zone: string | null): Infra {
@@ -121,4 +122,103 @@ function unreadable(name: string): PolicyRejected {
   return new PolicyRejected(
     `resources.${name}: expected where to run as infra alone, such as aws/us-east-1, k8s/my-context or slurm/cluster/partition.`,
   );
+}
+
+const PARTS = ['region', 'zone'] as const;
+
+/** A list of allowed places, such as `aws/us-east-1`, `k8s/gpu-*` or `slurm/cluster/partition`. */
+export class AllowedInfra {
+  readonly #allowed: readonly Infra[];
+
+  /** `*` in the name of a region or zone stands for any characters. @throws PolicyRejected for an unreadable entry */
+  constructor(allowed: readonly string[]) {
+    this.#allowed = allowed.map(parseInfra);
+  }
+
+  /** The entries as `infra` has them, for texts. */
+  get text(): string {
+    return this.#allowed.map(formatInfra).join(', ') || 'none';
+  }
+
+  /** Whether everything that `asked` may become is allowed. */
+  covers(asked: Infra): boolean {
+    return this.#allowed.some(
+      (allowed) =>
+        (allowed.cloud === null || allowed.cloud === asked.cloud) &&
+        PARTS.every((part) => {
+          const [pattern, name] = [allowed[part], asked[part]];
+          return pattern === null || (name !== null && isMatch(asked.cloud, pattern, name));
+        }),
+    );
+  }
+
+  /** Whether something that `asked` may become is allowed. */
+  mayBecome(asked: Infra): boolean {
+    return this.#allowed.some((allowed) => joined(allowed, asked) !== undefined);
+  }
+
+  /**
+   * What is left of `asked`: each allowed place that it may become. Empty if there is none, or if SkyPilot cannot be
+   * told, because the name of an allowed place is a pattern.
+   */
+  narrowed(asked: Infra): Infra[] {
+    const places = this.#allowed.flatMap((allowed) => {
+      const place = joined(allowed, asked);
+      return place === undefined || hasPattern(place) ? [] : [place];
+    });
+    return [...new Map(places.map((place) => [formatInfra(place), place])).values()];
+  }
+}
+
+function joined(allowed: Infra, asked: Infra): Infra | undefined {
+  if (allowed.cloud !== null && asked.cloud !== null && allowed.cloud !== asked.cloud) {
+    return undefined;
+  }
+  const cloud = asked.cloud ?? allowed.cloud;
+  const names = PARTS.map((part) => {
+    const [pattern, name] = [allowed[part], asked[part]];
+    return pattern !== null && name !== null && !isMatch(cloud, pattern, name)
+      ? undefined
+      : (name ?? pattern);
+  });
+  const [region, zone] = names;
+  if (region === undefined || zone === undefined || (zone !== null && !mayHaveZone(cloud))) {
+    return undefined;
+  }
+  return { cloud, region, zone };
+}
+
+function hasPattern({ region, zone }: Infra): boolean {
+  return [region, zone].some((name) => name?.includes('*'));
+}
+
+function isMatch(cloud: string | null, pattern: string, name: string): boolean {
+  return isCaseSensitive(cloud)
+    ? matchesPattern(pattern, name)
+    : matchesPattern(pattern.toLowerCase(), name.toLowerCase());
+}
+
+/**
+ * Whether a text matches a pattern in which `*` stands for any characters, also none. Takes time that grows with the
+ * lengths alone, whatever the pattern is. Cases differ.
+ */
+export function matchesPattern(pattern: string, text: string): boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  if (last === undefined) {
+    return pattern === text;
+  }
+  const end = text.length - last.length;
+  if (end < first.length || !text.startsWith(first) || !text.endsWith(last)) {
+    return false;
+  }
+  let at = first.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found < 0 || found + part.length > end) {
+      return false;
+    }
+    at = found + part.length;
+  }
+  return true;
 }

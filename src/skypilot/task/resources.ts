@@ -86,13 +86,11 @@ function alternativesOf(
       ),
     ),
   );
-  const removed = Object.fromEntries([...ALTERNATIVES, ...moved.map(([member]) => member)].map(toUndefined));
+  const removed = Object.fromEntries(
+    [...ALTERNATIVES, ...moved.map(([member]) => member)].map((member) => [member, undefined]),
+  );
   const form = name ?? (preferred === undefined ? 'any_of' : 'ordered');
   return { ...removed, [form]: changed };
-}
-
-function toUndefined(member: string): [string, undefined] {
-  return [member, undefined];
 }
 
 function preferredAccelerators({ accelerators, gpus }: Resources): Resources[] | undefined {
@@ -129,10 +127,6 @@ function withDefaults(common: Resources, own: Resources): Resources {
   return merged;
 }
 
-function isAlternatives(name: string): boolean {
-  return name === 'any_of' || name === 'ordered';
-}
-
 function partsOf(task: Task): Parts {
   const resources = task.resources ?? {};
   if (!isMapping(resources)) {
@@ -152,7 +146,7 @@ function partsOf(task: Task): Parts {
     if (alternatives.length > 0) {
       for (const own of alternatives) {
         refuseTwoNames(own);
-        if (Object.keys(own).some(isAlternatives)) {
+        if (ALTERNATIVES.some((one) => Object.hasOwn(own, one))) {
           throw new PolicyRejected(`resources.${name}: expected no alternatives inside of an alternative.`);
         }
       }

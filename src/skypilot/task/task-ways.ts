@@ -3,8 +3,12 @@ import { isMapping, type Mapping } from '../../yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import { taskConfigsOf } from '../config/task-configs.ts';
 import type { UserRequest } from '../request/user-request.ts';
-import { isPlainAccelerator, readingsOfAccelerator } from './accelerator-names.ts';
-import { type Accelerator, acceleratorsOf } from './accelerators.ts';
+import {
+  type Accelerator,
+  acceleratorsOf,
+  isPlainAccelerator,
+  readingsOfAccelerator,
+} from './accelerators.ts';
 import { AUTOSTOP_OFF, autostopMinutesOf, autostopMinutesOfOptions } from './autostop.ts';
 import { imagesOf } from './images.ts';
 import { infraOf } from './infra.ts';

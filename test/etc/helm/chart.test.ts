@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { parseIni } from '../../../src/config/ini.ts';
+import { parseIni } from '../../../src/config/text.ts';
 import { kubernetesSection } from '../../../src/kubernetes/options.ts';
 import { serviceSection } from '../../../src/server/configuration/options.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf, OWN_PATHS } from '../../../src/server/own-paths.ts';

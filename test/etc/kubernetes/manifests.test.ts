@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { evaluate } from '@marcbachmann/cel-js';
 import { describe, expect, it } from 'vitest';
 import { serveCommand } from '../../../src/cli/serve.ts';
-import { parseIni } from '../../../src/config/ini.ts';
+import { parseIni } from '../../../src/config/text.ts';
 import { SCHEDULING_FIELDS } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { POD_KINDS, WORKLOAD_KINDS, workloadKindOf } from '../../../src/kubernetes/admission/pod-kinds.ts';
 import { SCHEDULERS } from '../../../src/kubernetes/policies/cluster-settings.ts';

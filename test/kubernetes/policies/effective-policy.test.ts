@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MERGE_STRATEGIES } from '../../../src/kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../../src/kubernetes/policies/policy.ts';
-import { deepFreeze } from '../../config/frozen.ts';
+import { deepFreeze } from '../../config/helpers.ts';
 import {
   pod,
   policiesOf,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MergeError } from '../../../src/config/merge.ts';
 import { Config } from '../../../src/skypilot/config/config.ts';
-import { OverrideKeyError } from '../../../src/skypilot/config/override-keys.ts';
+import { OverrideKeyError } from '../../../src/skypilot/config/permitted-keys.ts';
 
 const HOSTILE = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '', 'a.b', '0'];
 

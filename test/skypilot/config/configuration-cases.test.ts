@@ -9,12 +9,13 @@ import { findSources } from '../../../src/skypilot/config/config-sources.ts';
 import { effectiveValueOf } from '../../../src/skypilot/config/effective/effective-value.ts';
 import {
   type LeafSource,
+  NOTHING,
+  type Traced,
   taskOverrides,
   tracedConfig,
-} from '../../../src/skypilot/config/effective/sources.ts';
-import { NOTHING, type Traced } from '../../../src/skypilot/config/effective/traced.ts';
+} from '../../../src/skypilot/config/effective/traced.ts';
 import { type Level, mergeSources, type Source } from '../../../src/skypilot/config/layers.ts';
-import { OverrideKeyError } from '../../../src/skypilot/config/override-keys.ts';
+import { OverrideKeyError } from '../../../src/skypilot/config/permitted-keys.ts';
 import { validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
 import type { Mapping } from '../../../src/yaml/tree.ts';
 

@@ -5,7 +5,7 @@ import { MergeError } from '../../../src/config/merge.ts';
 import { Config } from '../../../src/skypilot/config/config.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import { type Level, mergeSources } from '../../../src/skypilot/config/layers.ts';
-import { OverrideKeyError } from '../../../src/skypilot/config/override-keys.ts';
+import { OverrideKeyError } from '../../../src/skypilot/config/permitted-keys.ts';
 import { formatPath, type Mapping } from '../../../src/yaml/tree.ts';
 import '../../support/properties.ts';
 import { askSkypilot, skypilotSource } from '../../support/skypilot-source.ts';

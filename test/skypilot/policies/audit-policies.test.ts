@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { reviewRecord } from '../../../src/decisions/review-record.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { auditProblems } from '../../../src/skypilot/policies/audit-policies.ts';
+import { auditProblems } from '../../../src/skypilot/policies/policy-loader.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { chainOn, FAILED, inside, policyFiles, received } from '../../support/skypilot.ts';
 

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadPolicies } from '../../../src/skypilot/policies/policy-loader.ts';
+import { loadPolicies, policyOf } from '../../../src/skypilot/policies/policy-loader.ts';
+import { isIsolated } from '../../../src/skypilot/policies/policy-runner.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { policyFiles, policySource } from '../../support/skypilot.ts';
 
@@ -204,5 +205,31 @@ describe('reports an invalid policy:', () => {
     const { policies, problems } = await load('bad', specifiers[0] ?? '', './worse.js#WorsePolicy');
     expect(policies.map(({ policyClass }) => policyClass.name)).toEqual(['GoodPolicy']);
     expect(problems).toHaveLength(2);
+  });
+});
+
+describe('isolation', () => {
+  it.each([
+    ['of a file', './own-policy.js#OwnPolicy', { foreign: true, worker: true, none: false }],
+    ['that is included', 'AddLabelsPolicy', { foreign: false, worker: true, none: false }],
+    [
+      'that is included and parses large files',
+      'DynamicKubernetesContextsUpdatePolicy',
+      { foreign: true, worker: true, none: false },
+    ],
+    [
+      'that is included and records launches',
+      'UsageBudgetPolicy',
+      { foreign: false, worker: false, none: false },
+    ],
+  ])('gives a policy %s a thread as documented', async (_, specifier, expected) => {
+    const own = policyFiles({ OwnPolicy: '' }).specifiers[0] ?? '';
+    const policyClass = await policyOf(specifier.startsWith('.') ? own : specifier);
+    const named = { specifier, policyClass, options: [] };
+    const isolated = (['foreign', 'worker', 'none'] as const).map((isolation) => [
+      isolation,
+      isIsolated(named, isolation),
+    ]);
+    expect(Object.fromEntries(isolated)).toEqual(expected);
   });
 });

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { taskAsSent, taskText } from '../../../src/skypilot/request/sent-task.ts';
+import { taskAsSent, taskText } from '../../../src/skypilot/request/sent-request.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';
 import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Config } from '../../../src/skypilot/config/config.ts';
+import { namesOfUser } from '../../../src/skypilot/index.ts';
 import {
   decodeRequest,
-  encodeAnswer,
   encodeRequest,
+  encodeTexts,
   InvalidBodyError,
 } from '../../../src/skypilot/request/wire.ts';
 import { envelope, inside, received, wireBody } from '../../support/skypilot.ts';
@@ -21,10 +21,8 @@ function mistakeOf(value: unknown): string {
 /** The answer to a request that nobody has changed. */
 function unchanged(members: object): { task: string; skypilot_config: string } {
   const request = received(members);
-  const answer = encodeAnswer(request, {
-    task: request.task.value as Record<string, unknown>,
-    skypilotConfig: Config.fromDict(request.skypilotConfig.value as Record<string, unknown>),
-  });
+  const { task, skypilotConfig } = request;
+  const answer = encodeTexts(task.with(task.value), skypilotConfig.with(skypilotConfig.value));
   return inside(answer) as { task: string; skypilot_config: string };
 }
 
@@ -212,7 +210,7 @@ describe('an invalid request', () => {
 describe('an answer', () => {
   it('is a JSON string with two texts', () => {
     const request = received();
-    const answer = encodeAnswer(request, { task: { run: 'true' }, skypilotConfig: Config.fromDict({}) });
+    const answer = encodeTexts(request.task.with({ run: 'true' }), request.skypilotConfig.with({}));
     const text: unknown = JSON.parse(answer);
     expect(text).toBeTypeOf('string');
     expect(JSON.parse(text as string)).toEqual({ task: 'run: "true"\n', skypilot_config: '{}\n' });
@@ -231,7 +229,7 @@ describe('an answer', () => {
       '# why\nenvs:\n  A: 012\n  B: 0x1F   # hex\n  C: 2026-11-21\n  D: 1_000\nrun: |\n  a\n\n  b\n';
     const request = received({ task: yaml });
     const task = { ...(request.task.value as Record<string, unknown>), name: 'yes' };
-    const answer = inside(encodeAnswer(request, { task, skypilotConfig: Config.fromDict({}) }));
+    const answer = inside(encodeTexts(request.task.with(task), request.skypilotConfig.with({})));
     expect(answer.task).toBe(
       '# why\nenvs:\n  A: 012\n  B: 0x1F # hex\n  C: 2026-11-21\n  D: 1_000\nrun: |\n  a\n\n  b\nname: "yes"\n',
     );
@@ -258,4 +256,17 @@ describe('a request for trying policies', () => {
       });
     },
   );
+});
+
+it.each([
+  ['a user by id and name', { id: 'a1b2c3d4', name: 'lee' }, ['a1b2c3d4', 'lee']],
+  ['a user without a name by id', { id: 'a1b2c3d4', name: '' }, ['a1b2c3d4']],
+  [
+    'a service account by id, as anybody may call it lee',
+    { id: 'sa-1f3870be', name: 'lee' },
+    ['sa-1f3870be'],
+  ],
+  ['a service account in capital letters, too', { id: 'SA-1f3870be', name: 'lee' }, ['SA-1f3870be']],
+])('names %s', (_who, user, expected) => {
+  expect(namesOfUser(user)).toEqual(expected);
 });

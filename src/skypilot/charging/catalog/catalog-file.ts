@@ -6,8 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CsvError, Info, Parser } from 'csv-parse';
 import { systemErrorText } from '../../../config/read-file.ts';
 import { showText } from '../../../config/secret.ts';
-import { type Machine, Machines } from './machines.ts';
-import { MAX_PRICE, parsePrice } from './price.ts';
+import { MAX_PRICE, type Machine, Machines, parsePrice } from './machines.ts';
 
 /** SkyPilot's largest has some 30 MB. */
 const MAX_CATALOG_BYTES = 64 * 1024 * 1024;

@@ -2,9 +2,7 @@
  * What a launch costs by the catalog of one cloud: the dearest machine that SkyPilot may choose, since the choice is SkyPilot's. Source: SkyPilot 0.13 and
  * 1.0.0-dev, `sky/catalog/common.py` and `gcp_catalog.py`.
  */
-import type { Machine, Prices } from './machines.ts';
-import { dearer, type Price } from './price.ts';
-import type { Fits } from './sizes.ts';
+import { dearer, type Fits, type Machine, type Price, type Prices } from './machines.ts';
 
 /** Which machine a launch asks for. Names are in lower case. */
 export interface Asked {

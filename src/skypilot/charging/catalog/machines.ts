@@ -1,5 +1,4 @@
 /** The machines of a catalog: what a launch can become, and what that costs by region. */
-import { dearer, type Price } from './price.ts';
 
 /** A line of a catalog. Texts are in lower case. */
 export interface CatalogLine {
@@ -69,4 +68,81 @@ function take(prices: Prices, { price, spot }: CatalogLine): void {
 
 function cheaper(one: Price | undefined, other: Price | undefined): Price | undefined {
   return one === undefined || (other !== undefined && other < one) ? other : one;
+}
+
+/** Millionths of a unit for each hour. */
+export type Price = bigint;
+
+/** No machine costs more, in units for each hour. */
+export const MAX_PRICE = 1_000_000n;
+
+const MILLION = 1_000_000n;
+const NUMBER = /^(\d{0,30})(?:\.(\d{0,60}))?(?:e([+-]?\d{1,3}))?$/i;
+const MAX_EXPONENT = 60;
+
+/**
+ * `3.06`, `1e-3`: exact, and what is finer than a millionth is rounded up. `undefined` = it is no number from 0 to `MAX_PRICE`.
+ */
+export function parsePrice(text: string): Price | undefined {
+  const [, whole, fraction = '', written = '0'] = NUMBER.exec(text) ?? [];
+  const exponent = Number(written);
+  if (whole === undefined || whole + fraction === '' || Math.abs(exponent) > MAX_EXPONENT) {
+    return undefined;
+  }
+  const shift = exponent - fraction.length + 6;
+  const digits = BigInt(whole + fraction);
+  const divisor = 10n ** BigInt(Math.max(0, -shift));
+  const price = (digits * 10n ** BigInt(Math.max(0, shift)) + divisor - 1n) / divisor;
+  return price > MAX_PRICE * MILLION ? undefined : price;
+}
+
+/** Of prices that may be missing. */
+export function dearer(one: Price | undefined, other: Price | undefined): Price | undefined {
+  return one === undefined || (other !== undefined && other > one) ? other : one;
+}
+
+/** Whether a machine has this size. */
+export type Fits = (machine: Pick<Machine, 'vcpus' | 'memory'>) => boolean;
+
+const SIZE = String.raw`(\d{1,9}(?:\.\d{1,20})?)`;
+const CPUS = new RegExp(`^${SIZE}(\\+?)$`);
+const MEMORY = new RegExp(`^${SIZE}((?:[kmgtp][bi])?)(x?)(\\+?)$`, 'i');
+/** Of a GB: SkyPilot takes all units for binary ones. */
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  k: 2 ** -20,
+  m: 2 ** -10,
+  g: 1,
+  t: 2 ** 10,
+  p: 2 ** 20,
+};
+
+/** `8`, `8+`. `undefined` = it cannot be read. */
+export function readCpus(text: string): Fits | undefined {
+  const [, number, plus] = CPUS.exec(text) ?? [];
+  if (number === undefined) {
+    return undefined;
+  }
+  const cpus = Number(number);
+  return ({ vcpus }) => vcpus !== undefined && (plus === '+' ? vcpus >= cpus : vcpus === cpus);
+}
+
+/** In GB: `32`, `32+`, `32GB+`; for each vCPU: `4x`. `undefined` = it cannot be read. */
+export function readMemory(text: string): Fits | undefined {
+  const [, number, unit = '', perCpu, plus] = MEMORY.exec(text) ?? [];
+  const factor = UNITS[unit.slice(0, 1).toLowerCase()];
+  if (number === undefined || factor === undefined) {
+    return undefined;
+  }
+  const gigabytes = Number(number) * factor;
+  return ({ vcpus, memory }) => {
+    // SkyPilot knows no machine's size where its catalog has none.
+    if (memory === undefined) {
+      return false;
+    }
+    if (perCpu !== '') {
+      return vcpus !== undefined && memory >= vcpus * gigabytes;
+    }
+    return plus === '+' ? memory >= gigabytes : memory === gigabytes;
+  };
 }

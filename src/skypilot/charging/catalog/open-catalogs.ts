@@ -1,8 +1,9 @@
 /** Opens the catalogs of a configuration. A file that has not changed is not read again. */
-import { stat } from 'node:fs/promises';
 import { ConfigurationError, type Problem } from '../../../base/errors.ts';
 import type { SectionProblem } from '../../../config/option-groups.ts';
+import { fileState } from '../../../config/read-file.ts';
 import { showText } from '../../../config/secret.ts';
+import { canonicalCloud } from '../../task/infra.ts';
 import { Catalog } from './catalog.ts';
 import type { readCatalogFile } from './catalog-file.ts';
 
@@ -13,7 +14,6 @@ const CLOUDS = new Set(
     ' ',
   ),
 );
-const ALIASES: Readonly<Record<string, string>> = { digitalocean: 'do', k8s: 'kubernetes' };
 const WITHOUT_CATALOG = new Set(['kubernetes', 'ssh', 'slurm']);
 
 /** Cloud → file, as an operator writes it. */
@@ -32,11 +32,11 @@ export async function openCatalogs(
   }
   const opened = await Promise.all(
     Object.entries(files).map(async ([name, path]) => {
-      const { catalog, mistakes } = await readOnce(cloudOf(name), path);
+      const { catalog, mistakes } = await readOnce(canonicalCloud(name), path);
       if (catalog === undefined) {
         throw new Error(`${path}: ${mistakes[0]?.message ?? 'it cannot be read'}`);
       }
-      return [cloudOf(name), catalog] as const;
+      return [canonicalCloud(name), catalog] as const;
     }),
   );
   return new Map(opened);
@@ -49,7 +49,7 @@ export async function catalogProblems(
 ): Promise<(Problem | SectionProblem)[]> {
   const names = Object.keys(files);
   const found = names.flatMap((name): SectionProblem[] => {
-    const cloud = cloudOf(name);
+    const cloud = canonicalCloud(name);
     if (WITHOUT_CATALOG.has(cloud)) {
       const message = `${showText(name)} has no catalog; give rates instead, such as ${cloud}/A100:2 or ${cloud}/*:0`;
       return [{ option, message }];
@@ -58,7 +58,7 @@ export async function catalogProblems(
       const message = `expected clouds, each one of ${[...CLOUDS].join(', ')}, got ${showText(name)}`;
       return [{ option, message }];
     }
-    return names.some((other) => other !== name && cloudOf(other) === cloud)
+    return names.some((other) => other !== name && canonicalCloud(other) === cloud)
       ? [{ option, message: `expected one file for each cloud, got several for ${cloud}` }]
       : [];
   });
@@ -67,7 +67,7 @@ export async function catalogProblems(
   }
   const all = await Promise.all(
     Object.entries(files).map(async ([name, path]) => {
-      const { mistakes } = await readOnce(cloudOf(name), path);
+      const { mistakes } = await readOnce(canonicalCloud(name), path);
       return mistakes.map(({ line, message }): Problem | SectionProblem =>
         line === undefined
           ? { option, message: `${showText(path)}: ${message}` }
@@ -76,11 +76,6 @@ export async function catalogProblems(
     }),
   );
   return all.flat();
-}
-
-function cloudOf(name: string): string {
-  const lower = name.trim().toLowerCase();
-  return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? lower;
 }
 
 interface Opened {
@@ -94,7 +89,7 @@ const MAX_KNOWN = 50;
 
 async function readOnce(cloud: string, path: string): Promise<Opened> {
   const key = `${cloud}:${path}`;
-  const state = await stateOf(path);
+  const state = await fileState(path);
   const before = known.get(key);
   if (before !== undefined && state !== undefined && before.state === state) {
     return before.opened;
@@ -119,14 +114,4 @@ async function readNow(cloud: string, path: string): Promise<Opened> {
   const { readCatalogFile } = await import('./catalog-file.ts');
   const { machines, mistakes } = await readCatalogFile(path);
   return { catalog: mistakes.length > 0 ? undefined : new Catalog(cloud, machines), mistakes };
-}
-
-/** Changes with the file, also where a symbolic link is swapped. */
-async function stateOf(path: string): Promise<string | undefined> {
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
 /** The value that SkyPilot takes for a key, for a context, workspace and task. */
-import type { Leaf } from '../../../config/provenance.ts';
+import type { Leaf } from '../../../config/merge.ts';
 import { isMapping, type Path, setMember } from '../../../yaml/tree.ts';
 import { isCloud, type Reader, readerOf, readersBelow, regionMember } from './readers.ts';
 import { type Candidate, poolContext, type Reading, resolve } from './rules.ts';

@@ -9,8 +9,7 @@ import { Config } from '../config.ts';
 import { taskConfigsOf } from '../task-configs.ts';
 import { effectiveValueOf } from './effective-value.ts';
 import { workspaceOf } from './question.ts';
-import { taskOverrides } from './sources.ts';
-import { NOTHING } from './traced.ts';
+import { NOTHING, taskOverrides } from './traced.ts';
 
 /** What is asked, and for where. */
 export interface EffectiveQuestion {

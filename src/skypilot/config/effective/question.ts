@@ -1,6 +1,6 @@
 /** Reads a question about an effective value, and says what is wrong with it. */
 import type { Problem } from '../../../base/errors.ts';
-import { isMapping, type Mapping, setMember, valueAt } from '../../../yaml/tree.ts';
+import { isMapping, type Mapping, nested, valueAt } from '../../../yaml/tree.ts';
 import { readerOf, regionMember } from './readers.ts';
 import { poolContext } from './rules.ts';
 
@@ -118,15 +118,9 @@ export async function unknownKey(key: readonly string[]): Promise<string | undef
     ['workspaces', 'any', ...names],
   ];
   const found = places.map((place) =>
-    validateConfig(branch(place), () => undefined).find(({ message }) => message.includes('unknown key')),
+    validateConfig(nested(place, {}) as Mapping, () => undefined).find(({ message }) =>
+      message.includes('unknown key'),
+    ),
   );
   return found.includes(undefined) ? undefined : found[0]?.message;
-}
-
-function branch(path: readonly string[]): Mapping {
-  return path.reduceRight<Mapping>((below, name) => {
-    const mapping: Record<string, unknown> = {};
-    setMember(mapping, name, below);
-    return mapping;
-  }, {});
 }

@@ -4,30 +4,22 @@
  * `get_effective_namespace` in SkyPilot 0.13.
  */
 
-/**
- * - `region`: the value of the context or region, else the general one. In `kubernetes`, two mappings are merged.
- * - `workspace`: the same in the workspace, else in the general configuration.
- * - `spellings`: the first key that is set; in the workspace before the general configuration, and in each of these
- *   for the context before all contexts.
- * - `task over all`: as `region`, then the task's value merged over it.
- * - `task first`: the task's value, else as `region`.
- * - `levels`: each level merged over the one before: general, context or cluster, partition, task.
- * - `workspace section`: the section of the workspace merged over the general one.
- * - `by region`: the general value. If it is a mapping, its member with the name of the region.
- * - `default region`: the value of the region, else that of the region named `default`.
- * - `general`: one place for all contexts and regions.
- */
-export type Rule =
-  | 'region'
-  | 'workspace'
-  | 'spellings'
-  | 'task over all'
-  | 'task first'
-  | 'levels'
-  | 'workspace section'
-  | 'by region'
-  | 'default region'
-  | 'general';
+/** The rules in words, for people. In `task over all` and `task first`, what is configured is read as by `region`. */
+export const RULES = {
+  region: 'the value of the context or region, else the general one; in kubernetes, mappings are merged',
+  workspace: 'the value in the workspace, else the general one; in each, that of the context first',
+  spellings: 'the first that is set, in the workspace first; in each, that of the context first',
+  'task over all': 'the general value, that of the context, and that of the task, merged in this order',
+  'task first': 'the value of the task, else as configured',
+  levels:
+    'the general value, that of the cluster or context, the partition, and the task, merged in this order',
+  'workspace section': 'the section of the workspace, merged over the general one',
+  'by region': 'the general value; of a mapping, the member with the name of the region',
+  'default region': 'the value of the region, else that of the region named default',
+  general: 'one value for all contexts and regions',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type Rule = keyof typeof RULES;
 
 export interface Reader {
   /** `*` is any cloud. */

@@ -1,7 +1,8 @@
 /** Values of a configuration together with the source of each leaf, through any number of merges. */
-import { MergeError, type MergeSchema, merge } from '../../../config/merge.ts';
-import { type Leaf, Provenance } from '../../../config/provenance.ts';
-import { isMapping, type Mapping, member, type Path, setMember } from '../../../yaml/tree.ts';
+import { type Leaf, MergeError, type MergeSchema, merge, Provenance } from '../../../config/merge.ts';
+import { isMapping, type Mapping, nested, type Path, valueAt } from '../../../yaml/tree.ts';
+import { skypilotRules, TASK_KEYS } from '../config-schema.ts';
+import type { MergedConfig, Place } from '../layers.ts';
 
 /**
  * A value, and its leaves with paths relative to it. `value` is `undefined` if nothing is set. Without leaves, values are
@@ -21,10 +22,7 @@ export function isGiven({ value }: Traced<unknown>): boolean {
 
 /** The part at a path of names. */
 export function partOf<Source>(traced: Traced<Source>, path: readonly string[]): Traced<Source> {
-  let value = traced.value;
-  for (const name of path) {
-    value = isMapping(value) ? member(value, name) : undefined;
-  }
+  const value = valueAt(traced.value, path);
   return value === undefined ? NOTHING : { value, leaves: leavesBelow(traced.leaves, path) };
 }
 
@@ -37,12 +35,10 @@ export function leavesBelow<Source>(leaves: readonly Leaf<Source>[], path: Path)
 
 /** The reverse of `partOf`. */
 export function placedAt<Source>(traced: Traced<Source>, path: readonly string[]): Traced<Source> {
-  const value = path.reduceRight<unknown>((below, name) => {
-    const mapping: Record<string, unknown> = {};
-    setMember(mapping, name, below);
-    return mapping;
-  }, traced.value);
-  return { value, leaves: traced.leaves.map((leaf) => ({ ...leaf, path: [...path, ...leaf.path] })) };
+  return {
+    value: nested(path, traced.value),
+    leaves: traced.leaves.map((leaf) => ({ ...leaf, path: [...path, ...leaf.path] })),
+  };
 }
 
 /** The winner, whose leaves beat those of the loser that are at, above or below them. */
@@ -164,4 +160,66 @@ const keyOf = (path: Path) => JSON.stringify(path);
 
 function startsWith(path: Path, start: Path): boolean {
   return start.every((step, index) => path[index] === step);
+}
+
+/** Where a leaf was written. */
+export interface LeafSource {
+  /** In `config` of the task, or in the configuration. */
+  readonly where: 'task' | 'configuration';
+  /** Its path there. */
+  readonly key: Path;
+  readonly place: Place;
+}
+
+/** The merged configuration without the task. */
+export function tracedConfig(
+  { tree, leaves }: MergedConfig,
+  where: LeafSource['where'] = 'configuration',
+): Traced<LeafSource> {
+  return {
+    value: tree,
+    // One object for each leaf, so that leaves on the same line stay distinct.
+    leaves: leaves.map((leaf) => {
+      const source = (place: Place): LeafSource => ({ where, key: leaf.path, place });
+      return { ...leaf, source: source(leaf.source), beats: leaf.beats.map(source) };
+    }),
+  };
+}
+
+/**
+ * What SkyPilot passes as overrides of a task: its `config`, over which it merges those keys of `--config` that a task
+ * may set. `null` removes an override.
+ */
+export function taskOverrides<Source>(
+  task: Traced<Source> | undefined,
+  commandLine: Traced<Source>,
+): Traced<Source> {
+  let overrides: Traced<Source> =
+    task !== undefined && isMapping(task.value) ? task : { value: {}, leaves: [] };
+  for (const key of TASK_KEYS) {
+    const own = partOf(commandLine, key);
+    if (own.value !== undefined) {
+      overrides = combined(overrides, placedAt(own, key), skypilotRules);
+    }
+  }
+  for (const key of TASK_KEYS) {
+    if (partOf(overrides, key).value === null) {
+      overrides = without(overrides, key);
+    }
+  }
+  return isMapping(overrides.value) && Object.keys(overrides.value).length === 0 ? NOTHING : overrides;
+}
+
+/** Without a key. The mappings around it stay. */
+function without<Source>(traced: Traced<Source>, [name = '', ...below]: readonly string[]): Traced<Source> {
+  if (!isMapping(traced.value)) {
+    return traced;
+  }
+  const { [name]: _, ...rest } = traced.value;
+  const leaves = traced.leaves.filter(({ path }) => path[0] !== name);
+  if (below.length === 0) {
+    return { value: rest, leaves };
+  }
+  const part = placedAt(without(partOf(traced, [name]), below), [name]);
+  return combined({ value: rest, leaves }, part, skypilotRules);
 }

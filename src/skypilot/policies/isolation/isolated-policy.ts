@@ -9,12 +9,8 @@
  * - If a thread stops by itself, the questions that it had accepted fail. The others go to a new thread.
  */
 import type { Deadline } from '../../../base/deadline.ts';
-import type { Logger } from '../../../base/logger.ts';
-import type { RuleObserver } from '../../../filter/rule-observer.ts';
-import type { HttpObserver } from '../../../http/contract.ts';
-import type { Answer, Question } from '../call-policy.ts';
-import { failure } from '../thrown.ts';
-import { type PendingQuestion, PolicyThread } from './policy-thread.ts';
+import { type Answer, failure, type Question } from '../call-policy.ts';
+import { type PendingQuestion, PolicyThread, type ThreadServices } from './policy-thread.ts';
 import type { ThreadData } from './thread-messages.ts';
 
 /** In milliseconds. */
@@ -40,16 +36,10 @@ const MAX_STARTS = 10;
 /** One more may be started after each answer, and after this many milliseconds. */
 const START_PAUSE = 5000;
 
-export interface IsolatedPolicyServices {
-  readonly logger: Logger;
-  readonly httpObserver: HttpObserver | undefined;
-  readonly ruleObserver?: RuleObserver | undefined;
-}
-
 export class IsolatedPolicy {
   readonly #name: string;
   readonly #data: ThreadData;
-  readonly #services: IsolatedPolicyServices;
+  readonly #services: ThreadServices;
   readonly #threads = new Set<PolicyThread>();
   #current: PolicyThread | undefined;
   /** Questions that wait until a thread has exited. */
@@ -60,18 +50,14 @@ export class IsolatedPolicy {
   #lastId = 0;
   #closing = false;
 
-  private constructor(name: string, data: ThreadData, services: IsolatedPolicyServices) {
+  private constructor(name: string, data: ThreadData, services: ThreadServices) {
     this.#name = name;
     this.#data = data;
     this.#services = services;
   }
 
   /** Starts the first thread. @throws Error if the policy cannot be constructed */
-  static async start(
-    name: string,
-    data: ThreadData,
-    services: IsolatedPolicyServices,
-  ): Promise<IsolatedPolicy> {
+  static async start(name: string, data: ThreadData, services: ThreadServices): Promise<IsolatedPolicy> {
     const policy = new IsolatedPolicy(name, data, services);
     await policy.#thread().started;
     return policy;
@@ -238,10 +224,9 @@ export class IsolatedPolicy {
       return this.#current;
     }
     this.#countStart();
-    const { logger, httpObserver, ruleObserver } = this.#services;
     const thread = new PolicyThread(this.#data, {
       name: this.#name,
-      ...{ logger, httpObserver, ruleObserver },
+      ...this.#services,
       ended: (...end) => this.#ended(...end),
     });
     this.#threads.add(thread);

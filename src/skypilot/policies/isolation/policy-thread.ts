@@ -4,8 +4,7 @@ import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { RuleObserver } from '../../../filter/rule-observer.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
-import type { Answer, Question } from '../call-policy.ts';
-import { failure, stackText } from '../thrown.ts';
+import { type Answer, failure, type Question, stackText } from '../call-policy.ts';
 import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './thread-messages.ts';
 
 /** Heap limit; a thread that exceeds it is stopped. */
@@ -33,13 +32,16 @@ export interface PendingQuestion {
   taken: boolean;
 }
 
-/** Callbacks of a thread. */
-export interface ThreadEvents {
-  readonly name: string;
+/** What threads pass on to. */
+export interface ThreadServices {
   readonly logger: Logger;
   readonly httpObserver: HttpObserver | undefined;
   /** Of a policy that is tried. */
   readonly ruleObserver?: RuleObserver | undefined;
+}
+
+interface ThreadEvents extends ThreadServices {
+  readonly name: string;
   /** The thread has exited; unanswered questions are still in `pending`. */
   readonly ended: (thread: PolicyThread, cause: Error, byItself: boolean) => void;
 }

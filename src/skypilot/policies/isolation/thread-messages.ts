@@ -3,7 +3,14 @@ import { z } from 'zod';
 import { areRules, type RuleOutcomes } from '../../../filter/verdict.ts';
 import type { HttpCallErrorCode } from '../../../http/call-error.ts';
 import type { Question } from '../call-policy.ts';
-import type { Trial } from '../trial.ts';
+
+/** How a policy is tried. */
+export interface Trial {
+  /** Milliseconds since 1970; `null` = the time of the machine. */
+  readonly now: number | null;
+  /** Whether the policy may open connections. */
+  readonly network: boolean;
+}
 
 /** The input of a new thread. */
 export interface ThreadData {

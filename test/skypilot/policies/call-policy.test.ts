@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { causeText, isMeantForUsers, stackText } from '../../../src/skypilot/policies/thrown.ts';
+import { causeText, isMeantForUsers, stackText } from '../../../src/skypilot/policies/call-policy.ts';
 import type { WhenDone } from '../../support/filter-folder.ts';
 import { threads } from '../../support/isolated-policies.ts';
 import { chainOf, FAILED, type RunningChain, received } from '../../support/skypilot.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { keysOutside, withoutKeys } from '../../src/config/permissions.ts';
-import { deepFreeze } from './frozen.ts';
+import { keysOutside, withoutKeys } from '../../../src/skypilot/config/permitted-keys.ts';
+import { deepFreeze } from '../../config/helpers.ts';
 
 describe('a configuration without the keys that its source may not set', () => {
   const keys = [['admin_policy'], ['jobs', 'controller', 'consolidation_mode'], ['db']];

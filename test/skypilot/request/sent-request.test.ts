@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { taskAsSent, taskText } from '../../../src/skypilot/request/sent-task.ts';
+import { taskAsSent, taskText } from '../../../src/skypilot/request/sent-request.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';
 
 const sent = (text: string, flags = { idleMinutes: null as number | null, down: false }) =>

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { importedFiles } from '../../src/plugin/imported-files.ts';
-import { temporaryFolder } from '../support/filter-folder.ts';
+import { importedFiles, syntaxErrorPlace } from '../../src/plugin/importing.ts';
+import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
 
 describe('the files that a module imports', () => {
   it('are found by relative paths, each once, also in circles', () => {
@@ -23,4 +23,26 @@ describe('the files that a module imports', () => {
     expect(importedFiles(join(folder, 'a.js')).length).toBeLessThan(25);
     expect(importedFiles(join(folder, 'nowhere.js'))).toEqual([]);
   });
+});
+
+const FILES = {
+  'sound.js': "import './wrong.js';\nexport const a = 1;\n",
+  'other.js': 'export const b = ];\n',
+  'wrong.js': 'export const c = 1;\n\nconst d = ;\n',
+};
+const NAMES = ['sound.js', 'other.js', 'wrong.js'];
+
+it('finds the file and the line of the error among files with other errors', async () => {
+  const folder = filterFolder(FILES);
+  const files = NAMES.map((name) => join(folder, name));
+  const error = new SyntaxError("Unexpected token ';'");
+  expect(await syntaxErrorPlace(error, files)).toBe(`${folder}/wrong.js:3`);
+  expect(await syntaxErrorPlace(error, files.slice(0, 2))).toBeUndefined();
+  expect(await syntaxErrorPlace(error, [join(folder, 'gone.js')])).toBeUndefined();
+});
+
+it('reads the place from the stack if Node has put it there', async () => {
+  const error = new SyntaxError("does not provide an export named 'x'");
+  error.stack = `file:///etc/a%20b/my-filter.js?changed=1:7\nimport { x } from './y.js';\n         ^\n${error.stack}`;
+  expect(await syntaxErrorPlace(error, [])).toBe('/etc/a b/my-filter.js:7');
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { OptionType } from '../../src/config/option.ts';
-import { readValue, ValueError } from '../../src/config/value.ts';
+import { readValue, ValueError } from '../../src/config/typed.ts';
 
 function read(text: string, type: OptionType, itemType: OptionType = 'text'): unknown {
   return readValue(text, { type, itemType });

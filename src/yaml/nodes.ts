@@ -1,0 +1,86 @@
+/** Reads the nodes of a document: as plain data, and the names that a mapping repeats. */
+import { isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
+import { Special } from './dialect.ts';
+import { YamlError } from './error.ts';
+import { setMember } from './tree.ts';
+
+export function asNode(value: unknown): Node | null {
+  return isMap(value) || isSeq(value) || isScalar(value) || isAlias(value) ? value : null;
+}
+
+/** `8080:` and `'8080':` have the same name here, although they are two keys of the document. */
+export function nameOf(key: unknown): string {
+  if (!isScalar(key)) {
+    throw new YamlError('a key of a mapping is not a scalar');
+  }
+  return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
+}
+
+export const MAX_DEPTH = 100;
+export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
+
+/**
+ * Scalars as the values that PyYAML reads, or as the texts that they are written as. Of `values`, a date is a text; of `typed`, it is a
+ * symbol with that text as its description, since it is of no type of JSON.
+ */
+export type View = 'values' | 'typed' | 'texts';
+
+/** A fresh copy. @throws YamlError for nodes that are nested too deep. */
+export function view(node: Node | null, as: View, depth = 0): unknown {
+  if (depth > MAX_DEPTH) {
+    throw new YamlError(TOO_DEEP);
+  }
+  if (isMap(node)) {
+    const mapping: Record<string, unknown> = {};
+    for (const { key, value } of node.items) {
+      setMember(mapping, nameOf(key), view(asNode(value), as, depth + 1));
+    }
+    return mapping;
+  }
+  if (isSeq(node)) {
+    return node.items.map((item) => view(asNode(item), as, depth + 1));
+  }
+  if (!isScalar(node)) {
+    return as === 'texts' ? '' : null;
+  }
+  const { value, source } = node;
+  if (as === 'texts') {
+    return value === null ? '' : typeof value === 'string' ? value : (source ?? String(value));
+  }
+  return value instanceof Special ? (as === 'typed' ? Symbol(value.text) : value.text) : value;
+}
+
+/** A key that repeats another one of its mapping. */
+export interface RepeatedKey {
+  readonly name: string;
+  readonly key: Node | null;
+}
+
+/**
+ * Names that a mapping repeats. Only the last value of each would count, so readers of limits refuse them. Keys may be aliases: `{&a cpu: 1, *a : 2}` repeats `cpu`.
+ */
+export function* repeatedKeys(node: Node | null, anchors = new Map<string, Node>()): Generator<RepeatedKey> {
+  if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {
+    anchors.set(node.anchor, node);
+  }
+  if (isSeq(node)) {
+    for (const item of node.items) {
+      yield* repeatedKeys(asNode(item), anchors);
+    }
+  } else if (isMap(node)) {
+    const seen = new Set<string>();
+    for (const { key, value } of node.items) {
+      const written = asNode(key);
+      yield* repeatedKeys(written, anchors);
+      const shown = isAlias(written) ? anchors.get(written.source) : written;
+      // Any other key is refused when the value is read.
+      const name = isScalar(shown) ? nameOf(shown) : undefined;
+      if (name !== undefined && seen.has(name)) {
+        yield { name, key: written };
+      } else if (name !== undefined) {
+        seen.add(name);
+      }
+      yield* repeatedKeys(asNode(value), anchors);
+    }
+  }
+}
