@@ -7,7 +7,7 @@ import { ApiError } from '../api/route.ts';
 import { Text } from './text.tsx';
 
 /** A mistake of the client, or something that is not there now. */
-export interface ShownError {
+interface ShownError {
   readonly status: number;
   /** For the person. */
   readonly message: string;

@@ -155,3 +155,70 @@ export function ChangeForm({ action, csrf, children }: ChangeFormProps) {
     </form>
   );
 }
+
+/** A field in a list of fields: a choice if it has options, a text of several lines if it has rows. */
+export interface FieldEntry extends FieldProps {
+  readonly options?: SelectProps['options'];
+  readonly rows?: number;
+}
+
+interface FieldsProps {
+  readonly fields: readonly FieldEntry[];
+  /** What was sent, by name; an entry may have a value of its own. */
+  readonly values?: Readonly<Record<string, string>>;
+  /** What is wrong, by name: the first one has the focus. */
+  readonly mistakes: ReadonlyMap<string, string>;
+}
+
+export function Fields({ fields, values = {}, mistakes }: FieldsProps) {
+  const first = mistakes.keys().next().value;
+  return (
+    <>
+      {fields.map(({ options, rows, value, ...entry }) => {
+        const { name } = entry;
+        const props = {
+          ...{ ...entry, value: value ?? values[name] },
+          ...{ mistake: mistakes.get(name), hasFocus: name === first },
+        };
+        return options !== undefined ? (
+          <Select {...props} options={options} />
+        ) : rows !== undefined ? (
+          <LongField {...props} rows={rows} />
+        ) : (
+          <Field {...props} />
+        );
+      })}
+    </>
+  );
+}
+
+interface SearchFormProps {
+  readonly action: string;
+  readonly label: string;
+  readonly search: string;
+  /** Whether the page shows less than everything. */
+  readonly isNarrowed: boolean;
+  /** Fields that go along. */
+  readonly children?: ComponentChildren;
+}
+
+/** Looks for a text in a list. */
+export function SearchForm({ action, label, search, isNarrowed, children }: SearchFormProps) {
+  return (
+    <form method="get" action={action} class="inline">
+      <label for="search">{label}</label>
+      <input
+        id="search"
+        name="search"
+        type="search"
+        value={search}
+        maxLength={255}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      {children}
+      <button type="submit">Search</button>
+      {isNarrowed && <a href={action}>Show all</a>}
+    </form>
+  );
+}

@@ -12,9 +12,9 @@ import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts
 import { type IssuerLogout, OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
 import { PreSessions } from '../users/pre-session.ts';
 import { type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
-import { Document } from './document.tsx';
 import { readForm } from './form.ts';
-import { returnPath } from './return-path.ts';
+import { Document } from './layout.tsx';
+import { returnPath } from './paths.ts';
 
 interface OidcParts {
   readonly sessions: Sessions;

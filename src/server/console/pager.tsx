@@ -1,7 +1,7 @@
 /** Leads through the pages of a list, forth and back, without script. */
 
 /** Where in a list a page is, as its URL says. */
-export interface ListPage {
+interface ListPage {
   /** The cursor that the list is asked with; `undefined` = the first page. */
   readonly after: string | undefined;
   /** The cursors of the pages before, oldest first; not of the first one, which has none. */

@@ -18,13 +18,12 @@ import type { People } from '../users/contract.ts';
 import type { Person } from '../users/person.ts';
 import { isCsrf } from '../users/sessions.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
-import { Document, PAGE_HEADERS } from './document.tsx';
 import { ErrorContent, shownError, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
-import { Layout, navigation } from './layout.tsx';
+import { Document, Layout, navigation, PAGE_HEADERS } from './layout.tsx';
 import type { ShowLogin } from './login-routes.tsx';
 import type { ConsolePage, PageAnswer } from './page.ts';
-import { returnPath } from './return-path.ts';
+import { returnPath } from './paths.ts';
 import { Text } from './text.tsx';
 
 export interface ConsoleParts {

@@ -8,12 +8,6 @@ export function Text({ children }: { readonly children: string }) {
   return <bdi>{visible(children)}</bdi>;
 }
 
-/** The text, cut to a number of characters, for example for a picture. */
-export function shortened(text: string, length: number): string {
-  const characters = [...visible(text.slice(0, 2 * length + 2))];
-  return characters.length > length ? `${characters.slice(0, length - 1).join('')}…` : characters.join('');
-}
-
 /** With every invisible character named. */
 export function visible(text: string): string {
   return text.replace(INVISIBLE, nameOf);

@@ -1,5 +1,5 @@
 /** Converts times to positions in a picture of any width: positions are percentages. */
-import { formatInstant, type Instant } from '../../lease/dates.ts';
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 
 export interface TimeScale {
   /** `12.34%`; times outside are at the edge. */
@@ -9,7 +9,7 @@ export interface TimeScale {
   readonly ticks: readonly Tick[];
 }
 
-export interface Tick {
+interface Tick {
   readonly x: string;
   readonly label: string;
 }
@@ -21,12 +21,8 @@ const MAX_TICKS = 7;
 const NARROWEST_BAR = 0.7;
 
 /** A scale of a window of time: its edges are those of the picture. */
-export function windowScale({ from, until }: { readonly from: Instant; readonly until: Instant }): TimeScale {
-  return scaleBetween(milliseconds(from), milliseconds(until));
-}
-
-/** In milliseconds. */
-function scaleBetween(from: number, until: number): TimeScale {
+export function windowScale(window: { readonly from: Instant; readonly until: Instant }): TimeScale {
+  const [from, until] = [milliseconds(window.from), milliseconds(window.until)];
   const percent = (time: number) => Math.min(100, Math.max(0, (100 * (time - from)) / (until - from)));
   return {
     place: (instant) => shown(percent(milliseconds(instant))),
@@ -51,6 +47,16 @@ export function shownDate(instant: Instant): string {
     .replace(/(\.\d+)?Z$/, '')
     .replace(/:00$/, '')
     .replace(/ 00:00$/, '');
+}
+
+/** The same of a second of the epoch. */
+export function shownSecond(second: bigint): string {
+  return shownDate(second * MICROSECONDS_PER_SECOND);
+}
+
+/** Rounded down to the second. */
+export function toSecond(instant: Instant): Instant {
+  return instant - (instant % MICROSECONDS_PER_SECOND);
 }
 
 interface TimeTick {

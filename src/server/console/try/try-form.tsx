@@ -5,7 +5,6 @@ import { Text, visible } from '../text.tsx';
 import type { Mistakes } from './lease-of-wish.ts';
 import {
   comparisonName,
-  FORM_TYPES,
   fieldName,
   MOST_RESERVATIONS,
   type ReservationField,
@@ -34,7 +33,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** `hosts`; types of other plug-ins are called as they are. */
-export function typeName(type: string): string {
+function typeName(type: string): string {
   return TYPE_NAMES[type] ?? type;
 }
 
@@ -271,9 +270,4 @@ function Properties({ reservation: { fields, comparisons }, index, mistake }: Re
       </details>
     </>
   );
-}
-
-/** Whether a type has fields of its own. */
-export function isFormType(type: string): boolean {
-  return FORM_TYPES.some((one) => one === type);
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { courseRows, courseSeries } from '../../../../src/server/console/project/course-series.ts';
+import { courseRows, courseSeries } from '../../../../src/server/console/project/course-chart.tsx';
 
 const HOUR = 3_600_000_000n;
 const course = (budget: bigint, from: bigint, used: bigint[]) => ({

@@ -1,7 +1,10 @@
 /** Values over time as a picture that a script draws, and as a table for everybody. */
+
+import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import type { ChartData, ChartSeries } from './browser/chart-data.ts';
-import { Table } from './table.tsx';
+import { Table } from './parts.tsx';
 import { visible } from './text.tsx';
+import { share } from './time-scale.ts';
 
 interface ChartProps {
   /** Unlike that of any other chart of the page. */
@@ -67,7 +70,7 @@ export function Chart({
 }
 
 /** JSON that cannot end a script element or begin a comment in it. */
-export function scriptJson(value: unknown): string {
+function scriptJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -80,4 +83,76 @@ function toTheMinute(seconds: number): string {
 
 function numberText(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : String(Math.round(value * 100) / 100);
+}
+
+/** The pattern for the future. It must come before the pictures that use it. */
+export function Patterns() {
+  return (
+    <svg width="0" height="0" class="patterns" aria-hidden="true">
+      <defs>
+        <pattern
+          id="hatched"
+          width="6"
+          height="6"
+          patternUnits="userSpaceOnUse"
+          patternTransform="rotate(45)"
+        >
+          <rect width="6" height="6" class="hatch-ground" />
+          <rect width="2.5" height="6" class="hatch-line" />
+        </pattern>
+      </defs>
+    </svg>
+  );
+}
+
+export type Look = 'used' | 'planned' | 'left' | 'pending' | 'active' | 'ended' | 'refused';
+
+interface LegendProps {
+  readonly entries: readonly (readonly [Look, string])[];
+}
+
+export function Legend({ entries }: LegendProps) {
+  return (
+    <ul class="legend">
+      {entries.map(([look, text]) => (
+        <li>
+          <svg width="24" height="12" aria-hidden="true">
+            <rect x="1" y="1" width="22" height="10" rx="2" class={`bar ${look}`} />
+          </svg>{' '}
+          {text}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface BudgetBarProps {
+  readonly amount: Amount;
+  readonly taken: Amount;
+  readonly left: Amount;
+  readonly unit: string;
+}
+
+const HEIGHT = 12;
+
+/** As long as the budget, or as what is taken if the budget was reduced since: a line shows where the budget ends. */
+export function BudgetBar({ amount, taken, left, unit }: BudgetBarProps) {
+  const whole = taken > amount ? taken : amount;
+  return (
+    <div class="share">
+      <span class="figure">
+        <b>{formatUnitHours(left, 'down')}</b> of {formatUnitHours(amount)} {unit} left
+      </span>
+      <svg width="100%" height={HEIGHT} aria-hidden="true">
+        <rect x="0" y="0" width="100%" height={HEIGHT} rx="3" class="bar left" />
+        {taken > 0n && (
+          <rect x="0" y="0" width={share(taken, whole)} height={HEIGHT} rx="3" class="bar used" />
+        )}
+        {taken > amount && (
+          <line x1={share(amount, whole)} x2={share(amount, whole)} y1="0" y2={HEIGHT} class="limit" />
+        )}
+      </svg>
+      <small>{formatUnitHours(taken)} taken</small>
+    </div>
+  );
 }

@@ -1,27 +1,89 @@
-/** Which leases take from budgets. */
+/** The history of budgets: who changed them, when and why. */
 import { z } from 'zod';
 import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import { pageOfChargedLeases } from '../../ledger/budgets/history.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
-import { ledgerFor } from '../budgets/asker.ts';
-import { projectsAsked } from '../budgets/budget-lists.ts';
-import { refusedAs } from './budget-routes.ts';
-import { WITHOUT_LEDGER } from './projects.ts';
-import { type ApiRoute, route } from './route.ts';
+import { budgetChangesFor, projectsAsked } from '../budgets/budget-lists.ts';
+import { ledgerFor } from '../budgets/named-accounts.ts';
+import { budgetChangeSchema, writerFor } from './budget-json.ts';
+import { type ApiAnswer, type ApiRoute, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
   accountsOf,
   amountSchema,
   costText,
+  listQuery,
+  pageAnswer,
   pageJson,
-  pageParameters,
   pageQueryOf,
-  pageSchema,
+  refusedAs,
   secondText,
+  textParameter,
   timeSchema,
   timeText,
+  WITHOUT_LEDGER,
 } from './shown.ts';
+
+const order = z.enum(['newest', 'oldest']).optional().meta({
+  description: 'Which come first. Default: the newest.',
+});
+const page = pageAnswer(budgetChangeSchema, 'BudgetChanges', 'A page.');
+
+const listBudgetChanges = route({
+  id: 'listBudgetChanges',
+  method: 'GET',
+  path: '/v1/budgets/changes',
+  action: 'list-budgets',
+  summary: 'Every change of budgets.',
+  description: 'Also of removed budgets. Members see those of their projects.',
+  query: listQuery({
+    order,
+    project_id: textParameter('Only of this project: its id, or name@domain.'),
+    user_id: textParameter(
+      'Only of this user: the id, or name@domain, except for members who give no budgets.',
+    ),
+  }),
+  answers: [page, WITHOUT_LEDGER, refusedAs(422, 'Keystone has no account of this name.')],
+  async answer(request) {
+    const { project_id, user_id } = request.query;
+    return changes(request, { ...request.query, projectId: project_id, userId: user_id });
+  },
+});
+
+const listChangesOfBudget = route({
+  id: 'listChangesOfBudget',
+  method: 'GET',
+  path: '/v1/budgets/{budget_id}/changes',
+  action: 'list-budgets',
+  summary: 'Every change of one budget.',
+  description:
+    'Also of one that was removed. Empty = there never was one, or it is of a project that the person may not see.',
+  query: listQuery({ order }),
+  answers: [page, WITHOUT_LEDGER],
+  async answer(request) {
+    const { budget_id: id = '' } = request.params;
+    // None has the id 0.
+    return changes(request, { ...request.query, budget: /^\d{1,18}$/.test(id) ? BigInt(id) : 0n });
+  },
+});
+
+export const BUDGET_CHANGE_ROUTES: readonly ApiRoute[] = [listBudgetChanges, listChangesOfBudget];
+
+type Asked = Parameters<typeof budgetChangesFor>[1];
+type Query = Omit<Asked, 'limit' | 'after'> & {
+  readonly [Name in 'limit' | 'after']?: Asked[Name] | undefined;
+};
+
+async function changes(request: Parameters<typeof writerFor>[0], query: Query): Promise<ApiAnswer> {
+  const { projectId, userId, budget, order: wanted } = query;
+  const found = await budgetChangesFor(request, {
+    ...pageQueryOf(query),
+    ...{ projectId, userId, budget, order: wanted },
+  });
+  const writer = await writerFor(request, found.items);
+  return { json: pageJson(found, writer.change) };
+}
 
 const leaseSchema = z.strictObject({
   row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
@@ -53,12 +115,11 @@ const listBudgetCharges = route({
   summary: 'Which open leases of a project are charged to its budgets.',
   description:
     'Sorted by end. A page may have fewer items than `limit`, even none: only `next` tells whether there are more.',
-  query: z.strictObject({
-    ...pageParameters,
+  query: listQuery({
     project_id: z.string().min(1).max(255).meta({ description: 'Its id, or name@domain.' }),
   }),
   answers: [
-    { status: 200, description: 'A page.', schema: pageSchema(leaseSchema), name: 'BudgetCharges' },
+    pageAnswer(leaseSchema, 'BudgetCharges'),
     WITHOUT_LEDGER,
     refusedAs(422, 'Keystone has no project of this name.'),
   ],

@@ -1,9 +1,85 @@
-/** How much was refused lately, by filter, and which replicas decide. */
-
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import { decisionSource } from '../decisions/decision-source.ts';
+import { DecisionTable } from '../decisions/decision-table.tsx';
 import type { PageRequest } from '../page.ts';
+import { Message, Table } from '../parts.tsx';
+import { Text } from '../text.tsx';
+
+/** `undefined` = the store does not answer. */
+export function RefusalsSection({ refusals }: { readonly refusals: Refusals | undefined }) {
+  return (
+    <section aria-labelledby="refused">
+      <h2 id="refused">Refused now</h2>
+      {refusals === undefined ? (
+        <Message kind="error">The stored decisions cannot be read at the moment.</Message>
+      ) : (
+        <Content {...refusals} />
+      )}
+    </section>
+  );
+}
+
+function Content({ filters, latest, isPartial, isShared, replicas }: Refusals) {
+  return (
+    <>
+      <p class="hint">
+        {isShared ? 'In the last day, by all replicas.' : 'Of the last 50 decisions of this process.'}
+        {isPartial && ' There were more; the newest 500 are counted.'}
+      </p>
+      {filters.length === 0 ? (
+        <p>Nothing.</p>
+      ) : (
+        <>
+          <Table label="Refused, by filter" head={['Filter', 'Last hour', 'Last day', 'Last (UTC)']}>
+            {filters.map((one) => (
+              <FilterRow {...one} />
+            ))}
+          </Table>
+          <h3>The latest</h3>
+          <DecisionTable label="Recent refusals" decisions={latest} />
+        </>
+      )}
+      <p>
+        <a href="/decisions?outcome=refused">All refusals</a>
+      </p>
+      {replicas.size > 0 && (
+        <>
+          <h3>Replicas</h3>
+          <ul>
+            {[...replicas].map(([replica, time]) => (
+              <li data-key={replica}>
+                <Text>{replica}</Text> <small>last at {shownTime(time)} UTC</small>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+function FilterRow({ filter, hour, day, last }: FilterRefusals) {
+  return (
+    <tr data-key={filter ?? ''}>
+      <th scope="row">
+        {filter === null ? (
+          <span class="none">none of them</span>
+        ) : (
+          <a href={`/decisions?${new URLSearchParams({ filter })}`}>
+            <Text>{filter}</Text>
+          </a>
+        )}
+      </th>
+      <td class="number">{hour}</td>
+      <td class="number">{day}</td>
+      <td class="time">{shownTime(last)}</td>
+    </tr>
+  );
+}
+
+function shownTime(time: string): string {
+  return time.slice(0, 19).replace('T', ' ');
+}
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -12,7 +88,7 @@ const MOST = 500;
 /** Decisions that are looked at for replicas. */
 const LOOKED_AT = 100;
 
-export interface FilterRefusals {
+interface FilterRefusals {
   /** `null` = none of the filters, such as a request that was not valid. */
   readonly filter: string | null;
   readonly hour: number;
@@ -41,7 +117,7 @@ export async function refusalsNow(
   { generation, recorder, deadline }: PageRequest,
   now = Date.now(),
 ): Promise<Refusals | undefined> {
-  const source = decisionSource(generation);
+  const source = generation.decisions?.source;
   const since = now - DAY;
   if (source === undefined) {
     const refused = recorder.recent.list().filter(({ allowed }) => !allowed);
