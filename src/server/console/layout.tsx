@@ -4,7 +4,7 @@ import { may } from '../users/access.ts';
 import type { Person } from '../users/person.ts';
 import { assetPath } from './assets.ts';
 import type { ConsolePage } from './page.ts';
-import { Text, visible } from './text.tsx';
+import { Text, visible } from './parts/text.tsx';
 
 /** What the frame shows besides a page. */
 interface Frame {

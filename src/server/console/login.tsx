@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { ListedProject } from '../../openstack/user-login.ts';
 import { Document } from './layout.tsx';
-import { Text } from './text.tsx';
+import { Text } from './parts/text.tsx';
 
 /** How people can log in now. */
 export interface LoginWays {

@@ -23,8 +23,8 @@ import { readForm } from './form.ts';
 import { Document, Layout, navigation, PAGE_HEADERS } from './layout.tsx';
 import type { ShowLogin } from './login-routes.tsx';
 import type { ConsolePage, PageAnswer } from './page.ts';
+import { Text } from './parts/text.tsx';
 import { returnPath } from './paths.ts';
-import { Text } from './text.tsx';
 
 export interface ConsoleParts {
   /** The current configuration, and why a newer one is not in use. */

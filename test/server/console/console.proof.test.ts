@@ -4,8 +4,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../../src/index.ts';
 import type { ConsolePage } from '../../../src/server/console/page.ts';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
-import { LivePart } from '../../../src/server/console/parts.tsx';
-import { Chart } from '../../../src/server/console/pictures.tsx';
+import { LivePart } from '../../../src/server/console/parts/parts.tsx';
+import { Chart } from '../../../src/server/console/parts/pictures.tsx';
 import {
   expectSound,
   HAS_CHROMIUM,

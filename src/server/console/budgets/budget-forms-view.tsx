@@ -1,12 +1,12 @@
 /** The forms that set, change and remove a budget. */
 import { formatUnitHours } from '../../../filter/amount.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
-import { Account, type NameOf, Whose, WithNames } from '../account.tsx';
-import { ChangeForm, type FieldEntry, Fields } from '../fields.tsx';
-import { Message } from '../parts.tsx';
+import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
+import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
+import { Message } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate, shownSecond, toSecond } from '../parts/time-scale.ts';
 import { pathWith } from '../paths.ts';
-import { Text } from '../text.tsx';
-import { shownDate, shownSecond, toSecond } from '../time-scale.ts';
 
 /** Names of fields, as the API has them. */
 export const BUDGET_FIELDS = [

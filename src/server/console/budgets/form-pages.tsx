@@ -14,8 +14,8 @@ import {
 } from '../../budgets/change-budgets.ts';
 import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/access.ts';
-import { learnNames, nameOfFor } from '../account.tsx';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
+import { learnNames, nameOfFor } from '../parts/account.tsx';
 import { pathWith } from '../paths.ts';
 import {
   BUDGET_FIELDS,

@@ -6,12 +6,12 @@ import { formatUnitHours } from '../../../filter/amount.ts';
 import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { ApiError } from '../../api/route.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
-import { Account, type NameOf, nameOfFor, Whose, WithNames } from '../account.tsx';
-import { ChangeForm, Field, LongField } from '../fields.tsx';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
-import { Message, SpanCell, Table } from '../parts.tsx';
-import { Text } from '../text.tsx';
-import { shownSecond } from '../time-scale.ts';
+import { Account, type NameOf, nameOfFor, Whose, WithNames } from '../parts/account.tsx';
+import { ChangeForm, Field, LongField } from '../parts/fields.tsx';
+import { Message, SpanCell, Table } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownSecond } from '../parts/time-scale.ts';
 import { isMendable } from './form-pages.tsx';
 
 /** In bytes, as forms encode them: a thousand budgets and more. */

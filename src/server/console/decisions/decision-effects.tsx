@@ -7,8 +7,8 @@ import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
 import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts';
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
 import type { PageRequest } from '../page.ts';
-import { Table } from '../parts.tsx';
-import { Text, visible } from '../text.tsx';
+import { Table } from '../parts/parts.tsx';
+import { Text, visible } from '../parts/text.tsx';
 
 const LIMIT = 50;
 

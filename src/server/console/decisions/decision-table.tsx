@@ -1,8 +1,8 @@
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import type { Named } from '../../../filter/request-names.ts';
-import { NamedId } from '../account.tsx';
-import { LeaseName, Milliseconds, Outcome, Table } from '../parts.tsx';
-import { Text } from '../text.tsx';
+import { NamedId } from '../parts/account.tsx';
+import { LeaseName, Milliseconds, Outcome, Table } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
 
 interface DecisionTableProps {
   readonly label: string;

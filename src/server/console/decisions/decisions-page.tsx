@@ -1,9 +1,9 @@
 /** What was decided, and a form to look for it. */
 import { visibleProjects } from '../../users/access.ts';
-import { Field, Select } from '../fields.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
-import { listPage, Pager } from '../pager.tsx';
-import { LivePart, Message } from '../parts.tsx';
+import { Field, Select } from '../parts/fields.tsx';
+import { listPage, Pager } from '../parts/pager.tsx';
+import { LivePart, Message } from '../parts/parts.tsx';
 import { DecisionTable } from './decision-table.tsx';
 import {
   type AskedDecisions,

@@ -10,10 +10,10 @@ import {
   openClusters,
 } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { Account } from '../account.tsx';
-import { Message, Table } from '../parts.tsx';
-import { Text } from '../text.tsx';
-import { shownDate, toSecond } from '../time-scale.ts';
+import { Account } from '../parts/account.tsx';
+import { Message, Table } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate, toSecond } from '../parts/time-scale.ts';
 
 interface InStepProps {
   readonly state: InStep | 'none' | 'away';

@@ -2,7 +2,7 @@
 import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { BudgetCourse } from '../../../ledger/reports/usage-over-time.ts';
-import { Chart } from '../pictures.tsx';
+import { Chart } from '../parts/pictures.tsx';
 import { PartOnly } from './tables.tsx';
 
 interface CourseChartProps {

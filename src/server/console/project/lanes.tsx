@@ -5,11 +5,11 @@
 
 import type { VNode } from 'preact';
 import type { Instant } from '../../../lease/dates.ts';
-import { Account } from '../account.tsx';
-import { LeaseName } from '../parts.tsx';
-import { Legend, type Look } from '../pictures.tsx';
-import { Text } from '../text.tsx';
-import { shownDate, type TimeScale, windowScale } from '../time-scale.ts';
+import { Account } from '../parts/account.tsx';
+import { LeaseName } from '../parts/parts.tsx';
+import { Legend, type Look } from '../parts/pictures.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate, type TimeScale, windowScale } from '../parts/time-scale.ts';
 import { MOVES, type Move, moved, type TimeWindow, windowParameters } from './time-window.ts';
 
 /** A row. */

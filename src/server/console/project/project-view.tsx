@@ -9,12 +9,12 @@ import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import type { BudgetCourse } from '../../../ledger/reports/usage-over-time.ts';
 import type { FilterLimits } from '../../api/project-limits.ts';
-import { Account, type NameOf, Whose, WithNames } from '../account.tsx';
-import { Pager } from '../pager.tsx';
-import { LivePart, Message, SpanCell, Table } from '../parts.tsx';
+import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
+import { Pager } from '../parts/pager.tsx';
+import { LivePart, Message, SpanCell, Table } from '../parts/parts.tsx';
+import { BudgetBar, Patterns } from '../parts/pictures.tsx';
+import { shownDate } from '../parts/time-scale.ts';
 import { pathWith, projectPath } from '../paths.ts';
-import { BudgetBar, Patterns } from '../pictures.tsx';
-import { shownDate } from '../time-scale.ts';
 import { CourseChart } from './course-chart.tsx';
 import { type Lane, Lanes } from './lanes.tsx';
 import {

@@ -4,13 +4,13 @@ import { listProjects, type ProjectRow } from '../../../ledger/reports/projects.
 import { COUNTED } from '../../../ledger/reports/timeline.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { visibleProjects } from '../../users/access.ts';
-import { learnNames, type NameOf, nameOfFor, ProjectLink, WithNames } from '../account.tsx';
-import { SearchForm } from '../fields.tsx';
 import type { ConsolePage } from '../page.ts';
-import { listPage, Pager } from '../pager.tsx';
-import { Table } from '../parts.tsx';
-import { BudgetBar } from '../pictures.tsx';
-import { shownSecond } from '../time-scale.ts';
+import { learnNames, type NameOf, nameOfFor, ProjectLink, WithNames } from '../parts/account.tsx';
+import { SearchForm } from '../parts/fields.tsx';
+import { listPage, Pager } from '../parts/pager.tsx';
+import { Table } from '../parts/parts.tsx';
+import { BudgetBar } from '../parts/pictures.tsx';
+import { shownSecond } from '../parts/time-scale.ts';
 
 const ROWS = 50;
 const MAX_SEARCH = 255;

@@ -9,10 +9,10 @@ import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import { isMapping } from '../../../yaml/tree.ts';
 import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
-import { Account } from '../account.tsx';
-import { LeaseName, Message, Outcome, Table } from '../parts.tsx';
-import { Text } from '../text.tsx';
-import { shownDate } from '../time-scale.ts';
+import { Account } from '../parts/account.tsx';
+import { LeaseName, Message, Outcome, Table } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate } from '../parts/time-scale.ts';
 import type { Refusal } from './project-view.tsx';
 
 interface LeasesTableProps {

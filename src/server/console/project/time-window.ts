@@ -1,6 +1,6 @@
 /** The part of time that a page shows: from its URL, and the windows beside it. */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../../lease/dates.ts';
-import { toSecond } from '../time-scale.ts';
+import { toSecond } from '../parts/time-scale.ts';
 
 /** Microseconds of the epoch. */
 export interface TimeWindow {

@@ -1,7 +1,7 @@
 /** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
 import type { Person } from '../../users/person.ts';
-import { ChangeForm, type FieldEntry, Fields } from '../fields.tsx';
-import { Text, visible } from '../text.tsx';
+import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
+import { Text, visible } from '../parts/text.tsx';
 import type { Mistakes } from './lease-of-wish.ts';
 import {
   type Comparison,

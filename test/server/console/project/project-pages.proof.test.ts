@@ -3,10 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { decisionRecord } from '../../../src/decisions/lease-record.ts';
-import { toInstant } from '../../../src/index.ts';
-import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
-import { type ConsoleGround, consoleOn, type Name } from './console-ground.ts';
+import { decisionRecord } from '../../../../src/decisions/lease-record.ts';
+import { toInstant } from '../../../../src/index.ts';
+import { giveBudget, ledgerAt, newLedgers } from '../../../support/ledgers.ts';
+import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
 const INSTALLED = existsSync(CHROMIUM);

@@ -1,5 +1,5 @@
 /** Converts times to positions in a picture of any width: positions are percentages. */
-import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 
 export interface TimeScale {
   /** `12.34%`; times outside are at the edge. */

@@ -1,7 +1,7 @@
 /** Values over time as a picture that a script draws, and as a table for everybody. */
 
-import { type Amount, formatUnitHours } from '../../filter/amount.ts';
-import type { ChartData, ChartSeries } from './browser/chart-data.ts';
+import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import type { ChartData, ChartSeries } from '../browser/chart-data.ts';
 import { Table } from './parts.tsx';
 import { visible } from './text.tsx';
 import { share } from './time-scale.ts';

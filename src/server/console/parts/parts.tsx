@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { DecisionOutcome } from '../../decisions/record.ts';
+import type { DecisionOutcome } from '../../../decisions/record.ts';
 import { Text } from './text.tsx';
 import { shownSecond } from './time-scale.ts';
 

@@ -1,11 +1,11 @@
 /** A project or a user: what Keystone calls it, if that is known, and its id. */
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { nameText } from '../../filter/account-limits.ts';
-import type { Named } from '../../filter/request-names.ts';
-import type { Generation } from '../configuration/generation.ts';
-import type { Person } from '../users/person.ts';
-import { projectPath } from './paths.ts';
+import { nameText } from '../../../filter/account-limits.ts';
+import type { Named } from '../../../filter/request-names.ts';
+import type { Generation } from '../../configuration/generation.ts';
+import type { Person } from '../../users/person.ts';
+import { projectPath } from '../paths.ts';
 import { Text } from './text.tsx';
 
 type Kind = 'project' | 'user';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { toInstant } from '../../../src/lease/dates.ts';
-import { share, shownDate, windowScale } from '../../../src/server/console/time-scale.ts';
+import { toInstant } from '../../../../src/lease/dates.ts';
+import { share, shownDate, windowScale } from '../../../../src/server/console/parts/time-scale.ts';
 
 const at = (text: string) => toInstant(text) ?? 0n;
 const labels = (start: string, end: string) =>
