@@ -15,7 +15,8 @@ import { learnNames, nameOfFor } from '../parts/account.tsx';
 import { listPage } from '../parts/pager.tsx';
 import { pathWith } from '../paths.ts';
 import { local } from '../try/wish.ts';
-import { ProjectView, type Refusal } from './project-view.tsx';
+import { ProjectView } from './project-view.tsx';
+import type { Refusal } from './tables.tsx';
 import { timeWindow } from './time-window.ts';
 
 /** Leases of a page. */

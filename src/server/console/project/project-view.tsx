@@ -1,6 +1,5 @@
 /** The page of a project. */
 
-import type { DecisionRecord } from '../../../decisions/record.ts';
 import { formatUnitHours } from '../../../filter/amount.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
@@ -21,6 +20,7 @@ import {
   FoldedLeases,
   LeasesTable,
   LimitsTable,
+  type Refusal,
   RefusalsTable,
   type UsageData,
   UsageTables,
@@ -155,16 +155,6 @@ function refusedLanes(refusals: readonly Refusal[], window: ProjectData['window'
           ],
     )
     .slice(0, DRAWN);
-}
-
-export interface Refusal {
-  readonly record: DecisionRecord;
-  /** The dates of the lease, if they are known. */
-  readonly start: Instant | undefined;
-  readonly end: Instant | undefined;
-  readonly decisionPath: string;
-  /** "Try it" with the same wish filled in. */
-  readonly tryPath: string;
 }
 
 interface ProjectData {

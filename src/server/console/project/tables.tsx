@@ -2,7 +2,9 @@
 
 import type { VNode } from 'preact';
 import { valueText } from '../../../config/text.ts';
+import type { DecisionRecord } from '../../../decisions/record.ts';
 import { formatUnitHours } from '../../../filter/amount.ts';
+import type { Instant } from '../../../lease/dates.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
@@ -13,7 +15,6 @@ import { Account } from '../parts/account.tsx';
 import { LeaseName, Message, Outcome, Table } from '../parts/parts.tsx';
 import { Text } from '../parts/text.tsx';
 import { shownDate } from '../parts/time-scale.ts';
-import type { Refusal } from './project-view.tsx';
 
 interface LeasesTableProps {
   readonly leases: readonly LeaseRowView[];
@@ -118,6 +119,16 @@ function isLimit({ value, isHidden }: LimitOption): boolean {
     ? value.length === 0
     : isMapping(value) && Object.keys(value).length === 0;
   return !isHidden && value !== null && !isEmpty;
+}
+
+export interface Refusal {
+  readonly record: DecisionRecord;
+  /** The dates of the lease, if they are known. */
+  readonly start: Instant | undefined;
+  readonly end: Instant | undefined;
+  readonly decisionPath: string;
+  /** "Try it" with the same wish filled in. */
+  readonly tryPath: string;
 }
 
 export function RefusalsTable({ refusals }: { readonly refusals: readonly Refusal[] }) {
