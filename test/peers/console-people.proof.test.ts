@@ -153,7 +153,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     const bob = await keystone.token('bob');
     const wanted = leaseOf('for long', [60, 60 + LONGEST_DAYS + 1]);
     expect(await blazar.ask('POST', '/v1/leases', bob, wanted)).toMatchObject({ status: 400 });
-    const row = page.getByRole('table', { name: 'Refused lately' }).getByRole('row', { name: /for long/ });
+    const row = page.getByRole('table', { name: 'Recent refusals' }).getByRole('row', { name: /for long/ });
     await row.waitFor(SOON);
     await expectSound(page, 'the overview');
     const id = (await row.getByRole('link', { name: /^req-/ }).textContent()) ?? '';

@@ -3,7 +3,7 @@ import Router from '@koa/router';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CONSOLE_PAGES } from '../../src/server/console/pages.ts';
-import { createExample, endExample, updateExample } from '../../src/server/openapi/examples.ts';
+import { createExample, endExample, updateExample } from '../../src/server/openapi/operations.ts';
 import { BLAZAR_ENDPOINTS, LOGIN_PATHS } from '../../src/server/own-paths.ts';
 import { pageNamed, tableUnder } from '../docs/markdown.ts';
 import { apiDescription, mistakes, operations, resolved, validatorOf } from '../support/api-description.ts';

@@ -1,6 +1,6 @@
 /** Answers of a real service, held against what /openapi.json says of them. */
 import { expect } from 'vitest';
-import { PAGE_HEADERS } from '../../src/server/console/document.tsx';
+import { PAGE_HEADERS } from '../../src/server/console/layout.tsx';
 import type { DescribedAnswer, Description, Schema } from './api-description.ts';
 
 export interface Answer {

@@ -3,13 +3,17 @@ import { z } from 'zod';
 import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
 import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../ledger/budgets/file.ts';
 import { importReport } from '../../ledger/budgets/plan.ts';
-import { exportFor } from '../budgets/budget-export.ts';
 import { importFor } from '../budgets/budget-importing.ts';
-import { projectsAsked } from '../budgets/budget-lists.ts';
-import { refusedAs } from './budget-routes.ts';
-import { WITHOUT_LEDGER } from './projects.ts';
+import { exportFor, projectsAsked } from '../budgets/budget-lists.ts';
 import { type ApiRoute, route } from './route.ts';
-import { amountSchema, textParameter, timeParameter, timeSchema } from './shown.ts';
+import {
+  amountSchema,
+  refusedAs,
+  textParameter,
+  timeParameter,
+  timeSchema,
+  WITHOUT_LEDGER,
+} from './shown.ts';
 
 const CSV = 'text/csv';
 const lineNumber = z

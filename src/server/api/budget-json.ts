@@ -4,8 +4,8 @@ import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText } from '../../ledger/budgets/format.ts';
 import type { BudgetView } from '../../ledger/budgets/view.ts';
-import type { Asker } from '../budgets/asker.ts';
-import { budgetEtag } from '../budgets/budget-refusals.ts';
+import { budgetEtag } from '../budgets/change-budgets.ts';
+import type { Asker } from '../budgets/named-accounts.ts';
 import {
   type Accounts,
   accountSchema,
@@ -83,7 +83,7 @@ export function budgetJson(budget: BudgetView, accounts: Accounts, unitText: str
   };
 }
 
-export function budgetChangeJson(change: BudgetChange, accounts: Accounts, unitText: string) {
+function budgetChangeJson(change: BudgetChange, accounts: Accounts, unitText: string) {
   return {
     id: String(change.id),
     at: timeText(change.at),

@@ -3,30 +3,31 @@ import { z } from 'zod';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetView } from '../../ledger/budgets/view.ts';
 import { budgetsFor } from '../budgets/budget-lists.ts';
-import { budgetEtag, budgetPath } from '../budgets/budget-refusals.ts';
-import { amendBudgetFor, budgetFor, createBudgetFor, withdrawBudgetFor } from '../budgets/change-budgets.ts';
+import {
+  amendBudgetFor,
+  budgetEtag,
+  budgetFor,
+  budgetPath,
+  createBudgetFor,
+  withdrawBudgetFor,
+} from '../budgets/change-budgets.ts';
 import { budgetSchema, writerFor } from './budget-json.ts';
-import { WITHOUT_LEDGER } from './projects.ts';
 import { type ApiExample, type ApiRequest, type ApiRoute, route } from './route.ts';
 import {
-  ERROR,
+  listQuery,
+  pageAnswer,
   pageJson,
-  pageParameters,
   pageQueryOf,
-  pageSchema,
+  refusedAs,
   textParameter,
   timeParameter,
+  WITHOUT_LEDGER,
 } from './shown.ts';
 
 const ETAG = { ETag: { description: 'For `If-Match`: another one after each change.' } };
 const shown = (status: number, description: string, more: object = {}): ApiExample => ({
   ...{ status, description, schema: budgetSchema, name: 'Budget' },
   headers: { ...ETAG, ...more },
-});
-/** What the routes may refuse, besides what every route may. */
-export const refusedAs = (status: number, description: string, headers: object = {}): ApiExample => ({
-  ...{ status, description, ...ERROR },
-  headers: { ...headers },
 });
 const OVERLAPS = refusedAs(
   409,
@@ -71,8 +72,7 @@ const listBudgets = route({
   summary: 'List budgets.',
   description:
     'Budgets in force or expired, sorted by project, user (those of the whole project first) and time. Members see those of their projects.',
-  query: z.strictObject({
-    ...pageParameters,
+  query: listQuery({
     project_id: textParameter('Only of this project: its id, or name@domain.'),
     user_id: textParameter(
       'Only of this user: the id, or name@domain, except for members who give no budgets.',
@@ -81,7 +81,7 @@ const listBudgets = route({
     search: textParameter('Only ids of projects or users that contain this text, whatever the case.'),
   }),
   answers: [
-    { status: 200, description: 'A page.', schema: pageSchema(budgetSchema), name: 'Budgets' },
+    pageAnswer(budgetSchema, 'Budgets'),
     WITHOUT_LEDGER,
     refusedAs(422, 'Keystone has no account of this name.'),
   ],

@@ -8,18 +8,18 @@ import type { PageOf } from '../../ledger/reports/pages.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { visibleProjects } from '../users/access.ts';
 import type { Person } from '../users/person.ts';
-import { requireOrder } from './project-leases.ts';
-import { ApiError, type ApiExample, route } from './route.ts';
+import { ApiError, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
   accountsOf,
-  ERROR,
+  listQuery,
+  pageAnswer,
   pageJson,
-  pageParameters,
   pageQueryOf,
-  pageSchema,
   pathId,
+  refusedAs,
+  requireOrder,
   textParameter,
   timeParameter,
   timeSchema,
@@ -29,7 +29,6 @@ import {
 const OUTCOMES = decisionRecordSchema.shape.outcome.options;
 
 const parameters = {
-  ...pageParameters,
   user_id: textParameter('Only of this user, by id or `name@domain`.'),
   lease_id: textParameter('Only about this lease.'),
   filter: textParameter('Only where this filter did more than allow.'),
@@ -48,9 +47,8 @@ const parameters = {
   from: timeParameter('Only from this time on.'),
   until: timeParameter('Only before this time.'),
 };
-const projectQuery = z.strictObject(parameters);
-const query = z.strictObject({
-  ...parameters,
+const projectQuery = listQuery(parameters);
+const query = projectQuery.extend({
   project_id: textParameter('Only of this project, by id or `name@domain`.'),
 });
 
@@ -100,10 +98,8 @@ const decision = z.strictObject({
   duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
 });
 
-const ANSWERS: readonly ApiExample[] = [
-  { status: 200, description: 'A page of decisions.', schema: pageSchema(decision), name: 'Decisions' },
-];
-const NOT_STORED: ApiExample = { status: 404, description: 'No decisions are stored.', ...ERROR };
+const PAGE = pageAnswer(decision, 'Decisions', 'A page of decisions.');
+const NOT_STORED = refusedAs(404, 'No decisions are stored.');
 const LIST =
   'The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.';
 
@@ -115,7 +111,7 @@ export const decisionsRoute = route({
   summary: 'Search decisions',
   description: LIST,
   query,
-  answers: [...ANSWERS, NOT_STORED],
+  answers: [PAGE, NOT_STORED],
   async answer({ generation, person, query: { project_id, ...asked }, deadline }) {
     const projects = project_id === undefined ? undefined : [project_id];
     return { json: await listed(generation, person, { ...selectionOf(asked), projects }, deadline) };
@@ -130,7 +126,7 @@ export const projectDecisionsRoute = route({
   summary: 'Search the decisions of a project',
   description: LIST,
   query: projectQuery,
-  answers: [...ANSWERS, NOT_STORED],
+  answers: [PAGE, NOT_STORED],
   async answer({ generation, person, params, query: asked, deadline }) {
     const projects = [pathId(params, 'project_id')];
     return { json: await listed(generation, person, { ...selectionOf(asked), projects }, deadline) };
@@ -145,15 +141,8 @@ export const decisionRoute = route({
   summary: 'Show the decisions of a request',
   description:
     'A request id may have several decisions, such as a check and its commit, and clients may send an id again. The newest first, with the answer of every filter.',
-  query: z.strictObject(pageParameters),
-  answers: [
-    ...ANSWERS,
-    {
-      status: 404,
-      description: 'No decisions are stored, or none of this id that the person may see.',
-      ...ERROR,
-    },
-  ],
+  query: listQuery({}),
+  answers: [PAGE, refusedAs(404, 'No decisions are stored, or none of this id that the person may see.')],
   async answer({ generation, person, params, query: asked, deadline }) {
     const requestId = pathId(params, 'request_id');
     const found = await listed(generation, person, { ...pageQueryOf(asked), requestId }, deadline);

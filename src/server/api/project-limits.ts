@@ -30,7 +30,7 @@ export interface FilterLimits {
   readonly options: readonly LimitOption[];
 }
 
-export interface Viewer {
+interface Viewer {
   /** A member sees values of filters that are enforced, but no places of files, and nothing that is of other projects or of the service itself. */
   readonly isMember: boolean;
   /** Whether limits of this user are the member's own. */

@@ -2,21 +2,21 @@
 import { z } from 'zod';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/reports/usage.ts';
-import { foldedJson, foldedSchema } from './folded.ts';
-import { ledgerOf } from './ledger-of.ts';
-import { requireOrder } from './project-leases.ts';
-import { WITHOUT_LEDGER } from './projects.ts';
-import { ApiError, route } from './route.ts';
+import { ApiError, ledgerOf, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
   accountsOf,
   amountSchema,
   costText,
+  foldedJson,
+  foldedSchema,
   pathId,
+  requireOrder,
   secondText,
   timeParameter,
   timeSchema,
+  WITHOUT_LEDGER,
 } from './shown.ts';
 
 const DAY = 86_400n;

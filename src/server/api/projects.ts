@@ -1,32 +1,39 @@
-/** `GET /v1/projects`: the projects that somebody may see. */
+/** `GET /v1/projects`, and `/v1/projects/{project_id}`: what a member needs to know before asking for a lease. */
 import { z } from 'zod';
+import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { budgetAccount } from '../../filter/budget.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { type BudgetView, pageOfBudgets } from '../../ledger/budgets/view.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { plannedUse } from '../../ledger/reports/lease-span.ts';
+import { listProjectLeases } from '../../ledger/reports/leases.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../ledger/reports/projects.ts';
+import { MAX_DAYS, usagesOf } from '../../ledger/reports/usage.ts';
 import { visibleProjects } from '../users/access.ts';
-import { ledgerOf } from './ledger-of.ts';
-import { type ApiExample, route } from './route.ts';
+import { budgetJson, budgetSchema } from './budget-json.ts';
+import { leaseJson, leaseSchema } from './ledger-lists.ts';
+import { isExempt, projectLimits } from './project-limits.ts';
+import { usageJson, usageSchema } from './project-usage.ts';
+import { type ApiRequest, ledgerOf, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
   accountsOf,
   amountSchema,
   costText,
-  ERROR,
   leftText,
+  listQuery,
+  pageAnswer,
   pageJson,
-  pageParameters,
   pageQueryOf,
-  pageSchema,
+  pathId,
   secondText,
   textParameter,
   timeSchema,
+  WITHOUT_LEDGER,
 } from './shown.ts';
 
-const query = z.strictObject({
-  ...pageParameters,
-  search: textParameter('Only projects whose id contains this text, whatever the case.'),
-});
-
-const project = z.strictObject({
+const listed = z.strictObject({
   project: accountSchema,
   open_leases: z
     .int()
@@ -37,13 +44,6 @@ const project = z.strictObject({
     .meta({ description: "The project's own budget that is in force now; null = there is none." }),
 });
 
-/** Besides the answers of every route. */
-export const WITHOUT_LEDGER: ApiExample = {
-  status: 404,
-  description: 'No filter that needs a ledger is enabled.',
-  ...ERROR,
-};
-
 export const projectsRoute = route({
   id: 'listProjects',
   method: 'GET',
@@ -52,11 +52,10 @@ export const projectsRoute = route({
   summary: 'List projects',
   description:
     'Projects with leases or budgets, sorted by id. Members see their own, and only those that have some.',
-  query,
-  answers: [
-    { status: 200, description: 'A page of projects.', schema: pageSchema(project), name: 'Projects' },
-    WITHOUT_LEDGER,
-  ],
+  query: listQuery({
+    search: textParameter('Only projects whose id contains this text, whatever the case.'),
+  }),
+  answers: [pageAnswer(listed, 'Projects', 'A page of projects.'), WITHOUT_LEDGER],
   async answer({ generation, person, query: asked, deadline }) {
     const ledger = await ledgerOf(generation, deadline);
     const page = await listProjects(
@@ -66,11 +65,11 @@ export const projectsRoute = route({
     );
     const ids = page.items.map(({ projectId }) => projectId);
     const accounts = await accountsOf(generation, { projects: ids }, deadline);
-    return { json: pageJson(page, (row) => projectJson(row, accounts)) };
+    return { json: pageJson(page, (row) => listedJson(row, accounts)) };
   },
 });
 
-function projectJson({ projectId, openLeases, budget }: ProjectRow, accounts: Accounts) {
+function listedJson({ projectId, openLeases, budget }: ProjectRow, accounts: Accounts) {
   return {
     project: accounts.project(projectId),
     open_leases: openLeases,
@@ -80,5 +79,167 @@ function projectJson({ projectId, openLeases, budget }: ProjectRow, accounts: Ac
       left: leftText(budget.left),
       until: secondText(budget.validUntil),
     },
+  };
+}
+
+/** What is beyond these has lists of its own. */
+const MAX_BUDGETS = 100;
+const MAX_LEASES = 20;
+const MAX_GROUPS = 20;
+const DAY = 86_400n;
+/** Of a project without a budget in force. */
+const USUAL_DAYS = 30n;
+
+const budget = z.strictObject({
+  ...budgetSchema.shape,
+  planned: amountSchema.nullable().meta({
+    description:
+      'The part of `taken` that pending and active leases are still to use. null = there are too many of them to tell.',
+  }),
+});
+
+const limits = z.strictObject({
+  filter: z.string(),
+  audit: z.boolean().meta({ description: 'true = it only warns.' }),
+  options: z.array(
+    z.strictObject({
+      option: z.string(),
+      description: z.string(),
+      unit: z.string().nullable(),
+      value: z.unknown().meta({
+        description:
+          'null = not set, or hidden. Of limits of single accounts, those that concern the project. Secrets are ****.',
+      }),
+      hidden: z.boolean().meta({ description: 'Whether a member may not see the value.' }),
+      default: z.boolean().meta({ description: 'Whether nothing sets it.' }),
+      origin: z
+        .string()
+        .nullable()
+        .meta({ description: 'Where it is set; null for members.', examples: ['/etc/blazar/blazar.conf:7'] }),
+    }),
+  ),
+});
+
+const project = z.strictObject({
+  project: accountSchema,
+  exempt: z.boolean().meta({ description: 'Whether its leases are allowed without checks.' }),
+  unit: z.string().meta({ description: 'What budgets count.', examples: ['node-hours'] }),
+  budgets: z.array(budget).meta({
+    description: `Those in force now, of the project first; at most ${MAX_BUDGETS}.`,
+  }),
+  has_more_budgets: z.boolean(),
+  usage: z.strictObject({ by_user: usageSchema, by_resource_type: usageSchema }).meta({
+    description: `Over the validity of the project's budget in force, of which at most ${MAX_DAYS} days around now; without one, over the last ${USUAL_DAYS} days.`,
+  }),
+  open_leases: z
+    .array(leaseSchema)
+    .meta({ description: `The newest ${MAX_LEASES} pending and active leases.` }),
+  has_more_open_leases: z.boolean(),
+  limits: z
+    .array(limits)
+    .meta({ description: 'The enabled filters, in their order, with the options that apply.' }),
+});
+
+export const projectRoute = route({
+  id: 'getProject',
+  method: 'GET',
+  path: '/v1/projects/{project_id}',
+  action: 'see-project',
+  summary: 'Show a project',
+  description:
+    'Its budgets, what it used, its open leases and the limits that apply to it. A project of which the ledger knows nothing has empty lists.',
+  answers: [{ status: 200, description: 'The project.', schema: project, name: 'Project' }, WITHOUT_LEDGER],
+  async answer(request) {
+    const { generation, params, person, deadline } = request;
+    const projectId = pathId(params, 'project_id');
+    const ledger = await ledgerOf(generation, deadline);
+    const facts = await factsOf(ledger, projectId, request);
+    const { budgets, leases, usage } = facts;
+    const users = [
+      ...budgets.items.flatMap(({ userId }) => userId ?? []),
+      ...leases.items.map(({ userId }) => userId),
+      ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => key),
+    ];
+    const accounts = await accountsOf(generation, { projects: [projectId], users }, deadline);
+    const { configuration, enforcement } = generation;
+    const unit = budgetUnit(configuration);
+    const names = enforcement.names?.known({ project_id: projectId, user_id: person.userId ?? '' });
+    const viewer = { isMember: person.kind === 'member', userId: person.userId };
+    return {
+      json: {
+        ...projectJson(projectId, facts, accounts, unit),
+        exempt: isExempt(configuration, projectId, names),
+        unit,
+        limits: projectLimits(configuration, projectId, names, viewer).map(limitsJson),
+      },
+    };
+  },
+});
+
+type Facts = Awaited<ReturnType<typeof factsOf>>;
+
+async function factsOf(
+  ledger: Ledger,
+  projectId: string,
+  { deadline }: Pick<ApiRequest<unknown, unknown>, 'deadline'>,
+) {
+  const now = ledger.now() / MICROSECONDS_PER_SECOND;
+  const inForce = { projectIds: [projectId], validAt: now, limit: MAX_BUDGETS, after: undefined };
+  const budgets = await pageOfBudgets(ledger, inForce, deadline);
+  const open = { projectId, state: 'open' as const, limit: MAX_LEASES, after: undefined };
+  const leases = await listProjectLeases(ledger, open, deadline);
+  const planned = await plannedUse(ledger, projectId, deadline);
+  const { from, until } = spanOf(
+    budgets.items.find(({ userId }) => userId === null),
+    now,
+  );
+  const usage = await usagesOf(ledger, { projectId, from, until }, ['user', 'resource_type'], deadline);
+  return { budgets, leases, planned, usage, until };
+}
+
+/** Of a budget that is valid for longer than usage is told at once, the time around now. */
+function spanOf(own: Pick<BudgetView, 'validFrom' | 'validUntil'> | undefined, now: bigint) {
+  if (own === undefined) {
+    return { from: now - USUAL_DAYS * DAY, until: now };
+  }
+  const longest = BigInt(MAX_DAYS) * DAY;
+  const { validFrom, validUntil } = own;
+  const from =
+    validUntil - validFrom <= longest || now - validFrom < longest / 2n ? validFrom : now - longest / 2n;
+  return { from, until: validUntil - from < longest ? validUntil : from + longest };
+}
+
+function projectJson(
+  projectId: string,
+  { budgets, leases, planned, usage, until }: Facts,
+  accounts: Accounts,
+  unit: string,
+) {
+  const shown = { until, accounts, most: MAX_GROUPS };
+  return {
+    project: accounts.project(projectId),
+    budgets: budgets.items.map((one) => ({
+      ...budgetJson(one, accounts, unit),
+      planned: planned === undefined ? null : costText(planned.get(budgetAccount(one)) ?? 0n),
+    })),
+    has_more_budgets: budgets.next !== undefined,
+    usage: {
+      by_user: usageJson(usage.user, { ...shown, groupBy: 'user' }),
+      by_resource_type: usageJson(usage.resource_type, { ...shown, groupBy: 'resource_type' }),
+    },
+    open_leases: leases.items.map((lease) => leaseJson(lease, accounts)),
+    has_more_open_leases: leases.next !== undefined,
+  };
+}
+
+function limitsJson({ filter, audit, options }: ReturnType<typeof projectLimits>[number]) {
+  return {
+    filter,
+    audit,
+    options: options.map(({ option, description, unit, value, isHidden, isDefault, origin }) => ({
+      ...{ option, description, unit, value, origin },
+      hidden: isHidden,
+      default: isDefault,
+    })),
   };
 }

@@ -16,7 +16,7 @@ import type { Person } from '../users/person.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
-export interface ApiParts {
+interface ApiParts {
   readonly people: People;
   readonly line: UserLimiter;
   readonly logger: Logger;

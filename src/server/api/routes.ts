@@ -1,15 +1,13 @@
 /** All routes of the API. */
-import { BUDGET_CHANGE_ROUTES } from './budget-change-routes.ts';
-import { BUDGET_CHARGE_ROUTES } from './budget-charge-routes.ts';
+
 import { BUDGET_FILE_ROUTES } from './budget-file-routes.ts';
+import { BUDGET_CHANGE_ROUTES, BUDGET_CHARGE_ROUTES } from './budget-history-routes.ts';
 import { BUDGET_ROUTES } from './budget-routes.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
 import { ESTIMATE } from './estimate.ts';
-import { ledgerEntriesRoute } from './ledger-entries.ts';
-import { projectRoute } from './project.ts';
-import { projectLeasesRoute } from './project-leases.ts';
+import { ledgerEntriesRoute, projectLeasesRoute } from './ledger-lists.ts';
 import { projectUsageRoute } from './project-usage.ts';
-import { projectsRoute } from './projects.ts';
+import { projectRoute, projectsRoute } from './projects.ts';
 import type { ApiRoute } from './route.ts';
 
 /** By topic, each in a file of its own. Where two paths fit, the first counts. */

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
 import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import type { FoldedTotals } from '../../ledger/folding/totals.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { bodySchemas } from '../openapi/bodies.ts';
-import { ApiError } from './route.ts';
+import { ApiError, type ApiExample } from './route.ts';
 
 /** A project or a user. */
 export const accountSchema = z
@@ -27,10 +28,29 @@ export const amountSchema = z
   .meta({ description: 'Unit-hours, such as node-hours: a decimal number.', examples: ['1234.5'] });
 
 /** The body of an answer that is an error. */
-export const ERROR = { schema: bodySchemas.InvalidRequest, name: 'InvalidRequest' } as const;
+const ERROR = { schema: bodySchemas.InvalidRequest, name: 'InvalidRequest' } as const;
 
-/** An answer with one page of a list. */
-export function pageSchema<Item extends z.ZodType>(item: Item) {
+/** What a route may refuse, besides what every route may. */
+export const refusedAs = (
+  status: number,
+  description: string,
+  headers: ApiExample['headers'] = {},
+): ApiExample => ({
+  ...{ status, description, ...ERROR, headers },
+});
+export const WITHOUT_LEDGER = refusedAs(404, 'No filter that needs a ledger is enabled.');
+
+/** An answer with one page of a list; `more`: its members besides the list. */
+export function pageAnswer(
+  item: z.ZodType,
+  name: string,
+  description = 'A page.',
+  more: z.ZodRawShape = {},
+): ApiExample {
+  return { status: 200, description, schema: pageSchema(item).extend(more), name };
+}
+
+function pageSchema<Item extends z.ZodType>(item: Item) {
   return z.strictObject({
     items: z.array(item),
     next: z.string().nullable().meta({
@@ -44,8 +64,7 @@ const MOST = 1000;
 const PAGE = 50;
 const WHOLE = 'expected a whole number from 1 to 1000';
 
-/** The parameters of every list. Spread it into the `z.strictObject` of a query. */
-export const pageParameters = {
+const pageParameters = {
   limit: z
     .string()
     .regex(/^[1-9]\d{0,3}$/, WHOLE)
@@ -57,6 +76,11 @@ export const pageParameters = {
     description: '`next` of the page before.',
   }),
 };
+
+/** The query of a list, with the parameters of its own. */
+export function listQuery<Own extends z.ZodRawShape>(own: Own) {
+  return z.strictObject({ ...pageParameters, ...own });
+}
 
 export function pageQueryOf({
   limit = PAGE,
@@ -111,6 +135,13 @@ export function timeParameter(description: string) {
     .meta({ description: `${description} ISO 8601; without an offset it means UTC.` });
 }
 
+/** @throws ApiError unless the span ends after it begins */
+export function requireOrder(from: bigint | undefined, until: bigint | undefined): void {
+  if (from !== undefined && until !== undefined && from >= until) {
+    throw new ApiError(400, 'expected a time after from', { field: 'until' });
+  }
+}
+
 /** The id in the path of a route. @throws ApiError for a text that cannot be an id */
 export function pathId(params: Readonly<Record<string, string>>, name: string): string {
   const id = params[name] ?? '';
@@ -160,4 +191,20 @@ export async function accountsOf(
     return { id, name: known?.name ?? null, domain: known?.domain || null };
   };
   return { project: of('project'), user: of('user') };
+}
+
+/** Of the project or the ledger that a list is of, whatever its filters. */
+export const foldedSchema = z
+  .strictObject({
+    leases: z.int().meta({ description: 'How many.' }),
+    before: timeSchema.meta({ description: 'All of them had ended before.' }),
+  })
+  .nullable()
+  .meta({
+    description:
+      'Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none.',
+  });
+
+export function foldedJson(folded: FoldedTotals | undefined): z.infer<typeof foldedSchema> {
+  return folded === undefined ? null : { leases: Number(folded.leases), before: timeText(folded.until) };
 }

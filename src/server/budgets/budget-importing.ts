@@ -13,9 +13,8 @@ import {
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import type { ImportPlan } from '../../ledger/budgets/plan.ts';
 import { ApiError } from '../api/route.ts';
-import { type Asker, ledgerFor } from './asker.ts';
 import { reasonOf } from './change-budgets.ts';
-import { accountId } from './named-accounts.ts';
+import { type Asker, accountId, ledgerFor } from './named-accounts.ts';
 
 export interface ImportOptions {
   /** Only tell what would be set. */

@@ -1,13 +1,14 @@
 /** Lists of budgets and of their changes, narrowed to what a person may see. */
 import type { Wait } from '../../base/deadline.ts';
+import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
+import { type ExportFormat, exportedBudgets } from '../../ledger/budgets/export.ts';
 import type { BudgetChangesQuery } from '../../ledger/budgets/history.ts';
 import type { BudgetsQuery, BudgetView } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import { may, visibleProjects } from '../users/access.ts';
-import { type Asker, ledgerFor } from './asker.ts';
-import { accountId, ownProject } from './named-accounts.ts';
+import { type Asker, accountId, ledgerFor, ownProject } from './named-accounts.ts';
 
 /** Projects and users by id, or by `name@domain`. */
 interface Filters extends PageQuery {
@@ -76,4 +77,20 @@ export async function projectsAsked(
 /** Ids of lists may be those of accounts that are gone from Keystone: only names are looked up. */
 function typed(asker: Asker, kind: 'project' | 'user', text: string): Promise<string> | string {
   return text.includes('@') ? accountId(asker, kind, text, `${kind}_id`) : text;
+}
+
+/** All budgets that a person may see. @throws ApiError 404, LedgerUnavailableError */
+export async function exportFor(
+  asker: Asker,
+  format: ExportFormat,
+  query: Pick<BudgetsQuery, 'projectIds' | 'validAt'>,
+): Promise<AsyncIterable<string>> {
+  const ledger = await ledgerFor(asker);
+  const projectIds = query.projectIds ?? visibleProjects(asker.person);
+  return exportedBudgets(
+    ledger,
+    format,
+    { ...query, projectIds },
+    budgetUnit(asker.generation.configuration),
+  );
 }

@@ -2,26 +2,29 @@
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { formatUnitHours } from '../../filter/amount.ts';
+import type { Budget } from '../../filter/budget.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {
   amendBudget,
+  type BeyondProject,
   type BudgetEdit,
   type BudgetEditor,
+  type BudgetRefusal,
   createBudget,
   withdrawBudget,
 } from '../../ledger/budgets/edits.ts';
+import { overlapText } from '../../ledger/budgets/format.ts';
 import { amountOf, idOf, parseBudget, secondOf } from '../../ledger/budgets/terms.ts';
 import { type BudgetView, budgetById } from '../../ledger/budgets/view.ts';
 import { textMistake } from '../../ledger/identity.ts';
 import { ApiError } from '../api/route.ts';
 import { type Action, may, visibleProjects } from '../users/access.ts';
 import type { Person } from '../users/person.ts';
-import { type Asker, ledgerFor, notAllowed } from './asker.ts';
-import { noBudget, refusalError } from './budget-refusals.ts';
-import { seenVersion } from './if-match.ts';
-import { accountId, ownProject } from './named-accounts.ts';
+import { type Asker, accountId, ledgerFor, notAllowed, ownProject } from './named-accounts.ts';
 
 /** A budget as a person writes it. Ids may be `name@domain`. */
-export interface BudgetInput {
+interface BudgetInput {
   readonly projectId: string;
   /** Default: the budget is the whole project's. */
   readonly userId?: string | null | undefined;
@@ -33,7 +36,7 @@ export interface BudgetInput {
   readonly reason: string;
 }
 
-export interface AmendmentInput {
+interface AmendmentInput {
   readonly amount?: string | number | undefined;
   readonly validUntil?: string | undefined;
   readonly reason: string;
@@ -168,4 +171,82 @@ function inApi<Result>(parse: () => Result): Result {
     const { field, message } = thrown;
     throw new ApiError(422, message.slice(field.length + 2), { field: FIELDS[field] ?? field });
   }
+}
+
+/**
+ * The version in the ETag. `*` is refused like a missing one: it would change what somebody else has just set.
+ *
+ * @throws ApiError 428 = it is missing; 400 = it is no ETag; 412 = it cannot be that of a budget
+ */
+function seenVersion(header: string): string {
+  const field = 'If-Match';
+  const text = header.trim();
+  if (text === '' || text === '*') {
+    throw new ApiError(428, 'expected the header If-Match with the ETag of the budget as you have seen it', {
+      field,
+    });
+  }
+  const [, weak, version] = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]{0,100})"$/.exec(text) ?? [];
+  if (version === undefined) {
+    throw new ApiError(400, 'expected one ETag, in quotes: If-Match: "42-1796083200000000"', { field });
+  }
+  if (weak !== undefined) {
+    throw new ApiError(412, 'expected a strong ETag, which does not begin with W/', { field });
+  }
+  return version;
+}
+
+/** Of a budget, strong: another one after each change. */
+export function budgetEtag({ version }: { readonly version: string }): string {
+  return `"${version}"`;
+}
+
+export function budgetPath({ id }: Pick<Budget, 'id'>): string {
+  return `/v1/budgets/${id}`;
+}
+
+function noBudget(): ApiError {
+  return new ApiError(404, 'there is no such budget, or it was removed');
+}
+
+function refusalError(refusal: BudgetRefusal, unit: string): ApiError {
+  switch (refusal.kind) {
+    case 'gone':
+      return noBudget();
+    case 'overlaps':
+      return new ApiError(409, overlapText(refusal.other), {
+        field: 'valid_from',
+        headers: { Location: budgetPath(refusal.other) },
+      });
+    case 'changed':
+      return new ApiError(
+        412,
+        `${refusal.current.changedBy} has changed the budget since; read it again, then decide`,
+        { field: 'If-Match', headers: { ETag: budgetEtag(refusal.current) } },
+      );
+    case 'empty':
+      return new ApiError(422, `expected a date after the start, ${second(refusal.validFrom)}`, {
+        field: 'valid_until',
+      });
+    case 'beyond-project':
+      return beyondError(refusal.beyond, unit);
+  }
+}
+
+function beyondError(beyond: BeyondProject, unit: string): ApiError {
+  return beyond.kind === 'uncovered'
+    ? new ApiError(
+        422,
+        `expected a time within the budgets of the project, which has none from ${second(beyond.from)} until ${second(beyond.until)}`,
+        { field: 'valid_until' },
+      )
+    : new ApiError(
+        422,
+        `expected at most what the project has in that time: ${formatUnitHours(beyond.most, 'down')} ${unit}`,
+        { field: 'amount' },
+      );
+}
+
+function second(value: bigint): string {
+  return formatInstant(value * MICROSECONDS_PER_SECOND);
 }

@@ -1,9 +1,10 @@
 /** The projects and users that people name: by id, or by `name@domain` where Keystone tells whose that is. Nothing is guessed. */
-import { inTime } from '../../base/deadline.ts';
+import { inTime, type Wait } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
-import { ApiError } from '../api/route.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ApiError, ledgerOf, NOT_ALLOWED } from '../api/route.ts';
+import type { Generation } from '../configuration/generation.ts';
 import type { Person } from '../users/person.ts';
-import type { Asker } from './asker.ts';
 
 type Kind = 'project' | 'user';
 
@@ -65,4 +66,19 @@ export function ownProject({ memberships }: Person, text: string): string | unde
 function unknown(kind: Kind, text: string, field: string): ApiError {
   const shown = JSON.stringify(text.slice(0, 100));
   return new ApiError(422, `Keystone has no ${kind} ${shown}: expected an id, or name@domain`, { field });
+}
+
+export interface Asker {
+  readonly person: Person;
+  readonly generation: Pick<Generation, 'enforcement' | 'ledger' | 'configuration'>;
+  readonly deadline: Wait & { readonly milliseconds: number };
+}
+
+/** @throws ApiError 404 if nothing uses the ledger; LedgerUnavailableError */
+export function ledgerFor({ generation, deadline }: Asker): Promise<Ledger> {
+  return ledgerOf(generation, deadline);
+}
+
+export function notAllowed(): ApiError {
+  return new ApiError(403, NOT_ALLOWED);
 }

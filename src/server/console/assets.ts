@@ -11,7 +11,6 @@ import Router from '@koa/router';
 import type { Context } from 'koa';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
-import { ICON } from './icon.ts';
 import { STYLE } from './style.ts';
 
 const require = createRequire(import.meta.url);
@@ -36,11 +35,11 @@ const ASSETS = {
   'uplot.js': { type: 'text/javascript; charset=utf-8', read: uplot },
 } as const satisfies Readonly<Record<string, { readonly type: string; readonly read: () => string }>>;
 
-export type AssetName = keyof typeof ASSETS;
-export const ASSET_NAMES = Object.keys(ASSETS) as readonly AssetName[];
+type AssetName = keyof typeof ASSETS;
+const ASSET_NAMES = Object.keys(ASSETS) as readonly AssetName[];
 
 /** For routers and metrics. */
-export const ASSETS_PATH = '/assets';
+const ASSETS_PATH = '/assets';
 
 interface Kept {
   readonly hash: string;
@@ -111,3 +110,7 @@ function encodingFor(ctx: Context): Encoding {
   const best = ctx.acceptsEncodings('br', 'gzip', 'identity');
   return best === 'br' || best === 'gzip' ? best : 'identity';
 }
+
+/** The icon of a tab: a bar that is taken in part. */
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect x="1" y="5" width="14" height="6" rx="1.5" fill="#fff" stroke="#1d5bbf"/><rect x="1" y="5" width="9" height="6" rx="1.5" fill="#1d5bbf"/></svg>';

@@ -2,10 +2,11 @@
 
 import { formatOrigin } from '../../base/errors.ts';
 import type { Setting } from '../../config/resolve.ts';
+import { showValue } from '../../config/secret.ts';
+import { valueText } from '../../config/text.ts';
 import type { ConsolePage } from './page.ts';
-import { shownValue } from './setting-value.ts';
-import { Table } from './table.tsx';
-import { Text } from './text.tsx';
+import { Table } from './parts/parts.tsx';
+import { Text } from './parts/text.tsx';
 
 export const configurationPage: ConsolePage = {
   method: 'GET',
@@ -92,4 +93,10 @@ function SettingRow(setting: Setting) {
       </td>
     </tr>
   );
+}
+
+/** The value of an option as it may be shown: secrets are hidden. `undefined` = not set. */
+export function shownValue({ value, secret }: Setting): string | undefined {
+  const visible = showValue(value, secret);
+  return visible === undefined ? undefined : valueText(visible);
 }

@@ -4,10 +4,10 @@ import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
 import { ApiError } from '../api/route.ts';
-import { Text } from './text.tsx';
+import { Text } from './parts/text.tsx';
 
 /** A mistake of the client, or something that is not there now. */
-export interface ShownError {
+interface ShownError {
   readonly status: number;
   /** For the person. */
   readonly message: string;

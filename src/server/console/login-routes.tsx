@@ -23,14 +23,13 @@ import type { People } from '../users/people.ts';
 import { FixedProof, KeystoneProof } from '../users/proofs.ts';
 import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
 import type { WrongTokens } from '../users/wrong-tokens.ts';
-import { PAGE_HEADERS } from './document.tsx';
 import { readForm } from './form.ts';
-import { LoginPage, type LoginWays, type Refused } from './login.tsx';
+import { PAGE_HEADERS } from './layout.tsx';
+import { LoginPage, type LoginWays, type Refused, SwitchPage } from './login.tsx';
 import { addOidcRoutes, LoggedOutPage } from './oidc-routes.tsx';
-import { returnPath } from './return-path.ts';
-import { SwitchPage } from './switch-project.tsx';
+import { returnPath } from './paths.ts';
 
-export interface LoginParts {
+interface LoginParts {
   readonly people: People;
   readonly tokens: FixedTokens;
   readonly wrong: WrongTokens;

@@ -11,9 +11,9 @@ import { causesOf, type OidcLogins, PreSessions } from '../users/oidc-login.ts';
 import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts';
 import { type IssuerLogout, OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
 import { type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
-import { Document } from './document.tsx';
 import { readForm } from './form.ts';
-import { returnPath } from './return-path.ts';
+import { Document } from './layout.tsx';
+import { returnPath } from './paths.ts';
 
 interface OidcParts {
   readonly sessions: Sessions;

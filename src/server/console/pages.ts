@@ -1,5 +1,8 @@
 /** All pages of the console, in the order of the navigation. */
-import { BUDGET_PAGES } from './budgets/pages.ts';
+
+import { EDIT_BUDGET_PAGES, NEW_BUDGET_PAGES } from './budgets/form-pages.tsx';
+import { importForm, importPage } from './budgets/import-pages.tsx';
+import { budgetHistoryPage, budgetsPage } from './budgets/list-pages.tsx';
 import { configurationPage } from './configuration.tsx';
 import { decisionPage } from './decisions/decision-page.tsx';
 import { decisionsPage } from './decisions/decisions-page.tsx';
@@ -15,7 +18,13 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   projectPage,
   tryPage,
   tryForm,
-  ...BUDGET_PAGES,
+  // Those with a path of their own come before those of one budget.
+  budgetsPage,
+  budgetHistoryPage,
+  ...NEW_BUDGET_PAGES,
+  importPage,
+  importForm,
+  ...EDIT_BUDGET_PAGES,
   decisionsPage,
   configurationPage,
   decisionPage,

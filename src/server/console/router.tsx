@@ -18,14 +18,13 @@ import type { People } from '../users/people.ts';
 import type { Person } from '../users/person.ts';
 import { isCsrf } from '../users/sessions.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
-import { Document, PAGE_HEADERS } from './document.tsx';
 import { ErrorContent, shownError, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
-import { Layout, navigation } from './layout.tsx';
+import { Document, Layout, navigation, PAGE_HEADERS } from './layout.tsx';
 import type { ShowLogin } from './login-routes.tsx';
 import type { ConsolePage, PageAnswer } from './page.ts';
-import { returnPath } from './return-path.ts';
-import { Text } from './text.tsx';
+import { Text } from './parts/text.tsx';
+import { returnPath } from './paths.ts';
 
 export interface ConsoleParts {
   /** The current configuration, and why a newer one is not in use. */

@@ -1,20 +1,19 @@
-/** Estimates a lease for a person, in the form of the API. The console asks `UsageEnforcement.estimate` itself, for its own words. */
+/** Estimates a lease for a person: what a member sees of it, and the form of the API. */
 
 import type { Deadline } from '../../base/deadline.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import { decisionRecord } from '../../decisions/lease-record.ts';
-import type { DecisionRecord } from '../../decisions/record.ts';
 import { memberView } from '../../decisions/store/member-view.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
-import type { EstimatedCharge, Suggestion } from '../../enforcement/estimate/contract.ts';
-import { formatUnitHours } from '../../filter/amount.ts';
+import type { Estimate, EstimatedCharge } from '../../enforcement/estimate/contract.ts';
+import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import type { Named } from '../../filter/request-names.ts';
 import { toInstant } from '../../lease/dates.ts';
 import { keystoneSection } from '../../openstack/options.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { asSentToBlazar, requestFor, type WantedLease } from './wanted-lease.ts';
 
-export interface EstimateAsked {
+interface EstimateAsked {
   readonly generation: Generation;
   readonly requestId: string;
   readonly projectId: string;
@@ -26,53 +25,14 @@ export interface EstimateAsked {
   readonly forMember?: boolean;
 }
 
-/** In the form of the API. Usage in unit-hours; what is held, such as leases, as a number. */
-export interface ShownCharge {
-  readonly filter: string;
-  readonly account: string;
-  readonly kind: EstimatedCharge['kind'];
-  readonly amount: string;
-  readonly precision: EstimatedCharge['precision'];
-  readonly limit: string | null;
-  readonly taken: string;
-  readonly left: string | null;
-}
-
-export interface ShownSuggestion {
-  readonly change: Suggestion['change'];
-  readonly text: string;
-  /** As Blazar takes it. */
-  readonly lease: WantedLease;
-  readonly charges: readonly ShownCharge[];
-}
-
-export interface ShownEstimate {
-  readonly project: ShownAccount;
-  readonly user: ShownAccount;
-  readonly allowed: boolean;
-  readonly outcome: DecisionRecord['outcome'];
-  readonly filter: string | null;
-  readonly message: string | null;
-  readonly warnings: readonly string[];
-  readonly filters: DecisionRecord['filters'];
-  readonly charges: readonly ShownCharge[];
-  readonly suggestions: readonly ShownSuggestion[];
-  readonly searched: string | null;
-  /** What an estimate cannot know. */
-  readonly notes: readonly string[];
-}
-
-interface ShownAccount {
-  readonly id: string;
-  readonly name: string | null;
-  readonly domain: string | null;
-}
+export type ShownEstimate = Awaited<ReturnType<typeof estimateLease>>;
+export type ShownCharge = ShownEstimate['charges'][number];
 
 /**
- * Asks all filters about a lease, without the effects of a decision: nothing is recorded. It waits as other requests of users do, and takes
- * no place of a decision. Throws `UnusableLeaseError` and `InvalidRequestError`.
+ * In the form of the API: asks all filters about a lease, without the effects of a decision; nothing is recorded. It waits as other requests
+ * of users do, and takes no place of a decision. Throws `UnusableLeaseError` and `InvalidRequestError`.
  */
-export async function estimateLease(asked: EstimateAsked): Promise<ShownEstimate> {
+export async function estimateLease(asked: EstimateAsked) {
   const { generation, requestId, projectId, userId, wanted, deadline, forMember = true } = asked;
   const { enforcement, configuration, number } = generation;
   const { auth_url = null, region_name = null } = sectionOf(configuration, keystoneSection);
@@ -82,45 +42,48 @@ export async function estimateLease(asked: EstimateAsked): Promise<ShownEstimate
   const request = requestFor(wanted, context, now);
   // As for Blazar, which cannot take a changed lease.
   const how = { deadline, requestId, acceptsChanges: false };
-  const { decision, charges, suggestions, searched } = await enforcement.estimate(request, how);
+  const estimate = await enforcement.estimate(request, how);
   const milliseconds = performance.now() - started;
   await yieldToEventLoop();
-  const facts = { requestId, generation: number, milliseconds, request };
-  const record = decisionRecord(decision, facts);
+  const { decision } = estimate;
+  const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
   const { allowed, outcome, filter, message, warnings, filters } = forMember ? memberView(record) : record;
-  const tried = decision.outcomes.filter(({ audit }) => audit).map((one) => one.filter);
-  const seen = (all: readonly EstimatedCharge[]) =>
-    all.filter((one) => !forMember || !tried.includes(one.filter));
+  const { charges, suggestions, searched } = forMember ? memberEstimate(estimate) : estimate;
   return {
     project: account(projectId, decision.names?.project),
     user: account(userId, decision.names?.user),
     ...{ allowed, outcome, filter, message, warnings, filters },
-    charges: seen(charges).map(shown),
+    charges: charges.map(shown),
     suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
       change,
       text,
+      /** As Blazar takes it. */
       lease: asSentToBlazar(wanted, request, lease),
-      charges: seen(its).map(shown),
+      charges: its.map(shown),
     })),
     searched,
-    notes: notesOn(seen(charges)),
+    /** What an estimate cannot know. */
+    notes: notesOn(charges),
   };
 }
 
-function account(id: string, named: Named | undefined): ShownAccount {
+function account(id: string, named: Named | undefined) {
   return { id, name: named?.name ?? null, domain: named?.domain || null };
 }
 
 function shown({ filter, account: name, kind, amount, precision, limit, taken, left }: EstimatedCharge) {
-  const text = (value: bigint, rounding: 'up' | 'down') =>
-    kind === 'usage' ? formatUnitHours(value, rounding) : String(value);
   return {
     ...{ filter, account: name, kind, precision },
-    amount: text(amount, 'up'),
-    limit: limit === null ? null : text(limit, 'down'),
-    taken: text(taken, 'up'),
-    left: left === null ? null : text(left, 'down'),
+    amount: chargeText(kind, amount),
+    limit: limit === null ? null : chargeText(kind, limit, 'down'),
+    taken: chargeText(kind, taken),
+    left: left === null ? null : chargeText(kind, left, 'down'),
   };
+}
+
+/** Usage in unit-hours; what is held, such as leases, as a number. */
+export function chargeText(kind: EstimatedCharge['kind'], value: Amount, rounding: 'up' | 'down' = 'up') {
+  return kind === 'usage' ? formatUnitHours(value, rounding) : String(value);
 }
 
 const NOT_CHECKED = 'Whether Blazar has resources that are free then was not checked.';
@@ -132,4 +95,22 @@ const ABOUT =
 function notesOn(charges: readonly EstimatedCharge[]): string[] {
   const has = (precision: EstimatedCharge['precision']) => charges.some((one) => one.precision === precision);
   return [...(has('at-most') ? [AT_MOST] : []), ...(has('about') ? [ABOUT] : []), NOT_CHECKED];
+}
+
+export function memberEstimate(estimate: Estimate): Estimate {
+  const { decision, charges, suggestions } = estimate;
+  const tried = new Set(decision.outcomes.filter(({ audit }) => audit).map(({ filter }) => filter));
+  const seen = (all: readonly EstimatedCharge[]) => all.filter(({ filter }) => !tried.has(filter));
+  return {
+    ...estimate,
+    decision: {
+      ...decision,
+      warnings: [],
+      outcomes: decision.outcomes
+        .filter(({ audit }) => !audit)
+        .map((one) => (one.onError ? { ...one, onError: false, message: null } : one)),
+    },
+    charges: seen(charges),
+    suggestions: suggestions.map((one) => ({ ...one, charges: seen(one.charges) })),
+  };
 }

@@ -1,37 +1,11 @@
 /** The routes of budgets on a ledger, asked by people of a test. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import Koa from 'koa';
+import type Koa from 'koa';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
-import { apiRoutes } from '../../../src/server/api/router.ts';
-import { API_ROUTES } from '../../../src/server/api/routes.ts';
-import { aroundRequests } from '../../../src/server/app.ts';
-import { Generation } from '../../../src/server/configuration/generation.ts';
-import { SECTIONS } from '../../../src/server/configuration/sections.ts';
-import { DecisionStores } from '../../../src/server/decisions/stores.ts';
-import { Metrics } from '../../../src/server/metrics/metrics.ts';
-import { RefusedRequests } from '../../../src/server/refused-requests.ts';
+import type { Generation } from '../../../src/server/configuration/generation.ts';
 import { fixedPerson, type Person } from '../../../src/server/users/person.ts';
-import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { DIALECTS, newLedgers } from '../../support/ledgers.ts';
-import { type RecordingLogger, recordingLogger } from '../../support/logger.ts';
-
-function member(name: string, projects: Readonly<Record<string, boolean>>): Person {
-  return {
-    kind: 'member',
-    provenBy: 'keystone',
-    identity: `keystone id-of-${name}`,
-    who: `${name}@Default (id-of-${name})`,
-    name,
-    userId: `id-of-${name}`,
-    memberships: Object.entries(projects).map(([projectId, isManager]) => ({
-      ...{ projectId, isManager },
-      ...{ name: `name-of-${projectId}`, domain: 'Default' },
-    })),
-  };
-}
+import type { RecordingLogger } from '../../support/logger.ts';
+import { member, servedGeneration, type Values } from '../served-generation.ts';
 
 /** By their tokens. Mona and Max manage `climate`, and Mona is a member of `physics`; Meg is a member of `climate`. */
 export const PEOPLE: Readonly<Record<string, Person>> = {
@@ -88,8 +62,6 @@ export function budgetGrounds(): (dialect: (typeof DIALECTS)[number]) => BudgetG
   };
 }
 
-type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-
 /** Another service on the ledger at `connection`, until the test is over. */
 export async function serving(connection: string, values: Values = {}): Promise<BudgetGround> {
   const { ground, close } = await served(connection, values);
@@ -97,65 +69,19 @@ export async function serving(connection: string, values: Values = {}): Promise<
   return ground;
 }
 
-async function served(
-  connection: string,
-  values: Values = {},
-): Promise<{ ground: BudgetGround; close: () => Promise<void> }> {
-  const logger = recordingLogger();
-  const configuration = await requireConfiguration(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        ...values,
-        enforcement: { enabled_filters: ['UsageBudgetFilter'], ...values.enforcement },
-        ledger: { connection, ...values.ledger },
-      },
-    },
-    SECTIONS,
-  );
-  const metrics = new Metrics({
-    underWay: () => 0,
-    queued: () => 0,
-    generation: () => 1,
-    configurationIsValid: () => true,
-  });
-  const stores = new DecisionStores(logger, metrics.decisionStore);
-  const generation = await Generation.create(1, configuration, { logger, stores });
+async function served(connection: string, values: Values = {}) {
   const people = {
     byToken: async (ctx: Koa.Context) => PEOPLE[ctx.get('X-Auth-Token')],
     bySession: async () => undefined,
     anybody: undefined,
     csrfOf: () => '',
   };
-  const app = new Koa();
-  app.silent = true;
-  app.use(
-    aroundRequests(
-      {
-        generations: { current: generation },
-        metrics,
-        refusedRequests: new RefusedRequests(logger),
-        logger,
-      },
-      new Set(),
-    ),
-  );
-  const router = apiRoutes(API_ROUTES, { people, line: new UserLimiter(), logger });
-  app.use(router.routes()).use(router.allowedMethods());
-  const server = createServer(app.callback()).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = async () => {
-    server.closeAllConnections();
-    server.close();
-    await generation.retire();
-  };
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { close, ...service } = await servedGeneration({ connection, values, people, hasStores: true });
   const ground: BudgetGround = {
-    ...{ url, connection, generation, logger },
+    ...{ ...service, connection },
     async ask(who, method, path, { etag, body, text } = {}) {
       const sent = text?.text ?? (body === undefined ? undefined : JSON.stringify(body));
-      const answer = await fetch(url + path, {
+      const answer = await fetch(service.url + path, {
         method,
         headers: {
           'X-Auth-Token': who,

@@ -2,10 +2,10 @@
 import { h, type VNode } from 'preact';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../../src/index.ts';
-import { Chart } from '../../../src/server/console/chart.tsx';
-import { LivePart } from '../../../src/server/console/live-part.tsx';
 import type { ConsolePage } from '../../../src/server/console/page.ts';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
+import { LivePart } from '../../../src/server/console/parts/parts.tsx';
+import { Chart } from '../../../src/server/console/parts/pictures.tsx';
 import {
   expectSound,
   HAS_CHROMIUM,

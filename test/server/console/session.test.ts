@@ -11,6 +11,8 @@ const EIGHT_HOURS = 8 * 3_600_000;
 
 const withTokens = (...tokens: string[]) => visitService(`[service]\ntokens = ${tokens.join(',')}\n`);
 
+const logIn = ({ send }: Visitor) => send('/login', { token: RIGHT });
+
 /** Whether the page is shown, and not the login form. */
 const isIn = async (visit: Visitor, headers?: Record<string, string>) => {
   const { status, text, html } = await visit.get('/', headers);
@@ -28,7 +30,7 @@ afterEach(() => {
 
 describe('without a session', () => {
   it('the page is a form that asks for a token, with the status 401', async () => {
-    const { get } = await withTokens('s3cret-0123456789abcdef');
+    const { get } = await withTokens(RIGHT);
     const { status, html, text } = await get();
     expect(status).toBe(401);
     expect(html).toContain('<label for="token">');
@@ -36,17 +38,15 @@ describe('without a session', () => {
   });
 
   it('the token may come as X-Auth-Token, as in the protocol', async () => {
-    const visit = await withTokens('s3cret-0123456789abcdef', 'n3xt-0123456789abcdef');
+    const visit = await withTokens(RIGHT, 'n3xt-0123456789abcdef');
     expect(await isIn(visit, { 'X-Auth-Token': 'n3xt-0123456789abcdef' })).toBe(true);
     expect(await isIn(visit, { 'X-Auth-Token': 'wrong' })).toBe(false);
     expect(visit.cookie()).toBe('');
   });
 
   it('it may not come in the address', async () => {
-    const { get } = await withTokens('s3cret-0123456789abcdef');
-    expect((await get('/?token=s3cret-0123456789abcdef&X-Auth-Token=s3cret-0123456789abcdef')).status).toBe(
-      401,
-    );
+    const { get } = await withTokens(RIGHT);
+    expect((await get(`/?token=${RIGHT}&X-Auth-Token=${RIGHT}`)).status).toBe(401);
   });
 
   it('the page is shown where no token is asked for, and the login leads to it', async () => {
@@ -63,8 +63,8 @@ describe('without a session', () => {
 describe('logging in', () => {
   it('sets a cookie that scripts and other sites do not get, and leads to the page', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 11, 1, 9) });
-    const visit = await withTokens('s3cret-0123456789abcdef');
-    const { status, headers } = await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    const visit = await withTokens(RIGHT);
+    const { status, headers } = await logIn(visit);
     expect({ status, to: headers.get('Location') }).toEqual({ status: 303, to: '/' });
     expect(headers.get('Set-Cookie')).toMatch(
       new RegExp(
@@ -75,15 +75,8 @@ describe('logging in', () => {
   });
 
   it('with a wrong token shows the form again, with the status 401', async () => {
-    const visit = await withTokens('s3cret-0123456789abcdef');
-    for (const token of [
-      '',
-      'wrong',
-      'S3CRET-0123456789abcdef',
-      ' s3cret-0123456789abcdef',
-      's3cret-0123456789abcdef,',
-      's3cre',
-    ]) {
+    const visit = await withTokens(RIGHT);
+    for (const token of ['', 'wrong', 'S3CRET-0123456789abcdef', ` ${RIGHT}`, `${RIGHT},`, 's3cre']) {
       const { status, html, headers } = await visit.send('/login', { token });
       expect({ token, status, cookie: headers.get('Set-Cookie') }).toEqual({
         token,
@@ -93,49 +86,38 @@ describe('logging in', () => {
       expect(html).toContain('This token is not accepted.');
     }
     expect((await visit.send('/login', '')).status).toBe(401);
-    expect(
-      (await visit.send('/login', 'token[]=s3cret-0123456789abcdef&token.x=s3cret-0123456789abcdef')).status,
-    ).toBe(401);
+    expect((await visit.send('/login', `token[]=${RIGHT}&token.x=${RIGHT}`)).status).toBe(401);
     expect(await isIn(visit)).toBe(false);
   });
 
   it('never shows a token, and logs none', async () => {
-    const { send, get, logger } = await withTokens('s3cret-0123456789abcdef');
+    const { send, get, logger } = await withTokens(RIGHT);
     const visits = [
       await send('/login', { token: 'gu<ess' }),
-      await send('/login', { token: 's3cret-0123456789abcdef' }),
+      await send('/login', { token: RIGHT }),
       await get(),
-      await send('/login', 'token=s3cret-0123456789abcdef', { 'Content-Type': 'text/plain' }),
+      await send('/login', `token=${RIGHT}`, { 'Content-Type': 'text/plain' }),
     ];
     const seen = visits.map(({ html, headers }) => html + JSON.stringify([...headers])).join();
     expect(seen + JSON.stringify(logger.lines)).not.toMatch(/s3cret-0123456789abcdef|gu(<|&lt;)ess/);
   });
 
   it('takes a form of at most 16 KiB, and nothing but a form', async () => {
-    const { send, request } = await withTokens('s3cret-0123456789abcdef');
-    expect((await send('/login', `token=s3cret-0123456789abcdef&more=${'x'.repeat(16_349)}`)).status).toBe(
-      303,
-    );
-    const { status, text } = await send('/login', `token=s3cret-0123456789abcdef&more=${'x'.repeat(16_350)}`);
+    const { send, request } = await withTokens(RIGHT);
+    expect((await send('/login', `token=${RIGHT}&more=${'x'.repeat(16_349)}`)).status).toBe(303);
+    const { status, text } = await send('/login', `token=${RIGHT}&more=${'x'.repeat(16_350)}`);
     expect(status).toBe(413);
     expect(text).toContain('Expected a form of at most 16384 bytes.');
     for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
-      expect(
-        (await send('/login', 'token=s3cret-0123456789abcdef', { 'Content-Type': type })).status,
-        type,
-      ).toBe(415);
+      expect((await send('/login', `token=${RIGHT}`, { 'Content-Type': type })).status, type).toBe(415);
     }
     expect((await request('/login', { method: 'POST' })).status).toBe(415);
-    expect(
-      (await send('/login', 'token=s3cret-0123456789abcdef', { 'Content-Encoding': 'zstd' })).status,
-    ).toBe(415);
-    expect(
-      (await send('/login', 'token=s3cret-0123456789abcdef', { 'Content-Encoding': 'gzip' })).status,
-    ).toBe(400);
+    expect((await send('/login', `token=${RIGHT}`, { 'Content-Encoding': 'zstd' })).status).toBe(415);
+    expect((await send('/login', `token=${RIGHT}`, { 'Content-Encoding': 'gzip' })).status).toBe(400);
   });
 
   it('is asked for at / when somebody opens its address', async () => {
-    const { get } = await withTokens('s3cret-0123456789abcdef');
+    const { get } = await withTokens(RIGHT);
     const { status, headers } = await get('/login');
     expect({ status, to: headers.get('Location') }).toEqual({ status: 303, to: '/' });
   });
@@ -150,7 +132,7 @@ describe('logging in', () => {
         `tls_${kind}_file = ${projectFile(`test/fixtures/tls/server.${kind === 'cert' ? 'pem' : 'key'}`)}\n`,
     );
     const { url, send } = await visitService(
-      `[service]\ntokens = s3cret-0123456789abcdef\n${scheme === 'https' ? tls.join('') : ''}`,
+      `[service]\ntokens = ${RIGHT}\n${scheme === 'https' ? tls.join('') : ''}`,
     );
     const cookie =
       scheme === 'https'
@@ -158,7 +140,7 @@ describe('logging in', () => {
         : (
             await send(
               '/login',
-              { token: 's3cret-0123456789abcdef' },
+              { token: RIGHT },
               situation === 'over http' ? {} : { 'X-Forwarded-Proto': 'https' },
             )
           ).headers.get('Set-Cookie');
@@ -177,7 +159,7 @@ function loginOverTls(url: string): Promise<string | undefined> {
     });
     request.on('response', (answer) => resolve(answer.resume().headers['set-cookie']?.[0]));
     request.on('error', reject);
-    request.end('token=s3cret-0123456789abcdef');
+    request.end(`token=${RIGHT}`);
   });
 }
 
@@ -185,8 +167,8 @@ describe('a session', () => {
   it('ends after eight hours, also for a browser that keeps the cookie', async () => {
     const start = Date.UTC(2026, 11, 1, 9);
     vi.useFakeTimers({ toFake: ['Date'], now: start });
-    const visit = await withTokens('s3cret-0123456789abcdef');
-    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    const visit = await withTokens(RIGHT);
+    await logIn(visit);
     vi.setSystemTime(start + EIGHT_HOURS - 1);
     expect(await isIn(visit)).toBe(true);
     vi.setSystemTime(start + EIGHT_HOURS);
@@ -194,8 +176,8 @@ describe('a session', () => {
   });
 
   it('ends when somebody logs out', async () => {
-    const visit = await withTokens('s3cret-0123456789abcdef');
-    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    const visit = await withTokens(RIGHT);
+    await logIn(visit);
     expect((await visit.get()).html).toContain('<form method="post" action="/logout">');
     const { status, headers } = await visit.send('/logout', {});
     expect({ status, to: headers.get('Location') }).toEqual({ status: 303, to: '/' });
@@ -231,43 +213,42 @@ describe('a session', () => {
   });
 
   it('that has ended is over for whoever has kept its cookie, for good', async () => {
-    const visit = await withTokens('s3cret-0123456789abcdef');
-    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    const visit = await withTokens(RIGHT);
+    await logIn(visit);
     const kept = { Cookie: visit.cookie() };
     const thief = visitor(visit.url);
     expect(await isIn(thief, kept)).toBe(true);
     await visit.send('/logout', {});
     expect(await isIn(thief, kept)).toBe(false);
-    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    await logIn(visit);
     expect(await isIn(thief, kept)).toBe(false);
     await visit.reload();
     expect(await isIn(thief, kept)).toBe(false);
     // A replica with the same tokens, or the process that comes after this one.
-    expect(await isIn(await withTokens('s3cret-0123456789abcdef'), kept)).toBe(false);
+    expect(await isIn(await withTokens(RIGHT), kept)).toBe(false);
   });
 
   it('is known to the process in which it was opened, and no other', async () => {
-    const here = await withTokens('s3cret-0123456789abcdef');
-    await here.send('/login', { token: 's3cret-0123456789abcdef' });
-    expect(await isIn(await withTokens('s3cret-0123456789abcdef'), { Cookie: here.cookie() })).toBe(false);
+    const here = await withTokens(RIGHT);
+    await here.send('/login', { token: RIGHT });
+    expect(await isIn(await withTokens(RIGHT), { Cookie: here.cookie() })).toBe(false);
     expect(await isIn(here)).toBe(true);
   });
 
   it('ends with the next login of the same browser', async () => {
-    const visit = await withTokens('s3cret-0123456789abcdef');
-    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    const visit = await withTokens(RIGHT);
+    await logIn(visit);
     const before = { Cookie: visit.cookie() };
-    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    await logIn(visit);
     expect([await isIn(visit), await isIn(visitor(visit.url), before)]).toEqual([true, false]);
   });
 
   it('lasts as long as is configured, and a reload makes it shorter at once', async () => {
     const start = Date.UTC(2026, 11, 1, 9);
     vi.useFakeTimers({ toFake: ['Date'], now: start });
-    const conf = (seconds: number) =>
-      `[service]\ntokens = s3cret-0123456789abcdef\nsession_lifetime = ${seconds}\n`;
+    const conf = (seconds: number) => `[service]\ntokens = ${RIGHT}\nsession_lifetime = ${seconds}\n`;
     const visit = await visitService(conf(120));
-    const { headers } = await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    const { headers } = await logIn(visit);
     expect(headers.get('Set-Cookie')).toContain('expires=Tue, 01 Dec 2026 09:02:00 GMT');
     vi.setSystemTime(start + 119_999);
     expect(await isIn(visit)).toBe(true);
@@ -279,8 +260,8 @@ describe('a session', () => {
   });
 
   it('can not be made up', async () => {
-    const visit = await withTokens('s3cret-0123456789abcdef');
-    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    const visit = await withTokens(RIGHT);
+    await logIn(visit);
     const [, id = ''] = /=(.*)$/.exec(visit.cookie()) ?? [];
     const others = visitor(visit.url);
     expect(await isIn(others, { Cookie: `${COOKIE}=${id}` })).toBe(true);
@@ -293,7 +274,7 @@ describe('a session', () => {
       id.slice(1),
       id.toUpperCase(),
       hash,
-      's3cret-0123456789abcdef',
+      RIGHT,
       '__proto__',
       '9'.repeat(4000),
     ]) {
@@ -329,7 +310,7 @@ describe('logging in with wrong tokens', () => {
   });
 
   it('does not look at what a proxy says: who asks could say it, too', async () => {
-    const visit = await withTokens('s3cret-0123456789abcdef');
+    const visit = await withTokens(RIGHT);
     const statuses = [];
     for (let count = 0; count < 11; count += 1) {
       const headers = { 'X-Forwarded-For': `192.0.2.${count}`, Forwarded: `for=192.0.2.${count}` };
@@ -339,9 +320,9 @@ describe('logging in with wrong tokens', () => {
   });
 
   it('does not count right ones', async () => {
-    const visit = await withTokens('s3cret-0123456789abcdef');
+    const visit = await withTokens(RIGHT);
     for (let count = 0; count < 15; count += 1) {
-      expect(await guess(visit, 's3cret-0123456789abcdef')).toBe(303);
+      expect(await guess(visit, RIGHT)).toBe(303);
     }
   });
 });

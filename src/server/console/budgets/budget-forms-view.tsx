@@ -1,15 +1,31 @@
 /** The forms that set, change and remove a budget. */
 import { formatUnitHours } from '../../../filter/amount.ts';
-import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
-import { Account, type NameOf } from '../account.tsx';
-import { ChangeForm, Field } from '../fields.tsx';
-import { WithNames } from '../known-names.tsx';
-import { Message } from '../message.tsx';
+import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
+import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
+import { Message } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate, shownSecond, toSecond } from '../parts/time-scale.ts';
 import { pathWith } from '../paths.ts';
-import { Text } from '../text.tsx';
-import { shownDate } from '../time-scale.ts';
-import type { BudgetField, BudgetValues, FormMistake } from './budget-form.ts';
+
+/** Names of fields, as the API has them. */
+export const BUDGET_FIELDS = [
+  'project_id',
+  'user_id',
+  'amount',
+  'valid_from',
+  'valid_until',
+  'reason',
+] as const;
+type BudgetField = (typeof BUDGET_FIELDS)[number];
+/** As they were sent. */
+export type BudgetValues = Readonly<Record<BudgetField, string>>;
+
+export interface FormMistake {
+  /** `undefined` = it is about the whole form. */
+  readonly field: BudgetField | undefined;
+  readonly message: string;
+}
 
 interface Common {
   readonly values: BudgetValues;
@@ -19,18 +35,48 @@ interface Common {
   readonly nameOf: NameOf;
 }
 
-export interface NewBudgetProps extends Common {
-  /** Whether the project is typed; else it is the one of the values. */
-  readonly choosesProject: boolean;
-  /** Whether it may be the whole project's. */
+interface NewBudgetProps extends Common {
+  /** Whether it may be the whole project's, and the project is typed; else it is the one of the values. */
   readonly maySetProject: boolean;
   /** The project's own budget in force: what a manager may give from. */
   readonly within: BudgetView | undefined;
 }
 
+const PROJECT: FieldEntry = {
+  ...{ name: 'project_id', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true },
+};
+const FROM: FieldEntry = {
+  ...{ name: 'valid_from', label: 'Valid from (UTC)', type: 'datetime-local', step: '1', isRequired: true },
+};
+const UNTIL: FieldEntry = {
+  ...{ name: 'valid_until', label: 'Valid until (UTC)', type: 'datetime-local', step: '1', isRequired: true },
+  hint: 'The first moment that it does not pay for.',
+};
+const REASON: FieldEntry = {
+  ...{ name: 'reason', label: 'Reason', hint: 'For the history.', maxLength: 1000, isRequired: true },
+};
+
+function userField(maySetProject: boolean): FieldEntry {
+  return {
+    name: 'user_id',
+    label: maySetProject ? 'User (may be empty)' : 'User',
+    hint: maySetProject
+      ? 'The id, or name@domain. Empty: the budget is the whole project’s.'
+      : 'The id, or name@domain.',
+    isRequired: !maySetProject,
+  };
+}
+
+function amountField(unit: string): FieldEntry {
+  return {
+    ...{ name: 'amount', label: `Amount, in ${unit}`, maxLength: 30, isRequired: true },
+    hint: 'A decimal number, such as 50 or 12.5.',
+  };
+}
+
 export function NewBudgetView(props: NewBudgetProps) {
-  const { values, mistake, csrf, unit, nameOf, choosesProject, maySetProject, within } = props;
-  const at = (field: BudgetField) => marks(field, mistake);
+  const { values, mistake, csrf, unit, nameOf, maySetProject, within } = props;
+  const sent = { values, mistakes: mistakesOf(mistake) };
   return (
     <WithNames nameOf={nameOf}>
       <section>
@@ -38,20 +84,13 @@ export function NewBudgetView(props: NewBudgetProps) {
         {within !== undefined && (
           <p class="hint">
             The project's budget in force: {formatUnitHours(within.amount)} {unit}, of which{' '}
-            {formatUnitHours(within.left, 'down')} are left, from {dateText(within.validFrom)} to{' '}
-            {dateText(within.validUntil)}.
+            {formatUnitHours(within.left, 'down')} are left, from {shownSecond(within.validFrom)} to{' '}
+            {shownSecond(within.validUntil)}.
           </p>
         )}
         <ChangeForm action="/budgets/new" csrf={csrf}>
-          {choosesProject ? (
-            <Field
-              name="project_id"
-              label="Project"
-              hint="Its id, or name@domain."
-              value={values.project_id}
-              isRequired
-              {...at('project_id')}
-            />
+          {maySetProject ? (
+            <Fields fields={[PROJECT]} {...sent} />
           ) : (
             <p>
               Project{' '}
@@ -61,19 +100,11 @@ export function NewBudgetView(props: NewBudgetProps) {
               <input type="hidden" name="project_id" value={values.project_id} />
             </p>
           )}
-          <Field
-            name="user_id"
-            label={maySetProject ? 'User (may be empty)' : 'User'}
-            hint={
-              maySetProject
-                ? 'The id, or name@domain. Empty: the budget is the whole project’s.'
-                : 'The id, or name@domain.'
-            }
-            value={values.user_id}
-            isRequired={!maySetProject}
-            {...at('user_id')}
-          />
-          <Terms {...props} hasStart />
+          <Fields fields={[userField(maySetProject)]} {...sent} />
+          <div class="fields">
+            <Fields fields={[amountField(unit), FROM, UNTIL]} {...sent} />
+          </div>
+          <Fields fields={[REASON]} {...sent} />
           <button type="submit">Set the budget</button>
         </ChangeForm>
       </section>
@@ -81,56 +112,8 @@ export function NewBudgetView(props: NewBudgetProps) {
   );
 }
 
-function Terms({ values, mistake, unit, hasStart }: Common & { readonly hasStart: boolean }) {
-  const at = (field: BudgetField) => marks(field, mistake);
-  return (
-    <>
-      <div class="fields">
-        <Field
-          name="amount"
-          label={`Amount, in ${unit}`}
-          hint="A decimal number, such as 50 or 12.5."
-          value={values.amount}
-          isRequired
-          maxLength={30}
-          {...at('amount')}
-        />
-        {hasStart && (
-          <Field
-            name="valid_from"
-            label="Valid from (UTC)"
-            type="datetime-local"
-            step="1"
-            value={values.valid_from}
-            isRequired
-            {...at('valid_from')}
-          />
-        )}
-        <Field
-          name="valid_until"
-          label="Valid until (UTC)"
-          hint="The first moment that it does not pay for."
-          type="datetime-local"
-          step="1"
-          value={values.valid_until}
-          isRequired
-          {...at('valid_until')}
-        />
-      </div>
-      <Field
-        name="reason"
-        label="Reason"
-        hint="For the history."
-        value={values.reason}
-        maxLength={1000}
-        isRequired
-        {...at('reason')}
-      />
-    </>
-  );
-}
-
-export interface ChangeBudgetProps extends Common {
+interface EditBudgetProps extends Common {
+  readonly isRemoval: boolean;
   /** As it is now. */
   readonly budget: BudgetView;
   readonly etag: string;
@@ -138,56 +121,38 @@ export interface ChangeBudgetProps extends Common {
   readonly isChanged: boolean;
 }
 
-export function ChangeBudgetView(props: ChangeBudgetProps) {
-  const { budget, mistake, csrf, nameOf, etag, isChanged } = props;
+export function EditBudgetView(props: EditBudgetProps) {
+  const { isRemoval, budget, values, mistake, csrf, unit, nameOf, etag, isChanged } = props;
+  const sent = { values, mistakes: mistakesOf(mistake) };
+  const path = `/budgets/${budget.id}`;
   return (
     <WithNames nameOf={nameOf}>
       <section>
         {isChanged ? <Changed {...props} /> : <WholeMistake mistake={mistake} />}
+        {isRemoval && <p>Is this budget to be removed? What leases were charged to it stays charged.</p>}
         <Facts {...props} />
-        <ChangeForm action={`/budgets/${budget.id}`} csrf={csrf}>
+        <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
           <input type="hidden" name="etag" value={etag} />
-          <Terms {...props} hasStart={false} />
-          <button type="submit">{isChanged ? 'Change it all the same' : 'Change the budget'}</button>
+          {!isRemoval && (
+            <div class="fields">
+              <Fields fields={[amountField(unit), UNTIL]} {...sent} />
+            </div>
+          )}
+          <Fields fields={[REASON]} {...sent} />
+          {isRemoval ? (
+            <p class="buttons">
+              <button type="submit">Remove the budget</button>
+              <a href={pathWith('/budgets', { project: budget.projectId })}>Keep it</a>
+            </p>
+          ) : (
+            <button type="submit">{isChanged ? 'Change it all the same' : 'Change the budget'}</button>
+          )}
         </ChangeForm>
-        <p>
-          <a href={`/budgets/${budget.id}/remove`}>Remove this budget</a>
-        </p>
-      </section>
-    </WithNames>
-  );
-}
-
-export interface RemoveBudgetProps extends Common {
-  readonly budget: BudgetView;
-  readonly etag: string;
-  readonly isChanged: boolean;
-}
-
-export function RemoveBudgetView(props: RemoveBudgetProps) {
-  const { budget, mistake, csrf, nameOf, etag, isChanged, values } = props;
-  return (
-    <WithNames nameOf={nameOf}>
-      <section>
-        {isChanged ? <Changed {...props} /> : <WholeMistake mistake={mistake} />}
-        <p>Is this budget to be removed? What leases were charged to it stays charged.</p>
-        <Facts {...props} />
-        <ChangeForm action={`/budgets/${budget.id}/remove`} csrf={csrf}>
-          <input type="hidden" name="etag" value={etag} />
-          <Field
-            name="reason"
-            label="Reason"
-            hint="For the history."
-            value={values.reason}
-            maxLength={1000}
-            isRequired
-            {...marks('reason', mistake)}
-          />
-          <p class="buttons">
-            <button type="submit">Remove the budget</button>
-            <a href={pathWith('/budgets', { project: budget.projectId })}>Keep it</a>
+        {!isRemoval && (
+          <p>
+            <a href={`${path}/remove`}>Remove this budget</a>
           </p>
-        </ChangeForm>
+        )}
       </section>
     </WithNames>
   );
@@ -218,18 +183,20 @@ function Facts({ budget, unit }: { readonly budget: BudgetView; readonly unit: s
         <Account kind="project" id={projectId} />
       </dd>
       <dt>Whose</dt>
-      <dd>{userId === null ? 'the whole project' : <Account kind="user" id={userId} />}</dd>
+      <dd>
+        <Whose userId={userId} project="the whole project" />
+      </dd>
       <dt>Budget now</dt>
       <dd>
         {formatUnitHours(amount)} {unit}, {formatUnitHours(taken)} taken, {formatUnitHours(left, 'down')} left
       </dd>
       <dt>Valid (UTC)</dt>
       <dd>
-        {dateText(validFrom)} to {dateText(validUntil)}
+        {shownSecond(validFrom)} to {shownSecond(validUntil)}
       </dd>
       <dt>Set last</dt>
       <dd>
-        {shownDate(changedAt - (changedAt % MICROSECONDS_PER_SECOND))} by <Text>{changedBy}</Text>
+        {shownDate(toSecond(changedAt))} by <Text>{changedBy}</Text>
       </dd>
     </dl>
   );
@@ -250,11 +217,31 @@ function WholeMistake({ mistake }: { readonly mistake: FormMistake | undefined }
   );
 }
 
-function marks(field: BudgetField, mistake: FormMistake | undefined) {
-  const isWrong = mistake?.field === field;
-  return { mistake: isWrong ? mistake.message : undefined, hasFocus: isWrong };
+function mistakesOf(mistake: FormMistake | undefined): ReadonlyMap<string, string> {
+  return new Map(mistake?.field === undefined ? [] : [[mistake.field, mistake.message]]);
 }
 
-function dateText(second: bigint): string {
-  return shownDate(second * MICROSECONDS_PER_SECOND);
+interface ChooseProjectProps {
+  readonly projects: readonly string[];
+  readonly nameOf: NameOf;
+}
+
+/** For a manager of several projects: the form shows what the chosen one has. */
+export function ChooseProject({ projects, nameOf }: ChooseProjectProps) {
+  return (
+    <WithNames nameOf={nameOf}>
+      <section>
+        <p>In which project?</p>
+        <ul>
+          {projects.map((project) => (
+            <li>
+              <a href={pathWith('/budgets/new', { project })}>
+                <Account kind="project" id={project} />
+              </a>
+            </li>
+          ))}
+        </ul>
+      </section>
+    </WithNames>
+  );
 }

@@ -4,85 +4,100 @@ import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts'
 import { budgetAmountText } from '../../../ledger/budgets/format.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { ApiError } from '../../api/route.ts';
-import { ledgerFor, notAllowed } from '../../budgets/asker.ts';
-import { budgetEtag } from '../../budgets/budget-refusals.ts';
 import {
   amendBudgetFor,
+  budgetEtag,
   budgetFor,
   createBudgetFor,
   mayChange,
   withdrawBudgetFor,
 } from '../../budgets/change-budgets.ts';
+import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/access.ts';
-import { learnNames, nameOfFor } from '../known-names.tsx';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
+import { learnNames, nameOfFor } from '../parts/account.tsx';
 import { pathWith } from '../paths.ts';
-import { type BudgetValues, budgetValues, type FormMistake, isMendable, mistakeOf } from './budget-form.ts';
-import { ChangeBudgetView, NewBudgetView, RemoveBudgetView } from './budget-forms-view.tsx';
-import { ChooseProject } from './choose-project.tsx';
+import {
+  BUDGET_FIELDS,
+  type BudgetValues,
+  ChooseProject,
+  EditBudgetView,
+  type FormMistake,
+  NewBudgetView,
+} from './budget-forms-view.tsx';
 
-export const newBudgetPage: ConsolePage = {
-  method: 'GET',
-  path: '/budgets/new',
-  action: 'set-user-budget',
-  answer: (request) => {
-    const { query } = request;
-    const values = budgetValues(
-      new URLSearchParams({ project_id: query.get('project') ?? '', user_id: query.get('user') ?? '' }),
-    );
-    return newBudget(request, values);
-  },
-};
+/** In characters: what is longer is refused by whoever reads it. */
+const LONGEST = 2000;
 
-export const newBudgetForm: ConsolePage = {
-  method: 'POST',
-  path: '/budgets/new',
-  action: 'set-user-budget',
-  answer: async (request) => {
-    const values = budgetValues(request.form);
-    return mended(
-      async () => {
-        const budget = await createBudgetFor(request, {
-          projectId: values.project_id,
-          userId: values.user_id === '' ? null : values.user_id,
-          validFrom: values.valid_from,
-          validUntil: values.valid_until,
-          amount: values.amount,
-          reason: values.reason,
-        });
-        return { redirect: pathWith('/budgets', { project: budget.projectId, done: 'set' }) };
-      },
-      ({ status, ...mistake }) => newBudget(request, values, mistake, status),
-    );
-  },
-};
-
-/** Asks whether `work` can be mended by the person; anything else is an error of its own. */
-async function mended(
-  work: () => Promise<PageAnswer>,
-  mend: (mistake: FormMistake & { readonly status: number }) => Promise<PageAnswer>,
-): Promise<PageAnswer> {
-  try {
-    return await work();
-  } catch (thrown) {
-    if (!(thrown instanceof ApiError) || !isMendable(thrown)) {
-      throw thrown;
-    }
-    return mend({ ...mistakeOf(thrown), status: thrown.status });
-  }
+function budgetValues(form: URLSearchParams): BudgetValues {
+  return Object.fromEntries(
+    BUDGET_FIELDS.map((name) => [name, (form.get(name) ?? '').trim().slice(0, LONGEST)]),
+  ) as unknown as BudgetValues;
 }
 
-async function newBudget(
-  request: PageRequest,
-  given: BudgetValues,
-  mistake?: FormMistake,
-  status = 200,
-): Promise<PageAnswer> {
-  const { person, generation, csrf } = request;
+const NOTHING = budgetValues(new URLSearchParams());
+
+/** A mistake that the person can mend: in the form, or by looking at what others have done meanwhile. */
+export function isMendable(thrown: unknown): thrown is ApiError {
+  return thrown instanceof ApiError && [400, 409, 412, 422].includes(thrown.status);
+}
+
+/** What was sent, and why it was not done. */
+interface Sent extends FormMistake {
+  readonly values: BudgetValues;
+  readonly status: number;
+}
+
+/** A page with a form, and what is done with it when it is sent. `done`: a word for the list of budgets. */
+function formPages(
+  path: string,
+  done: string,
+  show: (request: PageRequest, sent: Sent | undefined) => Promise<PageAnswer>,
+  work: (request: PageRequest, values: BudgetValues) => Promise<BudgetView>,
+): readonly ConsolePage[] {
+  const page = { path, action: 'set-user-budget' } as const;
+  return [
+    { ...page, method: 'GET', answer: (request) => show(request, undefined) },
+    {
+      ...page,
+      method: 'POST',
+      answer: async (request) => {
+        const values = budgetValues(request.form);
+        try {
+          const { projectId } = await work(request, values);
+          return { redirect: pathWith('/budgets', { project: projectId, done }) };
+        } catch (thrown) {
+          if (!isMendable(thrown)) {
+            throw thrown;
+          }
+          const { status, message } = thrown;
+          const field = BUDGET_FIELDS.find((name) => name === thrown.field);
+          return show(request, { values, status, message, field });
+        }
+      },
+    },
+  ];
+}
+
+export const NEW_BUDGET_PAGES = formPages('/budgets/new', 'set', newBudget, (request, values) =>
+  createBudgetFor(request, {
+    projectId: values.project_id,
+    userId: values.user_id === '' ? null : values.user_id,
+    validFrom: values.valid_from,
+    validUntil: values.valid_until,
+    amount: values.amount,
+    reason: values.reason,
+  }),
+);
+
+async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> {
+  const { person, generation, csrf, query } = request;
   const title = 'Set a budget';
   const nameOf = nameOfFor(generation, person);
   const maySetProject = may(person, 'set-project-budget');
   const managed = person.memberships.filter(({ isManager }) => isManager).map(({ projectId }) => projectId);
+  const linked = { project_id: query.get('project') ?? '', user_id: query.get('user') ?? '' };
+  const given = sent?.values ?? budgetValues(new URLSearchParams(linked));
   const project = given.project_id || (!maySetProject && managed.length === 1 ? (managed[0] ?? '') : '');
   if (!maySetProject && project === '') {
     return { title, main: <ChooseProject projects={managed} nameOf={nameOf} /> };
@@ -91,17 +106,12 @@ async function newBudget(
     throw notAllowed();
   }
   const within = project === '' ? undefined : await budgetInForce(request, project);
-  const values = mistake === undefined ? withDefaults({ ...given, project_id: project }, within) : given;
+  const values = sent === undefined ? withDefaults({ ...given, project_id: project }, within) : given;
+  const unit = budgetUnit(generation.configuration);
   return {
-    status,
+    status: sent?.status ?? 200,
     title,
-    main: (
-      <NewBudgetView
-        {...{ values, mistake, csrf, nameOf, maySetProject, within }}
-        unit={budgetUnit(generation.configuration)}
-        choosesProject={maySetProject}
-      />
-    ),
+    main: <NewBudgetView {...{ values, csrf, nameOf, maySetProject, within, unit }} mistake={sent} />,
   };
 }
 
@@ -124,117 +134,45 @@ function withDefaults(values: BudgetValues, within: BudgetView | undefined): Bud
 }
 
 const PATH = '/budgets/{budget_id}';
+const idOf = ({ params }: PageRequest) => params.budget_id ?? '';
+const etagOf = ({ form }: PageRequest) => form.get('etag') ?? '';
 
-export const changeBudgetPage: ConsolePage = {
-  method: 'GET',
-  path: PATH,
-  action: 'set-user-budget',
-  answer: async (request) => changeBudget(request, await changeable(request), undefined),
-};
-
-export const changeBudgetForm: ConsolePage = {
-  method: 'POST',
-  path: PATH,
-  action: 'set-user-budget',
-  answer: async (request) => {
-    const { form, params } = request;
-    const values = budgetValues(form);
-    return mended(
-      async () => {
-        const { amount, valid_until: validUntil, reason } = values;
-        const amendment = { amount, validUntil, reason };
-        const { projectId } = await amendBudgetFor(
-          request,
-          params.budget_id ?? '',
-          form.get('etag') ?? '',
-          amendment,
-        );
-        return { redirect: pathWith('/budgets', { project: projectId, done: 'changed' }) };
-      },
-      async (mistake) => changeBudget(request, await changeable(request), { values, ...mistake }),
-    );
-  },
-};
-
-export const removeBudgetPage: ConsolePage = {
-  method: 'GET',
-  path: `${PATH}/remove`,
-  action: 'set-user-budget',
-  answer: async (request) => removeBudget(request, await changeable(request), undefined),
-};
-
-export const removeBudgetForm: ConsolePage = {
-  method: 'POST',
-  path: `${PATH}/remove`,
-  action: 'set-user-budget',
-  answer: async (request) => {
-    const { form, params } = request;
-    const values = budgetValues(form);
-    return mended(
-      async () => {
-        const etag = form.get('etag') ?? '';
-        const { projectId } = await withdrawBudgetFor(request, params.budget_id ?? '', etag, values.reason);
-        return { redirect: pathWith('/budgets', { project: projectId, done: 'removed' }) };
-      },
-      async (mistake) => removeBudget(request, await changeable(request), { values, ...mistake }),
-    );
-  },
-};
-
-async function changeable(request: PageRequest): Promise<BudgetView> {
-  const budget = await budgetFor(request, request.params.budget_id ?? '');
-  if (!mayChange(request.person, budget)) {
-    throw notAllowed();
-  }
-  return budget;
-}
-
-/** What was sent, and why it was not done. */
-type Sent = FormMistake & { readonly values: BudgetValues; readonly status: number };
+export const EDIT_BUDGET_PAGES = [
+  ...formPages(PATH, 'changed', editBudget(false), (request, { amount, valid_until: validUntil, reason }) =>
+    amendBudgetFor(request, idOf(request), etagOf(request), { amount, validUntil, reason }),
+  ),
+  ...formPages(`${PATH}/remove`, 'removed', editBudget(true), (request, { reason }) =>
+    withdrawBudgetFor(request, idOf(request), etagOf(request), reason),
+  ),
+];
 
 const CONFLICT = 412;
 
-async function common(request: PageRequest, budget: BudgetView, sent: Sent | undefined) {
-  const { generation, person, csrf, form } = request;
-  const isChanged = sent?.status === CONFLICT;
-  await learnNames(generation, [budget.projectId], budget.userId === null ? [] : [budget.userId]);
-  return {
-    ...{ budget, csrf, mistake: sent },
-    unit: budgetUnit(generation.configuration),
-    nameOf: nameOfFor(generation, person),
-    isChanged,
-    // Who mends another mistake has not been told yet of what others did meanwhile.
-    etag: sent === undefined || isChanged ? budgetEtag(budget) : (form.get('etag') ?? ''),
-  };
-}
-
-async function changeBudget(
-  request: PageRequest,
-  budget: BudgetView,
-  sent: Sent | undefined,
-): Promise<PageAnswer> {
-  const values = sent?.values ?? {
-    ...budgetValues(new URLSearchParams()),
-    amount: budgetAmountText(budget.amount),
-    valid_until: local(budget.validUntil),
-  };
-  return {
-    status: sent?.status ?? 200,
-    title: 'Change a budget',
-    main: <ChangeBudgetView {...(await common(request, budget, sent))} values={values} />,
-  };
-}
-
-async function removeBudget(
-  request: PageRequest,
-  budget: BudgetView,
-  sent: Sent | undefined,
-): Promise<PageAnswer> {
-  const values = sent?.values ?? budgetValues(new URLSearchParams());
-  return {
-    status: sent?.status ?? 200,
-    title: 'Remove a budget',
-    main: <RemoveBudgetView {...(await common(request, budget, sent))} values={values} />,
+function editBudget(isRemoval: boolean) {
+  return async (request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> => {
+    const { generation, person, csrf } = request;
+    const budget = await budgetFor(request, idOf(request));
+    if (!mayChange(person, budget)) {
+      throw notAllowed();
+    }
+    await learnNames(generation, [budget.projectId], budget.userId === null ? [] : [budget.userId]);
+    const isChanged = sent?.status === CONFLICT;
+    const now = { amount: budgetAmountText(budget.amount), valid_until: local(budget.validUntil) };
+    return {
+      status: sent?.status ?? 200,
+      title: isRemoval ? 'Remove a budget' : 'Change a budget',
+      main: (
+        <EditBudgetView
+          {...{ isRemoval, budget, csrf, isChanged }}
+          values={sent?.values ?? { ...NOTHING, ...now }}
+          mistake={sent}
+          unit={budgetUnit(generation.configuration)}
+          nameOf={nameOfFor(generation, person)}
+          // Who mends another mistake has not been told yet of what others did meanwhile.
+          etag={sent === undefined || isChanged ? budgetEtag(budget) : etagOf(request)}
+        />
+      ),
+    };
   };
 }
 

@@ -1,12 +1,25 @@
 /** Budgets, and their history. */
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { ledgerFor } from '../../budgets/asker.ts';
+import { formatUnitHours } from '../../../filter/amount.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
+import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { budgetChangesFor, budgetsFor } from '../../budgets/budget-lists.ts';
-import { learnNames, nameOfFor } from '../known-names.tsx';
+import { mayChange } from '../../budgets/change-budgets.ts';
+import { ledgerFor } from '../../budgets/named-accounts.ts';
+import type { Generation } from '../../configuration/generation.ts';
+import { may } from '../../users/access.ts';
+import type { Person } from '../../users/person.ts';
 import type { ConsolePage } from '../page.ts';
-import { listPage } from '../pager.tsx';
-import { BudgetHistory } from './budget-history-view.tsx';
-import { BudgetList } from './budget-list.tsx';
+import { learnNames, type NameOf, nameOfFor, ProjectLink, Whose, WithNames } from '../parts/account.tsx';
+import { SearchForm } from '../parts/fields.tsx';
+import { listPage, Pager } from '../parts/pager.tsx';
+import { Message, SpanCell, Table } from '../parts/parts.tsx';
+import { BudgetBar } from '../parts/pictures.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate, toSecond } from '../parts/time-scale.ts';
+import { pathWith } from '../paths.ts';
 
 const ROWS = 50;
 const MAX_TEXT = 255;
@@ -28,16 +41,12 @@ export const budgetsPage: ConsolePage = {
     const { person, query, generation } = request;
     const search = textOf(query, 'search');
     const project = textOf(query, 'project');
-    const { now } = await ledgerFor(request).then((ledger) => ({ now: ledger.now() }));
+    const now = (await ledgerFor(request)).now();
     const page = await budgetsFor(request, {
       ...{ limit: ROWS, after: listPage(query).after },
       ...{ projectId: project || undefined, search: search || undefined },
     });
-    await learnNames(
-      generation,
-      page.items.map(({ projectId }) => projectId),
-      page.items.flatMap(({ userId }) => userId ?? []),
-    );
+    await learnOwners(generation, page.items);
     const plain = new URLSearchParams(query);
     plain.delete('done');
     return {
@@ -68,11 +77,7 @@ export const budgetHistoryPage: ConsolePage = {
       // None has the id 0.
       budget: budget === '' ? undefined : /^\d{1,18}$/.test(budget) ? BigInt(budget) : 0n,
     });
-    await learnNames(
-      generation,
-      page.items.map(({ projectId }) => projectId),
-      page.items.flatMap(({ userId }) => userId ?? []),
-    );
+    await learnOwners(generation, page.items);
     return {
       title: 'History of budgets',
       main: (
@@ -86,6 +91,196 @@ export const budgetHistoryPage: ConsolePage = {
   },
 };
 
+function learnOwners(
+  generation: Generation,
+  budgets: readonly { readonly projectId: string; readonly userId: string | null }[],
+): Promise<void> {
+  return learnNames(
+    generation,
+    budgets.map(({ projectId }) => projectId),
+    budgets.flatMap(({ userId }) => userId ?? []),
+  );
+}
+
 function textOf(query: URLSearchParams, name: string): string {
   return (query.get(name) ?? '').trim().slice(0, MAX_TEXT);
+}
+
+interface BudgetListProps {
+  readonly page: PageOf<BudgetView>;
+  /** Of the page. */
+  readonly query: URLSearchParams;
+  readonly search: string;
+  /** Only of this project; empty = of all. */
+  readonly project: string;
+  readonly person: Person;
+  readonly unit: string;
+  readonly nameOf: NameOf;
+  /** Microseconds of the epoch. */
+  readonly now: bigint;
+  /** What was done just before. */
+  readonly done: string | undefined;
+}
+
+export function BudgetList(props: BudgetListProps) {
+  const { page, query, search, project, person, unit, nameOf, now, done } = props;
+  const setsAny = may(person, 'set-user-budget', project === '' ? undefined : project);
+  return (
+    <WithNames nameOf={nameOf}>
+      <section>
+        {done !== undefined && <Message kind="done">{done}</Message>}
+        <nav aria-label="About budgets" class="pages">
+          {setsAny && <a href={pathWith('/budgets/new', { project })}>Set a budget</a>}
+          <a href={pathWith('/budgets/history', { project })}>History</a>
+          {may(person, 'import-budgets') && <a href="/budgets/import">Import</a>}
+          <a href={pathWith('/v1/budgets/export', { format: 'csv' })} download="budgets.csv">
+            Export as CSV
+          </a>
+        </nav>
+        <SearchForm
+          action="/budgets"
+          label="Id of project or user contains"
+          search={search}
+          isNarrowed={search !== '' || project !== ''}
+        >
+          {project !== '' && <input type="hidden" name="project" value={project} />}
+        </SearchForm>
+        {project !== '' && (
+          <p>
+            Of the project <ProjectLink id={project} />
+          </p>
+        )}
+        {page.items.length === 0 ? (
+          <p>There are none.</p>
+        ) : (
+          <Table
+            label="Budgets"
+            head={['Project', 'Whose', 'Budget', 'Left', 'Valid (UTC)', 'Set last', 'Actions']}
+          >
+            {page.items.map((budget) => (
+              <BudgetRow {...{ budget, person, unit }} second={now / MICROSECONDS_PER_SECOND} />
+            ))}
+          </Table>
+        )}
+        <Pager label="budgets" path="/budgets" query={query} next={page.next} />
+      </section>
+    </WithNames>
+  );
+}
+
+interface RowProps {
+  readonly budget: BudgetView;
+  readonly person: Person;
+  readonly unit: string;
+  readonly second: bigint;
+}
+
+function BudgetRow({ budget, person, unit, second }: RowProps) {
+  const { id, projectId, userId, amount, taken, left, validFrom, validUntil, changedBy, reason } = budget;
+  const when = validUntil <= second ? 'not valid any more' : validFrom > second ? 'not valid yet' : '';
+  return (
+    <tr>
+      <th scope="row" class="what">
+        <ProjectLink id={projectId} />
+      </th>
+      <td class="who">
+        <Whose userId={userId} />
+      </td>
+      <td class="number">{formatUnitHours(amount)}</td>
+      <td>
+        <BudgetBar amount={amount} taken={taken} left={left} unit={unit} />
+      </td>
+      <SpanCell from={validFrom} until={validUntil}>
+        {when !== '' && <small>{when}</small>}
+      </SpanCell>
+      <td>
+        <Text>{changedBy}</Text>
+        {reason !== null && (
+          <small>
+            <Text>{reason}</Text>
+          </small>
+        )}
+      </td>
+      <td>
+        {mayChange(person, budget) && (
+          <>
+            <a href={`/budgets/${id}`} aria-label={`Change budget ${id}`}>
+              Change
+            </a>
+            <br />
+            <a href={`/budgets/${id}/remove`} aria-label={`Remove budget ${id}`}>
+              Remove
+            </a>
+            <br />
+          </>
+        )}
+        <a href={pathWith('/budgets/history', { budget: String(id) })} aria-label={`History of budget ${id}`}>
+          History
+        </a>
+      </td>
+    </tr>
+  );
+}
+
+interface BudgetHistoryProps {
+  readonly page: PageOf<BudgetChange>;
+  readonly query: URLSearchParams;
+  readonly unit: string;
+  readonly nameOf: NameOf;
+}
+
+export function BudgetHistory({ page, query, unit, nameOf }: BudgetHistoryProps) {
+  return (
+    <WithNames nameOf={nameOf}>
+      <section>
+        <p>
+          <a href="/budgets">All budgets</a>
+        </p>
+        {page.items.length === 0 ? (
+          <p>Nothing was changed.</p>
+        ) : (
+          <Table
+            label="Changes of budgets"
+            head={[
+              'Time (UTC)',
+              'Who',
+              'Why',
+              'Project',
+              'Whose',
+              'Change',
+              `Budget (${unit})`,
+              'Valid (UTC)',
+            ]}
+          >
+            {page.items.map((change) => (
+              <ChangeRow {...change} />
+            ))}
+          </Table>
+        )}
+        <Pager label="changes of budgets" path="/budgets/history" query={query} next={page.next} />
+      </section>
+    </WithNames>
+  );
+}
+
+function ChangeRow(change: BudgetChange) {
+  const { at, who, reason, projectId, userId, operation, amount, validFrom, validUntil } = change;
+  return (
+    <tr>
+      <td class="time">{shownDate(toSecond(at))}</td>
+      <th scope="row" class="who">
+        <Text>{who}</Text>
+      </th>
+      <td class="why">{reason === null ? <span class="none">no reason</span> : <Text>{reason}</Text>}</td>
+      <td class="what">
+        <ProjectLink id={projectId} />
+      </td>
+      <td>
+        <Whose userId={userId} />
+      </td>
+      <td>{operation}</td>
+      <td class="number">{formatUnitHours(amount)}</td>
+      <SpanCell from={validFrom} until={validUntil} />
+    </tr>
+  );
 }

@@ -1,18 +1,17 @@
 /** One request: what every filter said of it, who asked for what, and when. */
+
 import type { FilterRecord } from '../../../decisions/record.ts';
 import type { EntryView } from '../../../ledger/reports/entries.ts';
 import { ApiError } from '../../api/route.ts';
 import { may } from '../../users/access.ts';
-import { NamedId } from '../account.tsx';
-import { Milliseconds, Outcome } from '../outcome.tsx';
 import type { ConsolePage } from '../page.ts';
-import { Table } from '../table.tsx';
-import { Text } from '../text.tsx';
-import { shownDate } from '../time-scale.ts';
-import { Changes } from './changes.tsx';
+import { NamedId } from '../parts/account.tsx';
+import { LeaseName, Milliseconds, Outcome, Table } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate } from '../parts/time-scale.ts';
+import { Changes, RecordedEntries, recordedEntries } from './decision-effects.tsx';
 import { named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
-import { RecordedEntries, recordedEntries } from './recorded-entries.tsx';
 
 /** A request may be decided more than once: checked, and committed. */
 const LIMIT = 20;
@@ -111,7 +110,7 @@ function OneDecision({ record, asked, replica, number, entries, isForMember }: O
         </dd>
         <dt>Lease</dt>
         <dd>
-          {lease_name === null ? <span class="none">no name</span> : <Text>{lease_name}</Text>}
+          <LeaseName name={lease_name} />
           {lease_id !== null && (
             <small class="id">
               <a href={`/decisions?${new URLSearchParams({ lease: lease_id })}`}>

@@ -1,9 +1,8 @@
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import type { Named } from '../../../filter/request-names.ts';
-import { NamedId } from '../account.tsx';
-import { Milliseconds, Outcome } from '../outcome.tsx';
-import { Table } from '../table.tsx';
-import { Text } from '../text.tsx';
+import { NamedId } from '../parts/account.tsx';
+import { LeaseName, Milliseconds, Outcome, Table } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
 
 interface DecisionTableProps {
   readonly label: string;
@@ -61,7 +60,7 @@ function DecisionRow({ decision, isForMember }: DecisionRowProps) {
         </small>
       </td>
       <td class="what">
-        {lease_name === null ? <span class="none">no name</span> : <Text>{lease_name}</Text>}
+        <LeaseName name={lease_name} />
         {lease_id !== null && (
           <small class="id">
             <Text>{lease_id}</Text>

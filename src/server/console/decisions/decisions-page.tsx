@@ -1,13 +1,18 @@
 /** What was decided, and a form to look for it. */
 import { visibleProjects } from '../../users/access.ts';
-import { Field, Select } from '../fields.tsx';
-import { LivePart } from '../live-part.tsx';
-import { Message } from '../message.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
-import { listPage, Pager } from '../pager.tsx';
-import { type AskedDecisions, askedDecisions, FIELDS, OUTCOMES } from './decision-query.ts';
+import { Field, Select } from '../parts/fields.tsx';
+import { listPage, Pager } from '../parts/pager.tsx';
+import { LivePart, Message } from '../parts/parts.tsx';
 import { DecisionTable } from './decision-table.tsx';
-import { type FoundDecisions, findDecisions } from './found-decisions.ts';
+import {
+  type AskedDecisions,
+  askedDecisions,
+  FIELDS,
+  type FoundDecisions,
+  findDecisions,
+  OUTCOMES,
+} from './found-decisions.ts';
 
 const PATH = '/decisions';
 const LIMIT = 50;

@@ -9,7 +9,6 @@ import { EXACT } from '../../own-paths.ts';
 import { may } from '../../users/access.ts';
 import type { People } from '../../users/people.ts';
 import type { Person } from '../../users/person.ts';
-import { decisionSource } from '../decisions/decision-source.ts';
 import { Listeners } from './listeners.ts';
 
 /** How often other replicas are looked at, while somebody listens, in milliseconds. */
@@ -24,7 +23,7 @@ const RETRY_AFTER = '30';
 /** New decisions that are looked at for members, in one go. */
 const MOST_NEW = 500;
 
-export interface EventParts {
+interface EventParts {
   readonly people: People;
   readonly current: () => Generation;
   readonly recent: RecentDecisions;
@@ -153,7 +152,7 @@ class Watch {
       // Who they are was found with the rules of the one before, whose Keystone is asked no more.
       this.#listeners.beginAgain();
     }
-    const source = decisionSource(generation);
+    const source = generation.decisions?.source;
     if (source === undefined) {
       return;
     }

@@ -25,7 +25,7 @@ const LONGEST = 600_000;
 const HEARTBEAT = 15_000;
 const CHANGE = 'event: change\ndata: \n\n';
 
-export interface Asked {
+interface Asked {
   readonly person: Person;
   /** The browser or program whose connections are counted together. */
   readonly key: string;
@@ -47,7 +47,7 @@ interface Listener extends Asked {
 }
 
 /** Whose something is: of one project, or of the service itself. */
-export type Change = { readonly projectId: string | null } | 'service';
+type Change = { readonly projectId: string | null } | 'service';
 
 export class Listeners {
   readonly #open = new Set<Listener>();

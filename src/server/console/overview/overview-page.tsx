@@ -1,20 +1,17 @@
 /** The first page of whoever keeps the service running: what is enforced, and what is refused. */
 
 import { formatProblem, type Problem } from '../../../base/errors.ts';
-import { sectionOf } from '../../../enforcement/configuration.ts';
+import type { Setting } from '../../../config/resolve.ts';
+import { type ConfiguredFilter, sectionOf } from '../../../enforcement/configuration.ts';
 import type { ClusterView } from '../../../ledger/reports/ledger-status.ts';
 import { blazarSection } from '../../../openstack/options.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { LivePart } from '../live-part.tsx';
-import { Message } from '../message.tsx';
+import { shownValue } from '../configuration.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
-import { Text } from '../text.tsx';
-import { ClustersSection, clustersNow } from './clusters-section.tsx';
-import { Filters } from './filters.tsx';
-import { type InStep, inStep } from './in-step.ts';
-import { InStepSection } from './in-step-section.tsx';
-import { type Refusals, refusalsNow } from './refusals.ts';
-import { RefusalsSection } from './refusals-section.tsx';
+import { LivePart, Message } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { ClustersSection, clustersNow, type InStep, InStepSection, inStep } from './ledger-state.tsx';
+import { type Refusals, RefusalsSection, refusalsNow } from './refusals.tsx';
 
 export const overviewPage: ConsolePage = {
   method: 'GET',
@@ -118,5 +115,66 @@ function Problems({ kind, title, problems }: ProblemsProps) {
         ))}
       </ul>
     </section>
+  );
+}
+
+interface FiltersProps {
+  readonly filters: readonly ConfiguredFilter[];
+  readonly settings: readonly Setting[];
+}
+
+/** The filters in the order in which they run, each with what is set for it, and the exempt projects. */
+function Filters({ filters, settings }: FiltersProps) {
+  const own = settings.filter(({ option }) => option.section === 'enforcement');
+  const exempt = own.find(({ option }) => option.name === 'exempt_projects');
+  const projects = exempt === undefined ? '' : shownValue(exempt);
+  return (
+    <section aria-labelledby="filters">
+      <h2 id="filters">What is enforced</h2>
+      {filters.length === 0 ? (
+        <p>No filter is enabled: every lease is allowed.</p>
+      ) : (
+        <ol class="filters">
+          {filters.map(({ installed, audit }) => (
+            <li>
+              <b>
+                <Text>{installed.name}</Text>
+              </b>{' '}
+              <span class={audit ? 'mode audit' : 'mode'}>
+                {audit ? 'audit: tried, not enforced' : 'enforced'}
+              </span>
+              <Limits settings={settingsOf(installed.options, own)} />
+            </li>
+          ))}
+        </ol>
+      )}
+      <p>
+        <b>Exempt projects:</b> {projects ? <Text>{projects}</Text> : 'none'}
+      </p>
+    </section>
+  );
+}
+
+/** Those that are set; what is a default stands on the page of the configuration. */
+function settingsOf(
+  options: ConfiguredFilter['installed']['options'],
+  settings: readonly Setting[],
+): readonly Setting[] {
+  const names = new Set(options.map(({ name }) => name));
+  return settings.filter(({ option, origin }) => names.has(option.name) && origin.kind !== 'default');
+}
+
+function Limits({ settings }: { readonly settings: readonly Setting[] }) {
+  return settings.length === 0 ? null : (
+    <ul class="limits">
+      {settings.map((setting) => (
+        <li>
+          {setting.option.name} = <Text>{shownValue(setting) ?? 'not set'}</Text>
+          {typeof setting.value === 'number' &&
+            setting.option.unit !== undefined &&
+            ` ${setting.option.unit}`}
+        </li>
+      ))}
+    </ul>
   );
 }

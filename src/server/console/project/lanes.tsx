@@ -2,12 +2,14 @@
  * Leases on a time line: words on one side, bars on the other, so that no text ever lies across a bar, at any width and with any name. It
  * can be moved and zoomed by links; scripts add drag, wheel and keys.
  */
+
 import type { VNode } from 'preact';
 import type { Instant } from '../../../lease/dates.ts';
-import { Account } from '../account.tsx';
-import { Legend, type Look } from '../patterns.tsx';
-import { Text } from '../text.tsx';
-import { shownDate, type TimeScale, windowScale } from '../time-scale.ts';
+import { Account } from '../parts/account.tsx';
+import { LeaseName } from '../parts/parts.tsx';
+import { Legend, type Look } from '../parts/pictures.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate, type TimeScale, windowScale } from '../parts/time-scale.ts';
 import { MOVES, type Move, moved, type TimeWindow, windowParameters } from './time-window.ts';
 
 /** A row. */
@@ -103,7 +105,7 @@ function LaneRow({
     <li class="lane">
       <div class="words">
         <p>
-          {name === '' ? <span class="none">no name</span> : <Text>{name}</Text>}
+          <LeaseName name={name} />
           <span class={`lane-state ${look}`}>{look}</span>
         </p>
         <small>

@@ -1,19 +1,22 @@
+import type { DecisionRecord } from '../../../decisions/record.ts';
+import { memberView } from '../../../decisions/store/member-view.ts';
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { foldedOfProject } from '../../../ledger/folding/totals.ts';
 import { listProjectLeases } from '../../../ledger/reports/leases.ts';
 import { usageOf } from '../../../ledger/reports/usage.ts';
 import { budgetCourses } from '../../../ledger/reports/usage-over-time.ts';
 import { isExempt, projectLimits } from '../../api/project-limits.ts';
-import { ledgerFor } from '../../budgets/asker.ts';
+import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/access.ts';
-import { learnNames, nameOfFor } from '../known-names.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
-import { listPage } from '../pager.tsx';
+import { learnNames, nameOfFor } from '../parts/account.tsx';
+import { listPage } from '../parts/pager.tsx';
 import { pathWith } from '../paths.ts';
+import { local } from '../try/wish.ts';
 import { ProjectView } from './project-view.tsx';
-import { refusalsOf } from './refusals.ts';
+import type { Refusal } from './tables.tsx';
 import { timeWindow } from './time-window.ts';
 
 /** Leases of a page. */
@@ -91,5 +94,50 @@ function limitsOf({ generation, person }: PageRequest, projectId: string) {
   return {
     limits: projectLimits(configuration, projectId, names, viewer),
     isExempt: isExempt(configuration, projectId, names),
+  };
+}
+
+const SHOWN = 20;
+
+interface Refused {
+  readonly record: DecisionRecord;
+  readonly asked: { readonly start: Instant; readonly end: Instant } | undefined;
+}
+
+/** Of all replicas where decisions are stored, else of this process. @throws LedgerUnavailableError */
+async function refusalsOf(request: PageRequest, projectId: string): Promise<Refusal[]> {
+  const source = request.generation.decisions?.source;
+  const found: readonly Refused[] =
+    source === undefined
+      ? request.recorder.recent
+          .refused()
+          .filter(({ record }) => record.project_id === projectId && isAboutLease(record.operation))
+          .map(({ record, start, end }) => ({ record: memberView(record), asked: { start, end } }))
+      : (await source.search({ ...refusedIn(projectId), limit: SHOWN, after: undefined }, request.deadline))
+          .items;
+  return found.slice(0, SHOWN).map(refusalOf);
+}
+
+/** `visible`: only decisions about leases. */
+function refusedIn(projectId: string) {
+  return { visible: [projectId], projects: [projectId], outcomes: ['rejected', 'failed'] as const };
+}
+
+/** Workspaces of SkyPilot and namespaces of Kubernetes may be called like a project of somebody else. */
+function isAboutLease(operation: string): boolean {
+  return !operation.includes('.');
+}
+
+function refusalOf({ record, asked }: Refused): Refusal {
+  return {
+    ...{ record, start: asked?.start, end: asked?.end },
+    decisionPath: `/decisions/${encodeURIComponent(record.request_id)}`,
+    tryPath: pathWith('/try', {
+      project: record.project_id ?? undefined,
+      user: record.user_id ?? undefined,
+      name: record.lease_name ?? undefined,
+      start: asked && local(asked.start),
+      end: asked && local(asked.end),
+    }),
   };
 }

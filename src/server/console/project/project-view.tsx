@@ -1,24 +1,31 @@
 /** The page of a project. */
+
 import { formatUnitHours } from '../../../filter/amount.ts';
-import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { Account } from '../account.tsx';
-import { BudgetBar } from '../budget-bar.tsx';
-import { WithNames } from '../known-names.tsx';
-import { LivePart } from '../live-part.tsx';
-import { Message } from '../message.tsx';
-import { Pager } from '../pager.tsx';
+import type { Instant } from '../../../lease/dates.ts';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
+import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
+import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
+import type { PageOf } from '../../../ledger/reports/pages.ts';
+import type { BudgetCourse } from '../../../ledger/reports/usage-over-time.ts';
+import type { FilterLimits } from '../../api/project-limits.ts';
+import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
+import { Pager } from '../parts/pager.tsx';
+import { LivePart, Message, SpanCell, Table } from '../parts/parts.tsx';
+import { BudgetBar, Patterns } from '../parts/pictures.tsx';
+import { shownDate } from '../parts/time-scale.ts';
 import { pathWith, projectPath } from '../paths.ts';
-import { Patterns } from '../patterns.tsx';
-import { Table } from '../table.tsx';
-import { shownDate } from '../time-scale.ts';
 import { CourseChart } from './course-chart.tsx';
-import { FoldedLeases } from './folded-leases.tsx';
 import { type Lane, Lanes } from './lanes.tsx';
-import { LeasesTable } from './leases-table.tsx';
-import { LimitsTable } from './limits-table.tsx';
-import type { ProjectData, Refusal } from './project-data.ts';
-import { RefusalsTable } from './refusals-table.tsx';
-import { UsageTables } from './usage-tables.tsx';
+import {
+  FoldedLeases,
+  LeasesTable,
+  LimitsTable,
+  type Refusal,
+  RefusalsTable,
+  type UsageData,
+  UsageTables,
+} from './tables.tsx';
+import type { TimeWindow } from './time-window.ts';
 
 export function ProjectView(data: ProjectData) {
   const { projectId, nameOf, window, may } = data;
@@ -89,17 +96,13 @@ function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
           {budgets.items.map(({ userId, amount, taken, left, validFrom, validUntil }) => (
             <tr>
               <th scope="row" class="who">
-                {userId === null ? 'Project' : <Account kind="user" id={userId} />}
+                <Whose userId={userId} />
               </th>
               <td>
                 <BudgetBar amount={amount} taken={taken} left={left} unit={unit} />
               </td>
               <td class="number">{formatUnitHours(amount)}</td>
-              <td class="time">
-                {shownDate(validFrom * MICROSECONDS_PER_SECOND)} to
-                <br />
-                {shownDate(validUntil * MICROSECONDS_PER_SECOND)}
-              </td>
+              <SpanCell from={validFrom} until={validUntil} />
             </tr>
           ))}
         </Table>
@@ -152,4 +155,35 @@ function refusedLanes(refusals: readonly Refusal[], window: ProjectData['window'
           ],
     )
     .slice(0, DRAWN);
+}
+
+interface ProjectData {
+  readonly projectId: string;
+  readonly unit: string;
+  readonly nameOf: NameOf;
+  /** Microseconds of the epoch. */
+  readonly now: Instant;
+  readonly window: TimeWindow & { readonly mistake?: string | undefined };
+  /** Those in force now, the project's own first; the first page. */
+  readonly budgets: PageOf<BudgetView>;
+  readonly courses: readonly BudgetCourse[];
+  /** Of the window, a page. */
+  readonly leases: PageOf<LeaseRowView>;
+  /** Leases that no list has any more. `undefined` = none. */
+  readonly folded: FoldedTotals | undefined;
+  /** Of the page. */
+  readonly query: URLSearchParams;
+  readonly usage: UsageData;
+  /** The latest. */
+  readonly refusals: readonly Refusal[];
+  /** Where all refusals of the project are. */
+  readonly allRefusalsPath: string;
+  readonly limits: readonly FilterLimits[];
+  readonly isExempt: boolean;
+  /** What the person may do here. */
+  readonly may: {
+    readonly estimate: boolean;
+    readonly seeConfiguration: boolean;
+    readonly setBudgets: boolean;
+  };
 }

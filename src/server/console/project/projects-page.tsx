@@ -1,11 +1,16 @@
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { listProjects } from '../../../ledger/reports/projects.ts';
-import { ledgerFor } from '../../budgets/asker.ts';
+import type { PageOf } from '../../../ledger/reports/pages.ts';
+import { listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
+import { COUNTED } from '../../../ledger/reports/timeline.ts';
+import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { visibleProjects } from '../../users/access.ts';
-import { learnNames, nameOfFor } from '../known-names.tsx';
 import type { ConsolePage } from '../page.ts';
-import { listPage } from '../pager.tsx';
-import { ProjectsView } from './projects-view.tsx';
+import { learnNames, type NameOf, nameOfFor, ProjectLink, WithNames } from '../parts/account.tsx';
+import { SearchForm } from '../parts/fields.tsx';
+import { listPage, Pager } from '../parts/pager.tsx';
+import { Table } from '../parts/parts.tsx';
+import { BudgetBar } from '../parts/pictures.tsx';
+import { shownSecond } from '../parts/time-scale.ts';
 
 const ROWS = 50;
 const MAX_SEARCH = 255;
@@ -42,3 +47,53 @@ export const projectsPage: ConsolePage = {
     };
   },
 };
+
+interface ProjectsData {
+  readonly search: string;
+  readonly page: PageOf<ProjectRow>;
+  /** Of the page. */
+  readonly query: URLSearchParams;
+  readonly unit: string;
+  readonly nameOf: NameOf;
+  /** Whether the person sees all projects there are. */
+  readonly seesAll: boolean;
+}
+
+export function ProjectsView({ search, page, query, unit, nameOf, seesAll }: ProjectsData) {
+  return (
+    <WithNames nameOf={nameOf}>
+      <section>
+        <p class="hint">
+          {seesAll
+            ? 'Projects with leases or budgets.'
+            : 'Your projects, as far as they have leases or budgets.'}
+        </p>
+        <SearchForm action="/projects" label="Id contains" search={search} isNarrowed={search !== ''} />
+        {page.items.length === 0 ? (
+          <p>{search === '' ? 'There are none.' : 'No project has an id that contains this text.'}</p>
+        ) : (
+          <Table label="Projects" head={['Project', 'Budget in force', 'Valid until', 'Open leases']}>
+            {page.items.map((row) => (
+              <Row row={row} unit={unit} />
+            ))}
+          </Table>
+        )}
+        <Pager label="projects" path="/projects" query={query} next={page.next} />
+      </section>
+    </WithNames>
+  );
+}
+
+function Row({ row, unit }: { readonly row: ProjectRow; readonly unit: string }) {
+  const { projectId, openLeases, budget } = row;
+  return (
+    <tr>
+      <th scope="row" class="what">
+        <ProjectLink id={projectId} />
+      </th>
+      <td>{budget === null ? <span class="none">none</span> : <BudgetBar {...budget} unit={unit} />}</td>
+      <td class="time">{budget === null ? '' : shownSecond(budget.validUntil)}</td>
+      <td class="number">{openLeases >= COUNTED ? `more than ${COUNTED - 1}` : openLeases}</td>
+    </tr>
+  );
+}

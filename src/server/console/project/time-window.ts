@@ -1,5 +1,6 @@
 /** The part of time that a page shows: from its URL, and the windows beside it. */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../../lease/dates.ts';
+import { toSecond } from '../parts/time-scale.ts';
 
 /** Microseconds of the epoch. */
 export interface TimeWindow {
@@ -13,8 +14,7 @@ const BEFORE = 30n * DAY;
 const AFTER = 60n * DAY;
 const SHORTEST = 6n * HOUR;
 /** What is read of the ledger for a page is bounded by it. */
-export const LONGEST_DAYS = 400n;
-const LONGEST = LONGEST_DAYS * DAY;
+const LONGEST = 400n * DAY;
 /** Four digits for the year, whatever is asked. */
 const EARLIEST: Instant = 0n;
 const LATEST: Instant = 253_000_000_000n * MICROSECONDS_PER_SECOND;
@@ -68,10 +68,6 @@ function bounded({ from, until }: TimeWindow): TimeWindow {
   const length = least(LONGEST, most(SHORTEST, until - from));
   const start = least(LATEST - length, most(EARLIEST, (from + until - length) / 2n));
   return { from: start, until: start + length };
-}
-
-function toSecond(instant: Instant): Instant {
-  return (instant / MICROSECONDS_PER_SECOND) * MICROSECONDS_PER_SECOND;
 }
 
 function least(a: bigint, b: bigint): bigint {

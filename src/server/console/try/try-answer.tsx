@@ -1,13 +1,17 @@
 /** The answer to a wish, in plain words: allowed or not, what it costs, what would be allowed, and how to get it. */
+
 import type { Estimate, EstimatedCharge, Suggestion } from '../../../enforcement/estimate/contract.ts';
 import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import { budgetAccount } from '../../../filter/budget.ts';
 import type { Outcome as FilterAnswer } from '../../../filter/verdict.ts';
 import type { Lease } from '../../../lease/lease.ts';
-import { ChangeForm } from '../fields.tsx';
-import { Message } from '../message.tsx';
-import { Outcome } from '../outcome.tsx';
-import { Table } from '../table.tsx';
-import { Text } from '../text.tsx';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
+import { chargeText } from '../../estimate/estimate-lease.ts';
+import type { PageRequest } from '../page.ts';
+import { ChangeForm } from '../parts/fields.tsx';
+import { Message, Outcome, Table } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownSecond } from '../parts/time-scale.ts';
 import { leaseCommand } from './client-syntax.ts';
 import type { WantedLease } from './lease-of-wish.ts';
 import { type Wish, wishFields } from './wish.ts';
@@ -68,7 +72,7 @@ export function TryAnswer({ wanted, estimate, wishes, csrf, unit, accountText }:
 }
 
 /** The exact command, or why there is none. */
-export function HowToGet({ wanted: { asked, lease } }: { readonly wanted: WantedLease }) {
+function HowToGet({ wanted: { asked, lease } }: { readonly wanted: WantedLease }) {
   const command = leaseCommand(asked);
   return (
     <>
@@ -115,7 +119,7 @@ function Charges({ charges, unit, accountText }: ChargesProps) {
         {charges.map((charge) => {
           const { filter, account, kind, amount, precision, limit, taken, left } = charge;
           const shown = (value: Amount | null, rounding: 'up' | 'down' = 'up') =>
-            value === null ? 'no limit' : kind === 'usage' ? formatUnitHours(value, rounding) : String(value);
+            value === null ? 'no limit' : chargeText(kind, value, rounding);
           return (
             <tr class={left !== null && left < 0n ? 'short' : undefined}>
               <th scope="row">
@@ -226,4 +230,47 @@ function Filters({ outcomes }: { readonly outcomes: readonly FilterAnswer[] }) {
       </Table>
     </details>
   );
+}
+
+/** More budgets than a lease is charged to. */
+const MOST = 20;
+
+/** `Budget of the project, 2026-01-01 to 2027-01-01`; accounts without a name of their own are called as they are. */
+export async function chargedTo(
+  { generation, deadline }: Pick<PageRequest, 'generation' | 'deadline'>,
+  projectId: string,
+  { charges, suggestions }: Estimate,
+): Promise<(account: string) => string> {
+  const { ledger } = generation;
+  const accounts = [...charges, ...suggestions.flatMap((one) => one.charges)].map(({ account }) => account);
+  const ids = [
+    ...new Set(accounts.flatMap((account) => /^usage_budget\/(\d{1,18})$/.exec(account)?.[1] ?? [])),
+  ];
+  const known = new Map<string, string>();
+  if (ledger !== undefined && ids.length > 0) {
+    const { budgetById } = await import('../../../ledger/budgets/view.ts');
+    await ledger.read(async (opened) => {
+      for (const id of ids.slice(0, MOST)) {
+        const budget = await budgetById(opened, BigInt(id), deadline);
+        if (budget?.projectId === projectId) {
+          known.set(budgetAccount(budget), budgetText(budget));
+        }
+      }
+    });
+  }
+  return (account) => known.get(account) ?? otherText(account);
+}
+
+function budgetText({ userId, validFrom, validUntil }: BudgetView): string {
+  const date = (second: bigint) => shownSecond(second);
+  return `Budget of the ${userId === null ? 'project' : 'user'}, ${date(validFrom)} to ${date(validUntil)}`;
+}
+
+function otherText(account: string): string {
+  if (account.startsWith('usage_budget/uncovered')) {
+    return account.includes('/user/')
+      ? 'Time without a budget of the user'
+      : 'Time without a budget of the project';
+  }
+  return account;
 }

@@ -1,11 +1,11 @@
 /** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
 import type { Person } from '../../users/person.ts';
-import { ChangeForm, Field, LongField, Select } from '../fields.tsx';
-import { Text, visible } from '../text.tsx';
+import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
+import { Text, visible } from '../parts/text.tsx';
 import type { Mistakes } from './lease-of-wish.ts';
 import {
+  type Comparison,
   comparisonName,
-  FORM_TYPES,
   fieldName,
   MOST_RESERVATIONS,
   type ReservationField,
@@ -34,86 +34,61 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** `hosts`; types of other plug-ins are called as they are. */
-export function typeName(type: string): string {
+function typeName(type: string): string {
   return TYPE_NAMES[type] ?? type;
 }
 
+const USER: FieldEntry = {
+  ...{ name: 'user', label: 'User', isRequired: true },
+  hint: 'The id, or name@domain, of whoever asks for the lease.',
+};
+const DATES: readonly FieldEntry[] = [
+  {
+    ...{ name: 'start', type: 'datetime-local', label: 'Start (UTC)' },
+    hint: 'Date and time in UTC. Empty: now.',
+  },
+  {
+    ...{ name: 'end', type: 'datetime-local', label: 'End (UTC)', isRequired: true },
+    hint: 'Date and time in UTC.',
+  },
+];
+const AFFINITIES = [
+  ['', 'no matter'],
+  ['True', 'all on one host'],
+  ['False', 'each on its own host'],
+] as const;
+const EXPRESSIONS = { properties: 'resource_properties', hypervisor: 'hypervisor_properties' } as const;
+
 export function TryForm(props: TryFormProps) {
   const { wish, mistakes, csrf, projects, choosesUser, types } = props;
-  const first = mistakes.keys().next().value;
-  const mistake = (name: string) => ({ mistake: mistakes.get(name), hasFocus: name === first });
+  const whose: FieldEntry[] = [
+    projects === undefined
+      ? { name: 'project', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true }
+      : { name: 'project', label: 'Project', options: projects.map(([id, text]) => [id, visible(text)]) },
+    ...(choosesUser ? [USER] : []),
+    { name: 'name', label: 'Name of the lease', maxLength: 80, isRequired: true },
+  ];
+  const { reservations, ...values } = wish;
   return (
     <ChangeForm action="/try" csrf={csrf}>
       {/* The Enter key takes the first button. */}
       <button type="submit" name="do" value="try" class="unseen" tabIndex={-1} aria-hidden="true">
         Try it
       </button>
-      <div class="fields">
-        {projects === undefined ? (
-          <Field
-            name="project"
-            label="Project"
-            hint="Its id, or name@domain."
-            value={wish.project}
-            isRequired
-            {...mistake('project')}
-          />
-        ) : (
-          <Select
-            name="project"
-            label="Project"
-            value={wish.project}
-            options={projects.map(([id, text]) => [id, visible(text)] as const)}
-            {...mistake('project')}
-          />
-        )}
-        {choosesUser && (
-          <Field
-            name="user"
-            label="User"
-            hint="The id, or name@domain, of whoever asks for the lease."
-            value={wish.user}
-            isRequired
-            {...mistake('user')}
-          />
-        )}
-        <Field
-          name="name"
-          label="Name of the lease"
-          value={wish.name}
-          maxLength={80}
-          isRequired
-          {...mistake('name')}
-        />
-      </div>
-      <div class="fields">
-        <Field
-          name="start"
-          type="datetime-local"
-          label="Start (UTC)"
-          hint="Date and time in UTC. Empty: now."
-          value={wish.start}
-          {...mistake('start')}
-        />
-        <Field
-          name="end"
-          type="datetime-local"
-          label="End (UTC)"
-          hint="Date and time in UTC."
-          value={wish.end}
-          isRequired
-          {...mistake('end')}
-        />
-      </div>
-      {wish.reservations.map((reservation, index) => (
-        <ReservationFields reservation={reservation} index={index} mistake={mistake} />
+      {[whose, DATES].map((fields) => (
+        <div class="fields">
+          <Fields {...{ fields, values, mistakes }} />
+        </div>
+      ))}
+      {reservations.map((reservation, index) => (
+        <ReservationFields {...{ reservation, index, mistakes }} />
       ))}
       {mistakes.has('add') && (
         <p class="error" role="alert">
           {mistakes.get('add')}
         </p>
       )}
-      {wish.reservations.length < MOST_RESERVATIONS && (
+      {reservations.length < MOST_RESERVATIONS && (
         <p class="buttons">
           <span>Add to the lease:</span>
           {types.map((type) => (
@@ -130,16 +105,14 @@ export function TryForm(props: TryFormProps) {
   );
 }
 
-type MistakeOf = (name: string) => { readonly mistake: string | undefined; readonly hasFocus: boolean };
-
 interface ReservationProps {
   readonly reservation: WishedReservation;
   readonly index: number;
-  readonly mistake: MistakeOf;
+  readonly mistakes: Mistakes;
 }
 
 function ReservationFields(props: ReservationProps) {
-  const { reservation, index } = props;
+  const { reservation, index, mistakes } = props;
   const { type } = reservation.fields;
   const title = `Reservation ${index + 1}: ${typeName(type)}`;
   return (
@@ -148,7 +121,9 @@ function ReservationFields(props: ReservationProps) {
         <Text>{title}</Text>
       </legend>
       <input type="hidden" name={fieldName(index, 'type')} value={type} />
-      <div class="fields">{fieldsOf(props)}</div>
+      <div class="fields">
+        <Fields fields={fieldsOf(props)} mistakes={mistakes} />
+      </div>
       {(type === 'physical:host' || type === 'virtual:instance') && <Properties {...props} />}
       <button
         type="submit"
@@ -164,35 +139,14 @@ function ReservationFields(props: ReservationProps) {
   );
 }
 
-function fieldsOf({ reservation: { fields }, index, mistake }: ReservationProps) {
-  const one = (field: ReservationField, label: string, hint?: string) => {
-    const name = fieldName(index, field);
-    return (
-      <Field name={name} label={label} {...(hint && { hint })} value={fields[field]} {...mistake(name)} />
-    );
-  };
-  const count = (field: ReservationField, label: string, least = '1') => {
-    const name = fieldName(index, field);
-    return (
-      <Field name={name} label={label} type="number" min={least} value={fields[field]} {...mistake(name)} />
-    );
-  };
-  const affinity = () => {
-    const name = fieldName(index, 'affinity');
-    return (
-      <Select
-        name={name}
-        label="Affinity"
-        value={fields.affinity}
-        options={[
-          ['', 'no matter'],
-          ['True', 'all on one host'],
-          ['False', 'each on its own host'],
-        ]}
-        {...mistake(name)}
-      />
-    );
-  };
+function fieldsOf({ reservation: { fields }, index }: ReservationProps): FieldEntry[] {
+  const one = (field: ReservationField, label: string, more: Partial<FieldEntry> = {}): FieldEntry => ({
+    ...{ name: fieldName(index, field), label, value: fields[field] },
+    ...more,
+  });
+  const count = (field: ReservationField, label: string, min = '1') =>
+    one(field, label, { type: 'number', min });
+  const affinity = () => one('affinity', 'Affinity', { options: AFFINITIES });
   switch (fields.type) {
     case 'physical:host':
       return [count('min', 'Hosts, at least'), count('max', 'Hosts, at most')];
@@ -210,12 +164,14 @@ function fieldsOf({ reservation: { fields }, index, mistake }: ReservationProps)
       return [
         count('amount', 'Addresses'),
         one('network_id', 'Id of the external network'),
-        one('addresses', 'These addresses', 'May be empty. Separated by commas.'),
+        one('addresses', 'These addresses', { hint: 'May be empty. Separated by commas.' }),
       ];
     default:
       return [
         count('amount', 'How many (may be empty)'),
-        one('more', 'Further attributes', 'An object in JSON, as the plug-in expects. May be empty.'),
+        one('more', 'Further attributes', {
+          hint: 'An object in JSON, as the plug-in expects. May be empty.',
+        }),
       ];
   }
 }
@@ -223,57 +179,39 @@ function fieldsOf({ reservation: { fields }, index, mistake }: ReservationProps)
 const OPERATORS = ['==', '!=', '>=', '<=', '>', '<'] as const;
 const OPERATOR_TEXTS = OPERATORS.map((one) => [one, one] as const);
 
-function Properties({ reservation: { fields, comparisons }, index, mistake }: ReservationProps) {
-  const properties = fieldName(index, 'properties');
-  const hypervisor = fieldName(index, 'hypervisor');
-  const isExpert = fields.properties !== '' || fields.hypervisor !== '';
+function Properties({ reservation: { fields, comparisons }, index, mistakes }: ReservationProps) {
+  const expression = (field: 'properties' | 'hypervisor', hint: string): FieldEntry => ({
+    ...{ name: fieldName(index, field), label: EXPRESSIONS[field], hint, rows: 2, value: fields[field] },
+  });
+  const properties = expression(
+    'properties',
+    'JSON, instead of the fields above: ["and", ["==", "$gpu", "A100"], [">=", "$nvme", "2"]]',
+  );
+  const hypervisor = expression('hypervisor', 'JSON, of what Nova tells: [">=", "$vcpus", "16"]');
   return (
     <>
       <p class="hint">Properties that all hosts must have, such as gpu == A100. May be empty.</p>
       {comparisons.map((one, row) => {
-        const [name, operator, value] = (['name', 'operator', 'value'] as const).map((part) =>
-          comparisonName(index, row, part),
-        ) as [string, string, string];
+        const part = (name: keyof Comparison, label: string): FieldEntry => ({
+          ...{ name: comparisonName(index, row, name), label: `${label} ${row + 1}`, value: one[name] },
+        });
+        const operator = { ...part('operator', 'Comparison'), options: OPERATOR_TEXTS };
         return (
           <div class="fields">
-            <Field name={name} label={`Property ${row + 1}`} value={one.name} {...mistake(name)} />
-            <Select
-              name={operator}
-              label={`Comparison ${row + 1}`}
-              value={one.operator}
-              options={OPERATOR_TEXTS}
-              {...mistake(operator)}
+            <Fields
+              fields={[part('name', 'Property'), operator, part('value', 'Value')]}
+              mistakes={mistakes}
             />
-            <Field name={value} label={`Value ${row + 1}`} value={one.value} {...mistake(value)} />
           </div>
         );
       })}
-      <details open={isExpert}>
+      <details open={fields.properties !== '' || fields.hypervisor !== ''}>
         <summary>Properties as Blazar's expression</summary>
-        <LongField
-          name={properties}
-          label="resource_properties"
-          hint={'JSON, instead of the fields above: ["and", ["==", "$gpu", "A100"], [">=", "$nvme", "2"]]'}
-          rows={2}
-          value={fields.properties}
-          {...mistake(properties)}
+        <Fields
+          fields={fields.type === 'physical:host' ? [properties, hypervisor] : [properties]}
+          mistakes={mistakes}
         />
-        {fields.type === 'physical:host' && (
-          <LongField
-            name={hypervisor}
-            label="hypervisor_properties"
-            hint={'JSON, of what Nova tells: [">=", "$vcpus", "16"]'}
-            rows={2}
-            value={fields.hypervisor}
-            {...mistake(hypervisor)}
-          />
-        )}
       </details>
     </>
   );
-}
-
-/** Whether a type has fields of its own. */
-export function isFormType(type: string): boolean {
-  return FORM_TYPES.some((one) => one === type);
 }

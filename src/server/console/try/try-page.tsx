@@ -7,16 +7,16 @@ import type { Instant } from '../../../lease/dates.ts';
 import { ApiError } from '../../api/route.ts';
 import { accountId } from '../../budgets/named-accounts.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { memberEstimate } from '../../estimate/member-estimate.ts';
+import { memberEstimate } from '../../estimate/estimate-lease.ts';
 import { may } from '../../users/access.ts';
 import type { Person } from '../../users/person.ts';
-import { nameOfFor } from '../known-names.tsx';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
-import { chargedTo } from './charged-to.ts';
+import { nameOfFor } from '../parts/account.tsx';
+import { Message } from '../parts/parts.tsx';
 import { leaseOf, type Mistakes } from './lease-of-wish.ts';
-import { TryView, type TryViewProps } from './try-view.tsx';
-import { newReservation, readWish, type Wish } from './wish.ts';
-import { local, wishOf } from './wish-of-lease.ts';
+import { chargedTo, TryAnswer, type TryAnswerProps } from './try-answer.tsx';
+import { TryForm, type TryFormProps } from './try-form.tsx';
+import { local, newReservation, readWish, type Wish, wishOf } from './wish.ts';
 
 const TITLE = 'Try it';
 const NO_MISTAKES: Mistakes = new Map();
@@ -175,4 +175,34 @@ function typesOf({ configuration }: Generation): string[] {
   )?.value;
   const further = Array.isArray(own) ? own.filter((one): one is string => typeof one === 'string') : [];
   return [...new Set([...RESOURCE_TYPES, ...further])];
+}
+
+interface TryViewProps {
+  readonly form: TryFormProps;
+  /** `undefined` = nothing was tried. */
+  readonly answer?: TryAnswerProps | undefined;
+  /** Why there is no answer, apart from mistakes at the fields. */
+  readonly error?: string | undefined;
+}
+
+function TryView({ form, answer, error }: TryViewProps) {
+  const { size } = form.mistakes;
+  return (
+    <>
+      {error !== undefined && <Message kind="error">{error}</Message>}
+      {size > 0 && (
+        <Message kind="error">
+          {size === 1 ? 'One field needs' : `${size} fields need`} another value: see below.
+        </Message>
+      )}
+      {answer !== undefined && <TryAnswer {...answer} />}
+      <section aria-labelledby="wish">
+        <h2 id="wish">{answer === undefined ? 'What lease do you want?' : 'Try another one'}</h2>
+        <p class="hint">
+          Every filter is asked, as for a real lease. Nothing is recorded. All times are in UTC.
+        </p>
+        <TryForm {...form} />
+      </section>
+    </>
+  );
 }

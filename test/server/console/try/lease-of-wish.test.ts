@@ -8,8 +8,8 @@ import {
   readWish,
   type Wish,
   wishFields,
+  wishOf,
 } from '../../../../src/server/console/try/wish.ts';
-import { wishOf } from '../../../../src/server/console/try/wish-of-lease.ts';
 
 const TYPES = ['physical:host', 'virtual:instance', 'flavor:instance', 'virtual:floatingip', 'network'];
 const NOW = toInstant('2026-11-22T11:00:42Z') ?? 0n;

@@ -1,0 +1,182 @@
+/** `GET /v1/projects/{project_id}/leases`. */
+import { z } from 'zod';
+import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts';
+import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
+import { type LeaseRowView, listProjectLeases } from '../../ledger/reports/leases.ts';
+import { isBudgetAccount } from '../../ledger/reports/reports.ts';
+import { ledgerOf, route } from './route.ts';
+import {
+  type Accounts,
+  accountSchema,
+  accountsOf,
+  amountSchema,
+  costText,
+  foldedJson,
+  foldedSchema,
+  listQuery,
+  pageAnswer,
+  pageJson,
+  pageQueryOf,
+  pathId,
+  requireOrder,
+  textParameter,
+  timeParameter,
+  timeSchema,
+  timeText,
+  WITHOUT_LEDGER,
+} from './shown.ts';
+
+/** A lease of a list. */
+export const leaseSchema = z.strictObject({
+  row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
+  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = it has not told it yet." }),
+  region: z.string().meta({ description: 'Empty = the request named none.' }),
+  user: accountSchema,
+  name: z.string(),
+  start: timeSchema,
+  end: timeSchema.meta({ description: 'The real end, if it ended before its end date.' }),
+  state: z.enum(['pending', 'active', 'ended']),
+  recorded_at: timeSchema,
+  cost: amountSchema.meta({
+    description:
+      'Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.',
+  }),
+  resources: z.record(z.string(), z.int()).meta({
+    description:
+      'How many of each resource type were asked for. Empty = it was recorded by a version that did not note it.',
+  }),
+});
+
+export const projectLeasesRoute = route({
+  id: 'listProjectLeases',
+  method: 'GET',
+  path: '/v1/projects/{project_id}/leases',
+  action: 'see-project',
+  summary: 'List the leases of a project',
+  description:
+    'The newest first, as they were recorded. A page may have fewer items than `limit`, even none, where few of many leases match: only `next` tells whether there are more.',
+  query: listQuery({
+    state: z
+      .enum(['pending', 'active', 'open', 'ended'], 'expected pending, active, open or ended')
+      .optional()
+      .meta({ description: 'Only leases in this state. `open` = pending and active.' }),
+    user_id: textParameter('Only leases of this user.'),
+    from: timeParameter('Only leases that end after this time.'),
+    until: timeParameter('Only leases that start before this time.'),
+  }),
+  answers: [pageAnswer(leaseSchema, 'Leases', 'A page of leases.', { folded: foldedSchema }), WITHOUT_LEDGER],
+  async answer({ generation, params, query: asked, deadline }) {
+    const { state, user_id: userId, from, until } = asked;
+    requireOrder(from, until);
+    const projectId = pathId(params, 'project_id');
+    const ledger = await ledgerOf(generation, deadline);
+    const wanted = { ...pageQueryOf(asked), projectId, state, userId, from, until };
+    const page = await listProjectLeases(ledger, wanted, deadline);
+    const folded = foldedJson(await foldedOfProject(ledger, projectId, deadline));
+    const accounts = await accountsOf(
+      generation,
+      { users: page.items.map((lease) => lease.userId) },
+      deadline,
+    );
+    return { json: { ...pageJson(page, (lease) => leaseJson(lease, accounts)), folded } };
+  },
+});
+
+export function leaseJson(lease: LeaseRowView, accounts: Accounts) {
+  return {
+    row: String(lease.row),
+    lease_id: lease.leaseId,
+    region: lease.region,
+    user: accounts.user(lease.userId),
+    name: lease.name,
+    start: timeText(lease.start),
+    end: timeText(lease.end),
+    state: lease.state,
+    recorded_at: timeText(lease.recordedAt),
+    cost: costText(lease.cost),
+    resources: Object.fromEntries(lease.resources),
+  };
+}
+
+const entry = z.strictObject({
+  entry: z.string().meta({ description: 'Its number: entries are only ever added.' }),
+  at: timeSchema,
+  project: accountSchema,
+  user: accountSchema.meta({ description: 'Whose lease it is.' }),
+  lease_id: z.string().nullable(),
+  lease_row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
+  operation: z.string(),
+  account: z.string(),
+  delta: z.string().meta({ description: 'The change of the balance: a whole number.' }),
+  unit_hours: z
+    .string()
+    .nullable()
+    .meta({ description: 'The same in unit-hours, for accounts of budgets; null for others.' }),
+  who: z.string(),
+  request_id: z.string().nullable(),
+  reason: z.string().nullable(),
+});
+
+export const ledgerEntriesRoute = route({
+  id: 'listLedgerEntries',
+  method: 'GET',
+  path: '/v1/ledger/entries',
+  action: 'see-ledger',
+  summary: 'List the entries of the ledger',
+  description:
+    'Every change of a balance, the newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` tells whether there are more.',
+  query: listQuery({
+    project_id: textParameter('Only entries of this project.'),
+    lease_id: textParameter("Only entries of the lease with this id, which is Blazar's."),
+    account: textParameter('Only entries of this account, such as max_leases/project.'),
+    operation: textParameter(
+      'Only entries of this operation: create, update, end, end-date, undo, reconcile, reopen.',
+    ),
+    request_id: textParameter('Only entries of this request.'),
+    since: timeParameter('Only entries from this time on.'),
+    until: timeParameter('Only entries before this time.'),
+  }),
+  answers: [
+    pageAnswer(entry, 'LedgerEntries', 'A page of entries.', { folded: foldedSchema }),
+    WITHOUT_LEDGER,
+  ],
+  async answer({ generation, query: asked, deadline }) {
+    requireOrder(asked.since, asked.until);
+    const ledger = await ledgerOf(generation, deadline);
+    const { project_id: projectId, lease_id: leaseId, request_id: requestId } = asked;
+    const { account, operation, since, until } = asked;
+    const wanted = {
+      ...pageQueryOf(asked),
+      ...{ projectId, leaseId, account, operation, requestId, since, until },
+    };
+    const page = await listEntries(ledger, wanted, deadline);
+    const folded =
+      projectId === undefined
+        ? await foldedOfLedger(ledger, deadline)
+        : await foldedOfProject(ledger, projectId, deadline);
+    const ids = {
+      projects: page.items.map(({ project_id }) => project_id),
+      users: page.items.map(({ userId }) => userId),
+    };
+    const accounts = await accountsOf(generation, ids, deadline);
+    return { json: { ...pageJson(page, (one) => entryJson(one, accounts)), folded: foldedJson(folded) } };
+  },
+});
+
+function entryJson(one: EntryView, accounts: Accounts) {
+  return {
+    entry: String(one.id),
+    at: timeText(one.at),
+    project: accounts.project(one.project_id),
+    user: accounts.user(one.userId),
+    lease_id: one.leaseId,
+    lease_row: String(one.lease),
+    operation: one.operation,
+    account: one.account,
+    delta: String(one.delta),
+    unit_hours: isBudgetAccount(one.account) ? costText(one.delta) : null,
+    who: one.who,
+    request_id: one.request_id,
+    reason: one.reason,
+  };
+}

@@ -1,0 +1,216 @@
+import type { ComponentChildren } from 'preact';
+import { type Deadline, inTime, withinDeadline } from '../../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { countOutbox, type OutboxCounts } from '../../../ledger/outbox/reports.ts';
+import {
+  type ClusterView,
+  type LedgerStatus,
+  ledgerStatus,
+  openClusters,
+} from '../../../ledger/reports/ledger-status.ts';
+import type { Generation } from '../../configuration/generation.ts';
+import { Account } from '../parts/account.tsx';
+import { Message, Table } from '../parts/parts.tsx';
+import { Text } from '../parts/text.tsx';
+import { shownDate, toSecond } from '../parts/time-scale.ts';
+
+interface InStepProps {
+  readonly state: InStep | 'none' | 'away';
+  /** How often the ledger is compared with Blazar, in seconds; `undefined` = it is not. */
+  readonly every: number | undefined;
+}
+
+/** Several comparisons that did not come. */
+const LATE = 5n;
+
+export function InStepSection({ state, every }: InStepProps) {
+  return (
+    <section aria-labelledby="in-step">
+      <h2 id="in-step">Ledger and Blazar</h2>
+      {state === 'none' ? (
+        <p>No filter needs a ledger.</p>
+      ) : state === 'away' ? (
+        <Message kind="error">The ledger does not answer: leases that need it are refused.</Message>
+      ) : (
+        <Facts {...state} every={every} />
+      )}
+    </section>
+  );
+}
+
+function Facts({
+  suspended,
+  followedAt,
+  holder,
+  now,
+  outbox,
+  every,
+}: InStep & { readonly every: number | undefined }) {
+  const age = followedAt === undefined ? undefined : (now - followedAt) / MICROSECONDS_PER_SECOND;
+  const isLate = every !== undefined && (age === undefined || age > LATE * BigInt(Math.ceil(every)));
+  return (
+    <>
+      {suspended !== undefined && (
+        <Message kind="error">
+          Nothing is granted: <Text>{suspended}</Text>. Run <code>blazar-enforcement ledger reconcile</code>{' '}
+          with the leases that Blazar has.
+        </Message>
+      )}
+      <ul class="tiles">
+        <Tile what="Ledger" look={suspended === undefined ? undefined : 'bad'}>
+          {suspended === undefined ? 'grants leases' : 'suspended'}
+        </Tile>
+        <Tile what="Compared with Blazar" look={isLate ? 'care' : undefined}>
+          {every === undefined
+            ? 'not configured'
+            : age === undefined || followedAt === undefined
+              ? 'not yet'
+              : `${duration(age)} ago`}
+          {followedAt !== undefined && (
+            <small>
+              {shownDate(toSecond(followedAt))} UTC
+              {holder !== undefined && (
+                <>
+                  , by <Text>{holder}</Text>
+                </>
+              )}
+            </small>
+          )}
+        </Tile>
+        <Tile what="Queued messages" look={outbox.oldestSeconds > 600 ? 'care' : undefined}>
+          {outbox.waiting}
+          {outbox.waiting > 0 && (
+            <small>the oldest for {duration(BigInt(Math.floor(outbox.oldestSeconds)))}</small>
+          )}
+        </Tile>
+        <Tile what="Dead messages" look={outbox.dead > 0 ? 'bad' : undefined}>
+          {outbox.dead}
+          {outbox.dead > 0 && (
+            <small>
+              see <code>blazar-enforcement outbox list</code>
+            </small>
+          )}
+        </Tile>
+      </ul>
+    </>
+  );
+}
+
+interface TileProps {
+  readonly what: string;
+  readonly look: 'care' | 'bad' | undefined;
+  readonly children: ComponentChildren;
+}
+
+function Tile({ what, look, children }: TileProps) {
+  return (
+    <li class={look}>
+      {what}: <b>{children}</b>
+    </li>
+  );
+}
+
+/** `45 s`, `12 min`, `3 h`, `2 days` */
+function duration(seconds: bigint): string {
+  const whole = seconds < 0n ? 0n : seconds;
+  if (whole < 120n) {
+    return `${whole} s`;
+  }
+  if (whole < 7200n) {
+    return `${whole / 60n} min`;
+  }
+  return whole < 172_800n ? `${whole / 3600n} h` : `${whole / 86_400n} days`;
+}
+
+export type InStep = { readonly outbox: OutboxCounts } & LedgerStatus;
+
+/** A slow ledger must not delay the page for longer, in seconds. */
+const PATIENCE = 2;
+
+/** `away` = the ledger does not answer. */
+function answered<Answer>(read: (deadline: Deadline) => Promise<Answer>): Promise<Answer | 'away'> {
+  return withinDeadline(PATIENCE, async (deadline) => {
+    try {
+      return await inTime(read(deadline), deadline);
+    } catch (thrown) {
+      if (thrown instanceof LedgerUnavailableError || deadline.signal.aborted) {
+        return 'away';
+      }
+      throw thrown;
+    }
+  });
+}
+
+/** `none` = nothing needs a ledger. */
+export async function inStep({ ledger }: Pick<Generation, 'ledger'>): Promise<InStep | 'none' | 'away'> {
+  return ledger === undefined
+    ? 'none'
+    : answered((deadline) =>
+        ledger.read(async (opened) => ({
+          ...(await ledgerStatus(opened, deadline)),
+          outbox: await countOutbox(opened, deadline),
+        })),
+      );
+}
+
+/** Leases that are read. */
+const MOST = 100;
+const SHOWN = 10;
+
+/** `none` = no policy charges launches. */
+export async function clustersNow({
+  skypilot,
+}: Pick<Generation, 'skypilot'>): Promise<readonly ClusterView[] | 'none' | 'away'> {
+  const { launches } = skypilot.policies;
+  return launches === undefined
+    ? 'none'
+    : answered((deadline) => launches.views.read((ledger) => openClusters(ledger, MOST, deadline)));
+}
+
+export function ClustersSection({ clusters }: { readonly clusters: readonly ClusterView[] | 'away' }) {
+  return (
+    <section aria-labelledby="clusters">
+      <h2 id="clusters">Clusters of SkyPilot</h2>
+      {clusters === 'away' ? (
+        <Message kind="error">The ledger does not answer: launches are refused.</Message>
+      ) : clusters.length === 0 ? (
+        <p>None is charged now.</p>
+      ) : (
+        <>
+          {clusters.length > SHOWN && <p class="hint">The newest {SHOWN}.</p>}
+          <Table
+            label="Clusters that are charged now"
+            head={['Cluster', 'Project', 'User', 'Start (UTC)', 'State']}
+            isLong
+          >
+            {clusters.slice(0, SHOWN).map((cluster) => (
+              <Row {...cluster} />
+            ))}
+          </Table>
+        </>
+      )}
+      <p>
+        <a href="/decisions?outcome=bypassed">Clusters that got past the policies</a>
+      </p>
+    </section>
+  );
+}
+
+function Row({ place, projectId, userId, start, isSeen }: ClusterView) {
+  return (
+    <tr data-key={place}>
+      <th scope="row" class="what">
+        <Text>{place}</Text>
+      </th>
+      <td class="who id">
+        <Account kind="project" id={projectId} />
+      </td>
+      <td class="who id">
+        <Account kind="user" id={userId} />
+      </td>
+      <td class="time">{shownDate(start)}</td>
+      <td>{isSeen ? 'up' : 'starting'}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,298 @@
+/** Projects, Try it and Budgets in a real Chromium: what is seen, at any width, by keyboard, without script, in the dark. */
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { decisionRecord } from '../../../../src/decisions/lease-record.ts';
+import { toInstant } from '../../../../src/index.ts';
+import { giveBudget, ledgerAt, newLedgers } from '../../../support/ledgers.ts';
+import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
+
+const CHROMIUM = '/usr/bin/chromium';
+const INSTALLED = existsSync(CHROMIUM);
+if (!INSTALLED) {
+  console.warn(`\n*** ${CHROMIUM} is not installed: THE CONSOLE IS NOT TESTED IN A BROWSER ***\n`);
+}
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const NOW = '2026-11-22T12:00:00Z';
+const LONG = 'W'.repeat(255);
+const NAMES = [
+  'run',
+  LONG,
+  '\u202egpj.exe',
+  '<script>alert(1)</script>',
+  'wide words in a name '.repeat(9),
+  '',
+];
+
+const newLedger = newLedgers();
+let ground: ConsoleGround;
+let browser: Browser;
+
+beforeAll(async () => {
+  const connection = await newLedger('sqlite');
+  const ledger = await ledgerAt(connection, { now: () => '2026-11-01T00:00:00Z' });
+  await giveBudget(ledger, { amount: '2000', from: '2026-11-01', until: '2026-12-15' });
+  await giveBudget(ledger, { amount: '900', from: '2026-12-15', until: '2027-02-01' });
+  await giveBudget(ledger, { amount: '50', userId: 'id-of-meg', from: '2026-11-01', until: '2026-12-15' });
+  await giveBudget(ledger, { projectId: LONG, amount: '1' });
+  await ledger.close();
+  ground = await consoleOn(
+    connection,
+    {
+      enforcement: { enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'], max_leases_per_project: 50 },
+    },
+    () => NOW,
+  );
+  const { enforcement } = ground.generation;
+  for (const [index, name] of NAMES.entries()) {
+    const day = String(23 + index).padStart(2, '0');
+    await enforcement.checkCreate({
+      context: { user_id: index % 2 === 0 ? 'id-of-bob' : LONG, project_id: 'climate' },
+      lease: {
+        ...{
+          name,
+          start_date: `2026-11-${day} 00:00`,
+          end_date: `2026-12-${String(index + 2).padStart(2, '0')} 00:00`,
+        },
+        reservations: [{ resource_type: 'physical:host', min: 1, max: 1 + (index % 2) }],
+      },
+    });
+  }
+  const refused = {
+    context: { user_id: 'id-of-meg', project_id: 'climate' },
+    lease: {
+      ...{ name: 'too long', start_date: '2026-12-01 09:00', end_date: '2026-12-11 09:00' },
+      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
+    },
+  };
+  const decision = await enforcement.checkCreate(refused);
+  const facts = { requestId: 'req-refused', generation: 1, milliseconds: 1, request: refused };
+  ground.recorder.recent.add(decisionRecord(decision, facts), {
+    start: toInstant('2026-12-01T09:00:00Z') ?? 0n,
+    end: toInstant('2026-12-11T09:00:00Z') ?? 0n,
+  });
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+});
+afterAll(async () => {
+  await browser?.close();
+  await ground?.close();
+});
+
+async function open(who: Name, path: string, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  onTestFinished(() => context.close());
+  await context.addCookies([{ name: 'person', value: who, url: ground.url }]);
+  const page = await context.newPage();
+  const wrong: string[] = [];
+  page.on('pageerror', (error) => wrong.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().includes('the server responded with a status of 4')) {
+      wrong.push(message.text());
+    }
+  });
+  onTestFinished(() => expect(wrong).toEqual([]));
+  await page.goto(ground.url + path);
+  return page;
+}
+
+async function axeFinds(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    const { violations } = await axe.run();
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+  });
+}
+
+/** Texts of the time line that lie across a bar or another text. */
+function overlaps(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const shown = (one: Element) => {
+      const { width, height } = one.getBoundingClientRect();
+      return width > 0 && height > 0 && getComputedStyle(one).display !== 'none';
+    };
+    const boxOf = (one: Element) => {
+      const box = one.getBoundingClientRect();
+      const clip = one.closest('.words, svg')?.getBoundingClientRect() ?? box;
+      return {
+        what: `${one.tagName}.${one.getAttribute('class')} ${one.textContent?.slice(0, 30)}`,
+        left: Math.max(box.left, clip.left),
+        right: Math.min(box.right, clip.right),
+        top: Math.max(box.top, clip.top),
+        bottom: Math.min(box.bottom, clip.bottom),
+      };
+    };
+    const select = (selector: string) =>
+      [...globalThis.document.querySelectorAll(selector)].filter(shown).map(boxOf);
+    const texts = select('.lanes svg text, .lanes .words > p > *, .lanes .words > small');
+    const bars = select('.lanes .track rect.bar');
+    const found: string[] = [];
+    for (const [index, one] of texts.entries()) {
+      for (const other of [...bars, ...texts.slice(index + 1)]) {
+        const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+        const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+        if (across > 0.5 && down > 0.5) {
+          found.push(`${one.what} / ${other.what}`);
+        }
+      }
+    }
+    return found;
+  });
+}
+
+const PATHS: [Name, string][] = [
+  ['operator', '/projects'],
+  ['meg', '/projects/climate'],
+  ['operator', '/projects/climate'],
+  ['meg', '/try?project=climate'],
+  ['operator', '/budgets'],
+  ['mona', '/budgets/new'],
+  ['operator', '/budgets/new'],
+  ['operator', '/budgets/1'],
+  ['operator', '/budgets/1/remove'],
+  ['operator', '/budgets/history'],
+  ['operator', '/budgets/import'],
+];
+
+describe.runIf(INSTALLED).each(PATHS)('for %s, %s', (who, path) => {
+  it.each(['light', 'dark'] as const)('has nothing that axe finds, %s', async (colorScheme) => {
+    const page = await open(who, path, { colorScheme });
+    expect(await axeFinds(page)).toEqual([]);
+  });
+
+  it('needs no more than 320 pixels', async () => {
+    const page = await open(who, path, { viewport: { width: 320, height: 800 } });
+    const wide = await page.evaluate(() =>
+      globalThis.document.documentElement.scrollWidth <= 320
+        ? []
+        : [...globalThis.document.querySelectorAll('body *')]
+            .filter(
+              (one) => one.getBoundingClientRect().right > 320.5 && one.closest('.scrolls, svg') === null,
+            )
+            .map((one) => one.outerHTML.slice(0, 120)),
+    );
+    expect(wide).toEqual([]);
+    expect(await page.evaluate(() => globalThis.document.documentElement.scrollWidth)).toBeLessThanOrEqual(
+      320,
+    );
+    expect(await axeFinds(page)).toEqual([]);
+  });
+});
+
+describe.runIf(INSTALLED)('the time line', () => {
+  it.each([320, 500, 641, 800, 1119, 1121, 1600])(
+    'has no text across a bar or a text at %i pixels',
+    async (width) => {
+      for (const query of [
+        '',
+        '?from=2026-11-22&until=2026-11-24',
+        '?from=2026-11-01&until=2027-11-30',
+        '?from=2026-11-22T10:00&until=2026-11-22T16:00',
+      ]) {
+        const page = await open('meg', `/projects/climate${query}`, { viewport: { width, height: 900 } });
+        expect(await overlaps(page), query).toEqual([]);
+        await page.context().close();
+      }
+    },
+  );
+
+  it('moves and zooms by links without script', async () => {
+    const page = await open('meg', '/projects/climate?from=2026-12-01&until=2026-12-09', {
+      javaScriptEnabled: false,
+    });
+    await page.getByRole('link', { name: 'Later' }).click();
+    expect(new URL(page.url()).searchParams.get('from')).toBe('2026-12-05T00:00:00Z');
+    await page.getByRole('link', { name: 'Wider' }).click();
+    expect(new URL(page.url()).searchParams.get('until')).toBe('2026-12-17T00:00:00Z');
+  });
+
+  it('moves by keys, by drag and by wheel, and stays where the eyes are', async () => {
+    const page = await open('meg', '/projects/climate?from=2026-12-01&until=2026-12-09');
+    const lanes = page.locator('.lanes');
+    const from = () => lanes.getAttribute('data-from');
+    await page.locator('.lanes.movable').focus();
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(from).toBe('2026-12-05T00:00:00Z');
+    expect(await page.evaluate(() => globalThis.document.activeElement?.className)).toContain('lanes');
+    await page.keyboard.press('-');
+    await expect.poll(from).toBe('2026-12-01T00:00:00Z');
+    expect(new URL(page.url()).searchParams.get('from')).toBe('2026-12-01T00:00:00Z');
+    const track = page.locator('.lane .track').nth(1);
+    await track.scrollIntoViewIfNeeded();
+    const box = await track.boundingBox();
+    if (box === null) {
+      throw new Error('expected a track');
+    }
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + box.width / 4, y, { steps: 4 });
+    await page.mouse.up();
+    // A quarter of sixteen days back.
+    await expect
+      .poll(async () => Date.parse((await from()) ?? ''))
+      .toBeLessThan(Date.parse('2026-11-27T06:00:00Z'));
+    const before = await from();
+    await page.keyboard.down('Shift');
+    await page.mouse.wheel(0, 200);
+    await page.keyboard.up('Shift');
+    await expect.poll(from).not.toBe(before);
+  });
+});
+
+describe.runIf(INSTALLED)('people do their task by keyboard and mouse', () => {
+  it.each([true, false])(
+    'a member finds out why, what would work, and how to get it; script: %s',
+    async (javaScriptEnabled) => {
+      const page = await open('meg', '/projects/climate', { javaScriptEnabled });
+      await page.getByRole('link', { name: /^Try it of too long/ }).click();
+      expect(await page.getByLabel('Name of the lease').inputValue()).toBe('too long');
+      expect(await page.getByLabel('Start (UTC)').inputValue()).toBe('2026-12-01T09:00');
+      await page.getByLabel('Name of the lease').press('Enter');
+      await page.getByText('This lease would be refused').waitFor();
+      expect(await axeFinds(await (javaScriptEnabled ? page : open('meg', '/try'))).catch(() => [])).toEqual(
+        [],
+      );
+      await page.getByRole('button', { name: 'Fill in suggestion 1' }).click();
+      await page.getByText('This lease would be allowed now').waitFor();
+      expect(await page.locator('pre.command').first().textContent()).toContain(
+        'openstack reservation lease create',
+      );
+    },
+  );
+
+  it('a manager gives a user 50 hours, and hears of a mistake at its field', async () => {
+    const page = await open('mona', '/budgets/new');
+    await page.getByLabel('User', { exact: true }).fill('id-of-zoe');
+    await page.getByLabel(/^Amount/).fill('fifty');
+    await page.getByLabel('Reason').fill('a workshop');
+    await page.getByLabel('Reason').press('Enter');
+    await page.getByText('one field needs another value').waitFor();
+    expect(await page.evaluate(() => globalThis.document.activeElement?.id)).toBe('amount');
+    expect(await axeFinds(page)).toEqual([]);
+    await page.getByLabel(/^Amount/).fill('50');
+    await page.getByRole('button', { name: 'Set the budget' }).click();
+    await page.getByText('The budget is set.').waitFor();
+  });
+
+  it('an operator imports a file that the browser reads', async () => {
+    const page = await open('operator', '/budgets/import');
+    const csv = [
+      'project_id,user_id,valid_from,valid_until,amount',
+      ...Array.from({ length: 200 }, (_, index) => `p${index},,2027-01-01,2028-01-01,${index}`),
+    ];
+    await page
+      .getByLabel('Or choose a file')
+      .setInputFiles({ name: 'b.csv', mimeType: 'text/csv', buffer: Buffer.from(csv.join('\n')) });
+    await page.getByText('Read b.csv').waitFor();
+    await page.getByLabel('Reason').fill('the year');
+    await page.getByRole('button', { name: 'See what it would change' }).click();
+    await page.getByText('It would set 200 new budgets').waitFor();
+    expect(await axeFinds(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Set all of these budgets' }).click();
+    await page.getByText('All budgets of the file are set.').waitFor();
+  });
+});

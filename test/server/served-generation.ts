@@ -1,0 +1,101 @@
+/** A configuration on a ledger, served to people of a test: what grounds of the API and of the console share. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type Router from '@koa/router';
+import Koa from 'koa';
+import { requireConfiguration } from '../../src/enforcement/configuration.ts';
+import { apiRoutes } from '../../src/server/api/router.ts';
+import { API_ROUTES } from '../../src/server/api/routes.ts';
+import { aroundRequests } from '../../src/server/app.ts';
+import { Generation } from '../../src/server/configuration/generation.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
+import { DecisionStores } from '../../src/server/decisions/stores.ts';
+import { Metrics } from '../../src/server/metrics/metrics.ts';
+import { RefusedRequests } from '../../src/server/refused-requests.ts';
+import type { People } from '../../src/server/users/people.ts';
+import type { Person } from '../../src/server/users/person.ts';
+import { UserLimiter } from '../../src/server/users/user-limiter.ts';
+import { recordingLogger } from '../support/logger.ts';
+
+export type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** `projects`: whether they manage it. */
+export function member(name: string, projects: Readonly<Record<string, boolean>>): Person {
+  return {
+    ...{ kind: 'member', provenBy: 'keystone', identity: `keystone id-of-${name}` },
+    ...{ who: `${name}@Default (id-of-${name})`, name, userId: `id-of-${name}` },
+    memberships: Object.entries(projects).map(([projectId, isManager]) => ({
+      ...{ projectId, isManager },
+      ...{ name: `name-of-${projectId}`, domain: 'Default' },
+    })),
+  };
+}
+
+export interface ServedParts {
+  readonly people: People;
+  readonly line: UserLimiter;
+  readonly logger: ReturnType<typeof recordingLogger>;
+  readonly generation: Generation;
+  readonly metrics: Metrics;
+}
+
+/** The API, and further routes. `hasStores`: whether decisions are stored. */
+export async function servedGeneration({
+  connection,
+  values = {},
+  now,
+  people,
+  hasStores = false,
+  routes = () => [],
+}: {
+  readonly connection: string;
+  readonly values?: Values | undefined;
+  readonly now?: (() => string) | undefined;
+  readonly people: People;
+  readonly hasStores?: boolean;
+  readonly routes?: (parts: ServedParts) => readonly Router[];
+}) {
+  const logger = recordingLogger();
+  const configuration = await requireConfiguration(
+    {
+      environment: {},
+      configFiles: [],
+      values: {
+        ...values,
+        enforcement: { enabled_filters: ['UsageBudgetFilter'], ...values.enforcement },
+        ledger: { connection, ...values.ledger },
+      },
+    },
+    SECTIONS,
+  );
+  const metrics = new Metrics({
+    ...{ underWay: () => 0, queued: () => 0, generation: () => 1, configurationIsValid: () => true },
+  });
+  const generation = await Generation.create(1, configuration, {
+    logger,
+    ...(hasStores && { stores: new DecisionStores(logger, metrics.decisionStore) }),
+    ...(now && { clock: { now: () => new Date(now()) } }),
+  });
+  const app = new Koa();
+  app.silent = true;
+  const refusedRequests = new RefusedRequests(logger);
+  app.use(
+    aroundRequests({ generations: { current: generation }, metrics, refusedRequests, logger }, new Set()),
+  );
+  const parts = { people, line: new UserLimiter(), logger, generation, metrics };
+  for (const router of [apiRoutes(API_ROUTES, parts), ...routes(parts)]) {
+    app.use(router.routes()).use(router.allowedMethods());
+  }
+  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ generation, logger },
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await generation.retire();
+    },
+  };
+}
