@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { budgetUnit } from '../enforcement/budget-unit.ts';
 import { type CommandNames, commandNames, typedId } from './command-names.ts';
-import { NO_DEADLINE, wholeNumber, withLedger } from './ledger/access.ts';
+import { configuredLedger, NO_DEADLINE, orUnavailable, withLedger } from './ledger/access.ts';
 import { compactCommand, restoreCommand } from './ledger/compact.ts';
 import {
   amountText,
@@ -16,10 +16,9 @@ import {
   takenObject,
 } from './ledger/output.ts';
 import { reconcileCommand } from './ledger/reconcile.ts';
-import { upgradeCommand } from './ledger/upgrade.ts';
-import { ExitCode, jsonLine, printJson, printTable, UsageError } from './output.ts';
+import { ExitCode, jsonLine, onOneLine, printJson, printTable, UsageError } from './output.ts';
 import { Progress } from './progress.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
+import { addSourceFlags, formatFlag, type SourceFlags, wholeNumber } from './sources.ts';
 
 interface FormatFlags extends SourceFlags {
   readonly format: 'table' | 'json';
@@ -48,11 +47,7 @@ export function ledgerCommand(): Command {
         .option('--project <id>', "Only this project's leases.")
         .option('--user <id>', "Only this user's leases.")
         .addOption(new Option('--state <state>', 'Only leases in this state.').choices(['open', 'ended']))
-        .addOption(
-          new Option('--limit <number>', 'Maximum number of leases.')
-            .argParser(wholeNumber('--limit', 1, MAX_LIMIT))
-            .default(100),
-        )
+        .option('--limit <number>', 'Maximum number of leases.', wholeNumber('--limit', 1, MAX_LIMIT), 100)
         .addOption(formatFlag('table', 'json'))
         .action(list),
     )
@@ -257,5 +252,24 @@ async function verify(flags: FormatFlags): Promise<void> {
     process.stdout.write(
       `${differences.length === 0 ? 'The books agree' : `${differences.length} differences`}: balances ${accounts}, entries ${entries}, leases ${leases}, budgets ${budgets}\n`,
     );
+  });
+}
+
+export function upgradeCommand(): Command {
+  return addSourceFlags(
+    new Command('upgrade').description(
+      'Make the tables of [ledger] connection, or bring them up to date. Needs no enabled filter. Tables made by a newer version are refused, and stay as they are.',
+    ),
+  ).action(upgrade);
+}
+
+async function upgrade(flags: SourceFlags): Promise<void> {
+  const { connection, options } = await configuredLedger(flags);
+  await orUnavailable(connection, async () => {
+    const { upgradeLedger } = await import('../ledger/upgrade.ts');
+    const { describeConnection } = await import('../ledger/storage/connection.ts');
+    const applied = await upgradeLedger(options);
+    const result = applied.length === 0 ? 'is up to date' : `applied ${applied.join(', ')}`;
+    process.stdout.write(`${onOneLine(`${describeConnection(connection)}: ${result}`)}\n`);
   });
 }

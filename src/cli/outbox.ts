@@ -2,9 +2,9 @@
 import { Command, Option } from 'commander';
 import { formatInstant } from '../lease/dates.ts';
 import type { OutboxReport } from '../ledger/outbox/reports.ts';
-import { NO_DEADLINE, systemUser, wholeNumber, withLedger } from './ledger/access.ts';
+import { NO_DEADLINE, systemUser, withLedger } from './ledger/access.ts';
 import { onOneLine, printJson, printTable, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
+import { addSourceFlags, formatFlag, type SourceFlags, wholeNumber } from './sources.ts';
 
 interface FormatFlags extends SourceFlags {
   readonly format: 'table' | 'json';
@@ -38,11 +38,7 @@ export function outboxCommand(): Command {
           ]),
         )
         .option('--project <id>', "Only messages about this project's leases.")
-        .addOption(
-          new Option('--limit <number>', 'Maximum number of messages.')
-            .argParser(wholeNumber('--limit', 1, MAX_LIMIT))
-            .default(100),
-        )
+        .option('--limit <number>', 'Maximum number of messages.', wholeNumber('--limit', 1, MAX_LIMIT), 100)
         .addOption(formatFlag('table', 'json'))
         .action(list),
     )

@@ -7,8 +7,8 @@ import type {
   MergeFlags,
   ScanFlags,
   WhoCanFlags,
-} from './scheduling-policy/flags.ts';
-import { formatFlag } from './sources.ts';
+} from './scheduling-policy/options.ts';
+import { formatFlag, repeatable } from './sources.ts';
 
 export function schedulingPolicyCommand(): Command {
   return new Command('scheduling-policy')
@@ -40,11 +40,7 @@ function checkCommand(): Command {
     addJudgeFlags(
       addClusterFlags(
         command
-          .addOption(
-            new Option('--policies <path>', `${POLICIES} Default: those of --config-file.`).argParser(
-              repeatable,
-            ),
-          )
+          .option('--policies <path>', `${POLICIES} Default: those of --config-file.`, repeatable)
           .option('--cluster', CLUSTER),
       ),
     ),
@@ -72,7 +68,7 @@ function mergeCommand(): Command {
     ),
   )
     .option('--user <name>', 'A user instead of a service account, such as one who requests a lease.', named)
-    .addOption(new Option('--group <name>', 'A group of the user; repeatable.').argParser(repeatable))
+    .option('--group <name>', 'A group of the user; repeatable.', repeatable)
     .addOption(formatFlag('table', 'json'))
     .action(async (flags: MergeFlags) => {
       const { showMerged } = await import('./scheduling-policy/merge.ts');
@@ -110,11 +106,10 @@ function whoCanCommand(): Command {
         named,
       )
       .option('--user <name>', 'Answer yes or no for this user.', named)
-      .addOption(
-        new Option(
-          '--group <name>',
-          'A group of the user, who is in system:authenticated too; without --user, answer for whoever is in it. Repeatable.',
-        ).argParser(repeatableName),
+      .option(
+        '--group <name>',
+        'A group of the user, who is in system:authenticated too; without --user, answer for whoever is in it. Repeatable.',
+        repeatableName,
       ),
   )
     .addOption(formatFlag('table', 'json'))
@@ -131,11 +126,10 @@ function scanCommand(): Command {
         .description(
           'Go through the running pods of the cluster and show which would be refused if they were created now, with all policies enforced, also those in audit mode. What Kubernetes has put on a pod does not count: the node chosen by the scheduler, tolerations of the system and of DaemonSets. Exit code: 0 all would be allowed, 1 at least one would be refused, 2 a mistake in the command, or the cluster forbids it, 3 the cluster gives no answer.',
         )
-        .addOption(
-          new Option(
-            '-n, --namespace <name>',
-            'Scan this namespace; repeatable. Default: all but the exempt ones.',
-          ).argParser(repeatableNamespace),
+        .option(
+          '-n, --namespace <name>',
+          'Scan this namespace; repeatable. Default: all but the exempt ones.',
+          repeatableNamespace,
         )
         .option('-A, --all-namespaces', 'Scan all namespaces but the exempt ones. This is the default.')
         .option(
@@ -143,11 +137,10 @@ function scanCommand(): Command {
           'Scan only what has these labels, as in kubectl: app=web,tier!=db.',
           named,
         )
-        .addOption(
-          new Option(
-            '--exempt-namespace <name>',
-            'A namespace that the webhooks do not look at; repeatable. Default: kube-system and blazar-enforcement, as in etc/kubernetes.',
-          ).argParser(repeatableName),
+        .option(
+          '--exempt-namespace <name>',
+          'A namespace that the webhooks do not look at; repeatable. Default: kube-system and blazar-enforcement, as in etc/kubernetes.',
+          repeatableName,
         )
         .option(
           '--workloads',
@@ -170,22 +163,20 @@ function exportCommand(): Command {
           'Write scheduling policies as ValidatingAdmissionPolicies with bindings, which Kubernetes 1.30 or newer evaluates without a webhook. They judge pods, templates of DaemonSets and bindings as the webhook does, but add no defaults. What cannot be said is a warning, and a comment in the output. Exit code: 0 written, 1 something cannot be said (with --strict), 2 a mistake in the policies or the command, or the cluster forbids it, 3 the cluster gives no answer.',
         )
         .argument('[name...]', 'Names of the policies. Default: all.')
-        .addOption(
-          new Option(
-            '--policies <path>',
-            'A file or folder with scheduling policies; - reads standard input; repeatable. Default: those of --config-file.',
-          ).argParser(repeatable),
+        .option(
+          '--policies <path>',
+          'A file or folder with scheduling policies; - reads standard input; repeatable. Default: those of --config-file.',
+          repeatable,
         )
         .option('--cluster', 'Read the policies of the cluster, instead of files.'),
     ),
   )
     .addOption(formatFlag('vap'))
     .option('--name <name>', 'The first part of the names of all objects.', named, 'scheduling-policies')
-    .addOption(
-      new Option(
-        '--exempt-namespace <name>',
-        'A namespace whose pods are not judged; repeatable. Default: kube-system.',
-      ).argParser(repeatable),
+    .option(
+      '--exempt-namespace <name>',
+      'A namespace whose pods are not judged; repeatable. Default: kube-system.',
+      repeatable,
     )
     .option('--warn-only', 'Warn instead of refusing. Default if audit = * in --config-file.')
     .option('--strict', 'Exit with 1 if something cannot be said.')
@@ -207,11 +198,10 @@ function addClusterFlags(command: Command): Command {
 
 function addJudgeFlags(command: Command): Command {
   return command
-    .addOption(
-      new Option(
-        '--config-file <path>',
-        'A configuration file of the service; only [kubernetes] is used. Repeatable, later files win.',
-      ).argParser(repeatable),
+    .option(
+      '--config-file <path>',
+      'A configuration file of the service; only [kubernetes] is used. Repeatable, later files win.',
+      repeatable,
     )
     .addOption(
       new Option(
@@ -257,10 +247,6 @@ function named(value: string): string {
     throw new InvalidArgumentError('The value is empty.');
   }
   return value;
-}
-
-function repeatable(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
 }
 
 function repeatableName(value: string, before: readonly string[] = []): readonly string[] {

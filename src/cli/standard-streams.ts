@@ -1,9 +1,10 @@
 /** Standard output and error: what cannot be written is told, and ends with an exit code of its own; a closed pipe is no fault. */
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { CommanderError } from 'commander';
+import { ConfigurationError, errorText } from '../base/errors.ts';
 import { systemErrorText } from '../config/read-file.ts';
-import { isDone } from './early-exit.ts';
-import { ExitCode, onOneLine } from './output.ts';
+import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageError } from './output.ts';
 
 type Stream = Writable & { readonly fd: number; readonly isTTY?: boolean };
 
@@ -74,4 +75,58 @@ const WORDS: Readonly<Record<string, string>> = {
 
 function whyNot(error: NodeJS.ErrnoException): string {
   return onOneLine(WORDS[error.code ?? ''] ?? systemErrorText(error));
+}
+
+/** Codes that tell of a result, and 13: Node ends with it when nothing is left to wait for. Others tell of a failure as they are. */
+const RESULTS: readonly unknown[] = [ExitCode.ok, ExitCode.rejected, ExitCode.usage, 13, undefined];
+
+const unfinished = new Set<object>();
+
+/** Runs a command. If the process ends meanwhile, its exit code says that a filter failed. */
+export async function toItsEnd(command: () => Promise<void>): Promise<void> {
+  const running = {};
+  const ended = (code: number) => {
+    if (unfinished.has(running) && RESULTS.includes(code)) {
+      process.stderr.write(
+        `error: the process was ended before the command was done (exit code ${code}), for example by process.exit in a filter\n`,
+      );
+      process.exitCode = ExitCode.failed;
+    }
+  };
+  unfinished.add(running);
+  process.on('exit', ended);
+  try {
+    await command();
+  } finally {
+    unfinished.delete(running);
+    process.off('exit', ended);
+  }
+}
+
+/** The command has its result, and will end the process by itself. */
+export function isDone(): void {
+  unfinished.clear();
+}
+
+/** Writes what a command has thrown to standard error, on one line each. Returns the exit code for it. */
+export function reportFailure(thrown: unknown): number {
+  if (thrown instanceof CommanderError) {
+    if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {
+      process.stderr.write('error: expected a command; --help lists them\n');
+    }
+    // Help and version come this way too; commander has written all other messages.
+    return thrown.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+  }
+  if (thrown instanceof ConfigurationError) {
+    printProblems(thrown.problems);
+    return ExitCode.usage;
+  }
+  process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);
+  if (thrown instanceof UnwrittenError) {
+    return ExitCode.unwritten;
+  }
+  if (thrown instanceof FailedError) {
+    return ExitCode.failed;
+  }
+  return thrown instanceof UsageError ? ExitCode.usage : ExitCode.fault;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CHECKS } from '../../src/conformance/checks.ts';
+import { CHECKS } from '../../src/conformance/run.ts';
 import {
   daysLong,
   type Fault,

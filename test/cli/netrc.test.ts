@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { loginIn } from '../../src/cli/netrc.ts';
+import { loginIn } from '../../src/cli/skypilot/service-call.ts';
 
 const TEXT = `# machine h login no password no
 machine h login a password "x y#z" # a comment

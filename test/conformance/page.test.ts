@@ -1,10 +1,9 @@
 /** The guide and the reference of `conformance`, held against the code. */
 import { describe, expect, it } from 'vitest';
 import { conformanceCommand } from '../../src/cli/conformance.ts';
-import { CHECKS } from '../../src/conformance/checks.ts';
 import { PROJECT_ID, USER_ID } from '../../src/conformance/leases.ts';
 import { jsonOf } from '../../src/conformance/report.ts';
-import { runConformance } from '../../src/conformance/run.ts';
+import { CHECKS, runConformance } from '../../src/conformance/run.ts';
 import { namesUnder, pageNamed, tableUnder } from '../docs/markdown.ts';
 import { daysLong, endpointsAt, smallService, TOKEN } from './services.ts';
 

@@ -1,8 +1,7 @@
 /** Services that speak the protocol, in full size: ours, and the one that third parties copy. */
 import { describe, expect, it } from 'vitest';
-import { CHECKS } from '../../src/conformance/checks.ts';
 import { PROJECT_ID, USER_ID } from '../../src/conformance/leases.ts';
-import { runConformance } from '../../src/conformance/run.ts';
+import { CHECKS, runConformance } from '../../src/conformance/run.ts';
 import { start } from '../external-service-example/helpers.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { capturedText } from '../support/requests.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { stackTraceIn } from '../../src/conformance/stack-trace.ts';
+import { stackTraceIn } from '../../src/conformance/checks/whole-run.ts';
 
 const NODE =
   'TypeError: x is not a function\n    at check (/srv/app.js:12:5)\n    at node:internal/process:95:5';

@@ -1,8 +1,18 @@
 /** What came of cases, as a table, as JUnit and as an exit code. Knows nothing of what a case says. */
+import { writeFileSync } from 'node:fs';
 import junit, { type Builder } from 'junit-report-builder';
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import { visibleLines, visibleXml } from '../../base/visible-text.ts';
-import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } from '../output.ts';
+import { systemErrorText } from '../../config/read-file.ts';
+import {
+  ExitCode,
+  jsonText,
+  onOneLine,
+  printJson,
+  printProblems,
+  printTable,
+  UsageError,
+} from '../output.ts';
 
 /**
  * - `passed`: as expected
@@ -123,4 +133,17 @@ export function resultsTap(results: readonly CaseResult[]): string {
     ];
   });
   return ['TAP version 14', `1..${results.length}`, ...lines, ''].join('\n');
+}
+
+/** To a file, or for `-` to standard output. @throws UsageError */
+export function writeJunit(file: string, text: string): void {
+  if (file === '-') {
+    process.stdout.write(text);
+    return;
+  }
+  try {
+    writeFileSync(file, text);
+  } catch (thrown) {
+    throw new UsageError(`--junit: ${file}: ${systemErrorText(thrown)}`);
+  }
 }

@@ -1,11 +1,10 @@
 /** `ledger reconcile`: compares the ledger with the leases that Blazar has, and corrects it. */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { createLogger } from '../../base/logger.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { UsageError } from '../output.ts';
 import { Progress } from '../progress.ts';
-import { addSourceFlags, formatFlag } from '../sources.ts';
-import { parseDuration } from '../times.ts';
+import { addSourceFlags, formatFlag, parseDuration, repeatable } from '../sources.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './access.ts';
 import type { LeaseList } from './lease-list.ts';
 import { announce, printReconciled, type ReconcileFlags, resume } from './reconciled.ts';
@@ -29,17 +28,12 @@ export function reconcileCommand(): Command {
       "The output of openstack reservation lease list -f json, or a response of Blazar's API; - is standard input.",
     )
     .option('--blazar', 'Ask Blazar itself, with the account in [keystone], instead of reading a file.')
-    .addOption(
-      new Option('--project <id>', "The list has only this project's leases; repeatable.").argParser(
-        (value: string, before: readonly string[] = []) => [...before, value],
-      ),
-    )
+    .option('--project <id>', "The list has only this project's leases; repeatable.", repeatable)
     .option('--region <name>', 'The region of the list. Default: the only one in the ledger.')
-    .addOption(
-      new Option(
-        '--older-than <duration>',
-        'Leave leases as they are that were recorded or ended within this time, since they may be newer than the list: 90s, 30m, 24h, 7d. Default: 1h; with --blazar, reconcile_grace.',
-      ).argParser((text: string) => parseDuration('--older-than', text, TEN_YEARS)),
+    .option(
+      '--older-than <duration>',
+      'Leave leases as they are that were recorded or ended within this time, since they may be newer than the list: 90s, 30m, 24h, 7d. Default: 1h; with --blazar, reconcile_grace.',
+      (text: string) => parseDuration('--older-than', text, TEN_YEARS),
     )
     .option('--dry-run', 'Print what would change, and write nothing.')
     .option('--empty', 'Accept an empty list, and release every lease.')

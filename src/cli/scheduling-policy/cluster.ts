@@ -9,8 +9,7 @@ import type { UseReviews } from '../../kubernetes/cluster/snapshot/use-reviews.t
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
 import { ExitCode, onOneLine, UsageError } from '../output.ts';
-import type { ClusterFlags, JudgeFlags } from './flags.ts';
-import { setOptions } from './options.ts';
+import { type ClusterFlags, type JudgeFlags, setOptions } from './options.ts';
 
 /** A cluster that answers. */
 export interface AskedCluster {

@@ -6,7 +6,7 @@ import { partsOf } from '../../kubernetes/policies/parts.ts';
 import { formatReason } from '../../kubernetes/policies/rules/reason.ts';
 import { formatPath } from '../../yaml/tree.ts';
 import { jsonText, onOneLine, printJson, printTable, printWarnings, UsageError } from '../output.ts';
-import type { AccountFlags, MergeFlags } from './flags.ts';
+import type { AccountFlags, MergeFlags } from './options.ts';
 
 export async function showMerged(flags: MergeFlags): Promise<void> {
   const { policies: paths = [], cluster, kubeconfig, context, mergeStrategy: strategy } = flags;

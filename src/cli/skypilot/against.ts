@@ -9,10 +9,9 @@ import type { Task } from '../../skypilot/request/user-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
 import type { Mapping } from '../../yaml/tree.ts';
-import { type Login, netrcLogin } from '../netrc.ts';
 import { UsageError } from '../output.ts';
-import type { Reviewer } from './reviewer.ts';
-import { type Answered, answerOf, shownUrl } from './service-call.ts';
+import type { Reviewer } from './review.ts';
+import { type Answered, answerOf, type Login, netrcLogin, shownUrl } from './service-call.ts';
 
 /** How long SkyPilot waits, in seconds. */
 const SKYPILOT_TIMEOUT = 30;

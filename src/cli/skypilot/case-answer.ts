@@ -5,10 +5,8 @@ import { taskAsSent } from '../../skypilot/request/sent-task.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { isMapping, type Mapping, valueAt } from '../../yaml/tree.ts';
-import { pathOf, plain } from '../cases/expected-paths.ts';
-import { textDifference } from '../cases/expected-text.ts';
-import { jsonText } from '../output.ts';
-import { unifiedDiff } from '../unified-diff.ts';
+import { pathOf, plain, textDifference } from '../cases/expected.ts';
+import { jsonText, unifiedDiff } from '../output.ts';
 import type { Expectation } from './case.ts';
 import { isIdempotent, whyNotIdempotent } from './review-output.ts';
 

@@ -15,10 +15,9 @@ import { headingOf, type PipelineTask, tasksOf } from '../../skypilot/task/pipel
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import type { Mapping, Path } from '../../yaml/tree.ts';
-import type { ReadCase } from '../cases/case-files.ts';
-import { CaseMistake } from '../cases/case-mistake.ts';
+import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import { causeLogger } from '../cases/cause-logger.ts';
+import { causeLogger } from '../cases/explanations.ts';
 import type { Coverage } from '../test/coverage.ts';
 import type { Expectation, SkypilotCase } from './case.ts';
 import { type Differences, differencesOf } from './case-answer.ts';

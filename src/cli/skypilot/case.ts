@@ -1,7 +1,7 @@
 /** What a case of `skypilot test` says. */
 import { z } from 'zod';
 import { isMapping, type Mapping } from '../../yaml/tree.ts';
-import { expectedText } from '../cases/expected-text.ts';
+import { expectedText } from '../cases/expected.ts';
 
 const mapping = z.custom<Mapping>(isMapping, 'expected a mapping');
 const text = (what: string) => z.string(`expected ${what}`).min(1, `expected ${what}`);

@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import type { FoundSources, NamedSources } from '../../skypilot/config/config-sources.ts';
 import { ExitCode, printProblems } from '../output.ts';
+import { repeatable } from '../sources.ts';
 import type { GetFlags } from './config-get.ts';
 import { type Merged, type PrintFlags, printConfig } from './config-output.ts';
 
@@ -13,7 +14,6 @@ interface ValidationFlags {
 type ConfigFlags = NamedSources & PrintFlags & GetFlags & ValidationFlags;
 
 export function skypilotConfigCommand(): Command {
-  const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
   return new Command('config')
     .description(
       'Merge the sources of a SkyPilot configuration as SkyPilot does, and validate them. Exit code: 0 success, 1 SkyPilot would refuse the configuration or the task, 2 an error in a file or the command.',
@@ -31,11 +31,10 @@ export function skypilotConfigCommand(): Command {
       '--task <file>',
       'A task file; its config is merged. For a pipeline, the result is shown for each task.',
     )
-    .addOption(
-      new Option(
-        '--config <key=value>',
-        'Set one key to a YAML value; repeatable. Or the name of one file.',
-      ).argParser(repeatable),
+    .option(
+      '--config <key=value>',
+      'Set one key to a YAML value; repeatable. Or the name of one file.',
+      repeatable,
     )
     .option(
       '--get <key>',

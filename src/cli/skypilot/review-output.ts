@@ -2,8 +2,7 @@
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { SecretValues } from '../../skypilot/secrets.ts';
-import { onOneLine, printJson, printTable } from '../output.ts';
-import { unifiedDiff } from '../unified-diff.ts';
+import { onOneLine, printJson, printTable, unifiedDiff } from '../output.ts';
 import type { Requested } from './requests.ts';
 
 /** `again`: the review of the result, if it was asked for. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { toInstant } from '../../lease/dates.ts';
 import { isMapping, type Mapping } from '../../yaml/tree.ts';
-import { expectedText } from '../cases/expected-text.ts';
+import { expectedText } from '../cases/expected.ts';
 import { isTimeText } from './case-time.ts';
 
 const mapping = z.custom<Mapping>(isMapping, 'expected a mapping');

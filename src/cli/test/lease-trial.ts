@@ -2,7 +2,7 @@
  * Tries requests about leases by a configuration, away from everything else: no network, a ledger of its own, its own clock. It knows
  * nothing of cases.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { withinDeadline } from '../../base/deadline.ts';
@@ -16,8 +16,7 @@ import type { Instant } from '../../lease/dates.ts';
 import type { CreateRequest, UpdateRequest } from '../../lease/lease.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { Keystone } from '../../openstack/contract.ts';
-import { causeLogger } from '../cases/cause-logger.ts';
-import type { EmptyLedgers } from './empty-ledger.ts';
+import { causeLogger } from '../cases/explanations.ts';
 
 /** Where the configuration does not say, in seconds. */
 const DEADLINE = 30;
@@ -189,4 +188,34 @@ function apart(configuration: Configuration, file: string): Configuration {
 
 function remove(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
+}
+
+export class EmptyLedgers {
+  #made: Promise<string> | undefined;
+
+  /** Puts one at this path. */
+  async at(file: string): Promise<void> {
+    this.#made ??= make();
+    copyFileSync(join(await this.#made, 'ledger.db'), file);
+  }
+
+  async close(): Promise<void> {
+    const folder = await this.#made?.catch(() => undefined);
+    if (folder !== undefined) {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+async function make(): Promise<string> {
+  const { upgradeLedger } = await import('../../ledger/upgrade.ts');
+  const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-test-'));
+  try {
+    const connection = `sqlite://${join(folder, 'ledger.db')}`;
+    await upgradeLedger({ connection, commit: 'check', timeout: 10, pool_size: 1 });
+    return folder;
+  } catch (thrown) {
+    rmSync(folder, { recursive: true, force: true });
+    throw thrown;
+  }
 }

@@ -1,5 +1,8 @@
 /** What rules said of a request, and why, for people. */
-import type { RuleAnswer, RuleExplanation, RuleObserver } from '../filter/rule-observer.ts';
+
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { RuleAnswer, RuleExplanation, RuleObserver } from '../../filter/rule-observer.ts';
 
 export interface ExplainedRule {
   readonly rule: string;
@@ -47,4 +50,17 @@ export function explanationLines({ said, explanations }: ExplainedRule): string[
 /** A rule that was skipped has not looked at `allow`; if its `match` is true, it has ended, or somebody is exempt. */
 function isReason(said: RuleAnswer): (one: RuleExplanation) => boolean {
   return ({ of, parts }) => said !== 'skipped' || (of === 'match' && parts.at(-1)?.value === 'false');
+}
+
+/** Keeps why filters and policies failed; users read only that they did. */
+export function causeLogger(causes: string[]): Logger {
+  const ignore = () => {};
+  const error = (fields: unknown) => {
+    const cause =
+      typeof fields === 'object' && fields !== null && 'error' in fields ? fields.error : undefined;
+    if (cause !== undefined) {
+      causes.push(errorText(cause));
+    }
+  };
+  return { debug: ignore, info: ignore, warn: ignore, error } as unknown as Logger;
 }
