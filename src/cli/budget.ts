@@ -8,10 +8,10 @@ import type {
   ImportFlags,
   SetFlags,
 } from './budget/store.ts';
-import { addEndpointFlags, type EndpointFlags, withEndpoint } from './endpoint.ts';
+import { addEndpointFlags, type EndpointFlags, withEndpoint } from './common/endpoint.ts';
+import { addSourceFlags, formatFlag, type SourceFlags } from './common/sources.ts';
 import { withLedger } from './ledger/access.ts';
 import { printJson, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 
 const WHO = 'Who makes the change. Default: the system user. Not with --endpoint: the token tells.';
 const WHY = 'Why, for budget history. Required with --endpoint.';

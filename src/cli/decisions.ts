@@ -2,12 +2,18 @@
 import { Command } from 'commander';
 import type { DecisionReader } from '../decisions/reader.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
+import {
+  addSourceFlags,
+  formatFlag,
+  type SourceFlags,
+  sourceCommand,
+  wholeNumber,
+} from './common/sources.ts';
 import { DecisionTable, printDecision, printStatistics } from './decisions/output.ts';
 import { addSelectionFlags, type SelectionFlags, selectionOf, selector } from './decisions/selection.ts';
 import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decisions/sources.ts';
 import { NO_DEADLINE } from './ledger/access.ts';
 import { jsonLine, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags, wholeNumber } from './sources.ts';
 
 interface TailFlags extends SelectionFlags, SourceFlags {
   readonly follow?: boolean;
@@ -69,10 +75,9 @@ export function decisionsCommand(): Command {
         .action(stats),
     )
     .addCommand(
-      addSourceFlags(
-        new Command('show').description(
-          'Print the decisions of a request, with the answer of every filter, from the ledger.',
-        ),
+      sourceCommand(
+        'show',
+        'Print the decisions of a request, with the answer of every filter, from the ledger.',
       )
         .argument('<request-id>', 'What the client got as X-Openstack-Request-Id.')
         .addOption(formatFlag('table', 'json'))

@@ -142,3 +142,29 @@ async function readStandardInput(maxBytes: number): Promise<string> {
     throw new Error('it is not UTF-8 text');
   }
 }
+
+/** `dryRun` → `--dry-run` */
+export function flagNamed(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Prints items as one JSON list, or as a table. */
+export async function printItems<Item>(
+  items: readonly Item[],
+  format: 'table' | 'json',
+  object: (item: Item) => unknown,
+  head: readonly string[],
+  row: (item: Item) => readonly string[],
+): Promise<void> {
+  if (format === 'json') {
+    printJson(items.map(object));
+  } else {
+    await printTable(head, items.map(row));
+  }
+}
+
+/** Prints the members of an object one below the other, without the first, which is in the heading. */
+export async function printFacts(head: readonly [string, string], facts: object): Promise<void> {
+  const rows = Object.entries(facts).map(([name, value]) => [name, String(value ?? '')]);
+  await printTable(head, rows.slice(1));
+}

@@ -1,8 +1,8 @@
 /** `blazar-enforcement`: its commands, and how it reports their errors. */
 import { Command } from 'commander';
 import { packageVersion } from '../base/version.ts';
+import { reportFailure, toItsEnd } from './common/standard-streams.ts';
 import { onOneLine } from './output.ts';
-import { reportFailure, toItsEnd } from './standard-streams.ts';
 
 /** In the order of the help. Only the called one is loaded: the others would delay the start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -100,7 +100,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
  * Has an action check the required options of its command, instead of the parser: that one would not say that `--befor` is unknown, but that
  * `--before` is missing.
  */
-export function requireOptionsLast(command: Command): void {
+function requireOptionsLast(command: Command): void {
   const required = command.options.filter(({ mandatory }) => mandatory);
   if (required.length === 0) {
     return;

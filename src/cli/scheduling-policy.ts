@@ -1,6 +1,10 @@
 /** `scheduling-policy`: inspects scheduling policies, of files or of a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { ConfigurationError, type Problem } from '../base/errors.ts';
+import { createLogger } from '../base/logger.ts';
 import { MERGE_STRATEGIES } from '../kubernetes/policies/merge.ts';
+import { formatFlag, repeatable } from './common/sources.ts';
+import { ExitCode, printProblems, UsageError } from './output.ts';
 import type {
   CheckFlags,
   ExportFlags,
@@ -8,7 +12,6 @@ import type {
   ScanFlags,
   WhoCanFlags,
 } from './scheduling-policy/options.ts';
-import { formatFlag, repeatable } from './sources.ts';
 
 export function schedulingPolicyCommand(): Command {
   return new Command('scheduling-policy')
@@ -82,10 +85,7 @@ function validateCommand(): Command {
       'Check policies, roles and bindings, and report every error with file and line. Exit code: 0 no errors, 2 errors.',
     )
     .argument('<path...>', 'Files or folders with YAML or JSON.')
-    .action(async (paths: readonly string[]) => {
-      const { validatePolicies } = await import('./scheduling-policy/validate.ts');
-      validatePolicies(paths);
-    });
+    .action(validatePolicies);
 }
 
 function whoCanCommand(): Command {
@@ -227,7 +227,6 @@ function certificatesCommand(): Command {
         .makeOptionMandatory(),
     )
     .action(async ({ configFile }: { readonly configFile: readonly string[] }) => {
-      const { writeCertificates } = await import('./scheduling-policy/certificates.ts');
       await writeCertificates(configFile);
     });
 }
@@ -263,4 +262,60 @@ function namespaceName(value: string): string {
 
 function repeatableNamespace(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, namespaceName(value)];
+}
+
+async function validatePolicies(paths: readonly string[]): Promise<void> {
+  const { readPolicyDocuments } = await import('../kubernetes/policies/documents/documents.ts');
+  const { policies, roles, bindings, problems } = readPolicyDocuments(paths);
+  printProblems(problems);
+  if (problems.some(({ severity }) => severity === 'error')) {
+    process.exitCode = ExitCode.usage;
+    return;
+  }
+  const counts = [
+    counted(policies.length, 'scheduling policy', 'scheduling policies'),
+    counted(roles.length, 'role', 'roles'),
+    counted(bindings.length, 'binding', 'bindings'),
+  ];
+  process.stdout.write(`no mistakes in ${counts.join(', ')}\n`);
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+async function writeCertificates(configFiles: readonly string[]): Promise<void> {
+  const { readConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
+  const { SECTIONS } = await import('../server/configuration/sections.ts');
+  const { kubernetesSection } = await import('../kubernetes/options.ts');
+  const configuration = await readConfiguration({ configFiles, environment: {} }, SECTIONS);
+  const problems = configuration.problems.filter(concernsCertificates);
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+  const { configuredKeeper } = await import('../kubernetes/cluster/certificates/configured-keeper.ts');
+  const configured = await configuredKeeper(
+    sectionOf(configuration, kubernetesSection),
+    createLogger('info', 'json'),
+  );
+  if (configured === undefined) {
+    throw new UsageError('expected certificate_secret in [kubernetes] of --config-file');
+  }
+  const stop = () => void configured.close();
+  process.once('SIGTERM', stop).once('SIGINT', stop);
+  try {
+    process.exitCode = (await configured.keeper.prepare()) ? ExitCode.ok : ExitCode.failed;
+  } finally {
+    process.off('SIGTERM', stop).off('SIGINT', stop);
+    await configured.close();
+  }
+}
+
+/** Tokens are not there yet, nor is what this command writes. */
+function concernsCertificates({ severity, section, option }: Problem): boolean {
+  return (
+    severity === 'error' &&
+    (section === undefined ||
+      (section === 'kubernetes' && !/^(tokens_file|client_ca_file)$/.test(option ?? '')))
+  );
 }

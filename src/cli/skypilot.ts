@@ -1,11 +1,11 @@
 /** `skypilot`: tries admin policies and layered configurations without SkyPilot. */
 import { Command } from 'commander';
+import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './common/sources.ts';
+import { exitWhenWritten } from './common/standard-streams.ts';
 import { ExitCode, printJson, printProblems, printTable } from './output.ts';
 import { skypilotConfigCommand } from './skypilot/config.ts';
 import { skypilotInitCommand } from './skypilot/init.ts';
 import { reviewSources, skypilotReviewCommand } from './skypilot/review.ts';
-import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
-import { exitWhenWritten } from './standard-streams.ts';
 import type { TestFlags } from './test/suites.ts';
 import { filterFlag, junitFlag } from './test.ts';
 
@@ -33,7 +33,7 @@ interface ListedPolicy {
   readonly options: readonly string[];
 }
 
-export function skypilotPoliciesCommand(): Command {
+function skypilotPoliciesCommand(): Command {
   const command = new Command('policies').description(
     'List the policies that [skypilot] admin_policies names, in their order, and all other included ones: name, use, how to name it, options.',
   );

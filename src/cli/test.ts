@@ -1,8 +1,8 @@
 /** `test`: runs cases beside a configuration, and replays or records the decisions of logs. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, repeatable, sourcesOf, TIME_FORMS } from './sources.ts';
-import { exitWhenWritten } from './standard-streams.ts';
+import { addSourceFlags, formatFlag, repeatable, sourcesOf, TIME_FORMS } from './common/sources.ts';
+import { exitWhenWritten } from './common/standard-streams.ts';
+import { flagNamed, UsageError } from './output.ts';
 import type { LogFlags } from './test/log-run.ts';
 import type { TestFlags, TestOptions } from './test/suites.ts';
 
@@ -105,8 +105,7 @@ function isAboutLogs(flags: LogFlags): boolean {
   const isAbout = flags.replay !== undefined || flags.record !== undefined;
   const idle = OF_LOGS.find((name) => flags[name] !== undefined);
   if (!isAbout && idle !== undefined) {
-    const flag = idle.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    throw new UsageError(`--${flag}: expected --replay or --record with it`);
+    throw new UsageError(`${flagNamed(idle)}: expected --replay or --record with it`);
   }
   return isAbout;
 }

@@ -17,7 +17,7 @@ export interface TargetOptions {
   readonly timeout: number;
 }
 
-export interface Message {
+interface Message {
   readonly operation: Operation;
   /** The body in words, for people: `a lease of 10,000 hosts`. */
   readonly what: string;

@@ -15,10 +15,10 @@ import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import { importReport } from '../../ledger/budgets/plan.ts';
 import { parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
 import { chargedLeases, listLeases } from '../../ledger/reports/reports.ts';
-import { commandNames, typedId } from '../command-names.ts';
+import { commandNames, typedId } from '../common/command-names.ts';
+import { Progress } from '../common/progress.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser } from '../ledger/access.ts';
 import { UsageError } from '../output.ts';
-import { Progress } from '../progress.ts';
 import { chargesOf } from './output.ts';
 import {
   type AuthorFlags,

@@ -7,7 +7,7 @@ import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import type { BudgetChange, BudgetStanding } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
-import type { CommandNames } from '../command-names.ts';
+import type { CommandNames } from '../common/command-names.ts';
 import { amountText, leaseObject, secondText, usageObject } from '../ledger/output.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
 import type { BudgetFile, ChargedLease, ListedBudgets, ShownProject } from './store.ts';

@@ -6,7 +6,7 @@ import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { BudgetStanding } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText, dateText } from '../../ledger/budgets/format.ts';
 import { parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
-import type { CommandNames } from '../command-names.ts';
+import type { CommandNames } from '../common/command-names.ts';
 import { UsageError } from '../output.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 

@@ -5,11 +5,11 @@ import type { BudgetChange, BudgetStanding } from '../../ledger/budgets/budgets.
 import { whoseText } from '../../ledger/budgets/format.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
-import type { CommandNames } from '../command-names.ts';
-import type { EndpointFlags } from '../endpoint.ts';
+import type { CommandNames } from '../common/command-names.ts';
+import type { EndpointFlags } from '../common/endpoint.ts';
+import type { SourceFlags } from '../common/sources.ts';
 import { secondText } from '../ledger/output.ts';
 import { onOneLine, UsageError } from '../output.ts';
-import type { SourceFlags } from '../sources.ts';
 
 /** Projects and users are as they were typed. */
 export interface BudgetStore {

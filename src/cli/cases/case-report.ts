@@ -20,7 +20,7 @@ import {
  * - `mistake`: the case cannot be read or run
  * - `broken`: what was tested failed where no failure may be expected
  */
-export type CaseStatus = 'passed' | 'failed' | 'mistake' | 'broken';
+type CaseStatus = 'passed' | 'failed' | 'mistake' | 'broken';
 
 export interface CaseResult {
   readonly id: string;
@@ -113,7 +113,7 @@ export function resultsJunit(suiteName: string, results: readonly CaseResult[]):
 }
 
 /** The Test Anything Protocol, version 14: a case that could not be run is not ok, as one that failed. */
-export function resultsTap(results: readonly CaseResult[]): string {
+function resultsTap(results: readonly CaseResult[]): string {
   const lines = results.flatMap(({ id, status, reasons, problems, file, milliseconds }, index) => {
     const description = onOneLine(id).replace(/[\\#]/g, '\\$&');
     const head = `${status === 'passed' ? 'ok' : 'not ok'} ${index + 1} - ${description}`;

@@ -56,3 +56,41 @@ export function pathDifferences(what: string, expected: Mapping | undefined, tre
       : [`${what}: ${path}: expected ${jsonText(value)}, got ${jsonText(got)}`];
   });
 }
+
+export const mapping = z.custom<Mapping>(isMapping, 'expected a mapping');
+export const text = (what: string) => z.string(`expected ${what}`).min(1, `expected ${what}`);
+export const names = (what: string) => z.union([text(what), z.array(text(what))]);
+export const isoTime = z.iso.datetime({
+  offset: true,
+  error: 'expected a time such as 2026-11-21T09:00:00Z',
+});
+
+const ANSWERS = ['allowed', 'changed', 'unchanged', 'rejected'] as const;
+
+/** What every expectation may have, beside what it has of its own. */
+export const expectation = {
+  answer: z.enum(ANSWERS, `expected one of ${ANSWERS.join(', ')}`).optional(),
+  rejected: expectedText.optional(),
+  rule: names('the name of a rule').optional(),
+};
+
+export const EXPECTATION = `expected ${ANSWERS.join(', ')}, or a mapping`;
+/** An expectation that is one word. */
+export const answerAlone = z.enum(ANSWERS, EXPECTATION).transform((answer) => ({ answer }));
+
+/** Issues of an expectation that says two things. `refused`: it names a refusal; `results`: what only an allowed request has. */
+export function contradictions(
+  answer: (typeof ANSWERS)[number] | undefined,
+  refused: boolean,
+  results: object,
+  [ofAnswer, ofResult]: readonly [string, string],
+  context: z.core.$RefinementCtx,
+): void {
+  if (refused && answer !== undefined && answer !== 'rejected') {
+    context.addIssue({ code: 'custom', path: ['answer'], message: ofAnswer });
+  }
+  const [result] = Object.entries(results).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if ((refused || answer === 'rejected') && result !== undefined) {
+    context.addIssue({ code: 'custom', path: [result], message: ofResult });
+  }
+}

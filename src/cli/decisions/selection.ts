@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { DecisionOutcome, DecisionRecord, Side } from '../../decisions/record.ts';
 import { OPERATIONS } from '../../decisions/recorded-operation.ts';
 import { isSelected, type Selection } from '../../decisions/selection.ts';
-import { parseTime, repeatable, TIME_FORMS } from '../sources.ts';
+import { parseTime, repeatable, TIME_FORMS } from '../common/sources.ts';
 
 export interface SelectionFlags {
   readonly project?: readonly string[];

@@ -7,10 +7,10 @@ import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { LedgerOptions } from '../../ledger/options.ts';
 import type { Connection } from '../../ledger/storage/connection.ts';
+import { type SourceFlags, sourcesOf } from '../common/sources.ts';
 import { ExitCode, onOneLine, printWarnings } from '../output.ts';
-import { type SourceFlags, sourcesOf } from '../sources.ts';
 
-export interface ConfiguredLedger {
+interface ConfiguredLedger {
   readonly configuration: Configuration;
   readonly options: LedgerOptions;
   readonly connection: Connection;

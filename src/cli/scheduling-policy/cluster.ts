@@ -73,7 +73,7 @@ export async function readSnapshot(
 }
 
 /** What pods are judged by in a cluster. */
-export interface JudgingSnapshot {
+interface JudgingSnapshot {
   readonly source: ClusterSnapshot;
   /** What the API server gives to pods without one. */
   readonly defaultPriorityClass: string | undefined;

@@ -132,7 +132,7 @@ export interface ReviewedObject {
   readonly written: Pod;
 }
 
-export interface ReviewAs {
+interface ReviewAs {
   /** The name of its service account. Default: that of the pod. */
   readonly account?: string | undefined;
   /** Who sends the request, for rules. Default: not known, as of the pods that a controller will create. */

@@ -5,7 +5,7 @@ import type { MergeStrategy } from '../../kubernetes/policies/merge.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
 import { UsageError } from '../output.ts';
 
-export interface JudgeOptions {
+interface JudgeOptions {
   /** Those of `--config-file`, otherwise the defaults. */
   readonly configured: KubernetesOptions;
   /** Whether policies and rights come from the cluster. */

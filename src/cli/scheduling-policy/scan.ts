@@ -8,8 +8,8 @@ import { listObjects } from '../../kubernetes/cluster/api/list.ts';
 import type { Refusal, Scanned } from '../../kubernetes/cluster/scan/findings.ts';
 import { type ScanResult, scan } from '../../kubernetes/cluster/scan/scan.ts';
 import { formatReason, listed } from '../../kubernetes/policies/rules/reason.ts';
+import { Progress } from '../common/progress.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
-import { Progress } from '../progress.ts';
 import { judgingSnapshot, warn, withCluster } from './cluster.ts';
 import { judgeOptions, type ScanFlags } from './options.ts';
 
@@ -158,7 +158,7 @@ function asJson({ namespace, source, owner, user, policies, count, names, reason
 /** Its types are those of the module that bundlers take; Node.js is given the builder itself. */
 const builder = junit as unknown as Builder;
 
-export function scanJunit(owners: readonly Scanned[]): string {
+function scanJunit(owners: readonly Scanned[]): string {
   const report = builder.newBuilder();
   const suite = report.testSuite().name('blazar-enforcement scheduling-policy scan');
   for (const { namespace, source, owner, count, refusals } of owners) {

@@ -12,7 +12,7 @@ import {
 } from '../../enforcement/configuration.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
-import type { SkypilotCase } from './case.ts';
+import type { SkypilotCase } from '../test/any-case.ts';
 
 type ReadTaskCase = ReadCase<SkypilotCase>;
 
@@ -88,13 +88,13 @@ function atTheCase(
 }
 
 /** The names of policies, with the place where they are written. */
-export interface PlacedPolicies {
+interface PlacedPolicies {
   readonly policies: readonly string[];
   readonly origin: Origin;
 }
 
 /** The path of a policy as seen from a folder; a name of the library or of a package stays. */
-export function policyFrom(folder: string, policy: string): string {
+function policyFrom(folder: string, policy: string): string {
   return /^\.{1,2}\//.test(policy) ? resolve(folder, policy) : policy;
 }
 
@@ -102,7 +102,7 @@ export function policyFrom(folder: string, policy: string): string {
  * The policies of a file of configuration whose paths lead to files from its folder, as `skypilot init` writes them. `undefined` = they are
  * as good as they are written.
  */
-export async function policiesBesideTheirFile(sources: ConfigSources): Promise<PlacedPolicies | undefined> {
+async function policiesBesideTheirFile(sources: ConfigSources): Promise<PlacedPolicies | undefined> {
   // What is wrong with it is told by whoever reads it next.
   const { settings } = await readConfiguration(sources, [skypilotSection]);
   const { value, origin } = settings.find(({ option }) => option.name === 'admin_policies') ?? {};

@@ -9,7 +9,7 @@ import type { OriginOf } from '../../skypilot/schema/validate.ts';
 import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
 import type { YamlDocument } from '../../yaml/document.ts';
 import { isMapping, type Mapping } from '../../yaml/tree.ts';
-import { readText, shownName, UsageError } from '../output.ts';
+import { flagNamed, readText, shownName, UsageError } from '../output.ts';
 
 /** A request and its task; `null` if it is not part of a pipeline. */
 export interface Requested {
@@ -20,7 +20,7 @@ export interface Requested {
 }
 
 /** What a file asks. */
-export interface RequestFile {
+interface RequestFile {
   readonly requests: readonly Requested[];
   /** Mistakes of a pipeline's header, which is part of no request. SkyPilot refuses a file with an error. */
   readonly problems: readonly Problem[];
@@ -41,11 +41,9 @@ export async function readRequests(
     throw new UsageError(`${shownName(file)}: expected a request or a task, got nothing`);
   }
   const body = bodyOf(text);
-  const given = (Object.keys(REQUEST_FLAGS) as (keyof RequestFlags)[]).filter(
-    (name) => flags[name] !== undefined,
-  );
+  const given = REQUEST_FLAGS.filter((name) => flags[name] !== undefined);
   if (body !== undefined && given.length > 0) {
-    const names = given.map((name) => REQUEST_FLAGS[name]).join(', ');
+    const names = given.map(flagNamed).join(', ');
     throw new UsageError(`${shownName(file)}: ${names} apply to a task, but this is a request body`);
   }
   const config = skypilotConfig === undefined ? '{}' : await readText(skypilotConfig, maxBytes);
@@ -130,20 +128,19 @@ export interface RequestFlags {
   readonly clientApiVersion?: number;
 }
 
-/** The flags, for a message. */
-export const REQUEST_FLAGS: Readonly<Record<keyof RequestFlags, string>> = {
-  skypilotConfig: '--skypilot-config',
-  requestName: '--request-name',
-  clusterName: '--cluster-name',
-  idleMinutes: '--idle-minutes',
-  down: '--down',
-  dryRun: '--dry-run',
-  clientSide: '--client-side',
-  user: '--user',
-  workspace: '--workspace',
-  clientVersion: '--client-version',
-  clientApiVersion: '--client-api-version',
-};
+/** Flags that apply to a task only. */
+const REQUEST_FLAGS = [
+  ...([
+    'skypilotConfig',
+    'requestName',
+    'clusterName',
+    'idleMinutes',
+    'down',
+    'dryRun',
+    'clientSide',
+  ] as const),
+  ...(['user', 'workspace', 'clientVersion', 'clientApiVersion'] as const),
+];
 
 export function addRequestFlags(command: Command): Command {
   return command
@@ -178,7 +175,7 @@ export function addRequestFlags(command: Command): Command {
     );
 }
 
-export function factsOf(flags: RequestFlags): RequestFacts {
+function factsOf(flags: RequestFlags): RequestFacts {
   const { requestName, clusterName, idleMinutes, down, clientSide, user, workspace } = flags;
   const { dryRun: dryrun, clientVersion, clientApiVersion } = flags;
   return {

@@ -7,16 +7,13 @@ import type { Problem } from '../../base/errors.ts';
 import { createLogger, type LogLevel } from '../../base/logger.ts';
 import { DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../../config/places.ts';
 import type { ConfigSources } from '../../config/sources.ts';
-import type { Places } from '../../skypilot/config/config-validation.ts';
-import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
-import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import { headingOf } from '../../skypilot/task/pipeline.ts';
+import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from '../common/sources.ts';
+import { exitWhenWritten } from '../common/standard-streams.ts';
 import { ExitCode, onOneLine, printProblems, printWarnings, UsageError } from '../output.ts';
-import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from '../sources.ts';
-import { exitWhenWritten } from '../standard-streams.ts';
 import { addRequestFlags, type RequestFlags, readRequests } from './requests.ts';
-import { isIdempotent, printReview } from './review-output.ts';
+import { isIdempotent, printReview, type Reviewer } from './review-output.ts';
 
 interface ReviewFlags extends SourceFlags, RequestFlags {
   readonly format: 'diff' | 'json';
@@ -135,19 +132,8 @@ function exitCode({ allowed, failed }: Review, again: Review | null): number {
   return allowed ? ExitCode.ok : ExitCode.rejected;
 }
 
-/** Answers requests as SkyPilot would be answered. */
-export interface Reviewer {
-  /** Maximum size of what is asked about, in bytes. */
-  readonly maxBytes: number;
-  /** `[skypilot] config_validation`, for what is part of no request. */
-  readonly validation: SkypilotOptions['config_validation'];
-  /** `places`: where the request was written, for messages. */
-  review(request: ReceivedRequest, places?: Places): Promise<Review>;
-  close(): Promise<void>;
-}
-
 /** The policies of `[skypilot] admin_policies`. @throws ConfigurationError @throws UsageError */
-export async function localReviewer(flags: SourceFlags & { readonly logLevel: LogLevel }): Promise<Reviewer> {
+async function localReviewer(flags: SourceFlags & { readonly logLevel: LogLevel }): Promise<Reviewer> {
   const { requireConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
   const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const { skypilotSection } = await import('../../skypilot/section.ts');

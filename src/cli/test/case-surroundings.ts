@@ -11,8 +11,7 @@ import { identityOf, nameOf } from '../../ledger/identity.ts';
 import { requestOf } from '../../ledger/reconciliation/change-lease.ts';
 import type { Keystone } from '../../openstack/contract.ts';
 import { KeystoneError } from '../../openstack/keystone-error.ts';
-import { timeOf } from './case-time.ts';
-import type { GivenAnswer, GivenBudget } from './lease-case.ts';
+import { type GivenAnswer, type GivenBudget, timeOf } from './lease-case.ts';
 import type { LeaseTrial } from './lease-trial.ts';
 
 /** A lease that was granted before the case. */
@@ -84,7 +83,7 @@ export interface GivenAccount {
   readonly tags?: readonly string[] | undefined;
 }
 
-export interface GivenAccounts {
+interface GivenAccounts {
   /** By id. */
   readonly projects: ReadonlyMap<string, GivenAccount>;
   readonly users: ReadonlyMap<string, GivenAccount>;
@@ -148,7 +147,7 @@ function notGiven(): KeystoneError {
   return new KeystoneError('unavailable', 'a case calls no Keystone');
 }
 
-export interface GivenServices {
+interface GivenServices {
   readonly http: SharedServices['http'];
   /** The addresses that were called and have no answer, without credentials and parameters. */
   readonly unanswered: ReadonlySet<string>;

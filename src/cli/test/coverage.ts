@@ -8,7 +8,7 @@ import { taskEnvironment } from '../../rules/task/environment.ts';
 import { printTable } from '../output.ts';
 
 /** What was seen of one filter, rule or policy. */
-export interface Covered {
+interface Covered {
   readonly kind: 'filter' | 'rule' | 'scheduling-policy' | 'admin-policy';
   readonly name: string;
   /** `file:line`; of a filter the file of the configuration. */

@@ -14,7 +14,7 @@ import type { PastDecision, PastRequest } from './past-decision.ts';
  */
 export type Difference = 'same' | 'now-refused' | 'now-allowed' | 'undecidable' | 'failed' | 'skipped';
 
-export interface JudgedAgain {
+interface JudgedAgain {
   readonly difference: Difference;
   /** What refuses it now, or allowed it wrongly: a filter, or rules of it as `file:line: name`. */
   readonly by: readonly string[];
@@ -22,7 +22,7 @@ export interface JudgedAgain {
   readonly message: string | null;
 }
 
-export interface AgainOptions {
+interface AgainOptions {
   /** Filters that cannot be asked say what the log says that they said. */
   readonly assumeRecorded: boolean;
 }
@@ -183,7 +183,7 @@ export interface Example {
 }
 
 /** How often a filter or a rule made a difference. */
-export interface Cause {
+interface Cause {
   readonly difference: Difference;
   readonly by: string;
   readonly decisions: number;

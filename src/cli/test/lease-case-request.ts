@@ -6,8 +6,7 @@ import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../leas
 import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/lease.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
-import { timeOf } from './case-time.ts';
-import type { LeaseCase, ShortLease, ShortReservation } from './lease-case.ts';
+import { type LeaseCase, type ShortLease, type ShortReservation, timeOf } from './lease-case.ts';
 import type { TriedRequest } from './lease-trial.ts';
 
 /** As for the service. */
@@ -66,7 +65,7 @@ const HOURS = 1;
 const SECONDS_PER_HOUR = 3600;
 const AUTH_URL = 'https://keystone.example.org/v3';
 /** Of a lease that an update changes, where the case does not say. */
-export const CURRENT_ID = '00000000-0000-4000-8000-000000000001';
+const CURRENT_ID = '00000000-0000-4000-8000-000000000001';
 
 /** Whose the lease is. `current`: the lease before an update. */
 export function contextOf(short: ShortLease, current?: ShortLease): Context {
@@ -96,7 +95,7 @@ export function wholeLease(short: ShortLease, now: Instant): Lease {
 }
 
 /** The lease after an update. What it does not say stays. A new start without a new end keeps the end. */
-export function changedLease(short: ShortLease, current: Lease, now: Instant): Lease {
+function changedLease(short: ShortLease, current: Lease, now: Instant): Lease {
   const start = short.start === undefined ? leaseStart(current) : timeOf(short.start, now);
   const end = start === undefined ? leaseEnd(current) : (endOf(short, start, now) ?? leaseEnd(current));
   const own = ownReservation(short);

@@ -25,7 +25,7 @@ import type { LeaseCase, LeaseExpectation, ShortLease } from './lease-case.ts';
 import { contextOf, requestOfCase, wholeLease } from './lease-case-request.ts';
 import { type EmptyLedgers, LeaseTrial, type TriedRequest } from './lease-trial.ts';
 
-export type LeaseOutcome = Pick<CaseResult, 'status' | 'reasons'> & Partial<Pick<CaseResult, 'diff'>>;
+type LeaseOutcome = Pick<CaseResult, 'status' | 'reasons'> & Partial<Pick<CaseResult, 'diff'>>;
 
 /** @throws CaseMistake, ConfigurationError */
 export async function runLeaseCase(
@@ -169,7 +169,7 @@ function chargedIn(budgets: Awaited<ReturnType<typeof budgetsIn>>): Charged {
 }
 
 /** What came of a lease. */
-export interface LeaseResult {
+interface LeaseResult {
   readonly decision: Decision;
   /** The rules that refused it, in order, without those in audit mode. */
   readonly refusing: readonly ObservedRule[];
@@ -177,29 +177,26 @@ export interface LeaseResult {
 }
 
 /** Millionths of unit-hours that the budgets pay for the lease; of an update, for what it changes. */
-export interface Charged {
+interface Charged {
   /** By the budgets of whole projects. */
   readonly project: number;
   /** By the budgets of single users. */
   readonly user: number;
 }
 
-type Whole = Exclude<LeaseExpectation, { answer: 'allowed' | 'changed' | 'unchanged' | 'rejected' }>;
-
 /** Whether a lease that filters have changed is as good as allowed: otherwise the service refuses it, as Blazar cannot use it. */
-export function expectsChange(expected: LeaseExpectation): boolean {
-  const { answer, lease_paths } = expected as Whole;
+function expectsChange(expected: LeaseExpectation): boolean {
+  const { answer, lease_paths } = expected;
   return answer === 'changed' || answer === 'unchanged' || lease_paths !== undefined;
 }
 
 /** The filter that is expected to fail; `undefined` = none. */
-export function expectedFailure(expected: LeaseExpectation): string | undefined {
-  return (expected as Whole).failed;
+function expectedFailure(expected: LeaseExpectation): string | undefined {
+  return expected.failed;
 }
 
 /** Sentences; empty if everything is as expected. */
-export function leaseDifferences(expectation: LeaseExpectation, result: LeaseResult): string[] {
-  const expected = expectation as Whole;
+function leaseDifferences(expected: LeaseExpectation, result: LeaseResult): string[] {
   const { answer = 'allowed', rejected, filter, rule, failed, warning, charged, lease_paths } = expected;
   const { decision, refusing } = result;
   const isRejected =
@@ -251,7 +248,7 @@ function changeDifferences(answer: string, { changed, outcomes }: Decision): str
 /** What people write has at most six decimals. */
 const MILLION = 1_000_000;
 
-function chargeDifferences(expected: Whole['charged'], got: Charged): string[] {
+function chargeDifferences(expected: LeaseExpectation['charged'], got: Charged): string[] {
   const wanted = typeof expected === 'object' ? expected : { project: expected };
   return (['project', 'user'] as const).flatMap((owner) => {
     const amount = wanted[owner];

@@ -10,9 +10,9 @@ import { NumberedLines } from '../../decisions/numbered-lines.ts';
 import { requireConfiguration } from '../../enforcement/configuration.ts';
 import { Rehearsal } from '../../enforcement/rehearsal.ts';
 import { causeLogger } from '../cases/explanations.ts';
+import { Progress } from '../common/progress.ts';
+import { parseTime, type SourceFlags, sourcesOf } from '../common/sources.ts';
 import { UsageError } from '../output.ts';
-import { Progress } from '../progress.ts';
-import { parseTime, type SourceFlags, sourcesOf } from '../sources.ts';
 import type { Notes } from './judge-again.ts';
 import { isSelected, type LogSelection, type PastDecision, pastDecision } from './past-decision.ts';
 
@@ -121,7 +121,7 @@ export interface DamagedLines {
 
 const MAX_SHOWN = 10;
 
-export class LogDecisions {
+class LogDecisions {
   readonly #files: readonly LogFile[];
   readonly #selection: LogSelection;
   #damaged = 0;
@@ -190,7 +190,7 @@ const STDIN = '-';
 const CHUNK_BYTES = 256 * 1024;
 const GZIP = Buffer.of(0x1f, 0x8b);
 
-export interface LogFile {
+interface LogFile {
   /** As it is shown: the path, or `standard input`. */
   readonly name: string;
   /** On the disk; `undefined` = not known. */
@@ -200,7 +200,7 @@ export interface LogFile {
 }
 
 /** In the order of the command line; of a pattern by name. @throws UsageError */
-export function logFiles(named: readonly string[]): LogFile[] {
+function logFiles(named: readonly string[]): LogFile[] {
   if (named.filter((one) => one === STDIN).length > 1) {
     throw new UsageError('standard input (-) can be read only once');
   }

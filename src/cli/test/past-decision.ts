@@ -25,7 +25,7 @@ export interface PastDecision {
   readonly leftOut: string | undefined;
 }
 
-export interface PastAnswer {
+interface PastAnswer {
   readonly filter: string;
   readonly outcome: string;
   readonly audit: boolean;

@@ -20,8 +20,8 @@ import {
   type ReviewedObject,
   reviewObject,
 } from '../scheduling-policy/objects.ts';
+import type { PodCase, PodExpectation } from './any-case.ts';
 import type { Coverage } from './coverage.ts';
-import type { PodCase, PodExpectation } from './pod-case.ts';
 
 /** As of the API server. */
 const MAX_BYTES = 3 * 1024 * 1024;
@@ -148,15 +148,13 @@ function namespaceOf(read: ReadCase<PodCase>, { namespace: own }: CheckedObject)
   return namespace ?? own ?? 'default';
 }
 
-type Whole = Exclude<PodExpectation, { answer: 'allowed' | 'changed' | 'unchanged' | 'rejected' }>;
-
 /** Sentences; empty if everything is as expected. */
-export function podDifferences(
-  expectation: PodExpectation,
+function podDifferences(
+  expected: PodExpectation,
   { allowed, message, reasons, warnings, rules = [] }: DecidedAdmission,
   { written, isChanged }: { readonly written: Pod; readonly isChanged: boolean },
 ): string[] {
-  const { answer = 'allowed', rejected, policy, rule, field, warning, pod_paths } = expectation as Whole;
+  const { answer = 'allowed', rejected, policy, rule, field, warning, pod_paths } = expected;
   const isRejected =
     answer === 'rejected' || [rejected, policy, rule, field].some((one) => one !== undefined);
   if (allowed === isRejected) {

@@ -12,12 +12,12 @@ import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import { isMapping } from '../../yaml/tree.ts';
 import { MAX_TOKENS } from '../cases/case-files.ts';
+import type { SourceFlags } from '../common/sources.ts';
 import { ExitCode, onOneLine, UnwrittenError, UsageError } from '../output.ts';
-import type { SourceFlags } from '../sources.ts';
 import { type LogFlags, type LogRun, openLogRun } from './log-run.ts';
 import type { PastDecision } from './past-decision.ts';
 
-export interface RecordFlags extends LogFlags, SourceFlags {}
+interface RecordFlags extends LogFlags, SourceFlags {}
 
 /** In the order in which they are told. */
 const COUNTS = {
@@ -158,7 +158,7 @@ function withoutTime(text: string): string {
   return text.replace(/^ {2}"(?:name|now)": .*\n/gm, '');
 }
 
-export interface RecordedCase {
+interface RecordedCase {
   /** The same for the same decision in any log. */
   readonly file: string;
   readonly text: string;
@@ -170,7 +170,7 @@ const MAX_NAME = 40;
 const SPACES = 2;
 
 /** `undefined` = it cannot be written as a case: it failed then, or Keystone did not tell who it was. */
-export function recordedCase(past: PastDecision): RecordedCase | undefined {
+function recordedCase(past: PastDecision): RecordedCase | undefined {
   const { operation, request, failed, time } = past;
   if (request === undefined || failed || past.outcome === 'allowed-on-error') {
     return undefined;

@@ -1,12 +1,12 @@
 /** `test --replay`: which decisions of a log a configuration would decide otherwise. */
 
 import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
+import type { SourceFlags } from '../common/sources.ts';
 import { ExitCode, jsonLine, onOneLine, printTable, UsageError } from '../output.ts';
-import type { SourceFlags } from '../sources.ts';
 import { DIFFERENCES, type Difference, type Example, judgeAgain, ReplaySummary } from './judge-again.ts';
 import { type DamagedLines, type LogFlags, openLogRun } from './log-run.ts';
 
-export interface ReplayFlags extends LogFlags, SourceFlags {
+interface ReplayFlags extends LogFlags, SourceFlags {
   readonly format: ReplayFormat;
   readonly junit?: string;
 }
@@ -47,7 +47,7 @@ function exitCodeOf(summary: ReplaySummary, damaged: DamagedLines, allowsUndecid
   return differing > 0 || (unknown > 0 && !allowsUndecidable) ? ExitCode.rejected : ExitCode.ok;
 }
 
-export type ReplayFormat = 'table' | 'json' | 'junit' | 'tap';
+type ReplayFormat = 'table' | 'json' | 'junit' | 'tap';
 
 const NAMES: Readonly<Record<Difference, string>> = {
   same: 'same',
@@ -61,7 +61,7 @@ const SHOWN = ['now-refused', 'now-allowed', 'failed', 'undecidable'] as const;
 const SUITE = 'blazar-enforcement test --replay';
 
 /** @throws UsageError if the file of `junit` cannot be written */
-export async function printReplay(
+async function printReplay(
   summary: ReplaySummary,
   damaged: DamagedLines,
   { format, junit }: { readonly format: ReplayFormat; readonly junit?: string },

@@ -8,10 +8,10 @@ import { WatchedFiles } from '../../server/configuration/watched-files.ts';
 import { boundedCases, type CaseFile, type ReadCase, readCases, yamlFilesIn } from '../cases/case-files.ts';
 import { type CaseResult, exitCodeOf, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
 import { patternOf } from '../cases/expected.ts';
+import type { SourceFlags } from '../common/sources.ts';
+import { reportFailure } from '../common/standard-streams.ts';
 import { ExitCode, printJson, UsageError } from '../output.ts';
 import { TaskConfigurations } from '../skypilot/case-configuration.ts';
-import type { SourceFlags } from '../sources.ts';
-import { reportFailure } from '../standard-streams.ts';
 import type { AnyCase } from './any-case.ts';
 import { Coverage, coveredPercent, expectRules, percentText, printCoverage } from './coverage.ts';
 import { EmptyLedgers } from './lease-trial.ts';
@@ -29,7 +29,7 @@ export interface TestFlags extends SourceFlags {
 /** A case elsewhere. */
 const CASE_FILE = /[.-]case\.ya?ml$/i;
 /** A folder or a file that a command line names. */
-export interface CaseFolder {
+interface CaseFolder {
   /** What the ids of its cases begin after. */
   readonly folder: string;
   readonly files: readonly string[];
@@ -76,7 +76,7 @@ export interface TestOptions {
   readonly flags: Pick<ConfigSources, 'configFiles' | 'configDirs' | 'config'>;
 }
 
-export interface TestReport {
+interface TestReport {
   readonly results: readonly CaseResult[];
   readonly coverage: Coverage;
   /** The files and folders that configurations consist of, for watching them. */
@@ -84,7 +84,7 @@ export interface TestReport {
 }
 
 /** @throws UsageError if there is no case to run */
-export async function testCases(options: TestOptions): Promise<TestReport> {
+async function testCases(options: TestOptions): Promise<TestReport> {
   const pattern = options.filter === undefined ? undefined : patternOf(options.filter);
   if (options.filter !== undefined && pattern === undefined) {
     throw new UsageError('--filter: expected a regular expression between the slashes');
@@ -211,10 +211,7 @@ const MAX_FOLDERS = 1_000;
  * Calls `run` now, and after each change below the folders or of the files that it resolves to, until SIGINT or SIGTERM. One run at a time: changes
  * during a run cause one more. Resolves when the last run has ended.
  */
-export async function watching(
-  folders: readonly string[],
-  run: () => Promise<readonly string[]>,
-): Promise<void> {
+async function watching(folders: readonly string[], run: () => Promise<readonly string[]>): Promise<void> {
   let wake = () => {};
   const state = { isStopped: false, hasChanged: false };
   const watched = new WatchedFiles(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseDuration, parseTime } from '../../src/cli/sources.ts';
+import { parseDuration, parseTime } from '../../../src/cli/common/sources.ts';
 
 const NOW = Date.parse('2026-11-20T08:00:00.500Z');
 

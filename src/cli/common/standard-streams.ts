@@ -2,9 +2,9 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { CommanderError } from 'commander';
-import { ConfigurationError, errorText } from '../base/errors.ts';
-import { systemErrorText } from '../config/read-file.ts';
-import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageError } from './output.ts';
+import { ConfigurationError, errorText } from '../../base/errors.ts';
+import { systemErrorText } from '../../config/read-file.ts';
+import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageError } from '../output.ts';
 
 type Stream = Writable & { readonly fd: number; readonly isTTY?: boolean };
 

@@ -1,9 +1,9 @@
 /** The flags for the sources of the configuration, which every command that reads it has. */
-import { type Command, Option } from 'commander';
-import type { LogLevel } from '../base/logger.ts';
-import type { ConfigSources } from '../config/sources.ts';
-import { toInstant } from '../lease/dates.ts';
-import { UsageError } from './output.ts';
+import { Command, Option } from 'commander';
+import type { LogLevel } from '../../base/logger.ts';
+import type { ConfigSources } from '../../config/sources.ts';
+import { toInstant } from '../../lease/dates.ts';
+import { UsageError } from '../output.ts';
 
 export interface SourceFlags {
   readonly configFile?: readonly string[];
@@ -48,6 +48,11 @@ export function addSourceFlags(command: Command): Command {
       'Set an option to a YAML value, which overrides files and environment; repeatable. Or the path of one file.',
       repeatable,
     );
+}
+
+/** A command that reads the configuration. */
+export function sourceCommand(name: string, description: string): Command {
+  return addSourceFlags(new Command(name).description(description));
 }
 
 export function sourcesOf(flags: SourceFlags): ConfigSources {

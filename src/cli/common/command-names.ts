@@ -1,8 +1,8 @@
 /** What Keystone calls the projects and users that commands print or are given, if `[keystone] resolve_names` is true. */
 
-import { errorText } from '../base/errors.ts';
-import type { Configuration } from '../enforcement/configuration.ts';
-import { onOneLine, UsageError } from './output.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Configuration } from '../../enforcement/configuration.ts';
+import { onOneLine, UsageError } from '../output.ts';
 
 /** Ids as they are printed. */
 export interface CommandNames {
@@ -12,7 +12,7 @@ export interface CommandNames {
   fields(projectId: string, userId: string | null): Readonly<Record<string, string | null>>;
 }
 
-export interface NamedIds {
+interface NamedIds {
   readonly projectId: string | null;
   readonly userId: string | null;
 }
@@ -31,8 +31,8 @@ export async function commandNames(
     return UNNAMED;
   }
   const { keystone, options, parts } = opened;
-  const { Names } = await import('../openstack/names.ts');
-  const { nameText } = await import('../filter/account-limits.ts');
+  const { Names } = await import('../../openstack/names.ts');
+  const { nameText } = await import('../../filter/account-limits.ts');
   try {
     const names = new Names(keystone, options, parts);
     const present = (ids: readonly (string | null)[]) => ids.flatMap((id) => id ?? []);
@@ -90,7 +90,7 @@ export async function typedId(
     process.stderr.write(`${onOneLine(warning)}\n`);
     return text;
   }
-  const { accountIdOf } = await import('../openstack/account-lookup.ts');
+  const { accountIdOf } = await import('../../openstack/account-lookup.ts');
   let id: string | undefined;
   try {
     id = await accountIdOf(opened.keystone, kind, text);
@@ -106,14 +106,14 @@ export async function typedId(
 }
 
 async function openedKeystone(configuration: Configuration) {
-  const { sectionOf } = await import('../enforcement/configuration.ts');
-  const { keystoneSection } = await import('../openstack/options.ts');
+  const { sectionOf } = await import('../../enforcement/configuration.ts');
+  const { keystoneSection } = await import('../../openstack/options.ts');
   const options = sectionOf(configuration, keystoneSection);
   if (!options.resolve_names) {
     return undefined;
   }
-  const { keystoneOf } = await import('../enforcement/keystone.ts');
-  const { createSharedServices } = await import('../enforcement/services.ts');
+  const { keystoneOf } = await import('../../enforcement/keystone.ts');
+  const { createSharedServices } = await import('../../enforcement/services.ts');
   const quiet = () => {};
   const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   const shared = createSharedServices({ logger });

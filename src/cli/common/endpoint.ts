@@ -1,11 +1,11 @@
 /** The flags of commands that can ask a service instead of the ledger. */
 import type { Command } from 'commander';
-import { errorText } from '../base/errors.ts';
-import type { ApiClient } from '../client/client.ts';
-import { isReadByEveryone } from '../config/file-modes.ts';
-import { readTextFile, systemErrorText } from '../config/read-file.ts';
-import type { KeystoneErrorCode } from '../openstack/keystone-error.ts';
-import { ExitCode, onOneLine, UsageError } from './output.ts';
+import { errorText } from '../../base/errors.ts';
+import type { ApiClient } from '../../client/client.ts';
+import { isReadByEveryone } from '../../config/file-modes.ts';
+import { readTextFile, systemErrorText } from '../../config/read-file.ts';
+import type { KeystoneErrorCode } from '../../openstack/keystone-error.ts';
+import { ExitCode, onOneLine, UsageError } from '../output.ts';
 
 export interface EndpointFlags {
   readonly endpoint?: string;
@@ -14,7 +14,7 @@ export interface EndpointFlags {
   readonly caFile?: string;
 }
 
-export const TOKEN_VARIABLE = 'BLAZAR_ENFORCEMENT_TOKEN';
+const TOKEN_VARIABLE = 'BLAZAR_ENFORCEMENT_TOKEN';
 
 export function addEndpointFlags(command: Command): Command {
   return command
@@ -33,8 +33,8 @@ export async function withEndpoint(
   flags: EndpointFlags,
   work: (client: ApiClient['api'], origin: string) => Promise<void>,
 ): Promise<void> {
-  const { createApiClient } = await import('../client/client.ts');
-  const { EndpointError } = await import('../client/endpoint-error.ts');
+  const { createApiClient } = await import('../../client/client.ts');
+  const { EndpointError } = await import('../../client/endpoint-error.ts');
   const ca = flags.caFile === undefined ? undefined : fileText('--ca-file', flags.caFile);
   const clientWith = (token: string | undefined) => {
     try {
@@ -89,17 +89,17 @@ function checked(where: string, token: string): string {
 const MISTAKES: readonly KeystoneErrorCode[] = ['credentials', 'forbidden', 'configuration'];
 
 async function keystoneToken(cloud: string): Promise<string> {
-  const { keystoneOptions } = await import('../openstack/options.ts');
-  const { createKeystone } = await import('../openstack/keystone.ts');
-  const { createSharedServices } = await import('../enforcement/services.ts');
+  const { keystoneOptions } = await import('../../openstack/options.ts');
+  const { createKeystone } = await import('../../openstack/keystone.ts');
+  const { createSharedServices } = await import('../../enforcement/services.ts');
   const quiet = () => {};
   const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   const keystone = createKeystone(keystoneOptions.parse({ cloud }), createSharedServices({ logger }));
   try {
     return await keystone.token({});
   } catch (thrown) {
-    const { EndpointError } = await import('../client/endpoint-error.ts');
-    const { KeystoneError } = await import('../openstack/keystone-error.ts');
+    const { EndpointError } = await import('../../client/endpoint-error.ts');
+    const { KeystoneError } = await import('../../openstack/keystone-error.ts');
     const isMistake = thrown instanceof KeystoneError && MISTAKES.includes(thrown.code);
     const message = `no token of Keystone: ${errorText(thrown)}`;
     throw isMistake ? new UsageError(message) : new EndpointError('failed', message);

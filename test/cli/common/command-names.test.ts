@@ -1,15 +1,15 @@
 /** What commands print and take with `[keystone] resolve_names`. */
 import { describe, expect, it } from 'vitest';
-import { budgetCommand } from '../../src/cli/budget.ts';
-import { decisionsCommand } from '../../src/cli/decisions.ts';
-import { ledgerCommand } from '../../src/cli/ledger.ts';
-import { recordLease } from '../ledger/recorded-leases.ts';
-import { runInProcess } from '../support/command-in-process.ts';
-import { aRecord } from '../support/decision-logs.ts';
-import { confFile } from '../support/files.ts';
-import { ledgerAt, newLedger } from '../support/ledgers.ts';
-import { IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
-import { COMING } from './ledger/setup.ts';
+import { budgetCommand } from '../../../src/cli/budget.ts';
+import { decisionsCommand } from '../../../src/cli/decisions.ts';
+import { ledgerCommand } from '../../../src/cli/ledger.ts';
+import { recordLease } from '../../ledger/recorded-leases.ts';
+import { runInProcess } from '../../support/command-in-process.ts';
+import { aRecord } from '../../support/decision-logs.ts';
+import { confFile } from '../../support/files.ts';
+import { ledgerAt, newLedger } from '../../support/ledgers.ts';
+import { IDS, recorded, recordedKeystone } from '../../support/recorded-identities.ts';
+import { COMING } from '../ledger/setup.ts';
 
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
 const NAMED = `climate@Default (${IDS.climate})`;
