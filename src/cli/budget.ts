@@ -156,10 +156,12 @@ async function history(project: string | undefined, flags: FormatFlags): Promise
 
 async function importFile(path: string, flags: ImportFlags): Promise<void> {
   const { openBudgetFile, printImport } = await import('./budget/output.ts');
-  const file = openBudgetFile(path);
-  await withBudgets(flags, async (budgets) =>
-    printImport(file, await budgets.import(file, flags), flags.format),
-  );
+  // Before a ledger is opened; a service first wants to know who asks, and why.
+  const file = flags.endpoint === undefined ? openBudgetFile(path) : undefined;
+  await withBudgets(flags, async (budgets) => {
+    const report = await budgets.import(() => file ?? openBudgetFile(path), flags);
+    await printImport(path, report, flags.format);
+  });
 }
 
 async function exportFile(project: string | undefined, flags: ExportFlags): Promise<void> {

@@ -81,9 +81,9 @@ export function localBudgets({ ledger, configuration }: LedgerAccess): BudgetSto
       return { items: await budgetHistory(ledger, projectId, NO_DEADLINE), unit };
     },
 
-    async import(file, flags) {
+    async import(open, flags) {
       const isDryRun = flags.dryRun ?? false;
-      const read = await readBudgetFile(file);
+      const read = await readBudgetFile(open());
       const { wanted, mistakes } = wantedLines(await withIds(configuration, read.lines), unit);
       const all = [...read.mistakes, ...mistakes];
       const plan =

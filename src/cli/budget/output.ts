@@ -160,7 +160,7 @@ export function openBudgetFile(path: string): BudgetFile {
 
 /** Prints what was or would be set, and the mistakes. Exit code 2 if there are any. */
 export async function printImport(
-  { path }: BudgetFile,
+  path: string,
   report: ImportReport,
   format: 'table' | 'json',
 ): Promise<void> {

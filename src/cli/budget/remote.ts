@@ -191,10 +191,11 @@ export function remoteBudgets(api: Api): BudgetStore {
       return { items, unit: unitOf(found) };
     },
 
-    async import({ text, isJson }, flags) {
+    async import(open, flags) {
       const isDryRun = flags.dryRun ?? false;
       refuseWho(flags.who);
       const reason = isDryRun ? flags.reason : reasonOf(flags);
+      const { text, isJson } = open();
       try {
         const { data } = await api.POST('/v1/budgets/import', {
           params: {

@@ -22,7 +22,7 @@ export interface BudgetStore {
   changes(
     project: string | undefined,
   ): Promise<{ readonly items: readonly BudgetChange[]; readonly unit: string }>;
-  import(file: BudgetFile, flags: ImportFlags): Promise<ImportReport>;
+  import(open: () => BudgetFile, flags: ImportFlags): Promise<ImportReport>;
   /** The text of a file, in pieces. */
   export(
     format: 'csv' | 'json',
