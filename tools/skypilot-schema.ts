@@ -6,8 +6,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { SCHEMA_NAMES, SCHEMA_VERSION, type SchemaName, schemaFile } from '../src/skypilot/schema/data.ts';
-import { type Difference, differences } from './skypilot-schema/differences.ts';
-import { isSchema, normalForm, type Schema } from './skypilot-schema/normal-form.ts';
+import {
+  type Difference,
+  differences,
+  isSchema,
+  normalForm,
+  type Schema,
+} from './skypilot-schema/differences.ts';
 
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
 

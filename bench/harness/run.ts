@@ -1,4 +1,4 @@
-import { Progress } from '../../src/cli/progress.ts';
+import { Progress } from '../../src/cli/common/progress.ts';
 import { median } from './results.ts';
 import { SubjectProcess } from './subject-process.ts';
 import { processorOf, type Run, type Suite } from './suite.ts';

@@ -1,24 +1,17 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command } from 'commander';
-import type { ApiClient } from '../client/client.ts';
-import { budgetUnit } from '../enforcement/budget-unit.ts';
-import type { Configuration } from '../enforcement/configuration.ts';
-import { overlapText, whoseText } from '../ledger/budgets/format.ts';
-import {
-  type AuthorFlags,
-  type ExportFlags,
-  type FormatFlags,
-  type ImportFlags,
-  inFlags,
-  type SetFlags,
-} from './budget/flags.ts';
-import { budgetStandingObject, changeObject, printBudgets, printChanges } from './budget/output.ts';
-import { commandNames, typedId } from './command-names.ts';
-import { addEndpointFlags, type EndpointFlags } from './endpoint.ts';
-import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger/access.ts';
-import { secondText } from './ledger/output.ts';
-import { onOneLine, printJson, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
+import type {
+  AuthorFlags,
+  BudgetStore,
+  ExportFlags,
+  FormatFlags,
+  ImportFlags,
+  SetFlags,
+} from './budget/store.ts';
+import { addEndpointFlags, type EndpointFlags, withEndpoint } from './common/endpoint.ts';
+import { addSourceFlags, formatFlag, type SourceFlags } from './common/sources.ts';
+import { withLedger } from './ledger/access.ts';
+import { printJson, UsageError } from './output.ts';
 
 const WHO = 'Who makes the change. Default: the system user. Not with --endpoint: the token tells.';
 const WHY = 'Why, for budget history. Required with --endpoint.';
@@ -90,49 +83,6 @@ function addLocalOrRemote(command: Command): Command {
   return addEndpointFlags(addSourceFlags(command));
 }
 
-type Remote = typeof import('./budget/remote-commands.ts');
-
-/** Asks a service if there is one to ask. Resolves to whether there is. */
-async function remotely(
-  flags: EndpointFlags & SourceFlags,
-  work: (commands: Remote, api: ApiClient['api']) => Promise<void>,
-): Promise<boolean> {
-  const { endpoint, tokenFile, osCloud, caFile } = flags;
-  if (endpoint === undefined) {
-    if (tokenFile !== undefined || osCloud !== undefined || caFile !== undefined) {
-      throw new UsageError('--token-file, --os-cloud and --ca-file need --endpoint');
-    }
-    return false;
-  }
-  const { withEndpoint } = await import('./endpoint-client.ts');
-  const commands = await import('./budget/remote-commands.ts');
-  await withEndpoint(endpoint, flags, (api) => work(commands, api));
-  return true;
-}
-
-async function importFile(path: string, flags: ImportFlags): Promise<void> {
-  if (await remotely(flags, (remote, api) => remote.importRemotely(api, path, flags))) {
-    return;
-  }
-  const { importLocally, openBudgetFile, printImport } = await import('./budget/files.ts');
-  const file = openBudgetFile(path);
-  await withLedger(flags, async (access) => {
-    const how = { ...authorOf(flags), isDryRun: flags.dryRun ?? false };
-    await printImport(file, await importLocally(access, file, how), flags.format);
-  });
-}
-
-async function exportFile(project: string | undefined, flags: ExportFlags): Promise<void> {
-  if (await remotely(flags, (remote, api) => remote.exportRemotely(api, flags.format, project))) {
-    return;
-  }
-  const { exportLocally } = await import('./budget/files.ts');
-  await withLedger(flags, async (access) => {
-    const projectId = project && (await typedId(access.configuration, 'project', project));
-    await exportLocally(access, flags.format, projectId);
-  });
-}
-
 function addAuthorFlags(command: Command): Command {
   return addLocalOrRemote(command)
     .argument('<project>', 'The project: its id, or name@domain with [keystone] resolve_names.')
@@ -145,138 +95,79 @@ function addAuthorFlags(command: Command): Command {
     .option('--reason <text>', WHY);
 }
 
-async function set(project: string, flags: SetFlags): Promise<void> {
-  if (await remotely(flags, (remote, api) => remote.setRemotely(api, project, flags))) {
+/** The budgets of a service if there is one to ask, otherwise those of the ledger of the configuration. */
+async function withBudgets(
+  flags: EndpointFlags & SourceFlags,
+  work: (budgets: BudgetStore) => Promise<void>,
+): Promise<void> {
+  const { endpoint, tokenFile, osCloud, caFile } = flags;
+  if (endpoint !== undefined) {
+    const { remoteBudgets } = await import('./budget/remote.ts');
+    await withEndpoint(endpoint, flags, (api) => work(remoteBudgets(api)));
     return;
   }
+  if (tokenFile !== undefined || osCloud !== undefined || caFile !== undefined) {
+    throw new UsageError('--token-file, --os-cloud and --ca-file need --endpoint');
+  }
   await withLedger(flags, async (access) => {
-    const { ledger, configuration } = access;
-    const { parseBudget } = await import('../ledger/budgets/terms.ts');
-    const { BudgetConflictError, setBudget } = await import('../ledger/budgets/budgets.ts');
-    const unit = budgetUnit(configuration);
-    const { from, until, amount } = flags;
-    const { projectId, userId } = await typedIds(configuration, project, flags.user);
-    const wanted = inFlags(() => parseBudget({ projectId, userId, from, until, amount }, unit));
-    try {
-      await setBudget(ledger, wanted, authorOf(flags), NO_DEADLINE);
-    } catch (thrown) {
-      if (!(thrown instanceof BudgetConflictError)) {
-        throw thrown;
-      }
-      throw new UsageError(overlapText(thrown.other));
-    }
-    await printLedger(access, projectId);
+    const { localBudgets } = await import('./budget/local.ts');
+    await work(localBudgets(access));
   });
+}
+
+async function set(project: string, flags: SetFlags): Promise<void> {
+  const { printBudgets } = await import('./budget/output.ts');
+  await withBudgets(flags, async (budgets) => printBudgets(await budgets.set(project, flags)));
 }
 
 async function remove(project: string, flags: AuthorFlags): Promise<void> {
-  if (await remotely(flags, (remote, api) => remote.removeRemotely(api, project, flags))) {
-    return;
-  }
-  await withLedger(flags, async (access) => {
-    const { ledger, configuration } = access;
-    const { parseBudgetKey } = await import('../ledger/budgets/terms.ts');
-    const { removeBudget } = await import('../ledger/budgets/budgets.ts');
-    const { from } = flags;
-    const { projectId, userId } = await typedIds(configuration, project, flags.user);
-    const which = inFlags(() => parseBudgetKey({ projectId, userId, from }));
-    const removed = await removeBudget(ledger, which, authorOf(flags), NO_DEADLINE);
-    if (removed === undefined) {
-      throw new UsageError(
-        `${whoseText(which)} has no budget that starts at ${secondText(which.validFrom)}; budget show prints its budgets`,
-      );
-    }
-    await printLedger(access, projectId);
-  });
-}
-
-type Ledger = import('../ledger/ledger.ts').Ledger;
-
-async function printLedger(
-  { ledger, configuration }: Pick<LedgerAccess, 'ledger' | 'configuration'>,
-  projectId?: string,
-): Promise<void> {
-  const { listBudgets } = await import('../ledger/budgets/budgets.ts');
-  const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
-  const names = await commandNames(configuration, budgets);
-  await printBudgets(budgets, budgetUnit(configuration), names);
-}
-
-async function typedIds(
-  configuration: Configuration,
-  project: string,
-  user: string | undefined,
-): Promise<{ projectId: string; userId: string | undefined }> {
-  return {
-    projectId: await typedId(configuration, 'project', project),
-    userId: user === undefined ? undefined : await typedId(configuration, 'user', user),
-  };
+  const { printBudgets } = await import('./budget/output.ts');
+  await withBudgets(flags, async (budgets) => printBudgets(await budgets.remove(project, flags)));
 }
 
 async function list(flags: FormatFlags): Promise<void> {
-  if (await remotely(flags, (remote, api) => remote.listRemotely(api, flags))) {
-    return;
-  }
-  await withLedger(flags, async (access) => {
-    if (flags.format === 'table') {
-      await printLedger(access);
-      return;
+  const { budgetStandingObject, printBudgets } = await import('./budget/output.ts');
+  await withBudgets(flags, async (budgets) => {
+    const listed = await budgets.list();
+    if (flags.format === 'json') {
+      printJson(listed.items.map((budget) => budgetStandingObject(budget, listed.names)));
+    } else {
+      await printBudgets(listed);
     }
-    const { listBudgets } = await import('../ledger/budgets/budgets.ts');
-    const budgets = await listBudgets(access.ledger, undefined, NO_DEADLINE);
-    const names = await commandNames(access.configuration, budgets);
-    printJson(budgets.map((budget) => budgetStandingObject(budget, names)));
   });
 }
 
 async function show(project: string, flags: FormatFlags): Promise<void> {
-  if (await remotely(flags, (remote, api) => remote.showRemotely(api, project, flags))) {
-    return;
-  }
-  await withLedger(flags, async ({ ledger, configuration }) => {
-    const projectId = await typedId(configuration, 'project', project);
-    const { listBudgets } = await import('../ledger/budgets/budgets.ts');
-    const { chargedLeases } = await import('../ledger/reports/reports.ts');
-    const unit = budgetUnit(configuration);
-    const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
-    const leases = await chargedLeases(ledger, projectId, NO_DEADLINE);
-    if (budgets.length === 0) {
-      await warnOfNoBudget(ledger, projectId);
-    }
-    const { chargesOf, printShown } = await import('./budget/output.ts');
-    const names = await commandNames(configuration, [...budgets, ...leases]);
-    const charged = leases.map((lease) => ({ lease, charges: chargesOf(lease) }));
-    await printShown({ budgets, leases: charged, unit, names }, flags.format);
-  });
-}
-
-/** An empty answer would hide a mistyped id. */
-async function warnOfNoBudget(ledger: Ledger, projectId: string): Promise<void> {
-  const { listLeases } = await import('../ledger/reports/reports.ts');
-  const isKnown = (await listLeases(ledger, { projectId, limit: 1 }, NO_DEADLINE)).length > 0;
-  const more = isKnown ? '' : ', and the ledger has none of its leases: is this the id of the project?';
-  process.stderr.write(`${onOneLine(`warning: project ${projectId} has no budget${more}`)}\n`);
+  const { printShown } = await import('./budget/output.ts');
+  await withBudgets(flags, async (budgets) => printShown(await budgets.show(project), flags.format));
 }
 
 async function history(project: string | undefined, flags: FormatFlags): Promise<void> {
-  if (await remotely(flags, (remote, api) => remote.historyRemotely(api, project, flags))) {
-    return;
-  }
-  await withLedger(flags, async ({ ledger, configuration }) => {
-    const projectId = project && (await typedId(configuration, 'project', project));
-    const { budgetHistory } = await import('../ledger/budgets/budgets.ts');
-    const changes = await budgetHistory(ledger, projectId, NO_DEADLINE);
+  const { changeObject, printChanges } = await import('./budget/output.ts');
+  await withBudgets(flags, async (budgets) => {
+    const { items, unit } = await budgets.changes(project);
     if (flags.format === 'json') {
-      printJson(changes.map(changeObject));
-      return;
+      printJson(items.map(changeObject));
+    } else {
+      await printChanges(items, unit);
     }
-    await printChanges(changes, budgetUnit(configuration));
   });
 }
 
-function authorOf({ who, reason }: Pick<AuthorFlags, 'who' | 'reason'>): {
-  who: string;
-  reason: string | null;
-} {
-  return { who: who ?? systemUser(), reason: reason ?? null };
+async function importFile(path: string, flags: ImportFlags): Promise<void> {
+  const { openBudgetFile, printImport } = await import('./budget/output.ts');
+  // Before a ledger is opened; a service first wants to know who asks, and why.
+  const file = flags.endpoint === undefined ? openBudgetFile(path) : undefined;
+  await withBudgets(flags, async (budgets) => {
+    const report = await budgets.import(() => file ?? openBudgetFile(path), flags);
+    await printImport(path, report, flags.format);
+  });
+}
+
+async function exportFile(project: string | undefined, flags: ExportFlags): Promise<void> {
+  await withBudgets(flags, async (budgets) => {
+    for await (const text of await budgets.export(flags.format, project)) {
+      process.stdout.write(text);
+    }
+  });
 }

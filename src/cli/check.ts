@@ -3,10 +3,9 @@ import { Argument, Command } from 'commander';
 import { withinDeadline } from '../base/deadline.ts';
 import { errorText, InvalidRequestError } from '../base/errors.ts';
 import { createLogger, type LogLevel } from '../base/logger.ts';
-import type { ExplainedRule, ExplainedRules } from './explained-rules.ts';
-import { readText, shownName } from './input.ts';
-import { ExitCode, printJson, printTable, printWarnings, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from './sources.ts';
+import type { ExplainedRule, ExplainedRules } from './cases/explanations.ts';
+import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from './common/sources.ts';
+import { ExitCode, printJson, printTable, printWarnings, readText, shownName, UsageError } from './output.ts';
 
 type Operation = 'create' | 'update' | 'end';
 
@@ -61,7 +60,7 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   const { deadline: seconds, body_limit } = sectionOf(configuration, serviceSection);
   const requests = await readRequests(operation, files, body_limit);
   const rules =
-    flags.explain === true ? new (await import('./explained-rules.ts')).ExplainedRules() : undefined;
+    flags.explain === true ? new (await import('./cases/explanations.ts')).ExplainedRules() : undefined;
   const enforcement = await UsageEnforcement.fromConfiguration(configuration, {
     logger: createLogger(flags.logLevel),
     ruleObserver: rules,
@@ -142,7 +141,7 @@ async function judge(
 }
 
 async function printJudgements(judgements: readonly Judgement[], explain: boolean): Promise<void> {
-  const { explanationLines } = await import('./explained-rules.ts');
+  const { explanationLines } = await import('./cases/explanations.ts');
   await printTable(
     ['FILE', 'OPERATION', 'ANSWER', 'FILTER', 'MESSAGE'],
     judgements.flatMap((judgement) => [

@@ -5,9 +5,9 @@ import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
 import { isMapping, member } from '../yaml/tree.ts';
+import { formatFlag, type SourceFlags, sourceCommand, sourcesOf } from './common/sources.ts';
 import { knownOptions } from './known-options.ts';
-import { ExitCode, jsonText, onOneLine, printProblems, printTable } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
+import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } from './output.ts';
 
 type Setting = Configuration['settings'][number];
 
@@ -21,10 +21,9 @@ export function configCommand(): Command {
   return new Command('config')
     .description('Show and validate the configuration.')
     .addCommand(
-      addSourceFlags(
-        new Command('show').description(
-          'Print the effective configuration: [enforcement], [service], [ledger], [skypilot] and [kubernetes]. Constructs no filter.',
-        ),
+      sourceCommand(
+        'show',
+        'Print the effective configuration: [enforcement], [service], [ledger], [skypilot] and [kubernetes]. Constructs no filter.',
       )
         .addOption(formatFlag('table', 'json', 'ini'))
         .option(
@@ -35,17 +34,15 @@ export function configCommand(): Command {
         .action(show),
     )
     .addCommand(
-      addSourceFlags(
-        new Command('validate').description(
-          'Print every mistake in the configuration. Exit code: 0 valid, 2 not valid.',
-        ),
+      sourceCommand(
+        'validate',
+        'Print every mistake in the configuration. Exit code: 0 valid, 2 not valid.',
       ).action(validate),
     )
     .addCommand(
-      addSourceFlags(
-        new Command('sample').description(
-          'Print a commented blazar.conf with every option, also of the filters in filters_path.',
-        ),
+      sourceCommand(
+        'sample',
+        'Print a commented blazar.conf with every option, also of the filters in filters_path.',
       )
         .addOption(formatFlag('ini', 'markdown'))
         .action(sample),
@@ -209,4 +206,49 @@ async function sample(flags: SourceFlags & { readonly format: 'ini' | 'markdown'
     process.exitCode = ExitCode.usage;
   }
   process.stdout.write(format === 'ini' ? sampleText(options) : optionsTable(options));
+}
+
+interface ListFlags extends SourceFlags {
+  readonly format: 'table' | 'json';
+}
+
+export function filtersCommand(): Command {
+  return new Command('filters')
+    .description('List the filters.')
+    .addCommand(
+      sourceCommand('list', 'List every filter that enabled_filters can name: name, use, file, options.')
+        .addOption(formatFlag('table', 'json'))
+        .action(list),
+    );
+}
+
+async function list(flags: ListFlags): Promise<void> {
+  const { readConfiguration } = await import('../enforcement/configuration.ts');
+  const { SECTIONS } = await import('../server/configuration/sections.ts');
+  const { catalog, filters, problems } = await readConfiguration(sourcesOf(flags), SECTIONS);
+  printProblems(problems);
+  if (problems.some(({ severity }) => severity === 'error')) {
+    process.exitCode = ExitCode.usage;
+  }
+  const rows = [...catalog.filters.values()].map((filter) => {
+    const use = filters.find(({ installed }) => installed === filter);
+    return {
+      name: filter.name,
+      enabled: use !== undefined && !use.audit,
+      audit: use?.audit ?? false,
+      file: filter.file,
+      options: filter.options.map(({ name }) => name),
+    };
+  });
+  if (flags.format === 'json') {
+    printJson(rows);
+    return;
+  }
+  await printTable(
+    ['NAME', 'USE', 'FILE', 'OPTIONS'],
+    rows.flatMap(({ name, enabled, audit, file, options: [first = '', ...others] }) => [
+      [name, enabled ? 'enabled' : audit ? 'audit' : 'not enabled', file, first],
+      ...others.map((option) => ['', '', '', option]),
+    ]),
+  );
 }

@@ -3,11 +3,11 @@ import { Command, Option } from 'commander';
 import { errorText, InvalidRequestError } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
 import type { CheckResult } from '../conformance/check.ts';
-import { ENDPOINT_FLAGS, type Operation } from '../conformance/operations.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
+import { ENDPOINT_FLAGS, type Operation } from '../conformance/target.ts';
+import { Progress } from './common/progress.ts';
+import { formatFlag } from './common/sources.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from './output.ts';
-import { Progress } from './progress.ts';
-import { formatFlag } from './sources.ts';
 
 interface ConformanceFlags {
   readonly token?: string;
@@ -76,7 +76,7 @@ async function conformance(url: string | undefined, flags: ConformanceFlags): Pr
   };
   const { runConformance } = await import('../conformance/run.ts');
   const { UnreachableError } = await import('../conformance/target.ts');
-  const { CHECKS } = await import('../conformance/checks.ts');
+  const { CHECKS } = await import('../conformance/run.ts');
   const progress = new Progress('checks', CHECKS.length);
   try {
     const report = await runConformance({ ...options, progress: (done) => progress.show(done) });
@@ -175,7 +175,7 @@ async function print(report: ConformanceReport, format: ConformanceFlags['format
     const { jsonOf } = await import('../conformance/report.ts');
     report.results.map(jsonOf).forEach(printJson);
   } else if (format === 'junit') {
-    const { junitOf } = await import('../conformance/junit.ts');
+    const { junitOf } = await import('../conformance/report.ts');
     process.stdout.write(`${junitOf(report.results)}\n`);
   } else {
     await printResults(report);

@@ -1,13 +1,19 @@
 /** `decisions`: reads decision logs, and the decisions in the ledger. */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import type { DecisionReader } from '../decisions/reader.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
-import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decisions/files.ts';
+import {
+  addSourceFlags,
+  formatFlag,
+  type SourceFlags,
+  sourceCommand,
+  wholeNumber,
+} from './common/sources.ts';
 import { DecisionTable, printDecision, printStatistics } from './decisions/output.ts';
 import { addSelectionFlags, type SelectionFlags, selectionOf, selector } from './decisions/selection.ts';
+import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decisions/sources.ts';
 import { NO_DEADLINE } from './ledger/access.ts';
 import { jsonLine, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 
 interface TailFlags extends SelectionFlags, SourceFlags {
   readonly follow?: boolean;
@@ -40,10 +46,11 @@ export function decisionsCommand(): Command {
           'The log; - for standard input. A name that ends in .gz is unpacked. Default: the ledger of the configuration.',
         )
         .option('--follow', 'Print what is appended, across rotations, until SIGINT.')
-        .addOption(
-          new Option('--lines <number>', 'Number of decisions to begin with.')
-            .argParser(wholeNumber('--lines', 0, MAX_LINES))
-            .default(20),
+        .option(
+          '--lines <number>',
+          'Number of decisions to begin with.',
+          wholeNumber('--lines', 0, MAX_LINES),
+          20,
         )
         .addOption(formatFlag('table', 'json'))
         .action(tail),
@@ -58,19 +65,19 @@ export function decisionsCommand(): Command {
           '[file...]',
           'Logs; - for standard input. Names that end in .gz are unpacked. Default: the ledger of the configuration.',
         )
-        .addOption(
-          new Option('--top <number>', 'Number of projects, users and messages to list.')
-            .argParser(wholeNumber('--top', 1, MAX_TOP))
-            .default(10),
+        .option(
+          '--top <number>',
+          'Number of projects, users and messages to list.',
+          wholeNumber('--top', 1, MAX_TOP),
+          10,
         )
         .addOption(formatFlag('table', 'json'))
         .action(stats),
     )
     .addCommand(
-      addSourceFlags(
-        new Command('show').description(
-          'Print the decisions of a request, with the answer of every filter, from the ledger.',
-        ),
+      sourceCommand(
+        'show',
+        'Print the decisions of a request, with the answer of every filter, from the ledger.',
       )
         .argument('<request-id>', 'What the client got as X-Openstack-Request-Id.')
         .addOption(formatFlag('table', 'json'))
@@ -164,7 +171,7 @@ async function stats(files: readonly string[], flags: StatsFlags): Promise<void>
 }
 
 async function tailStored(flags: TailFlags): Promise<void> {
-  const { latestOf, newerOf, withStoredDecisions } = await import('./decisions/stored.ts');
+  const { latestOf, newerOf, withStoredDecisions } = await import('./decisions/sources.ts');
   const selection = selectionOf(flags);
   const textOf = printer(flags.format);
   await withStoredDecisions(flags, async (source) => {
@@ -181,7 +188,7 @@ async function tailStored(flags: TailFlags): Promise<void> {
 }
 
 async function statsStored(flags: StatsFlags): Promise<void> {
-  const { pagesOf, withStoredDecisions } = await import('./decisions/stored.ts');
+  const { pagesOf, withStoredDecisions } = await import('./decisions/sources.ts');
   const { Statistics } = await import('../decisions/statistics.ts');
   const selection = selectionOf(flags);
   await withStoredDecisions(flags, async (source) => {
@@ -196,7 +203,7 @@ async function statsStored(flags: StatsFlags): Promise<void> {
 }
 
 async function show(requestId: string, flags: ShowFlags): Promise<void> {
-  const { pagesOf, withStoredDecisions } = await import('./decisions/stored.ts');
+  const { pagesOf, withStoredDecisions } = await import('./decisions/sources.ts');
   await withStoredDecisions(flags, async (source) => {
     for await (const page of pagesOf(source, { requestId })) {
       if (page.length === 0) {
@@ -218,16 +225,4 @@ function refuseBoth({ configFile, configDir, config }: SourceFlags): void {
 function printer(format: 'table' | 'json'): (records: readonly DecisionRecord[]) => string {
   const table = format === 'table' ? new DecisionTable() : undefined;
   return (records) => (table === undefined ? records.map(jsonLine).join('') : table.lines(records));
-}
-
-function wholeNumber(flag: string, least: number, most: number) {
-  return (text: string): number => {
-    const number = /^\d{1,9}$/.test(text) ? Number(text) : -1;
-    if (number < least || number > most) {
-      throw new UsageError(
-        `${flag}: expected a whole number from ${least} to ${most}, got ${JSON.stringify(text)}`,
-      );
-    }
-    return number;
-  };
 }

@@ -3,11 +3,11 @@ import { Command } from 'commander';
 import type { Problem } from '../base/errors.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
-import { addSourceFlags, type SourceFlags, sourcesOf } from './sources.ts';
+import { addSourceFlags, type SourceFlags, sourcesOf } from './common/sources.ts';
 
 export type Option = Configuration['settings'][number]['option'];
 
-export interface KnownOptions {
+interface KnownOptions {
   readonly options: readonly Option[];
   /** Why options of filters may be missing. */
   readonly problems: readonly Problem[];

@@ -3,8 +3,10 @@
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { budgetUnit } from '../enforcement/budget-unit.ts';
-import { type CommandNames, commandNames, typedId } from './command-names.ts';
-import { NO_DEADLINE, wholeNumber, withLedger } from './ledger/access.ts';
+import { type CommandNames, commandNames, typedId } from './common/command-names.ts';
+import { Progress } from './common/progress.ts';
+import { formatFlag, type SourceFlags, sourceCommand, wholeNumber } from './common/sources.ts';
+import { configuredLedger, NO_DEADLINE, orUnavailable, withLedger } from './ledger/access.ts';
 import { compactCommand, restoreCommand } from './ledger/compact.ts';
 import {
   amountText,
@@ -16,10 +18,16 @@ import {
   takenObject,
 } from './ledger/output.ts';
 import { reconcileCommand } from './ledger/reconcile.ts';
-import { upgradeCommand } from './ledger/upgrade.ts';
-import { ExitCode, jsonLine, printJson, printTable, UsageError } from './output.ts';
-import { Progress } from './progress.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
+import {
+  ExitCode,
+  jsonLine,
+  onOneLine,
+  printFacts,
+  printItems,
+  printJson,
+  printTable,
+  UsageError,
+} from './output.ts';
 
 interface FormatFlags extends SourceFlags {
   readonly format: 'table' | 'json';
@@ -44,42 +52,35 @@ export function ledgerCommand(): Command {
     .description('Manage the ledger: the recorded leases, and what they take from shared limits.')
     .addCommand(upgradeCommand())
     .addCommand(
-      addSourceFlags(new Command('list').description('Print leases, newest first.'))
+      sourceCommand('list', 'Print leases, newest first.')
         .option('--project <id>', "Only this project's leases.")
         .option('--user <id>', "Only this user's leases.")
         .addOption(new Option('--state <state>', 'Only leases in this state.').choices(['open', 'ended']))
-        .addOption(
-          new Option('--limit <number>', 'Maximum number of leases.')
-            .argParser(wholeNumber('--limit', 1, MAX_LIMIT))
-            .default(100),
-        )
+        .option('--limit <number>', 'Maximum number of leases.', wholeNumber('--limit', 1, MAX_LIMIT), 100)
         .addOption(formatFlag('table', 'json'))
         .action(list),
     )
     .addCommand(
-      addSourceFlags(
-        new Command('show').description(
-          'Print a lease: what it takes, and all its entries, with who made them, when and why.',
-        ),
+      sourceCommand(
+        'show',
+        'Print a lease: what it takes, and all its entries, with who made them, when and why.',
       )
         .argument('<lease>', "Blazar's id of the lease, or its row in the ledger, such as #12.")
         .addOption(formatFlag('table', 'json'))
         .action(show),
     )
     .addCommand(
-      addSourceFlags(
-        new Command('export').description(
-          'Print all leases, entries, budgets and budget changes, and the totals of folded leases, as JSON lines, as of one moment.',
-        ),
+      sourceCommand(
+        'export',
+        'Print all leases, entries, budgets and budget changes, and the totals of folded leases, as JSON lines, as of one moment.',
       )
         .option('--project <id>', 'Only what belongs to this project.')
         .action(exportAll),
     )
     .addCommand(
-      addSourceFlags(
-        new Command('verify').description(
-          'Compare balances with their entries and with the open leases, and budgets with their changes. Exit code: 0 = they agree, 1 = they differ.',
-        ),
+      sourceCommand(
+        'verify',
+        'Compare balances with their entries and with the open leases, and budgets with their changes. Exit code: 0 = they agree, 1 = they differ.',
       )
         .addOption(formatFlag('table', 'json'))
         .action(verify),
@@ -100,14 +101,13 @@ async function list(flags: ListFlags): Promise<void> {
       await warnOfFolded(ledger, projectId);
     }
     const names = await commandNames(configuration, leases);
-    if (flags.format === 'json') {
-      printJson(leases.map((lease) => leaseObject(lease, names)));
-    } else {
-      await printTable(
-        LEASE_COLUMNS,
-        leases.map((lease) => leaseRow(lease, names)),
-      );
-    }
+    await printItems(
+      leases,
+      flags.format,
+      (lease) => leaseObject(lease, names),
+      LEASE_COLUMNS,
+      (lease) => leaseRow(lease, names),
+    );
   });
 }
 
@@ -171,8 +171,7 @@ async function printDetails(
   unit: string,
   names: CommandNames,
 ): Promise<void> {
-  const facts = Object.entries(leaseObject(lease, names)).map(([name, value]) => [name, String(value ?? '')]);
-  await printTable(['LEASE', `#${lease.row}`], facts.slice(1));
+  await printFacts(['LEASE', `#${lease.row}`], leaseObject(lease, names));
   process.stdout.write('\n');
   const { charge } = await import('../ledger/accounting/recorded-claim.ts');
   const { isBudgetAccount } = await import('../ledger/reports/reports.ts');
@@ -257,5 +256,23 @@ async function verify(flags: FormatFlags): Promise<void> {
     process.stdout.write(
       `${differences.length === 0 ? 'The books agree' : `${differences.length} differences`}: balances ${accounts}, entries ${entries}, leases ${leases}, budgets ${budgets}\n`,
     );
+  });
+}
+
+function upgradeCommand(): Command {
+  return sourceCommand(
+    'upgrade',
+    'Make the tables of [ledger] connection, or bring them up to date. Needs no enabled filter. Tables made by a newer version are refused, and stay as they are.',
+  ).action(upgrade);
+}
+
+async function upgrade(flags: SourceFlags): Promise<void> {
+  const { connection, options } = await configuredLedger(flags);
+  await orUnavailable(connection, async () => {
+    const { upgradeLedger } = await import('../ledger/upgrade.ts');
+    const { describeConnection } = await import('../ledger/storage/connection.ts');
+    const applied = await upgradeLedger(options);
+    const result = applied.length === 0 ? 'is up to date' : `applied ${applied.join(', ')}`;
+    process.stdout.write(`${onOneLine(`${describeConnection(connection)}: ${result}`)}\n`);
   });
 }

@@ -2,9 +2,9 @@
 /** The process of `blazar-enforcement`: handles output that cannot be written and uncaught exceptions. */
 import { errorText } from '../base/errors.ts';
 import { isImportError } from '../plugin/import-errors.ts';
+import { guardStandardStreams } from './common/standard-streams.ts';
 import { ExitCode, onOneLine } from './output.ts';
 import { runProgram } from './program.ts';
-import { guardStandardStreams } from './standard-streams.ts';
 
 guardStandardStreams();
 // For example from a promise that a filter does not await: no stack trace, and an exit code of its own.

@@ -2,9 +2,15 @@
 import { Command, Option } from 'commander';
 import { formatInstant } from '../lease/dates.ts';
 import type { OutboxReport } from '../ledger/outbox/reports.ts';
-import { NO_DEADLINE, systemUser, wholeNumber, withLedger } from './ledger/access.ts';
-import { onOneLine, printJson, printTable, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
+import {
+  addSourceFlags,
+  formatFlag,
+  type SourceFlags,
+  sourceCommand,
+  wholeNumber,
+} from './common/sources.ts';
+import { NO_DEADLINE, systemUser, withLedger } from './ledger/access.ts';
+import { onOneLine, printFacts, printItems, printJson, UsageError } from './output.ts';
 
 interface FormatFlags extends SourceFlags {
   readonly format: 'table' | 'json';
@@ -29,7 +35,7 @@ export function outboxCommand(): Command {
   return new Command('outbox')
     .description('Manage the outbox: messages to external services that are not delivered yet.')
     .addCommand(
-      addSourceFlags(new Command('list').description('Print messages, oldest first.'))
+      sourceCommand('list', 'Print messages, oldest first.')
         .addOption(
           new Option('--state <state>', 'Only messages in this state. Default: waiting and dead.').choices([
             'waiting',
@@ -38,16 +44,12 @@ export function outboxCommand(): Command {
           ]),
         )
         .option('--project <id>', "Only messages about this project's leases.")
-        .addOption(
-          new Option('--limit <number>', 'Maximum number of messages.')
-            .argParser(wholeNumber('--limit', 1, MAX_LIMIT))
-            .default(100),
-        )
+        .option('--limit <number>', 'Maximum number of messages.', wholeNumber('--limit', 1, MAX_LIMIT), 100)
         .addOption(formatFlag('table', 'json'))
         .action(list),
     )
     .addCommand(
-      addSourceFlags(new Command('show').description('Print a message with its body.'))
+      sourceCommand('show', 'Print a message with its body.')
         .argument('<message>', 'The number of the message, from outbox list.')
         .addOption(formatFlag('table', 'json'))
         .action(show),
@@ -77,13 +79,12 @@ async function list(flags: ListFlags): Promise<void> {
     const { listOutbox } = await import('../ledger/outbox/reports.ts');
     const { state, project: projectId, limit } = flags;
     const messages = await listOutbox(ledger, { state, projectId, limit }, NO_DEADLINE);
-    if (flags.format === 'json') {
-      printJson(messages.map(messageObject));
-      return;
-    }
-    await printTable(
+    await printItems(
+      messages,
+      flags.format,
+      messageObject,
       ['MESSAGE', 'STATE', 'FILTER', 'PROJECT', 'LEASE', 'WRITTEN', 'ATTEMPTS', 'ERROR'],
-      messages.map(({ id, state, sender, project_id, lease_id, written_at, attempts, error }) => [
+      ({ id, state, sender, project_id, lease_id, written_at, attempts, error }) => [
         String(id),
         state,
         sender,
@@ -92,7 +93,7 @@ async function list(flags: ListFlags): Promise<void> {
         formatInstant(written_at),
         String(attempts),
         error ?? '',
-      ]),
+      ],
     );
   });
 }
@@ -110,12 +111,7 @@ async function show(text: string, flags: FormatFlags): Promise<void> {
       printJson({ ...facts, body: message.body });
       return;
     }
-    await printTable(
-      ['MESSAGE', String(id)],
-      Object.entries(facts)
-        .slice(1)
-        .map(([name, value]) => [name, String(value ?? '')]),
-    );
+    await printFacts(['MESSAGE', String(id)], facts);
     process.stdout.write(`\n${onOneLine(message.body)}\n`);
   });
 }

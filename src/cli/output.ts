@@ -1,6 +1,8 @@
 /** The output and the exit codes of all commands. */
-import { formatProblem, type Problem } from '../base/errors.ts';
+import { errorText, formatProblem, type Problem } from '../base/errors.ts';
+import { GrowingBuffer } from '../base/growing-buffer.ts';
 import { onOneLine, visibleJson } from '../base/visible-text.ts';
+import { readTextFile } from '../config/read-file.ts';
 
 export { onOneLine } from '../base/visible-text.ts';
 
@@ -100,4 +102,69 @@ function columnsOf(text: string): number {
     columns += WIDE.test(segment) ? 2 : NONE.test(segment) ? 0 : 1;
   }
   return columns;
+}
+
+/** What was changed in a text, as `diff -u` shows it. `names`: of the text before and after. */
+export async function unifiedDiff(
+  names: readonly [string, string],
+  before: string,
+  after: string,
+): Promise<string> {
+  const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import('diff');
+  const options = { context: 3, headerOptions: FILE_HEADERS_ONLY };
+  return createTwoFilesPatch(...names, before, after, undefined, undefined, options);
+}
+
+/** The text of the input, of at most `maxBytes`. @throws UsageError */
+export async function readText(file: string, maxBytes: number): Promise<string> {
+  try {
+    return await (file === '-' ? readStandardInput(maxBytes) : readTextFile(file, maxBytes));
+  } catch (thrown) {
+    throw new UsageError(`${shownName(file)}: could not be read: ${errorText(thrown)}`);
+  }
+}
+
+export function shownName(file: string): string {
+  return file === '-' ? 'standard input' : file;
+}
+
+async function readStandardInput(maxBytes: number): Promise<string> {
+  const input = new GrowingBuffer();
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    if (input.length + chunk.length > maxBytes) {
+      throw new Error(`it is longer than ${maxBytes} bytes`);
+    }
+    input.push(chunk);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(input.bytes);
+  } catch {
+    throw new Error('it is not UTF-8 text');
+  }
+}
+
+/** `dryRun` → `--dry-run` */
+export function flagNamed(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Prints items as one JSON list, or as a table. */
+export async function printItems<Item>(
+  items: readonly Item[],
+  format: 'table' | 'json',
+  object: (item: Item) => unknown,
+  head: readonly string[],
+  row: (item: Item) => readonly string[],
+): Promise<void> {
+  if (format === 'json') {
+    printJson(items.map(object));
+  } else {
+    await printTable(head, items.map(row));
+  }
+}
+
+/** Prints the members of an object one below the other, without the first, which is in the heading. */
+export async function printFacts(head: readonly [string, string], facts: object): Promise<void> {
+  const rows = Object.entries(facts).map(([name, value]) => [name, String(value ?? '')]);
+  await printTable(head, rows.slice(1));
 }

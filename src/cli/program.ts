@@ -1,10 +1,8 @@
 /** `blazar-enforcement`: its commands, and how it reports their errors. */
 import { Command } from 'commander';
 import { packageVersion } from '../base/version.ts';
-import { toItsEnd } from './early-exit.ts';
+import { reportFailure, toItsEnd } from './common/standard-streams.ts';
 import { onOneLine } from './output.ts';
-import { reportFailure } from './report-failure.ts';
-import { requireOptionsLast } from './required-options.ts';
 
 /** In the order of the help. Only the called one is loaded: the others would delay the start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -12,7 +10,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   test: async () => (await import('./test.ts')).testCommand(),
   serve: async () => (await import('./serve.ts')).serveCommand(),
   config: async () => (await import('./config.ts')).configCommand(),
-  filters: async () => (await import('./filters.ts')).filtersCommand(),
+  filters: async () => (await import('./config.ts')).filtersCommand(),
   decisions: async () => (await import('./decisions.ts')).decisionsCommand(),
   ledger: async () => (await import('./ledger.ts')).ledgerCommand(),
   budget: async () => (await import('./budget.ts')).budgetCommand(),
@@ -96,4 +94,24 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   } catch (thrown) {
     process.exitCode = reportFailure(thrown);
   }
+}
+
+/**
+ * Has an action check the required options of its command, instead of the parser: that one would not say that `--befor` is unknown, but that
+ * `--before` is missing.
+ */
+function requireOptionsLast(command: Command): void {
+  const required = command.options.filter(({ mandatory }) => mandatory);
+  if (required.length === 0) {
+    return;
+  }
+  for (const option of required) {
+    option.makeOptionMandatory(false);
+  }
+  command.hook('preAction', () => {
+    const missing = required.find((option) => command.getOptionValue(option.attributeName()) === undefined);
+    if (missing !== undefined) {
+      command.error(`error: required option '${missing.flags}' not specified`);
+    }
+  });
 }

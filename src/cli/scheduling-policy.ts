@@ -1,14 +1,17 @@
 /** `scheduling-policy`: inspects scheduling policies, of files or of a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { ConfigurationError, type Problem } from '../base/errors.ts';
+import { createLogger } from '../base/logger.ts';
 import { MERGE_STRATEGIES } from '../kubernetes/policies/merge.ts';
+import { formatFlag, repeatable } from './common/sources.ts';
+import { ExitCode, printProblems, UsageError } from './output.ts';
 import type {
   CheckFlags,
   ExportFlags,
   MergeFlags,
   ScanFlags,
   WhoCanFlags,
-} from './scheduling-policy/flags.ts';
-import { formatFlag } from './sources.ts';
+} from './scheduling-policy/options.ts';
 
 export function schedulingPolicyCommand(): Command {
   return new Command('scheduling-policy')
@@ -40,11 +43,7 @@ function checkCommand(): Command {
     addJudgeFlags(
       addClusterFlags(
         command
-          .addOption(
-            new Option('--policies <path>', `${POLICIES} Default: those of --config-file.`).argParser(
-              repeatable,
-            ),
-          )
+          .option('--policies <path>', `${POLICIES} Default: those of --config-file.`, repeatable)
           .option('--cluster', CLUSTER),
       ),
     ),
@@ -72,7 +71,7 @@ function mergeCommand(): Command {
     ),
   )
     .option('--user <name>', 'A user instead of a service account, such as one who requests a lease.', named)
-    .addOption(new Option('--group <name>', 'A group of the user; repeatable.').argParser(repeatable))
+    .option('--group <name>', 'A group of the user; repeatable.', repeatable)
     .addOption(formatFlag('table', 'json'))
     .action(async (flags: MergeFlags) => {
       const { showMerged } = await import('./scheduling-policy/merge.ts');
@@ -86,10 +85,7 @@ function validateCommand(): Command {
       'Check policies, roles and bindings, and report every error with file and line. Exit code: 0 no errors, 2 errors.',
     )
     .argument('<path...>', 'Files or folders with YAML or JSON.')
-    .action(async (paths: readonly string[]) => {
-      const { validatePolicies } = await import('./scheduling-policy/validate.ts');
-      validatePolicies(paths);
-    });
+    .action(validatePolicies);
 }
 
 function whoCanCommand(): Command {
@@ -110,11 +106,10 @@ function whoCanCommand(): Command {
         named,
       )
       .option('--user <name>', 'Answer yes or no for this user.', named)
-      .addOption(
-        new Option(
-          '--group <name>',
-          'A group of the user, who is in system:authenticated too; without --user, answer for whoever is in it. Repeatable.',
-        ).argParser(repeatableName),
+      .option(
+        '--group <name>',
+        'A group of the user, who is in system:authenticated too; without --user, answer for whoever is in it. Repeatable.',
+        repeatableName,
       ),
   )
     .addOption(formatFlag('table', 'json'))
@@ -131,11 +126,10 @@ function scanCommand(): Command {
         .description(
           'Go through the running pods of the cluster and show which would be refused if they were created now, with all policies enforced, also those in audit mode. What Kubernetes has put on a pod does not count: the node chosen by the scheduler, tolerations of the system and of DaemonSets. Exit code: 0 all would be allowed, 1 at least one would be refused, 2 a mistake in the command, or the cluster forbids it, 3 the cluster gives no answer.',
         )
-        .addOption(
-          new Option(
-            '-n, --namespace <name>',
-            'Scan this namespace; repeatable. Default: all but the exempt ones.',
-          ).argParser(repeatableNamespace),
+        .option(
+          '-n, --namespace <name>',
+          'Scan this namespace; repeatable. Default: all but the exempt ones.',
+          repeatableNamespace,
         )
         .option('-A, --all-namespaces', 'Scan all namespaces but the exempt ones. This is the default.')
         .option(
@@ -143,11 +137,10 @@ function scanCommand(): Command {
           'Scan only what has these labels, as in kubectl: app=web,tier!=db.',
           named,
         )
-        .addOption(
-          new Option(
-            '--exempt-namespace <name>',
-            'A namespace that the webhooks do not look at; repeatable. Default: kube-system and blazar-enforcement, as in etc/kubernetes.',
-          ).argParser(repeatableName),
+        .option(
+          '--exempt-namespace <name>',
+          'A namespace that the webhooks do not look at; repeatable. Default: kube-system and blazar-enforcement, as in etc/kubernetes.',
+          repeatableName,
         )
         .option(
           '--workloads',
@@ -170,22 +163,20 @@ function exportCommand(): Command {
           'Write scheduling policies as ValidatingAdmissionPolicies with bindings, which Kubernetes 1.30 or newer evaluates without a webhook. They judge pods, templates of DaemonSets and bindings as the webhook does, but add no defaults. What cannot be said is a warning, and a comment in the output. Exit code: 0 written, 1 something cannot be said (with --strict), 2 a mistake in the policies or the command, or the cluster forbids it, 3 the cluster gives no answer.',
         )
         .argument('[name...]', 'Names of the policies. Default: all.')
-        .addOption(
-          new Option(
-            '--policies <path>',
-            'A file or folder with scheduling policies; - reads standard input; repeatable. Default: those of --config-file.',
-          ).argParser(repeatable),
+        .option(
+          '--policies <path>',
+          'A file or folder with scheduling policies; - reads standard input; repeatable. Default: those of --config-file.',
+          repeatable,
         )
         .option('--cluster', 'Read the policies of the cluster, instead of files.'),
     ),
   )
     .addOption(formatFlag('vap'))
     .option('--name <name>', 'The first part of the names of all objects.', named, 'scheduling-policies')
-    .addOption(
-      new Option(
-        '--exempt-namespace <name>',
-        'A namespace whose pods are not judged; repeatable. Default: kube-system.',
-      ).argParser(repeatable),
+    .option(
+      '--exempt-namespace <name>',
+      'A namespace whose pods are not judged; repeatable. Default: kube-system.',
+      repeatable,
     )
     .option('--warn-only', 'Warn instead of refusing. Default if audit = * in --config-file.')
     .option('--strict', 'Exit with 1 if something cannot be said.')
@@ -207,11 +198,10 @@ function addClusterFlags(command: Command): Command {
 
 function addJudgeFlags(command: Command): Command {
   return command
-    .addOption(
-      new Option(
-        '--config-file <path>',
-        'A configuration file of the service; only [kubernetes] is used. Repeatable, later files win.',
-      ).argParser(repeatable),
+    .option(
+      '--config-file <path>',
+      'A configuration file of the service; only [kubernetes] is used. Repeatable, later files win.',
+      repeatable,
     )
     .addOption(
       new Option(
@@ -237,7 +227,6 @@ function certificatesCommand(): Command {
         .makeOptionMandatory(),
     )
     .action(async ({ configFile }: { readonly configFile: readonly string[] }) => {
-      const { writeCertificates } = await import('./scheduling-policy/certificates.ts');
       await writeCertificates(configFile);
     });
 }
@@ -259,10 +248,6 @@ function named(value: string): string {
   return value;
 }
 
-function repeatable(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
-}
-
 function repeatableName(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, named(value)];
 }
@@ -277,4 +262,60 @@ function namespaceName(value: string): string {
 
 function repeatableNamespace(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, namespaceName(value)];
+}
+
+async function validatePolicies(paths: readonly string[]): Promise<void> {
+  const { readPolicyDocuments } = await import('../kubernetes/policies/documents/documents.ts');
+  const { policies, roles, bindings, problems } = readPolicyDocuments(paths);
+  printProblems(problems);
+  if (problems.some(({ severity }) => severity === 'error')) {
+    process.exitCode = ExitCode.usage;
+    return;
+  }
+  const counts = [
+    counted(policies.length, 'scheduling policy', 'scheduling policies'),
+    counted(roles.length, 'role', 'roles'),
+    counted(bindings.length, 'binding', 'bindings'),
+  ];
+  process.stdout.write(`no mistakes in ${counts.join(', ')}\n`);
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+async function writeCertificates(configFiles: readonly string[]): Promise<void> {
+  const { readConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
+  const { SECTIONS } = await import('../server/configuration/sections.ts');
+  const { kubernetesSection } = await import('../kubernetes/options.ts');
+  const configuration = await readConfiguration({ configFiles, environment: {} }, SECTIONS);
+  const problems = configuration.problems.filter(concernsCertificates);
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+  const { configuredKeeper } = await import('../kubernetes/cluster/certificates/configured-keeper.ts');
+  const configured = await configuredKeeper(
+    sectionOf(configuration, kubernetesSection),
+    createLogger('info', 'json'),
+  );
+  if (configured === undefined) {
+    throw new UsageError('expected certificate_secret in [kubernetes] of --config-file');
+  }
+  const stop = () => void configured.close();
+  process.once('SIGTERM', stop).once('SIGINT', stop);
+  try {
+    process.exitCode = (await configured.keeper.prepare()) ? ExitCode.ok : ExitCode.failed;
+  } finally {
+    process.off('SIGTERM', stop).off('SIGINT', stop);
+    await configured.close();
+  }
+}
+
+/** Tokens are not there yet, nor is what this command writes. */
+function concernsCertificates({ severity, section, option }: Problem): boolean {
+  return (
+    severity === 'error' &&
+    (section === undefined ||
+      (section === 'kubernetes' && !/^(tokens_file|client_ca_file)$/.test(option ?? '')))
+  );
 }

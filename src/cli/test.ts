@@ -1,20 +1,10 @@
-/** `test`: runs cases beside a configuration. */
-import { writeFileSync } from 'node:fs';
+/** `test`: runs cases beside a configuration, and replays or records the decisions of logs. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { systemErrorText } from '../config/read-file.ts';
-import { ExitCode, printJson, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
-import { exitWhenWritten } from './standard-streams.ts';
-import { addLogFlags, isAboutLogs, type LogFlags } from './test/replay-flags.ts';
-
-export interface TestFlags extends SourceFlags {
-  readonly format: 'table' | 'json' | 'junit' | 'tap';
-  readonly filter?: string;
-  readonly junit?: string;
-  readonly coverage?: boolean;
-  readonly threshold?: number;
-  readonly watch?: boolean;
-}
+import { addSourceFlags, formatFlag, repeatable, sourcesOf, TIME_FORMS } from './common/sources.ts';
+import { exitWhenWritten } from './common/standard-streams.ts';
+import { flagNamed, UsageError } from './output.ts';
+import type { LogFlags } from './test/log-run.ts';
+import type { TestFlags, TestOptions } from './test/suites.ts';
 
 const MORE_HELP = `
 A case is a YAML file: what is asked for, when, what is known, and what is expected:
@@ -45,11 +35,10 @@ export function testCommand(): Command {
     .addOption(filterFlag())
     .addOption(junitFlag())
     .option('--coverage', 'Show which filters, rules and policies no case has seen allow, or refuse.')
-    .addOption(
-      new Option(
-        '--threshold <percent>',
-        'Exit with 1 if the coverage is less than this; implies --coverage.',
-      ).argParser(percentOf),
+    .option(
+      '--threshold <percent>',
+      'Exit with 1 if the coverage is less than this; implies --coverage.',
+      percentOf,
     )
     .option('--watch', 'Run again when a case, a rule or the configuration changes, until Ctrl-C.');
   return addSourceFlags(addLogFlags(command)).addHelpText('after', MORE_HELP).action(test);
@@ -80,11 +69,8 @@ async function test(named: readonly string[], flags: TestFlags & LogFlags): Prom
     ...{ folders, files: 'named', schemaFor: schemaOfCase },
     ...{ filter: flags.filter, flags: sourcesOf(flags) },
   };
-  if (flags.watch !== true) {
-    await runOnce('blazar-enforcement test', options, flags);
-  } else {
-    await runWatching(options, flags);
-  }
+  const { runOnce, runWatching } = await import('./test/suites.ts');
+  await (flags.watch === true ? runWatching : runOnce)('blazar-enforcement test', options, flags);
   // A policy may leave timers and connections open.
   exitWhenWritten();
 }
@@ -101,64 +87,6 @@ async function testLogs(named: readonly string[], flags: TestFlags & LogFlags): 
   exitWhenWritten();
 }
 
-type TestOptions = import('./test/test-cases.ts').TestOptions;
-type TestReport = import('./test/test-cases.ts').TestReport;
-
-/** Runs cases, prints what came of them, and sets the exit code. @throws UsageError */
-export async function runOnce(suite: string, options: TestOptions, flags: TestFlags): Promise<TestReport> {
-  const { testCases } = await import('./test/test-cases.ts');
-  const { exitCodeOf, printResults, resultsJunit } = await import('./cases/case-report.ts');
-  const report = await testCases(options);
-  const { results } = report;
-  if (flags.junit !== undefined) {
-    write(flags.junit, resultsJunit(suite, results));
-  }
-  if (flags.format !== 'table' || flags.junit !== '-') {
-    await printResults(suite, results, flags.format);
-  }
-  process.exitCode = exitCodeOf(results);
-  if (flags.coverage === true || flags.threshold !== undefined) {
-    await showCoverage(report, flags);
-  }
-  return report;
-}
-
-async function showCoverage({ coverage }: TestReport, { format, threshold = 0, junit }: TestFlags) {
-  const { coveredPercent, percentText, printCoverage } = await import('./test/coverage-report.ts');
-  const covered = coverage.list();
-  const percent = coveredPercent(covered);
-  if (format === 'json') {
-    printJson({ coverage: Math.floor(percent * 10) / 10, covered });
-  } else if (format === 'table' && junit !== '-') {
-    await printCoverage(covered);
-  } else {
-    process.stderr.write(`coverage: ${percentText(percent)}\n`);
-  }
-  if (percent < threshold) {
-    process.stderr.write(
-      `error: the coverage is ${percentText(percent)}, expected at least ${threshold} %\n`,
-    );
-    process.exitCode ||= ExitCode.rejected;
-  }
-}
-
-/** A mistake is shown, and waits for its correction. */
-async function runWatching(options: TestOptions, flags: TestFlags): Promise<void> {
-  const { watching } = await import('./test/watch.ts');
-  const { reportFailure } = await import('./report-failure.ts');
-  let watched: readonly string[] = [];
-  await watching(options.folders, async () => {
-    try {
-      const { files } = await runOnce('blazar-enforcement test', options, flags);
-      watched = files;
-    } catch (thrown) {
-      process.exitCode = reportFailure(thrown);
-    }
-    process.stderr.write('waiting for changes; Ctrl-C ends\n');
-    return watched;
-  });
-}
-
 function percentOf(text: string): number {
   const percent = /^\d{1,3}(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   if (!(percent >= 0 && percent <= 100)) {
@@ -167,14 +95,72 @@ function percentOf(text: string): number {
   return percent;
 }
 
-function write(file: string, text: string): void {
-  if (file === '-') {
-    process.stdout.write(text);
-    return;
+/** Flags that are about cases only. */
+const OF_CASES = ['watch', 'coverage', 'threshold', 'filter'];
+/** Flags that are about logs only. */
+const OF_LOGS = ['since', 'until', 'project', 'user', 'assumeRecorded', 'allowUndecidable', 'force'] as const;
+
+/** @throws UsageError if a flag would have no effect */
+function isAboutLogs(flags: LogFlags): boolean {
+  const isAbout = flags.replay !== undefined || flags.record !== undefined;
+  const idle = OF_LOGS.find((name) => flags[name] !== undefined);
+  if (!isAbout && idle !== undefined) {
+    throw new UsageError(`${flagNamed(idle)}: expected --replay or --record with it`);
   }
-  try {
-    writeFileSync(file, text);
-  } catch (thrown) {
-    throw new UsageError(`--junit: ${file}: ${systemErrorText(thrown)}`);
-  }
+  return isAbout;
+}
+
+function addLogFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--replay <log>',
+        'Say which decisions of this decision log the configuration would decide otherwise; repeatable; a pattern such as log*, or - for standard input. Exit code: 0 all were judged and none differs, 1 some differ or cannot be judged, 2 a mistake, 3 a filter or rule failed.',
+      )
+        .argParser(repeatable)
+        .conflicts(['record', ...OF_CASES]),
+    )
+    .option(
+      '--record <log>',
+      'Write cases of the decisions of this decision log; repeatable, as above.',
+      repeatable,
+    )
+    .option('--since <time>', `Of logs, only decisions from this time on: ${TIME_FORMS}.`)
+    .option('--until <time>', 'Of logs, only decisions before this time, in the same forms.')
+    .option(
+      '--project <project>',
+      'Of logs, only decisions of this project: its id, or name@domain where the log has names; repeatable.',
+      repeatable,
+    )
+    .option(
+      '--user <user>',
+      'Of logs, only decisions about this user: the id, or name@domain where the log has names; repeatable.',
+      repeatable,
+    )
+    .option(
+      '--examples <count>',
+      'With --replay: how many examples of each difference are shown.',
+      countUpTo(10_000),
+      10,
+    )
+    .option(
+      '--assume-recorded',
+      'With --replay: filters that cannot be asked again, such as those of the ledger, say what the log says that they said.',
+    )
+    .option(
+      '--allow-undecidable',
+      'With --replay: exit with 0 even if some decisions could not be judged again.',
+    )
+    .option('--out <folder>', 'With --record: where cases are written.', 'cases/recorded')
+    .option('--max <count>', 'With --record: how many cases are written.', countUpTo(10_000), 1000)
+    .option('--force', 'With --record: replace cases that say something else.');
+}
+
+function countUpTo(most: number): (text: string) => number {
+  return (text) => {
+    if (!/^\d{1,5}$/.test(text) || Number(text) > most) {
+      throw new InvalidArgumentError(`Expected a whole number from 0 to ${most}.`);
+    }
+    return Number(text);
+  };
 }

@@ -1,6 +1,6 @@
-import type { Leases } from './leases.ts';
-import type { Operation } from './operations.ts';
-import type { Exchange, Target } from './target.ts';
+/** A check of the protocol, and what checks share: sources, expectations, and questions that several ask. */
+import { type Fields, isoText, type Leases, resources, type TestLease } from './leases.ts';
+import type { Exchange, Operation, Target } from './target.ts';
 
 /** One promise of the protocol, and the test of it. */
 export interface Check {
@@ -53,3 +53,129 @@ export interface CheckResult {
   readonly exchanges: readonly Exchange[];
   readonly milliseconds: number;
 }
+
+/** Sources of the protocol. The pages are this package's; a test follows the anchors. */
+export const SOURCE = {
+  blazarDocs: 'Blazar docs, "Usage Enforcement", ExternalServiceFilter',
+  blazarContext: 'Blazar, blazar/enforcement/enforcement.py, format_context',
+  blazarUpdate: 'Blazar, blazar/manager/service.py, update_lease',
+  blazarCreate: 'Blazar, blazar/manager/service.py, create_lease',
+  endpoints: 'docs/reference/protocol.md#endpoints',
+  requests: 'docs/reference/protocol.md#requests',
+  unsaid: 'docs/reference/protocol.md#what-the-documentation-does-not-say',
+  duties: 'docs/policy-service-author.md#what-you-have-to-do',
+  keepInMind: 'docs/policy-service-author.md#what-to-keep-in-mind',
+  filter: 'docs/policy-service-author.md#what-the-filter-makes-of-your-answer',
+  clientErrors: 'RFC 9110, 15.5 and 15.6',
+  noContent: 'RFC 9110, 8.6 and 15.3.5; RFC 9112, 6.1',
+  persistence: 'RFC 9112, 9.3 and 9.6',
+} as const;
+
+// What an answer may be: each returns the findings; empty = the answer is as expected.
+
+export function expectVerdict(exchange: Exchange): Finding[] {
+  return expectStatus(exchange, [204, 403], 'the status 204 or 403');
+}
+
+export function expectNoContent(exchange: Exchange): Finding[] {
+  return expectStatus(exchange, [204], 'the status 204');
+}
+
+/** One of these statuses; `expected` says so in words. */
+export function expectStatus(exchange: Exchange, statuses: readonly number[], expected: string): Finding[] {
+  const { answer, headers } = exchange;
+  if (answer !== undefined && statuses.includes(answer.status)) {
+    return [];
+  }
+  if (answer?.status !== 401) {
+    return [{ expected, exchange }];
+  }
+  const given = 'X-Auth-Token' in headers || 'Authorization' in headers;
+  const why = given ? 'the service does not accept the token' : 'pass a token with --token or --bearer';
+  return [{ expected: `${expected}; ${why}`, exchange }];
+}
+
+/** 204 or 403, but 204 for the end of a lease, which is a notification. */
+export function expectAnswerTo(exchange: Exchange): Finding[] {
+  return exchange.operation === 'end' ? expectNoContent(exchange) : expectVerdict(exchange);
+}
+
+/** Not a success: Blazar takes only 204 as allowed, other clients any status from 200 to 299. */
+export function expectRefusal(exchange: Exchange): Finding[] {
+  const { answer } = exchange;
+  return answer !== undefined && answer.status >= 300
+    ? []
+    : [{ expected: 'a status of 300 or more, such as 401', exchange }];
+}
+
+/** The answer to an invalid request: no server error, and not allowed if it asks for something. */
+export function expectComplaint(exchange: Exchange): Finding[] {
+  const { answer, operation } = exchange;
+  const isYes = operation !== 'end' && answer?.status === 204;
+  return answer !== undefined && answer.status < 500 && !isYes
+    ? []
+    : [
+        {
+          expected: `an answer with a status below 500${operation === 'end' ? '' : ', and not 204'}`,
+          exchange,
+        },
+      ];
+}
+
+/**
+ * A question that differs from a plain one in what must not matter is answered like the plain one. `as` completes "the status
+ * 204, as …". What was allowed before has been told to have ended, so that its cost decides nothing.
+ */
+export async function expectSameVerdict(
+  { target, leases }: Run,
+  ask: () => Promise<Exchange>,
+  as: string,
+): Promise<Finding[]> {
+  const before = await target.ask('create', leases.make(), 'a lease');
+  await target.settle();
+  const exchange = await ask();
+  const status = before.answer?.status;
+  if (exchange.answer?.status === status || expectVerdict(exchange).length > 0) {
+    return expectVerdict(exchange);
+  }
+  await target.settle();
+  // A budget may be used up by now. Then a plain one is answered otherwise as well.
+  const after = await target.ask('create', leases.make(), 'a lease, once more');
+  return after.answer?.status === exchange.answer?.status
+    ? []
+    : [{ expected: `the status ${status ?? '204 or 403'}, as ${as}`, exchange }];
+}
+
+/** A valid request, to see whether the service still answers. */
+export function askAgain({ target, leases }: Pick<Run, 'target' | 'leases'>): Promise<Exchange> {
+  const operation = target.has('create') ? 'create' : target.has('update') ? 'update' : 'end';
+  return target.ask(operation, leases.make(), `${ASKED[operation]}: does the service still answer?`);
+}
+
+/** What is asked for, in words. */
+export const ASKED: Readonly<Record<Operation, string>> = {
+  create: 'a lease',
+  update: 'an update',
+  end: 'the end of a lease',
+  commitCreate: 'the commit of a lease',
+  commitUpdate: 'the commit of an update',
+};
+
+/** Makes a lease, and creates it if the service has the endpoint for it: it is updated or ended next. */
+export async function createdLease(
+  { target, leases }: Run,
+  reservation = resources['physical:host'] as Fields,
+): Promise<TestLease> {
+  const lease = leases.make({ reservations: [reservation] });
+  if (target.has('create')) {
+    await target.ask('create', lease, `a lease of the type ${reservation.resource_type}`);
+  }
+  return lease;
+}
+
+/** The changes that extend a lease by a day. */
+export function dayLonger({ start, end }: Leases) {
+  return { start_date: isoText(start), end_date: isoText(new Date(end.getTime() + DAY_MS)) };
+}
+
+const DAY_MS = 86_400_000;

@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 const CREATED_AT = '2026-11-21 01:52:26.671983';
 
 /** Parts of a lease. Defaults: as Blazar most often sends them. */
-export interface LeaseParts {
+interface LeaseParts {
   readonly reservations?: readonly Fields[];
   /** Override the attributes of the lease; `undefined` leaves one out. */
   readonly lease?: Fields;

@@ -1,10 +1,27 @@
-import type { Check, CheckResult, Run, Verdict } from './check.ts';
-import { askAgain } from './checks/alive.ts';
+/** Runs all checks against a policy service. */
+import { askAgain, type Check, type CheckResult, type Run, type Verdict } from './check.ts';
+import { authorChecks } from './checks/author.ts';
+import { formChecks } from './checks/forms.ts';
+import { commitChecks, endChecks, repetitionChecks, resourceTypeChecks } from './checks/leases.ts';
+import { loadChecks, robustnessChecks } from './checks/load.ts';
+import { tokenChecks } from './checks/tokens.ts';
 import { wholeRunChecks } from './checks/whole-run.ts';
-import { CHECKS } from './checks.ts';
 import { createLeases } from './leases.ts';
-import { ENDPOINT_FLAGS } from './operations.ts';
-import { type Exchange, Target, type TargetOptions } from './target.ts';
+import { ENDPOINT_FLAGS, type Exchange, Target, type TargetOptions } from './target.ts';
+
+/** All checks, in the order in which they are run. Those of the whole run look back at the others. */
+export const CHECKS: readonly Check[] = [
+  ...authorChecks,
+  ...resourceTypeChecks,
+  ...formChecks,
+  ...endChecks,
+  ...commitChecks,
+  ...repetitionChecks,
+  ...tokenChecks,
+  ...robustnessChecks,
+  ...loadChecks,
+  ...wholeRunChecks,
+];
 
 export interface ConformanceOptions extends TargetOptions {
   /** The JSON of a `check-create` that must be allowed; it is one (`parseCreateRequest`). */

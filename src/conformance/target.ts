@@ -1,6 +1,5 @@
 import { type Answer, type Connection, type NoAnswer, openConnection } from './connection.ts';
-import type { TestLease } from './leases.ts';
-import { OPERATIONS, type Operation } from './operations.ts';
+import type { Fields, TestLease } from './leases.ts';
 
 /** What a request is sent with; an empty one has neither header. */
 export interface Credentials {
@@ -18,7 +17,7 @@ export interface TargetOptions {
   readonly timeout: number;
 }
 
-export interface Message {
+interface Message {
   readonly operation: Operation;
   /** The body in words, for people: `a lease of 10,000 hosts`. */
   readonly what: string;
@@ -131,50 +130,29 @@ export class Target {
     return exchange;
   }
 
-  /** Sends a `check-create`. `options` as for `send`. */
-  async create(lease: TestLease, what: string, options: SendOptions = {}): Promise<Exchange> {
-    const exchange = await this.#ask('create', what, lease.create, options);
-    this.noteAllowed(exchange, lease.id, lease.end());
-    return exchange;
-  }
-
-  /** Sends a `commit-create` for a lease that was allowed. */
-  async commitCreate(lease: TestLease, what: string, options: SendOptions = {}): Promise<Exchange> {
-    const exchange = await this.#ask('commitCreate', what, lease.commit, options);
-    this.noteAllowed(exchange, lease.id, lease.end());
-    return exchange;
-  }
-
-  /** Sends a `commit-update` for a change that was allowed. */
-  async commitUpdate(
+  /** Sends a request about a lease, as Blazar does. What the service allows is ended by `settle`. */
+  async ask(
+    operation: Operation,
     lease: TestLease,
-    changes: Readonly<Record<string, unknown>>,
     what: string,
-    options: SendOptions = {},
+    { changes = lease.current, ...options }: AskOptions = {},
   ): Promise<Exchange> {
-    const exchange = await this.#ask('commitUpdate', what, lease.update(changes), options);
-    const { reservations: _, ...others } = changes;
-    this.noteAllowed(exchange, lease.id, lease.end(others));
-    return exchange;
-  }
-
-  /** Sends a `check-update`: `changes` is the `lease` of the request. */
-  async update(
-    lease: TestLease,
-    changes: Readonly<Record<string, unknown>>,
-    what: string,
-    options: SendOptions = {},
-  ): Promise<Exchange> {
-    const exchange = await this.#ask('update', what, lease.update(changes), options);
-    const { reservations: _, ...others } = changes;
-    this.noteAllowed(exchange, lease.id, lease.end(others));
-    return exchange;
-  }
-
-  /** Sends an `on-end`. */
-  async end(lease: TestLease, what: string, options: SendOptions = {}): Promise<Exchange> {
-    const exchange = await this.#ask('end', what, lease.end(), options);
-    if (exchange.answer?.status === 204) {
+    const update = lease.update(changes);
+    const body = {
+      create: lease.create,
+      update,
+      end: lease.end(),
+      commitCreate: lease.commit,
+      commitUpdate: update,
+    }[operation];
+    const exchange = await this.send(
+      { operation, what, body, ...options },
+      options.credentials === undefined,
+    );
+    if (operation !== 'end') {
+      const { reservations: _, ...others } = changes;
+      this.noteAllowed(exchange, lease.id, lease.end(others));
+    } else if (exchange.answer?.status === 204) {
       this.#open.delete(lease.id);
     }
     return exchange;
@@ -200,10 +178,6 @@ export class Target {
       this.#endsAreAnswered = answer !== undefined;
       this.#notTold += answer?.status === 204 ? 0 : 1;
     }
-  }
-
-  #ask(operation: Operation, what: string, body: unknown, options: SendOptions): Promise<Exchange> {
-    return this.send({ operation, what, body, ...options }, options.credentials === undefined);
   }
 
   #url(operation: Operation): URL {
@@ -235,7 +209,10 @@ export class Target {
   }
 }
 
-export type SendOptions = Pick<Message, 'credentials' | 'connection' | 'key'>;
+interface AskOptions extends Pick<Message, 'credentials' | 'connection' | 'key'> {
+  /** The `lease` of an update. Default: the lease as it is. */
+  readonly changes?: Fields;
+}
 
 function headersWith({ token, bearer }: Credentials): Record<string, string> {
   return {
@@ -252,3 +229,17 @@ function shownHeaders(headers: Readonly<Record<string, string>>): Record<string,
     Object.entries(headers).map(([name, value]) => [name, secret(name) && value !== '' ? HIDDEN : value]),
   );
 }
+
+/** The operations of the protocol, and the flag that gives the URL of each. */
+export const ENDPOINT_FLAGS = {
+  create: '--create-endpoint',
+  update: '--update-endpoint',
+  end: '--end-endpoint',
+  commitCreate: '--commit-create-endpoint',
+  commitUpdate: '--commit-update-endpoint',
+} as const;
+
+export type Operation = keyof typeof ENDPOINT_FLAGS;
+
+/** In the order in which they are tried. */
+export const OPERATIONS = Object.keys(ENDPOINT_FLAGS) as Operation[];

@@ -1,10 +1,17 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { checkCommand } from '../../src/cli/check.ts';
+import { copiedLedgers } from '../ledger/recorded-leases.ts';
 import { answers, check, FITS, NINE_DAYS, rows, TOO_LONG, TWO_DAYS } from '../support/check-command.ts';
-import { runProgramInProcess } from '../support/command-in-process.ts';
-import { capturedFile, confFile } from '../support/files.ts';
-import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { runInProcess, runProgramInProcess } from '../support/command-in-process.ts';
+import { capturedFile, confFile, projectFile, temporaryFile } from '../support/files.ts';
+import { filterFolder, filterSource, temporaryFolder } from '../support/filter-folder.ts';
+import { confWith } from '../support/lease-cases.ts';
+import { capturedText, createLasting } from '../support/requests.ts';
 import { runCommand } from '../support/run-command.ts';
+import { folderOf } from '../support/skypilot-cases.ts';
+import { COMING, commandsOn, fill } from './ledger/setup.ts';
 
 describe('check', () => {
   it('prints a row per file, in the order of the files, and exits with 1 when one is rejected', async () => {
@@ -131,4 +138,331 @@ describe('check', () => {
       ['', 'rejected', 'LateFilter', 'late says no'],
     ]);
   });
+});
+
+describe('check with a filter that fails', () => {
+  const failing = filterSource('FailingFilter', {
+    create:
+      "if (context.project_id === 'climate') { throw new Error('the quota file is gone'); } return allow();",
+    end: "throw new Error('nobody listens');",
+  });
+  const flags = () => {
+    const folder = filterFolder({ 'failing-filter.js': failing });
+    return [
+      ...['--config', `enforcement.filters_path=${folder}`],
+      ...['--config', 'enforcement.enabled_filters=FailingFilter,MaxLeaseDurationFilter'],
+    ];
+  };
+
+  it('refuses the lease with a generic message, logs the cause and exits with 3, also beside rejections', async () => {
+    const file = temporaryFile('climate.json', JSON.stringify(createLasting(60)));
+    const json = await check('create', [NINE_DAYS, file], ...flags(), '--format', 'json');
+    expect(json.code).toBe(3);
+    expect(answers(json.stdout)).toMatchObject([
+      { file: NINE_DAYS, allowed: false, failed: false, message: TOO_LONG },
+      {
+        file,
+        allowed: false,
+        failed: true,
+        filter: 'FailingFilter',
+        message: 'The lease could not be checked. Please try again later, or ask the operator.',
+      },
+    ]);
+    expect(json.stdout).not.toContain('quota file');
+    expect(JSON.parse(json.stderr)).toMatchObject({
+      filter: 'FailingFilter',
+      error: 'the quota file is gone',
+      project_id: 'climate',
+    });
+
+    const table = await check('create', [file], ...flags());
+    expect(rows(table.stdout)[1]?.slice(1, 4)).toEqual(['create', 'failed', 'FailingFilter']);
+    expect(table.stdout).not.toContain('quota file');
+    expect(table.code).toBe(3);
+  });
+
+  it('logs at the level of --log-level', async () => {
+    const file = temporaryFile('climate.json', JSON.stringify(createLasting(60)));
+    const silent = await check('create', [file], ...flags(), '--log-level', 'silent');
+    expect(silent).toMatchObject({ code: 3, stderr: '' });
+    const debug = await check('create', [file], ...flags(), '--log-level', 'debug');
+    expect(debug.stderr).toContain('failing-filter.js:');
+    expect(debug.stdout).not.toContain('failing-filter.js:');
+  });
+
+  it('reports an end to every filter, and exits with 3 when one of them fails', async () => {
+    const end = capturedFile('on-end-active');
+    const { code, stdout, stderr } = await check('end', [end], ...flags(), '--format', 'json');
+    expect(code).toBe(3);
+    expect(answers(stdout)).toMatchObject([
+      {
+        allowed: true,
+        failed: true,
+        warnings: ['FailingFilter could not be told that the lease has ended.'],
+        outcomes: [{ filter: 'FailingFilter' }, { filter: 'MaxLeaseDurationFilter', failed: false }],
+      },
+    ]);
+    expect(stderr).toContain('nobody listens');
+  });
+});
+
+describe('a decision of check', () => {
+  it('warns of what an audited filter would have rejected', async () => {
+    const flags = ['--config', 'enforcement.audit_filters=MaxLeaseDurationFilter'];
+    const warning = `MaxLeaseDurationFilter (tried, not enforced) would have rejected: ${TOO_LONG}`;
+    const table = await check('create', [NINE_DAYS], ...flags);
+    expect(rows(table.stdout).slice(1)).toEqual([
+      [NINE_DAYS, 'create', 'allowed'],
+      ['', 'warning', warning],
+    ]);
+    expect(table.code).toBe(0);
+    const json = await check('create', [NINE_DAYS], ...flags, '--format', 'json');
+    expect(answers(json.stdout)).toMatchObject([{ allowed: true, warnings: [warning] }]);
+  });
+
+  it('runs no filter for an exempt project, and says so', async () => {
+    const flags = ['--config', 'enforcement.exempt_projects=a0b86a98b0d343cb948e00689182efd4'];
+    const { code, stdout } = await check('create', [NINE_DAYS], ...flags, '--format', 'json');
+    expect(answers(stdout)).toMatchObject([
+      { allowed: true, outcomes: [], warnings: [expect.stringContaining('exempt_projects')] },
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it('names the values to set when a filter changes the lease', async () => {
+    const folder = filterFolder({
+      'shorten-filter.js': filterSource('ShortenFilter', {
+        create: "return allow({ ...lease, end_date: '2026-12-02T09:00:00' });",
+      }),
+    });
+    const { code, stdout } = await check(
+      'create',
+      [FITS],
+      ...['--config', `enforcement.filters_path=${folder}`],
+      ...['--config', 'enforcement.enabled_filters=ShortenFilter'],
+      ...['--format', 'json'],
+    );
+    expect(answers(stdout)).toMatchObject([
+      {
+        allowed: false,
+        failed: false,
+        filter: 'ShortenFilter',
+        message: expect.stringContaining('end_date = "2026-12-02T09:00:00"'),
+      },
+    ]);
+    expect(code).toBe(1);
+  });
+});
+
+const LIMIT = 8 * 1024 * 1024;
+
+const CONTEXT = { user_id: 'alice', project_id: 'climate' };
+const DATES = { start_date: '2026-12-01T09:00:00', end_date: '2026-12-02T09:00:00' };
+const requestText = (lease: object, context: object = CONTEXT) => JSON.stringify({ context, lease });
+
+/** Name → content of the file, and the message about it. */
+const BAD_FILES: Record<string, [content: string | Uint8Array, complaint: string]> = {
+  'not-json': ['{"context":', 'expected JSON'],
+  empty: ['', 'expected JSON'],
+  'not-utf-8': [Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), 'could not be read: it is not UTF-8 text'],
+  huge: [requestText(DATES).padEnd(LIMIT + 1), `could not be read: it is longer than ${LIMIT} bytes`],
+  array: ['[]', 'expected an object, got a list'],
+  'no-context': ['{"lease":{}}', 'context: expected an object, got nothing'],
+  'user-id-number': [
+    requestText(DATES, { ...CONTEXT, user_id: 7 }),
+    'context.user_id: expected a text, got 7',
+  ],
+  'project-id-empty': [
+    requestText(DATES, { ...CONTEXT, project_id: '' }),
+    'context.project_id: expected a text that is not empty, got ""',
+  ],
+  'date-wrong': [
+    requestText({ ...DATES, end_date: 'tomorrow' }),
+    'lease.end_date: expected an ISO 8601 date, got "tomorrow"',
+  ],
+  'end-before-start': [
+    requestText({ ...DATES, end_date: '2026-11-30T09:00:00' }),
+    'lease.end_date: expected a date that is not before start_date, got "2026-11-30T09:00:00"',
+  ],
+  'reservations-object': [
+    requestText({ ...DATES, reservations: {} }),
+    'lease.reservations: expected a list, got an object',
+  ],
+};
+
+const checkFiles = (files: readonly string[], stdin = '', ...flags: string[]) =>
+  runProgramInProcess(
+    ['check', 'create', ...files, '--config-file', projectFile('etc/policy-service.conf'), ...flags],
+    { stdin },
+  );
+const refusal = (name: string, complaint: string) => ({
+  code: 2,
+  stdout: '',
+  stderr: `error: ${name}: ${complaint}\n`,
+});
+
+describe('check of a file that is not a request', () => {
+  it.for(Object.entries(BAD_FILES))(
+    'exits with 2 and one line with the file and what was expected: %s',
+    async ([name, [content, complaint]]) => {
+      const file = temporaryFile(`${name}.json`, content);
+      expect(await checkFiles([file])).toEqual(refusal(file, complaint));
+    },
+  );
+
+  it('says that a file is missing, is a folder, or has no end', async () => {
+    const folder = temporaryFolder();
+    const missing = join(folder, 'missing.json');
+    expect(await checkFiles([missing])).toEqual(refusal(missing, 'could not be read: there is no such file'));
+    expect(await checkFiles([folder])).toEqual(refusal(folder, 'could not be read: it is a folder'));
+    expect(await checkFiles(['/dev/zero'])).toEqual(
+      refusal('/dev/zero', `could not be read: it is longer than ${LIMIT} bytes`),
+    );
+  });
+
+  it('prints no answer when another file cannot be read', async () => {
+    const files = [capturedFile('check-create-physical-host'), join(temporaryFolder(), 'missing.json')];
+    expect(await checkFiles(files, '', '--format', 'json')).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  it.for([
+    ['empty', '', 'expected JSON'],
+    ['not JSON', '{', 'expected JSON'],
+    ['too long', ' '.repeat(LIMIT + 1), `could not be read: it is longer than ${LIMIT} bytes`],
+  ] as const)('refuses standard input that is %s', async ([, stdin, complaint]) => {
+    expect(await checkFiles(['-'], stdin)).toEqual(refusal('standard input', complaint));
+  });
+});
+
+describe('a large request', () => {
+  it('judges a request of exactly the maximum size', async () => {
+    const file = temporaryFile('largest.json', requestText(DATES).padEnd(LIMIT));
+    expect(await checkFiles([file])).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('accepts attributes of any name and any depth', async () => {
+    const depth = 50_000;
+    const deep = `${'['.repeat(depth)}${']'.repeat(depth)}`;
+    const text = `{"context":{"user_id":"alice","project_id":"climate","__proto__":{"x":1}},"lease":{"start_date":"2026-12-01","end_date":"2026-12-02","__proto__":null,"constructor":1,"deep":${deep}}}`;
+    expect(await checkFiles([temporaryFile('strange.json', text)])).toMatchObject({ code: 0, stderr: '' });
+  });
+});
+
+/** Rules that look at a lease with a secret of a plug-in, and a text that would change the screen. */
+async function explained(rules: string, ...args: readonly string[]) {
+  const folder = folderOf({ 'blazar.conf': confWith(''), 'rules.yaml': rules });
+  const body = JSON.parse(capturedText('check-create-physical-host.json'));
+  Object.assign(body.lease, { auth_token: 's3cret', note: '\u001b[2Jx', more: { password: 's3cret', n: 1 } });
+  writeFileSync(join(folder, 'body.json'), JSON.stringify(body));
+  return runProgramInProcess(
+    ['check', 'create', 'body.json', '--explain', '--config-file', 'blazar.conf', ...args],
+    { cwd: folder },
+  );
+}
+
+const RULE = (allow: string, more = '') => `rules:\n  - {name: a, allow: '${allow}', message: No.${more}}\n`;
+
+describe('check --explain', () => {
+  it('shows every part of a rule with its value', async () => {
+    const { code, stdout } = await explained(
+      RULE('size(lease, "physical:host") > 100 || hours(lease) < 1.0'),
+    );
+    expect(code).toBe(1);
+    const lines = stdout.split('\n').map((line) => line.trim());
+    expect(lines.slice(2).filter((line) => line !== '')).toEqual([
+      'rejected  RulesFilter  No.',
+      'refused   rule a',
+      expect.stringMatching(/^allow: size\(lease, "physical:host"\) = \d+$/),
+      'allow: size(lease, "physical:host") > 100 = false',
+      expect.stringMatching(/^allow: hours\(lease\) = \d+(?:\.\d+)?$/),
+      'allow: hours(lease) < 1.0 = false',
+      'allow: size(lease, "physical:host") > 100 || hours(lease) < 1.0 → false',
+    ]);
+  });
+
+  it('has the same in JSON', async () => {
+    const { stdout } = await explained(RULE('hours(lease) < 0.0'), '--format', 'json');
+    expect(JSON.parse(stdout).rules).toEqual([
+      {
+        ...{ rule: 'a', said: 'refused', audit: false, file: 'rules.yaml', line: 2 },
+        explanations: [
+          {
+            of: 'allow',
+            parts: [
+              { text: 'hours(lease)', value: expect.any(String) },
+              { text: 'hours(lease) < 0.0', value: 'false' },
+            ],
+          },
+        ],
+      },
+    ]);
+  });
+
+  it.each([
+    '(lease.name == "(" || hours(lease) < 1.0) && hours(lease) < (1.0 + hours(lease))',
+    '((hours(lease) < 1.0) || (hours(lease) < 2.0)) == ( hours(lease) < 3.0 )',
+  ])('shows parts with the brackets that they begin or end with', async (allow) => {
+    const { stdout } = await explained(RULE(allow), '--format', 'json');
+    const [{ explanations }] = JSON.parse(stdout).rules;
+    const texts = explanations.flatMap(({ parts }: { parts: { text: string }[] }) =>
+      parts.map(({ text }) => text),
+    );
+    expect(texts.at(-1)).toBe(allow);
+    expect(texts.filter((text: string) => /^[^(]*\)|\([^)]*$/.test(text.replace('"("', '')))).toEqual([]);
+  });
+
+  it('shows no secret, and nothing that changes the screen', async () => {
+    const rules = RULE(
+      'lease.attributes.auth_token == "x" || lease.attributes.note == "x" || size(lease.attributes.more) == 0',
+    );
+    const { stdout } = await explained(rules);
+    expect(stdout).toContain('lease.attributes.auth_token = ****');
+    expect(stdout).toContain('lease.attributes.more = {password: ****, n: 1}');
+    expect(stdout).not.toContain('s3cret');
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  it('says why a part has no value', async () => {
+    const { code, stdout } = await explained(RULE('lease.attributes.nothing == "x"'));
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/failed +rule a/);
+    expect(stdout).toContain('lease.attributes.nothing = fails: ');
+  });
+
+  it('shows of a rule that does not apply why it does not', async () => {
+    const { stdout } = await explained(RULE('false', ', match: hours(lease) < 0.0'));
+    expect(stdout).toMatch(/skipped +rule a/);
+    expect(stdout).toContain('match: hours(lease) < 0.0 → false');
+    expect(stdout).not.toContain('allow:');
+  });
+});
+
+const newLedger = copiedLedgers(fill);
+
+it('check reads the ledger and records nothing', async () => {
+  const connection = await newLedger();
+  const { ledger } = commandsOn(connection);
+  const before = (await ledger('export')).stdout;
+  const conf = confFile(
+    `[enforcement]\nenabled_filters = MaxLeasesFilter\nmax_leases_per_project = 2\n[ledger]\nconnection = ${connection}\n`,
+  );
+  const context = { user_id: 'alice', project_id: 'climate' };
+  const lease = {
+    id: 'lease-1',
+    name: 'first',
+    start_date: COMING.start,
+    end_date: COMING.end,
+    reservations: [],
+  };
+  const requests = {
+    create: { context, lease: { ...lease, id: undefined, name: 'another' } },
+    update: { context, currentLease: lease, lease: { end_date: '2096-12-09' } },
+    end: { context, lease },
+  };
+  for (const [operation, request] of Object.entries(requests)) {
+    const file = temporaryFile('request.json', JSON.stringify(request));
+    const { code, stderr } = await runInProcess(checkCommand(), [operation, file, '--config-file', conf]);
+    expect({ operation, code, stderr }).toEqual({ operation, code: 0, stderr: '' });
+    expect((await ledger('export')).stdout).toBe(before);
+  }
 });

@@ -2,13 +2,18 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
+import { Command } from 'commander';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { addSelectionFlags, type SelectionFlags, selector } from '../../src/cli/decisions/selection.ts';
 import type { DecisionRecord } from '../../src/decisions/record.ts';
+import { rowJson } from '../../src/decisions/store/rows.ts';
+import { DecisionTable } from '../../src/decisions/store/table.ts';
 import { rows } from '../support/check-command.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { aRecord, decisionsIn, decisionsInFile } from '../support/decision-logs.ts';
-import { projectFile, temporaryFile } from '../support/files.ts';
+import { confFile, projectFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
 import { COMMAND, startCommand } from '../support/run-command.ts';
 
 const EXAMPLE = projectFile('examples/decisions.jsonl');
@@ -338,5 +343,157 @@ describe('a reader that goes away', () => {
     child.stdout.destroy();
     expect(await once(child, 'close')).toEqual([141, null]);
     expect(stderr).toBe('');
+  });
+});
+
+const STORED = projectFile('examples/decisions.jsonl');
+
+async function stored(records: readonly DecisionRecord[], service = 'decision_store = all') {
+  const connection = await newLedger();
+  const ledger = await ledgerAt(connection);
+  const asked = { start: 1_796_119_200_000_000n, end: 1_796_122_800_000_000n };
+  const rows = records.map((record) => rowJson(record, record.allowed ? undefined : asked));
+  await new DecisionTable(ledger.database, 'host/7').write(rows, NO_WAIT);
+  await ledger.close();
+  const conf = confFile(
+    `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n[service]\n${service}\n[ledger]\nconnection = ${connection}\n`,
+  );
+  return (...args: string[]) => runProgramInProcess(['decisions', ...args, '--config-file', conf]);
+}
+
+describe('decisions of the ledger', () => {
+  it.each([
+    [],
+    ['--lines', '4'],
+    ['--lines', '0'],
+    ['--project', 'climate', '--outcome', 'rejected', '--outcome', 'failed'],
+    ['--filter', 'ExternalServiceFilter', '--format', 'json'],
+    ['--since', '2026-11-19T10:00', '--until', '2026-11-19T15:10:46.470Z', '--user', 'alice'],
+  ])('are printed by tail as those of a log: %s %s %s %s', async (...flags) => {
+    const decisions = await stored(decisionsInFile(STORED));
+    const ofLog = await runProgramInProcess(['decisions', 'tail', STORED, ...flags]);
+    expect(await decisions('tail', ...flags)).toEqual({ ...ofLog, stderr: '' });
+  });
+
+  it('are counted by stats as those of a log', async () => {
+    const decisions = await stored(decisionsInFile(STORED));
+    const ofLog = await runProgramInProcess(['decisions', 'stats', STORED, '--format', 'json']);
+    const { code, stdout } = await decisions('stats', '--format', 'json');
+    expect(code).toBe(0);
+    const sorted = (text: string) => JSON.stringify(JSON.parse(text)).split('').sort().join('');
+    expect(sorted(stdout)).toBe(sorted(ofLog.stdout));
+  });
+
+  it('say of a request why it was refused, with the answer of every filter', async () => {
+    const refused = aRecord({
+      ...{
+        request_id: 'req-1',
+        allowed: false,
+        outcome: 'rejected',
+        filter: 'BFilter',
+        message: 'No \u001b[2J',
+      },
+      filters: [
+        { filter: 'AFilter', outcome: 'allowed', audit: false, message: null, duration_ms: 1 },
+        { filter: 'BFilter', outcome: 'rejected', audit: false, message: 'No \u001b[2J', duration_ms: 2 },
+      ],
+    });
+    const decisions = await stored([aRecord({ request_id: 'req-2' }), refused]);
+    const { code, stdout, stderr } = await decisions('show', 'req-1');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/DATES +2026-12-01T10:00:00Z to 2026-12-01T11:00:00Z/);
+    expect(stdout).toMatch(/REPLICA +host\/7, configuration 1/);
+    expect(stdout).toMatch(/AFilter +allowed +1\s*\nBFilter +rejected +2 +No \\u001b\[2J/);
+    expect(stdout).not.toContain('\u001b');
+    const json = await decisions('show', 'req-1', '--format', 'json');
+    expect(decisionsIn(json.stdout)).toEqual([refused]);
+    expect(await decisions('show', 'req-3')).toMatchObject({
+      ...{ code: 2, stdout: '' },
+      stderr: expect.stringContaining('no decision of the request req-3 is stored'),
+    });
+  });
+
+  it('are not there where none are stored, which is said', async () => {
+    const decisions = await stored([], 'decision_store = none');
+    const { code, stderr } = await decisions('tail');
+    expect(code).toBe(0);
+    expect(stderr).toContain('no decisions are stored: see [service] decision_store');
+  });
+
+  it('are not looked for beside a log', async () => {
+    const decisions = await stored([]);
+    for (const command of ['tail', 'stats']) {
+      expect(await decisions(command, STORED)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('expected a log or a configuration with a ledger, got both'),
+      });
+    }
+  });
+});
+
+const SELECTED = decisionsInFile(projectFile('examples/decisions.jsonl'));
+
+/** What a command with these flags takes. */
+function selected(args: readonly string[], records: readonly DecisionRecord[] = SELECTED): DecisionRecord[] {
+  const command = addSelectionFlags(new Command())
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} });
+  command.parse(args, { from: 'user' });
+  return records.filter(selector(command.opts<SelectionFlags>()));
+}
+
+describe('the flags of a selection', () => {
+  it.each<[string[], (record: DecisionRecord) => boolean]>([
+    [[], () => true],
+    [['--project', 'climate'], (record) => record.project_id === 'climate'],
+    [['--project', 'climate', '--project', 'staff'], (record) => record.project_id === 'climate'],
+    [['--user', 'bob', '--user', 'dave'], ({ user_id }) => user_id === 'bob' || user_id === 'dave'],
+    [
+      ['--filter', 'ExternalServiceFilter'],
+      ({ filters }) =>
+        filters.some((one) => one.filter === 'ExternalServiceFilter' && one.outcome !== 'allowed'),
+    ],
+    [
+      ['--outcome', 'failed', '--outcome', 'allowed-on-error'],
+      ({ outcome }) => outcome === 'failed' || outcome === 'allowed-on-error',
+    ],
+    [['--operation', 'end', '--operation', 'update'], ({ operation }) => operation !== 'create'],
+    [['--since', '2026-11-19T14:03:02.119Z'], ({ time }) => time >= '2026-11-19T14:03:02.119Z'],
+    [['--until', '2026-11-19T14:03:02.119Z'], ({ time }) => time < '2026-11-19T14:03:02.119Z'],
+    [
+      ['--since', '2026-11-19 10:00', '--until', '2026-11-19 14:00'],
+      ({ time }) => time >= '2026-11-19T10:00:00.000Z' && time < '2026-11-19T14:00:00.000Z',
+    ],
+    [['--project', 'genomics', '--outcome', 'allowed'], (r) => r.project_id === 'genomics' && r.allowed],
+    [['--user', 'nobody'], () => false],
+  ])('take what they say: %j', (args, isMeant) => {
+    expect(selected(args)).toEqual(SELECTED.filter(isMeant));
+  });
+
+  it('count durations back from the current time', () => {
+    const ago = (lease_name: string, seconds: number) =>
+      aRecord({ lease_name, time: new Date(Date.now() - seconds * 1000).toISOString() });
+    const records = [ago('days', 200_000), ago('hours', 7500), ago('minutes', 400)];
+    const names = (...args: string[]) => selected(args, records).map(({ lease_name }) => lease_name);
+    expect(names('--since', '3h')).toEqual(['hours', 'minutes']);
+    expect(names('--until', '3h')).toEqual(['days']);
+    expect(names('--since', '3h', '--until', '60m')).toEqual(['hours']);
+  });
+
+  it.each([
+    [
+      '--outcome',
+      'denied',
+      'Allowed choices are allowed, changed, rejected, failed, exempt, audit, allowed-on-error, bypassed.',
+    ],
+    [
+      '--operation',
+      'delete',
+      'Allowed choices are create, update, commit-create, commit-update, end, skypilot.validate, ',
+    ],
+    ['--since', '5w', '--since: expected a date in ISO 8601, today, yesterday'],
+    ['--until', '2026-13-01', '--until: expected a date'],
+  ])('are refused where they mean nothing: %s %s', (flag, value, message) => {
+    expect(() => selected([`${flag}=${value}`])).toThrow(message);
   });
 });

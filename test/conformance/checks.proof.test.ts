@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CheckResult } from '../../src/conformance/check.ts';
-import { CHECKS } from '../../src/conformance/checks.ts';
 import type { Fields } from '../../src/conformance/leases.ts';
 import type { ConformanceOptions } from '../../src/conformance/run.ts';
+import { CHECKS } from '../../src/conformance/run.ts';
 import {
   type Answer,
   type Asked,

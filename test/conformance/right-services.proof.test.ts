@@ -1,13 +1,22 @@
 /** Services that speak the protocol, in full size: ours, and the one that third parties copy. */
 import { describe, expect, it } from 'vitest';
-import { CHECKS } from '../../src/conformance/checks.ts';
 import { PROJECT_ID, USER_ID } from '../../src/conformance/leases.ts';
-import { runConformance } from '../../src/conformance/run.ts';
+import { CHECKS, runConformance } from '../../src/conformance/run.ts';
 import { start } from '../external-service-example/helpers.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { capturedText } from '../support/requests.ts';
 import { runService, runServiceOn } from '../support/running-service.ts';
-import { allEndpointsAt, daysLong, endpointsAt, idsOf, TOKEN, toBeDaysLong } from './services.ts';
+import {
+  allEndpointsAt,
+  daysLong,
+  endpointsAt,
+  idsOf,
+  runAgainst,
+  smallService,
+  TOKEN,
+  toBeDaysLong,
+} from './services.ts';
+import { WRONG_SERVICES } from './wrong-services.ts';
 
 const ALL = CHECKS.map(({ id }) => id);
 const author = {
@@ -104,4 +113,30 @@ describe('external-service-example', () => {
     const dear = await post('/check-create', whole, { 'X-Auth-Token': TOKEN });
     expect(dear.text).toContain('has 100 of 100 left');
   });
+});
+
+it('there is exactly one wrong service for each check', () => {
+  expect(Object.keys(WRONG_SERVICES)).toEqual(CHECKS.map(({ id }) => id));
+});
+
+it('the service that they are made from passes every check', async () => {
+  const { url } = await smallService();
+  const report = await runAgainst(url);
+  expect(idsOf(report, 'passed')).toEqual(CHECKS.map(({ id }) => id));
+});
+
+describe('the check', () => {
+  for (const [id, { mistake, fault, alsoFails = [] }] of Object.entries(WRONG_SERVICES)) {
+    it(`${id} fails a service that ${mistake}`, async () => {
+      const { url } = await smallService(fault());
+      // Its requests are plain ones, and nearly half of all: they are sent where they matter.
+      const checks = CHECKS.filter((check) => check.id === id || check.id !== 'concurrent');
+      const failed = idsOf(await runAgainst(url, { checks }), 'failed');
+      if (alsoFails === 'many') {
+        expect(failed).toContain(id);
+      } else {
+        expect(failed.sort()).toEqual([id, ...alsoFails].sort());
+      }
+    });
+  }
 });

@@ -1,7 +1,7 @@
 /** The checks of the conformance run, against real HTTP services. */
 import { describe, expect, it } from 'vitest';
-import { CHECKS } from '../../src/conformance/checks.ts';
-import { SOURCE } from '../../src/conformance/sources.ts';
+import { SOURCE } from '../../src/conformance/check.ts';
+import { CHECKS } from '../../src/conformance/run.ts';
 import { UnreachableError } from '../../src/conformance/target.ts';
 import { anchors, pageNamed } from '../docs/markdown.ts';
 import { startDeafService, unusedPort } from '../support/services.ts';

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import type { Fields } from '../../src/conformance/leases.ts';
-import type { Operation } from '../../src/conformance/operations.ts';
 import {
   type ConformanceOptions,
   type ConformanceReport,
   runConformance,
 } from '../../src/conformance/run.ts';
+import type { Operation } from '../../src/conformance/target.ts';
 
 export const TOKEN = 'right-token-of-the-tests';
 

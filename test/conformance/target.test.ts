@@ -36,9 +36,9 @@ describe('a request', () => {
     const server = await policyServer({ status: 204 });
     const target = targetAt(server.url, { token: 'secret' });
     const lease = leases.make();
-    await target.create(lease, 'a lease');
-    await target.update(lease, { start_date: 'x' }, 'an update');
-    await target.end(lease, 'an end');
+    await target.ask('create', lease, 'a lease');
+    await target.ask('update', lease, 'an update', { changes: { start_date: 'x' } });
+    await target.ask('end', lease, 'an end');
     expect(server.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
       'POST /check-create',
       'POST /check-update',
@@ -56,8 +56,8 @@ describe('a request', () => {
 
   it('has a bearer token where one is given, and no token where none is', async () => {
     const server = await policyServer({ status: 204 });
-    await targetAt(server.url, { bearer: 'secret' }).create(leases.make(), 'a lease');
-    await targetAt(server.url).create(leases.make(), 'a lease');
+    await targetAt(server.url, { bearer: 'secret' }).ask('create', leases.make(), 'a lease');
+    await targetAt(server.url).ask('create', leases.make(), 'a lease');
     const [withBearer, without] = server.requests.map(({ headers }) => headers);
     expect(withBearer).toMatchObject({ authorization: 'Bearer secret' });
     expect(withBearer).not.toHaveProperty('x-auth-token');
@@ -68,7 +68,7 @@ describe('a request', () => {
     const server = await policyServer({ status: 204 });
     const create = new URL(`${server.url}/rules/check?key=hidden`);
     const target = new Target({ endpoints: { create }, credentials: {}, timeout: 5 });
-    const exchange = await target.create(leases.make(), 'a lease');
+    const exchange = await target.ask('create', leases.make(), 'a lease');
     expect(server.requests[0]?.url).toBe('/rules/check?key=hidden');
     expect(sentText(exchange)).toMatch(/^POST http:\/\/127.0.0.1:\d+\/rules\/check: a lease, \d+ bytes; /);
   });
@@ -78,12 +78,12 @@ describe('a request', () => {
     const sockets = new Set();
     server.server.on('request', (request) => sockets.add(request.socket));
     const target = targetAt(server.url);
-    await target.create(leases.make(), 'a lease');
-    await target.create(leases.make(), 'a lease');
+    await target.ask('create', leases.make(), 'a lease');
+    await target.ask('create', leases.make(), 'a lease');
     expect(sockets.size).toBe(2);
     const connection = target.connect('create');
-    await target.create(leases.make(), 'a lease', { connection });
-    await target.create(leases.make(), 'a lease', { connection });
+    await target.ask('create', leases.make(), 'a lease', { connection });
+    await target.ask('create', leases.make(), 'a lease', { connection });
     await connection.close();
     expect(sockets.size).toBe(3);
   });
@@ -99,7 +99,7 @@ describe('a token', () => {
   it('is nowhere in what is shown, also where the service sends it back', async () => {
     const server = await policyServer(echo);
     const target = targetAt(server.url, { token: TOKEN, bearer: BEARER });
-    const exchange = await target.create(leases.make(), 'a lease');
+    const exchange = await target.ask('create', leases.make(), 'a lease');
     expect(server.requests[0]?.headers).toMatchObject({
       'x-auth-token': TOKEN,
       authorization: `Bearer ${BEARER}`,
@@ -116,7 +116,7 @@ describe('a token', () => {
   it('is hidden as a whole where it begins with the other one', async () => {
     const server = await policyServer(echo);
     const target = targetAt(server.url, { token: 'abc', bearer: 'abcdef' });
-    expect((await target.create(leases.make(), 'a lease')).excerpt).toBe(
+    expect((await target.ask('create', leases.make(), 'a lease')).excerpt).toBe(
       '{"message":"not **** nor Bearer ****"}\n****\n****',
     );
   });
@@ -124,7 +124,7 @@ describe('a token', () => {
   it('is not in the line of a result either', async () => {
     const server = await policyServer(echo);
     const target = targetAt(server.url, { token: TOKEN, bearer: BEARER });
-    const exchange = await target.create(leases.make(), 'a lease');
+    const exchange = await target.ask('create', leases.make(), 'a lease');
     const check = { id: 'x', title: 'x', protocol: 'x', sources: [], needs: [], run: () => [] };
     const findings = [{ expected: 'something else', exchange }];
     const line = JSON.stringify(
@@ -139,20 +139,20 @@ describe('an answer', () => {
   it('is not followed where it leads', async () => {
     const elsewhere = await policyServer({ status: 204 });
     const server = await policyServer({ status: 307, headers: { Location: elsewhere.url } });
-    const { answer } = await targetAt(server.url).create(leases.make(), 'a lease');
+    const { answer } = await targetAt(server.url).ask('create', leases.make(), 'a lease');
     expect(answer?.status).toBe(307);
     expect(elsewhere.requests).toEqual([]);
   });
 
   it('is shown by its start', async () => {
     const server = await policyServer({ status: 403, body: 'x'.repeat(60_000) });
-    const exchange = await targetAt(server.url).create(leases.make(), 'a lease');
+    const exchange = await targetAt(server.url).ask('create', leases.make(), 'a lease');
     expect(cameText(exchange)).toBe(`403 ${'x'.repeat(500)}`);
   });
 
   it('of more than 64 KiB is none', async () => {
     const server = await policyServer({ status: 403, body: 'x'.repeat(65_537) });
-    const { answer, failure } = await targetAt(server.url).create(leases.make(), 'a lease');
+    const { answer, failure } = await targetAt(server.url).ask('create', leases.make(), 'a lease');
     expect(answer).toBeUndefined();
     expect(failure).toMatch(/no usable answer: the answer 403 broke off: .*max.*size/i);
   });
@@ -163,7 +163,7 @@ describe('an answer', () => {
     ['stops in its body', 'HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\n{"mess'],
   ])('that %s is waited for as long as the timeout says', async ([, bytes = '']) => {
     const target = targetAt(await rawServer(bytes), {}, 0.3);
-    const { answer, failure } = await target.create(leases.make(), 'a lease');
+    const { answer, failure } = await target.ask('create', leases.make(), 'a lease');
     expect(answer).toBeUndefined();
     expect(failure).toMatch(/^POST http:.*\/check-create: no whole answer within 0.3 s$/);
   });
@@ -174,13 +174,14 @@ describe('an answer', () => {
       const dripping = setInterval(() => response.write('x'), 20);
       response.on('close', () => clearInterval(dripping));
     });
-    const { answer, failure } = await targetAt(server.url, {}, 0.3).create(leases.make(), 'a lease');
+    const { answer, failure } = await targetAt(server.url, {}, 0.3).ask('create', leases.make(), 'a lease');
     expect(answer).toBeUndefined();
     expect(failure).toContain('within 0.3 s');
   });
 
   it('that is no HTTP is none, in one line', async () => {
-    const { failure } = await targetAt(await rawServer('SSH-2.0-OpenSSH\r\n')).create(
+    const { failure } = await targetAt(await rawServer('SSH-2.0-OpenSSH\r\n')).ask(
+      'create',
       leases.make(),
       'a lease',
     );
@@ -189,7 +190,7 @@ describe('an answer', () => {
 
   it('204 is a whole answer, whatever stands behind its head', async () => {
     const url = await rawServer('HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}');
-    const { answer } = await targetAt(url).create(leases.make(), 'a lease');
+    const { answer } = await targetAt(url).ask('create', leases.make(), 'a lease');
     expect(answer).toMatchObject({ status: 204, headers: { 'content-length': '2' } });
   });
 });
@@ -197,7 +198,7 @@ describe('an answer', () => {
 describe('a service that is not there', () => {
   it('is told by an error of one line', async () => {
     const target = targetAt(`http://127.0.0.1:${await unusedPort()}`, { token: 'secret' });
-    const asked = target.create(leases.make(), 'a lease');
+    const asked = target.ask('create', leases.make(), 'a lease');
     await expect(asked).rejects.toThrow(UnreachableError);
     await expect(asked).rejects.toThrow(/^POST .*\/check-create: no connection: connect ECONNREFUSED .*$/);
   });
@@ -205,10 +206,10 @@ describe('a service that is not there', () => {
   it('any more is an exchange without an answer', async () => {
     const server = await policyServer({ status: 204 });
     const target = targetAt(server.url);
-    await target.create(leases.make(), 'a lease');
+    await target.ask('create', leases.make(), 'a lease');
     server.server.closeAllConnections();
     await new Promise((closed) => server.server.close(closed));
-    const { answer, failure } = await target.create(leases.make(), 'a lease');
+    const { answer, failure } = await target.ask('create', leases.make(), 'a lease');
     expect(answer).toBeUndefined();
     expect(failure).toContain('no connection');
   });
@@ -219,11 +220,13 @@ describe('what was allowed', () => {
     const server = await policyServer({ status: 204 });
     const target = targetAt(server.url);
     const [created, updated, ended] = [leases.make(), leases.make(), leases.make()];
-    await target.create(created, 'a lease');
-    await target.create(updated, 'a lease');
-    await target.update(updated, { end_date: '2030-01-01T00:00:00', reservations: [] }, 'an update');
-    await target.create(ended, 'a lease');
-    await target.end(ended, 'an end');
+    await target.ask('create', created, 'a lease');
+    await target.ask('create', updated, 'a lease');
+    await target.ask('update', updated, 'an update', {
+      changes: { end_date: '2030-01-01T00:00:00', reservations: [] },
+    });
+    await target.ask('create', ended, 'a lease');
+    await target.ask('end', ended, 'an end');
     expect(target.notEnded).toBe(2);
     await target.settle();
     await target.settle();
@@ -244,7 +247,7 @@ describe('what was allowed', () => {
       response.writeHead(request.url === '/on-end' ? 500 : 204).end();
     });
     const target = targetAt(server.url);
-    await target.create(leases.make(), 'a lease');
+    await target.ask('create', leases.make(), 'a lease');
     await target.settle();
     await target.settle();
     expect(target.notEnded).toBe(1);
@@ -259,7 +262,7 @@ describe('what was allowed', () => {
     });
     const target = targetAt(server.url, {}, 0.2);
     for (let round = 0; round < 3; round++) {
-      await target.create(leases.make(), 'a lease');
+      await target.ask('create', leases.make(), 'a lease');
       await target.settle();
     }
     expect(server.requests.filter(({ url }) => url === '/on-end')).toHaveLength(1);
@@ -269,7 +272,7 @@ describe('what was allowed', () => {
   it('and was rejected is not told', async () => {
     const server = await policyServer({ status: 403 });
     const target = targetAt(server.url);
-    await target.create(leases.make(), 'a lease');
+    await target.ask('create', leases.make(), 'a lease');
     await target.settle();
     expect(server.requests).toHaveLength(1);
   });

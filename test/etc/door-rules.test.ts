@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readCases } from '../../src/cli/cases/case-files.ts';
-import { objectsIn } from '../../src/cli/scheduling-policy/objects.ts';
-import { reviewObject } from '../../src/cli/scheduling-policy/review.ts';
+import { objectsIn, reviewObject } from '../../src/cli/scheduling-policy/objects.ts';
 import { schemaOfCase } from '../../src/cli/test/any-case.ts';
 import { rulesOfFailure } from '../../src/filter/broken-rules.ts';
 import { PodAdmission } from '../../src/kubernetes/admission/pod-admission.ts';

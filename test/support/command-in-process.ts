@@ -4,8 +4,8 @@ import fs from 'node:fs';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { vi } from 'vitest';
+import { reportFailure } from '../../src/cli/common/standard-streams.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { reportFailure } from '../../src/cli/report-failure.ts';
 import { type CommandOptions, type CommandResult, scrubbedEnvironment } from './run-command.ts';
 
 /** A whole command line, as main.ts runs it. One run at a time: it takes over the streams. */

@@ -5,7 +5,7 @@ import type { CaseResult } from '../../src/cli/cases/case-report.ts';
 import { TaskConfigurations } from '../../src/cli/skypilot/case-configuration.ts';
 import { schemaOfCase } from '../../src/cli/test/any-case.ts';
 import { ConfigurationCoverage, Coverage } from '../../src/cli/test/coverage.ts';
-import { EmptyLedgers } from '../../src/cli/test/empty-ledger.ts';
+import { EmptyLedgers } from '../../src/cli/test/lease-trial.ts';
 import { runCase, type TestRun } from '../../src/cli/test/run-case.ts';
 import type { ConfigSources } from '../../src/config/sources.ts';
 import type { Configuration } from '../../src/enforcement/configuration.ts';

@@ -2,8 +2,7 @@
 import { readCases } from '../../src/cli/cases/case-files.ts';
 import { schemaOfCase } from '../../src/cli/test/any-case.ts';
 import type { LeaseCase, ShortLease } from '../../src/cli/test/lease-case.ts';
-import { requestOfCase } from '../../src/cli/test/lease-case-request.ts';
-import { contextOf, wholeLease } from '../../src/cli/test/short-lease.ts';
+import { contextOf, requestOfCase, wholeLease } from '../../src/cli/test/lease-case-request.ts';
 import { type Instant, toInstant } from '../../src/lease/dates.ts';
 import { leaseEnd, leaseStart } from '../../src/lease/lease.ts';
 import { reservationSize } from '../../src/lease/reservations.ts';

@@ -1,7 +1,7 @@
 /** Folders of cases, and a policy for them. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { skypilotTestCommand } from '../../src/cli/skypilot/test.ts';
+import { skypilotTestCommand } from '../../src/cli/skypilot.ts';
 import { runInProcess } from './command-in-process.ts';
 import { temporaryFolder } from './filter-folder.ts';
 import { policyFiles } from './skypilot.ts';

@@ -3,8 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SCHEMA_NAMES, schemaOf } from '../../src/skypilot/schema/data.ts';
-import { differences } from '../../tools/skypilot-schema/differences.ts';
-import { normalForm, type Schema } from '../../tools/skypilot-schema/normal-form.ts';
+import { differences, normalForm, type Schema } from '../../tools/skypilot-schema/differences.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 

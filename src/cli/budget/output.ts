@@ -1,15 +1,18 @@
-/** How budgets are printed. */
-
+/** How budgets are printed, and files of budgets opened. */
+import { basename, extname } from 'node:path';
+import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import type { BudgetChange, BudgetStanding } from '../../ledger/budgets/budgets.ts';
+import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
-import type { CommandNames } from '../command-names.ts';
+import type { CommandNames } from '../common/command-names.ts';
 import { amountText, leaseObject, secondText, usageObject } from '../ledger/output.ts';
-import { printJson, printTable } from '../output.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
+import type { BudgetFile, ChargedLease, ListedBudgets, ShownProject } from './store.ts';
 
-export function budgetRow(budget: BudgetStanding, unit: string, names: CommandNames): string[] {
+function budgetRow(budget: BudgetStanding, unit: string, names: CommandNames): string[] {
   const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
   return [
     String(id),
@@ -57,9 +60,7 @@ export function changeObject(change: BudgetChange) {
 }
 
 /** What a lease takes from budgets. */
-export function chargesOf({
-  claims,
-}: LeaseReport): { account: string; amount: Amount; from: bigint; until: bigint }[] {
+export function chargesOf({ claims }: LeaseReport): ChargedLease['charges'] {
   return claims.flatMap((claim) =>
     claim.kind === 'usage'
       ? [{ account: claim.account, amount: charge(claim), from: claim.from, until: claim.until }]
@@ -76,42 +77,16 @@ function percentOf(part: Amount, whole: Amount): string | null {
   return `${tenths / 10n}.${(tenths < 0n ? -tenths : tenths) % 10n}`;
 }
 
-const BUDGET_COLUMNS = [
-  'BUDGET',
-  'PROJECT',
-  'USER',
-  'FROM',
-  'UNTIL',
-  'AMOUNT',
-  'TAKEN',
-  'LEFT',
-  '%',
-] as const;
-
-export function printBudgets(
-  budgets: readonly BudgetStanding[],
-  unit: string,
-  names: CommandNames,
-): Promise<void> {
+export function printBudgets({ items, unit, names }: ListedBudgets): Promise<void> {
   return printTable(
-    BUDGET_COLUMNS,
-    budgets.map((budget) => budgetRow(budget, unit, names)),
+    ['BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'TAKEN', 'LEFT', '%'],
+    items.map((budget) => budgetRow(budget, unit, names)),
   );
-}
-
-interface ShownProject {
-  readonly budgets: readonly BudgetStanding[];
-  readonly leases: readonly {
-    readonly lease: LeaseReport;
-    readonly charges: readonly { account: string; amount: Amount; from: bigint; until: bigint }[];
-  }[];
-  readonly unit: string;
-  readonly names: CommandNames;
 }
 
 /** `budget show` */
 export async function printShown(
-  { budgets, leases, unit, names }: ShownProject,
+  { items: budgets, leases, unit, names }: ShownProject,
   format: 'table' | 'json',
 ): Promise<void> {
   if (format === 'json') {
@@ -133,7 +108,7 @@ export async function printShown(
   if (budgets.length === 0 && leases.length === 0) {
     return;
   }
-  await printBudgets(budgets, unit, names);
+  await printBudgets({ items: budgets, unit, names });
   process.stdout.write('\n');
   await printTable(
     ['ROW', 'LEASE', 'USER', 'NAME', 'CHARGED TO', 'AMOUNT', 'FROM', 'UNTIL'],
@@ -169,4 +144,54 @@ export function printChanges(changes: readonly BudgetChange[], unit: string): Pr
       change.reason ?? '',
     ]),
   );
+}
+
+/** As many as the service takes by default. */
+const MAX_BYTES = 8_388_608;
+
+/** A file is JSON if its name ends in `.json`. @throws UsageError */
+export function openBudgetFile(path: string): BudgetFile {
+  try {
+    return { path, text: readTextFile(path, MAX_BYTES), isJson: extname(path).toLowerCase() === '.json' };
+  } catch (thrown) {
+    throw new UsageError(`${path}: ${systemErrorText(thrown)}`);
+  }
+}
+
+/** Prints what was or would be set, and the mistakes. Exit code 2 if there are any. */
+export async function printImport(
+  path: string,
+  report: ImportReport,
+  format: 'table' | 'json',
+): Promise<void> {
+  const { dry_run, lines, mistakes } = report;
+  if (format === 'json') {
+    printJson(report);
+  } else if (mistakes.length === 0) {
+    const changes = lines.filter(({ outcome }) => outcome !== 'unchanged');
+    if (changes.length > 0) {
+      await printTable(
+        ['LINE', 'OUTCOME', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'BEFORE'],
+        changes.map((one) => [
+          ...[String(one.line), one.outcome, one.project_id, one.user_id ?? '', one.valid_from],
+          ...[one.valid_until, one.amount, beforeText(one.before)],
+        ]),
+      );
+    }
+    const { set, changed, unchanged } = report;
+    const done = dry_run ? 'a dry run; it would be' : 'done';
+    process.stdout.write(`${done}: ${set} set, ${changed} changed, ${unchanged} unchanged\n`);
+  }
+  for (const { line, field, message } of mistakes) {
+    const place = [basename(path), ...(line === null ? [] : [line])].join(':');
+    const where = field === null ? '' : `${field}: `;
+    process.stderr.write(`error: ${onOneLine(`${place}: ${where}${message}`)}\n`);
+  }
+  if (mistakes.length > 0) {
+    process.exitCode = ExitCode.usage;
+  }
+}
+
+function beforeText(before: ImportReport['lines'][number]['before']): string {
+  return before === null ? '' : `${before.amount} until ${before.valid_until}`;
 }

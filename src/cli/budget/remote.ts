@@ -1,13 +1,14 @@
-/** `budget … --endpoint`: the same at a service, over its API. */
+/** `budget … --endpoint`: budgets at a service, over its API. */
 import { z } from 'zod';
 import type { ApiClient } from '../../client/client.ts';
 import { EndpointError } from '../../client/endpoint-error.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import type { BudgetChange, BudgetStanding } from '../../ledger/budgets/budgets.ts';
-import type { ImportReport } from '../../ledger/budgets/plan.ts';
-import type { LeaseReport } from '../../ledger/reports/reports.ts';
-import type { CommandNames } from '../command-names.ts';
-import type { BudgetFile } from './files.ts';
+import type { BudgetStanding } from '../../ledger/budgets/budgets.ts';
+import { budgetAmountText, dateText } from '../../ledger/budgets/format.ts';
+import { parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
+import type { CommandNames } from '../common/command-names.ts';
+import { UsageError } from '../output.ts';
+import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 
 type Api = ApiClient['api'];
 
@@ -70,146 +71,188 @@ const report = z.object({
 
 type Account = z.infer<typeof account>;
 
-export interface RemoteBudget extends BudgetStanding {
-  readonly etag: string;
-}
+type Owner = { readonly project: Account; readonly user: Account | null };
 
-/** What was read, with the unit of budgets and the names that the service told. */
-export interface Listed<Item> {
-  readonly items: readonly Item[];
-  readonly unit: string;
-  readonly names: CommandNames;
+interface RemoteBudget extends BudgetStanding {
+  readonly etag: string;
 }
 
 /** How many pages are read at most: a service that never ends must not keep the command for ever. */
 const MAX_PAGES = 10_000;
 const PAGE = 1000;
+/** Somebody else may change the budget between reading and writing: it is read again. */
+const ATTEMPTS = 3;
+const AGAIN = [404, 409, 412];
 
-/** @throws EndpointError */
-export async function remoteBudgets(
-  api: Api,
-  filters: { readonly project_id?: string; readonly user_id?: string } = {},
-): Promise<Listed<RemoteBudget>> {
-  const found = await allOf(budget, (page) =>
-    api.GET('/v1/budgets', { params: { query: { ...filters, ...page } } }),
-  );
-  return listed(found, (one) => ({
-    ...ownerOf(one),
-    id: BigInt(one.id),
-    amount: BigInt(one.exact.amount),
-    taken: BigInt(one.exact.taken),
-    left: BigInt(one.exact.amount) - BigInt(one.exact.taken),
-    etag: one.etag,
-  }));
-}
-
-/** Oldest first. @throws EndpointError */
-export async function remoteChanges(api: Api, project: string | undefined): Promise<Listed<BudgetChange>> {
-  const filters = { order: 'oldest' as const, ...(project !== undefined && { project_id: project }) };
-  const found = await allOf(change, (page) =>
-    api.GET('/v1/budgets/changes', { params: { query: { ...filters, ...page } } }),
-  );
-  return listed(found, (one) => ({
-    ...ownerOf(one),
-    ...{ id: BigInt(one.id), at: one.at, budget: BigInt(one.budget_id), operation: one.operation },
-    ...{ amount: BigInt(one.exact.amount), who: one.who, reason: one.reason },
-  }));
-}
-
-/** A lease with what it takes from budgets. */
-export interface RemoteLease {
-  readonly lease: LeaseReport;
-  readonly charges: readonly {
-    readonly account: string;
-    readonly amount: bigint;
-    readonly from: bigint;
-    readonly until: bigint;
-  }[];
-}
-
-/** @throws EndpointError */
-export async function remoteCharges(
-  api: Api,
-  project: string,
-): Promise<{ readonly items: readonly RemoteLease[]; readonly accounts: readonly Owner[] }> {
-  const found = await allOf(charged, (page) =>
-    api.GET('/v1/budgets/charges', { params: { query: { project_id: project, ...page } } }),
-  );
+/** Everything throws `EndpointError`. */
+export function remoteBudgets(api: Api): BudgetStore {
+  const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
+    const found = await allOf(budget, (page) =>
+      api.GET('/v1/budgets', { params: { query: { ...filters, ...page } } }),
+    );
+    const items = found.map((one): RemoteBudget => {
+      const [amount, taken] = [BigInt(one.exact.amount), BigInt(one.exact.taken)];
+      const { id, etag } = one;
+      return { ...ownerOf(one), id: BigInt(id), amount, taken, left: amount - taken, etag };
+    });
+    return { items, unit: unitOf(found), names: namesOf(found) };
+  };
+  /** Changes the budget of an owner that starts then. */
+  const changing = async (
+    { project, user, validFrom }: { project: string; user: string | undefined; validFrom: bigint },
+    change: (found: RemoteBudget | undefined) => Promise<unknown>,
+  ) => {
+    for (let attempt = 1; ; attempt += 1) {
+      const { items } = await listed({ project_id: project, ...(user !== undefined && { user_id: user }) });
+      try {
+        await change(
+          items.find((one) => one.validFrom === validFrom && (one.userId === null) === (user === undefined)),
+        );
+      } catch (thrown) {
+        const isAgain = thrown instanceof EndpointError && AGAIN.includes(thrown.status ?? 0);
+        if (!isAgain || attempt === ATTEMPTS) {
+          throw thrown;
+        }
+        continue;
+      }
+      return listed({ project_id: project });
+    }
+  };
   return {
-    accounts: found,
-    items: found.map((one) => ({
-      lease: {
-        ...{ row: BigInt(one.row), leaseId: one.lease_id, region: one.region },
-        ...{ projectId: one.project.id, userId: one.user.id, name: one.name },
-        ...{ start: one.start, end: one.end, state: one.state, recordedAt: one.recorded_at, endedAt: null },
-        ...{ claims: [], unconfirmed: [] },
-      },
-      charges: one.charges.map(({ account: name, exact, from, until }) => ({
-        ...{ account: name, amount: BigInt(exact) },
-        ...{ from: from / MICROSECONDS_PER_SECOND, until: until / MICROSECONDS_PER_SECOND },
-      })),
+    async set(project, flags) {
+      const reason = reasonOf(flags);
+      const { from, until, amount, user } = flags;
+      const owner = { projectId: project, userId: user };
+      const wanted = inFlags(() => parseBudget({ ...owner, from, until, amount }, 'unit-hours'));
+      const { validFrom } = wanted;
+      const body = {
+        amount: budgetAmountText(wanted.amount),
+        valid_until: dateText(wanted.validUntil),
+        reason,
+      };
+      return changing({ project, user, validFrom }, (found) =>
+        found === undefined
+          ? api.POST('/v1/budgets', {
+              body: {
+                ...{ project_id: project, ...(user !== undefined && { user_id: user }) },
+                ...{ valid_from: dateText(validFrom), ...body },
+              },
+            })
+          : api.PATCH('/v1/budgets/{budget_id}', {
+              params: { path: { budget_id: String(found.id) }, header: { 'If-Match': found.etag } },
+              body,
+            }),
+      );
+    },
+
+    async remove(project, flags) {
+      const reason = reasonOf(flags);
+      const { from, user } = flags;
+      const { validFrom } = inFlags(() => parseBudgetKey({ projectId: project, userId: user, from }));
+      return changing({ project, user, validFrom }, async (found) => {
+        if (found === undefined) {
+          throw noSuchBudget({ projectId: project, userId: user ?? null, validFrom });
+        }
+        await api.DELETE('/v1/budgets/{budget_id}', {
+          params: {
+            path: { budget_id: String(found.id) },
+            header: { 'If-Match': found.etag },
+            query: { reason },
+          },
+        });
+      });
+    },
+
+    list: () => listed(),
+
+    async show(project) {
+      const { items, unit, names } = await listed({ project_id: project });
+      const found = await allOf(charged, (page) =>
+        api.GET('/v1/budgets/charges', { params: { query: { project_id: project, ...page } } }),
+      );
+      if (items.length === 0) {
+        warnOfNoBudget(project, found.length > 0);
+      }
+      const ofLeases = namesOf(found);
+      const user = (id: string) => (names.user(id) === id ? ofLeases.user(id) : names.user(id));
+      return { items, unit, names: { ...names, user }, leases: found.map(chargedLease) };
+    },
+
+    async changes(project) {
+      const filters = { order: 'oldest' as const, ...(project !== undefined && { project_id: project }) };
+      const found = await allOf(change, (page) =>
+        api.GET('/v1/budgets/changes', { params: { query: { ...filters, ...page } } }),
+      );
+      const items = found.map((one) => ({
+        ...ownerOf(one),
+        ...{ id: BigInt(one.id), at: one.at, budget: BigInt(one.budget_id), operation: one.operation },
+        ...{ amount: BigInt(one.exact.amount), who: one.who, reason: one.reason },
+      }));
+      return { items, unit: unitOf(found) };
+    },
+
+    async import(open, flags) {
+      const isDryRun = flags.dryRun ?? false;
+      refuseWho(flags.who);
+      const reason = isDryRun ? flags.reason : reasonOf(flags);
+      const { text, isJson } = open();
+      try {
+        const { data } = await api.POST('/v1/budgets/import', {
+          params: {
+            query: { dry_run: isDryRun ? 'true' : 'false', ...(reason !== undefined && { reason }) },
+          },
+          headers: { 'Content-Type': isJson ? 'application/json' : 'text/csv' },
+          body: text as never,
+          bodySerializer: (body: unknown) => body as string,
+        });
+        return understood(report, data);
+      } catch (thrown) {
+        // Mistakes of the file are an answer too.
+        const refused = thrown instanceof EndpointError ? report.safeParse(thrown.answer).data : undefined;
+        if (refused === undefined) {
+          throw thrown;
+        }
+        return refused;
+      }
+    },
+
+    async export(format, project) {
+      const query = { format, ...(project !== undefined && { project_id: project }) };
+      const { data } = await api.GET('/v1/budgets/export', { params: { query }, parseAs: 'text' });
+      return [understood(z.string(), data)];
+    },
+  };
+}
+
+function chargedLease(one: z.infer<typeof charged>): ChargedLease {
+  return {
+    lease: {
+      ...{ row: BigInt(one.row), leaseId: one.lease_id, region: one.region },
+      ...{ projectId: one.project.id, userId: one.user.id, name: one.name },
+      ...{ start: one.start, end: one.end, state: one.state, recordedAt: one.recorded_at, endedAt: null },
+      ...{ claims: [], unconfirmed: [] },
+    },
+    charges: one.charges.map(({ account: name, exact, from, until }) => ({
+      ...{ account: name, amount: BigInt(exact) },
+      ...{ from: from / MICROSECONDS_PER_SECOND, until: until / MICROSECONDS_PER_SECOND },
     })),
   };
 }
 
-/** @throws EndpointError */
-export async function remoteImport(
-  api: Api,
-  { text, isJson }: BudgetFile,
-  { isDryRun, reason }: { readonly isDryRun: boolean; readonly reason: string | undefined },
-): Promise<ImportReport> {
-  try {
-    const { data } = await api.POST('/v1/budgets/import', {
-      params: {
-        query: { dry_run: isDryRun ? 'true' : 'false', ...(reason !== undefined && { reason }) },
-      },
-      headers: { 'Content-Type': isJson ? 'application/json' : 'text/csv' },
-      body: text as never,
-      bodySerializer: (body: unknown) => body as string,
-    });
-    return understood(report, data);
-  } catch (thrown) {
-    // Mistakes of the file are an answer too.
-    const refused = thrown instanceof EndpointError ? report.safeParse(thrown.answer).data : undefined;
-    if (refused === undefined) {
-      throw thrown;
-    }
-    return refused;
+function refuseWho(who: string | undefined): void {
+  if (who !== undefined) {
+    throw new UsageError('--who: a service records who the token belongs to; leave it out with --endpoint');
   }
 }
 
-/** The text of the file. @throws EndpointError */
-export async function remoteExport(
-  api: Api,
-  format: 'csv' | 'json',
-  project: string | undefined,
-): Promise<string> {
-  const query = { format, ...(project !== undefined && { project_id: project }) };
-  const { data } = await api.GET('/v1/budgets/export', { params: { query }, parseAs: 'text' });
-  return understood(z.string(), data);
+/** The service records whose token it is, and wants to know why. */
+function reasonOf({ reason, who }: { readonly reason?: string; readonly who?: string }): string {
+  refuseWho(who);
+  if (reason === undefined || reason.trim() === '') {
+    throw new UsageError('--reason: a service wants to know why');
+  }
+  return reason;
 }
-
-export interface RemoteKey {
-  readonly projectId: string;
-  readonly userId: string | undefined;
-  /** In seconds of the epoch. */
-  readonly validFrom: bigint;
-}
-
-/** The budget of an owner that starts then. @throws EndpointError */
-export async function remoteBudget(
-  api: Api,
-  { projectId, userId, validFrom }: RemoteKey,
-): Promise<{ readonly found: RemoteBudget | undefined; readonly all: Listed<RemoteBudget> }> {
-  const filters = { project_id: projectId, ...(userId !== undefined && { user_id: userId }) };
-  const all = await remoteBudgets(api, filters);
-  const found = all.items.find(
-    (one) => one.validFrom === validFrom && (one.userId === null) === (userId === undefined),
-  );
-  return { found, all };
-}
-
-type Owner = { readonly project: Account; readonly user: Account | null };
 
 function ownerOf({
   project,
@@ -225,15 +268,12 @@ function ownerOf({
   };
 }
 
-function listed<Row extends Owner & { readonly unit: string }, Item>(
-  found: readonly Row[],
-  item: (row: Row) => Item,
-): Listed<Item> {
-  return { items: found.map(item), unit: found[0]?.unit ?? 'unit-hours', names: namesOf(found) };
+function unitOf(found: readonly { readonly unit: string }[]): string {
+  return found[0]?.unit ?? 'unit-hours';
 }
 
 /** As the service told them. */
-export function namesOf(found: readonly Owner[]): CommandNames {
+function namesOf(found: readonly Owner[]): CommandNames {
   const projects = new Map(found.map(({ project }) => [project.id, project]));
   const users = new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const])));
   const text = (known: ReadonlyMap<string, Account>) => (id: string) => {

@@ -19,7 +19,7 @@ const MAX_FILES = 10_000;
 const SEVERAL = 'cases';
 
 /** Where a case is from. */
-export interface CasePlace {
+interface CasePlace {
   readonly file: string;
   /** The path in the folder, without its ending; of a file with several cases, followed by the name or the number of the case. */
   readonly id: string;
@@ -51,11 +51,6 @@ export function yamlFilesIn(folder: string): string[] {
     .filter((name) => /\.ya?ml$/i.test(name) && !/(?:^|[/\\])(?:\.|node_modules[/\\])/.test(name))
     .sort()
     .map((name) => join(folder, name));
-}
-
-/** As `yamlFilesIn`, where there must be some, and not too many. @throws UsageError */
-export function caseFilesIn(folder: string): string[] {
-  return boundedCases(folder, yamlFilesIn(folder), 'no file that ends in .yaml or .yml');
 }
 
 /** @throws UsageError if there are no cases, or too many */
@@ -215,3 +210,24 @@ function alternatives(schema: unknown): unknown[] {
 }
 
 const lower = (text: string) => text.replace(/^Invalid input: /, '');
+
+/** A mistake in a case: it cannot be run. */
+export class CaseMistake extends Error {
+  override readonly name = 'CaseMistake';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super('a mistake in a case');
+    this.problems = problems;
+  }
+
+  static at(
+    { file, lineOf }: Pick<ReadCase<unknown>, 'file' | 'lineOf'>,
+    path: Path,
+    message: string,
+  ): CaseMistake {
+    return new CaseMistake([
+      { severity: 'error', origin: { kind: 'file', file, line: lineOf(path) }, message },
+    ]);
+  }
+}

@@ -1,8 +1,18 @@
 /** What came of cases, as a table, as JUnit and as an exit code. Knows nothing of what a case says. */
+import { writeFileSync } from 'node:fs';
 import junit, { type Builder } from 'junit-report-builder';
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import { visibleLines, visibleXml } from '../../base/visible-text.ts';
-import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } from '../output.ts';
+import { systemErrorText } from '../../config/read-file.ts';
+import {
+  ExitCode,
+  jsonText,
+  onOneLine,
+  printJson,
+  printProblems,
+  printTable,
+  UsageError,
+} from '../output.ts';
 
 /**
  * - `passed`: as expected
@@ -10,7 +20,7 @@ import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } f
  * - `mistake`: the case cannot be read or run
  * - `broken`: what was tested failed where no failure may be expected
  */
-export type CaseStatus = 'passed' | 'failed' | 'mistake' | 'broken';
+type CaseStatus = 'passed' | 'failed' | 'mistake' | 'broken';
 
 export interface CaseResult {
   readonly id: string;
@@ -103,7 +113,7 @@ export function resultsJunit(suiteName: string, results: readonly CaseResult[]):
 }
 
 /** The Test Anything Protocol, version 14: a case that could not be run is not ok, as one that failed. */
-export function resultsTap(results: readonly CaseResult[]): string {
+function resultsTap(results: readonly CaseResult[]): string {
   const lines = results.flatMap(({ id, status, reasons, problems, file, milliseconds }, index) => {
     const description = onOneLine(id).replace(/[\\#]/g, '\\$&');
     const head = `${status === 'passed' ? 'ok' : 'not ok'} ${index + 1} - ${description}`;
@@ -123,4 +133,17 @@ export function resultsTap(results: readonly CaseResult[]): string {
     ];
   });
   return ['TAP version 14', `1..${results.length}`, ...lines, ''].join('\n');
+}
+
+/** To a file, or for `-` to standard output. @throws UsageError */
+export function writeJunit(file: string, text: string): void {
+  if (file === '-') {
+    process.stdout.write(text);
+    return;
+  }
+  try {
+    writeFileSync(file, text);
+  } catch (thrown) {
+    throw new UsageError(`--junit: ${file}: ${systemErrorText(thrown)}`);
+  }
 }

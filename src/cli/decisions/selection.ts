@@ -1,8 +1,9 @@
 /** The flags that select decisions of a log. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type DecisionOutcome, type DecisionRecord, OPERATIONS, type Side } from '../../decisions/record.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { DecisionOutcome, DecisionRecord, Side } from '../../decisions/record.ts';
+import { OPERATIONS } from '../../decisions/recorded-operation.ts';
 import { isSelected, type Selection } from '../../decisions/selection.ts';
-import { parseTime, TIME_FORMS } from '../times.ts';
+import { parseTime, repeatable, TIME_FORMS } from '../common/sources.ts';
 
 export interface SelectionFlags {
   readonly project?: readonly string[];
@@ -28,40 +29,23 @@ const OUTCOMES = [
 const SIDES = ['client', 'server'] as const satisfies Side[];
 
 export function addSelectionFlags(command: Command): Command {
-  const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
   return command
-    .addOption(
-      new Option('--project <id>', 'Only this project, by id or name@domain; repeatable.').argParser(
-        repeatable,
-      ),
+    .option('--project <id>', 'Only this project, by id or name@domain; repeatable.', repeatable)
+    .option('--user <id>', 'Only this user, by id or name@domain; repeatable.', repeatable)
+    .option(
+      '--filter <name>',
+      'Only where this filter did more than allow: it refused, failed, changed something, or would have refused (audit_filters); repeatable.',
+      repeatable,
     )
-    .addOption(
-      new Option('--user <id>', 'Only this user, by id or name@domain; repeatable.').argParser(repeatable),
+    .option('--outcome <outcome>', `Only this outcome; repeatable: ${OUTCOMES.join(', ')}.`, oneOf(OUTCOMES))
+    .option(
+      '--operation <operation>',
+      `Only this operation; repeatable: ${OPERATIONS.join(', ')}.`,
+      oneOf(OPERATIONS),
     )
-    .addOption(
-      new Option(
-        '--filter <name>',
-        'Only where this filter did more than allow: it refused, failed, changed something, or would have refused (audit_filters); repeatable.',
-      ).argParser(repeatable),
-    )
-    .addOption(
-      new Option('--outcome <outcome>', `Only this outcome; repeatable: ${OUTCOMES.join(', ')}.`).argParser(
-        oneOf(OUTCOMES),
-      ),
-    )
-    .addOption(
-      new Option(
-        '--operation <operation>',
-        `Only this operation; repeatable: ${OPERATIONS.join(', ')}.`,
-      ).argParser(oneOf(OPERATIONS)),
-    )
-    .addOption(
-      new Option('--side <side>', `Only requests of SkyPilot from this side: ${SIDES.join(', ')}.`).argParser(
-        oneOf(SIDES),
-      ),
-    )
-    .addOption(new Option('--since <time>', `Only from this time on: ${TIME_FORMS}.`))
-    .addOption(new Option('--until <time>', 'Only before this time, in the same forms.'));
+    .option('--side <side>', `Only requests of SkyPilot from this side: ${SIDES.join(', ')}.`, oneOf(SIDES))
+    .option('--since <time>', `Only from this time on: ${TIME_FORMS}.`)
+    .option('--until <time>', 'Only before this time, in the same forms.');
 }
 
 /** Returns whether a decision is selected. @throws UsageError */

@@ -7,10 +7,10 @@ import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { LedgerOptions } from '../../ledger/options.ts';
 import type { Connection } from '../../ledger/storage/connection.ts';
-import { ExitCode, onOneLine, printWarnings, UsageError } from '../output.ts';
-import { type SourceFlags, sourcesOf } from '../sources.ts';
+import { type SourceFlags, sourcesOf } from '../common/sources.ts';
+import { ExitCode, onOneLine, printWarnings } from '../output.ts';
 
-export interface ConfiguredLedger {
+interface ConfiguredLedger {
   readonly configuration: Configuration;
   readonly options: LedgerOptions;
   readonly connection: Connection;
@@ -75,17 +75,4 @@ export function systemUser(): string {
   } catch {
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
-}
-
-/** Parses the value of a flag that takes a whole number. */
-export function wholeNumber(flag: string, least: number, most: number) {
-  return (text: string): number => {
-    const number = /^\d{1,10}$/.test(text) ? Number(text) : -1;
-    if (number < least || number > most) {
-      throw new UsageError(
-        `${flag}: expected a whole number from ${least} to ${most}, got ${JSON.stringify(text)}`,
-      );
-    }
-    return number;
-  };
 }

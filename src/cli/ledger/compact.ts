@@ -1,10 +1,10 @@
 /** `ledger compact` and `ledger restore`: folds old leases into totals, and puts them back. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { FoldedLease, FoldHeader } from '../../ledger/folding/folded-lease.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { Progress } from '../common/progress.ts';
+import { formatFlag, type SourceFlags, sourceCommand } from '../common/sources.ts';
 import { ExitCode, printJson, UsageError } from '../output.ts';
-import { Progress } from '../progress.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from '../sources.ts';
 import { type LedgerAccess, NO_DEADLINE, withLedger } from './access.ts';
 
 interface CompactFlags extends SourceFlags {
@@ -20,10 +20,9 @@ interface RestoreFlags extends SourceFlags {
 }
 
 export function compactCommand(): Command {
-  return addSourceFlags(
-    new Command('compact').description(
-      'Fold leases that ended before a date into totals: they are written to a file, and their rows and entries are removed. Balances and budgets stay the same.',
-    ),
+  return sourceCommand(
+    'compact',
+    'Fold leases that ended before a date into totals: they are written to a file, and their rows and entries are removed. Balances and budgets stay the same.',
   )
     .requiredOption(
       '--before <date>',
@@ -39,10 +38,9 @@ export function compactCommand(): Command {
 }
 
 export function restoreCommand(): Command {
-  return addSourceFlags(
-    new Command('restore').description(
-      'Put leases back that ledger compact has folded, exactly as they were. Exit code: 1 = some could not be.',
-    ),
+  return sourceCommand(
+    'restore',
+    'Put leases back that ledger compact has folded, exactly as they were. Exit code: 1 = some could not be.',
   )
     .requiredOption('--from <file>', 'The file that ledger compact has written.')
     .addOption(formatFlag('table', 'json'))

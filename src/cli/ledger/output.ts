@@ -9,7 +9,7 @@ import {
   type LeaseReport,
   type LedgerRecord,
 } from '../../ledger/reports/reports.ts';
-import type { CommandNames } from '../command-names.ts';
+import type { CommandNames } from '../common/command-names.ts';
 
 /** `second`: of the epoch. */
 export function secondText(second: bigint): string {

@@ -3,13 +3,18 @@
 import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { formatReason, type Reason } from '../../kubernetes/policies/rules/reason.ts';
 import { type Path, plainCopy, valueAt } from '../../yaml/tree.ts';
-import { shownName } from '../input.ts';
-import { ExitCode, onOneLine, printJson, printTable, printWarnings, UsageError } from '../output.ts';
-import { unifiedDiff } from '../unified-diff.ts';
-import type { CheckFlags } from './flags.ts';
-import { type CheckedObject, readObjects } from './objects.ts';
-import { judgeOptions, setOptions } from './options.ts';
-import { type Judges, reviewObject } from './review.ts';
+import {
+  ExitCode,
+  onOneLine,
+  printJson,
+  printTable,
+  printWarnings,
+  shownName,
+  UsageError,
+  unifiedDiff,
+} from '../output.ts';
+import { type CheckedObject, type Judges, readObjects, reviewObject } from './objects.ts';
+import { type CheckFlags, judgeOptions, setOptions } from './options.ts';
 
 /** The result for one object. */
 interface Checked {

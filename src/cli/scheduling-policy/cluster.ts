@@ -8,8 +8,7 @@ import type { ClusterSnapshot, UseReviews } from '../../kubernetes/cluster/snaps
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
 import { ExitCode, onOneLine, UsageError } from '../output.ts';
-import type { ClusterFlags, JudgeFlags } from './flags.ts';
-import { setOptions } from './options.ts';
+import { type ClusterFlags, type JudgeFlags, setOptions } from './options.ts';
 
 /** A cluster that answers. */
 export interface AskedCluster {
@@ -73,7 +72,7 @@ export async function readSnapshot(
 }
 
 /** What pods are judged by in a cluster. */
-export interface JudgingSnapshot {
+interface JudgingSnapshot {
   readonly source: ClusterSnapshot;
   /** What the API server gives to pods without one. */
   readonly defaultPriorityClass: string | undefined;

@@ -15,8 +15,7 @@ import { byName } from '../../kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../kubernetes/policies/policy.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { ExitCode, onOneLine, printWarnings, UsageError } from '../output.ts';
-import type { ExportFlags } from './flags.ts';
-import { judgeOptions } from './options.ts';
+import { type ExportFlags, judgeOptions } from './options.ts';
 
 /** Namespaces without whose pods a cluster does not work. */
 const EXEMPT = ['kube-system'];

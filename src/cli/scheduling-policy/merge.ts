@@ -5,8 +5,16 @@ import type { EffectivePolicy } from '../../kubernetes/policies/effective-policy
 import { partsOf } from '../../kubernetes/policies/merge.ts';
 import { formatReason } from '../../kubernetes/policies/rules/reason.ts';
 import { formatPath } from '../../yaml/tree.ts';
-import { jsonText, onOneLine, printJson, printTable, printWarnings, UsageError } from '../output.ts';
-import type { AccountFlags, MergeFlags } from './flags.ts';
+import {
+  jsonText,
+  onOneLine,
+  printItems,
+  printJson,
+  printTable,
+  printWarnings,
+  UsageError,
+} from '../output.ts';
+import type { AccountFlags, MergeFlags } from './options.ts';
 
 export async function showMerged(flags: MergeFlags): Promise<void> {
   const { policies: paths = [], cluster, kubeconfig, context, mergeStrategy: strategy } = flags;
@@ -54,13 +62,12 @@ async function showMergedInCluster(account: Account | undefined, flags: MergeFla
 }
 
 async function printGrants(grants: readonly AccessGrant[], { format }: MergeFlags): Promise<void> {
-  if (format === 'json') {
-    printJson(grants.map((grant) => ({ ...grant, namespace: grant.namespace ?? null })));
-    return;
-  }
-  await printTable(
+  await printItems(
+    grants,
+    format,
+    (grant) => ({ ...grant, namespace: grant.namespace ?? null }),
     ['SUBJECT', 'NAMESPACE', 'POLICIES'],
-    grants.map(({ subject, namespace, policies }) => [subject, namespace ?? 'all', policies.join(', ')]),
+    ({ subject, namespace, policies }) => [subject, namespace ?? 'all', policies.join(', ')],
   );
 }
 

@@ -1,11 +1,11 @@
 /** How the `scheduling-policy` commands judge: the options of a service, or flags alone. */
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
+import type { MergeStrategy } from '../../kubernetes/policies/merge.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
 import { UsageError } from '../output.ts';
-import type { ClusterFlags, JudgeFlags } from './flags.ts';
 
-export interface JudgeOptions {
+interface JudgeOptions {
   /** Those of `--config-file`, otherwise the defaults. */
   readonly configured: KubernetesOptions;
   /** Whether policies and rights come from the cluster. */
@@ -92,4 +92,64 @@ function concernsPolicies(
     severity === 'error' &&
     (section === undefined || (section === 'kubernetes' && !unused.includes(option ?? '')))
   );
+}
+
+/** Selects an account. */
+export interface AccountFlags {
+  readonly namespace?: string;
+  readonly serviceAccount?: string;
+}
+
+/** Selects the cluster to ask. */
+export interface ClusterFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+/** How pods are judged. */
+export interface JudgeFlags {
+  readonly configFile?: readonly string[];
+  readonly mergeStrategy?: MergeStrategy;
+  readonly defaultPriorityClass?: string;
+}
+
+export interface CheckFlags extends AccountFlags, ClusterFlags, JudgeFlags {
+  readonly policies?: readonly string[];
+  readonly cluster?: boolean;
+  readonly format: 'diff' | 'json';
+}
+
+export interface MergeFlags extends AccountFlags, ClusterFlags {
+  readonly policies?: readonly string[];
+  readonly cluster?: boolean;
+  readonly mergeStrategy: MergeStrategy;
+  readonly user?: string;
+  readonly group?: readonly string[];
+  readonly format: 'table' | 'json';
+}
+
+export interface WhoCanFlags extends AccountFlags, ClusterFlags {
+  readonly user?: string;
+  readonly group?: readonly string[];
+  readonly format: 'table' | 'json';
+}
+
+export interface ScanFlags extends ClusterFlags, JudgeFlags {
+  readonly namespace?: readonly string[];
+  readonly allNamespaces?: boolean;
+  readonly selector?: string;
+  readonly exemptNamespace?: readonly string[];
+  readonly workloads?: boolean;
+  readonly format: 'table' | 'json' | 'junit';
+}
+
+export interface ExportFlags extends ClusterFlags, JudgeFlags {
+  readonly policies?: readonly string[];
+  readonly cluster?: boolean;
+  /** Prefix of the names of all objects. */
+  readonly name: string;
+  readonly exemptNamespace?: readonly string[];
+  readonly warnOnly?: boolean;
+  readonly strict?: boolean;
+  readonly format: 'vap';
 }

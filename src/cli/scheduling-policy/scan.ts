@@ -1,15 +1,17 @@
 /** `scheduling-policy scan`: which running pods enforcing would refuse if they were created now. */
+
+import junit, { type Builder } from 'junit-report-builder';
+import { visibleXml } from '../../base/visible-text.ts';
 import { nearestName } from '../../config/nearest.ts';
 import { type ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.ts';
 import { listObjects } from '../../kubernetes/cluster/api/list.ts';
-import type { Refusal } from '../../kubernetes/cluster/scan/findings.ts';
+import type { Refusal, Scanned } from '../../kubernetes/cluster/scan/findings.ts';
 import { type ScanResult, scan } from '../../kubernetes/cluster/scan/scan.ts';
 import { formatReason, listed } from '../../kubernetes/policies/rules/reason.ts';
+import { Progress } from '../common/progress.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
-import { Progress } from '../progress.ts';
 import { judgingSnapshot, warn, withCluster } from './cluster.ts';
-import type { ScanFlags } from './flags.ts';
-import { judgeOptions } from './options.ts';
+import { judgeOptions, type ScanFlags } from './options.ts';
 
 /** Those that the webhooks of etc/kubernetes do not look at. */
 const EXEMPT = ['kube-system', 'blazar-enforcement'];
@@ -89,7 +91,6 @@ async function print(
   const { findings, skipped, accounts } = result;
   const { pods, refusedPods, templates, refusedTemplates, namespaces } = findings.counts;
   if (format === 'junit') {
-    const { scanJunit } = await import('./scan-junit.ts');
     process.stdout.write(`${scanJunit(findings.owners)}\n`);
   } else if (format === 'json') {
     printJson({
@@ -152,4 +153,32 @@ function asJson({ namespace, source, owner, user, policies, count, names, reason
     names,
     reasons: reasons.map((reason) => ({ ...reason, message: formatReason(reason) })),
   };
+}
+
+/** Its types are those of the module that bundlers take; Node.js is given the builder itself. */
+const builder = junit as unknown as Builder;
+
+function scanJunit(owners: readonly Scanned[]): string {
+  const report = builder.newBuilder();
+  const suite = report.testSuite().name('blazar-enforcement scheduling-policy scan');
+  for (const { namespace, source, owner, count, refusals } of owners) {
+    const what = source === 'pod' ? `pods of ${owner.kind}` : `template of ${owner.kind}`;
+    const test = suite.testCase().className(namespace).name(`${what} ${owner.name}`);
+    if (refusals.length > 0) {
+      const refused = refusals.reduce((sum, one) => sum + one.count, 0);
+      test
+        .failure(
+          source === 'pod' ? `${refused} of ${count} pods would be refused` : 'its pods would be refused',
+        )
+        .stacktrace(
+          refusals
+            .map(
+              (one) =>
+                `${one.count} for ${one.user}, such as ${one.names.join(', ')}:\n${one.reasons.map((reason) => `  ${formatReason(reason)}`).join('\n')}`,
+            )
+            .join('\n'),
+        );
+    }
+  }
+  return visibleXml(report.build());
 }

@@ -6,7 +6,7 @@ import { type PolicyUser, subjectText, whoCanUse } from '../../kubernetes/cluste
 import { type Account, serviceAccount } from '../../kubernetes/policies/access.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
 import { type AskedCluster, policiesOf, withCluster } from './cluster.ts';
-import type { WhoCanFlags } from './flags.ts';
+import type { WhoCanFlags } from './options.ts';
 
 /** Others do not exist, and could mean another path. Source: Kubernetes, names of objects (RFC 1123). */
 const CAN_BE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;

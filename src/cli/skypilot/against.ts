@@ -9,10 +9,9 @@ import type { Task } from '../../skypilot/request/user-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
 import type { Mapping } from '../../yaml/tree.ts';
-import { type Login, netrcLogin } from '../netrc.ts';
 import { UsageError } from '../output.ts';
-import type { Reviewer } from './reviewer.ts';
-import { type Answered, answerOf, shownUrl } from './service-call.ts';
+import type { Reviewer } from './review-output.ts';
+import { type Answered, answerOf, type Login, netrcLogin, shownUrl } from './service-call.ts';
 
 /** How long SkyPilot waits, in seconds. */
 const SKYPILOT_TIMEOUT = 30;
@@ -67,49 +66,23 @@ function reviewOf(
   answered: Answered,
   { policy, milliseconds, hide }: { policy: string; milliseconds: number; hide: (text: string) => string },
 ): Review {
-  const original = {
-    task: request.task.value as Mapping,
-    skypilotConfig: request.skypilotConfig.value as Mapping,
+  const original = { task: request.task.value, skypilotConfig: request.skypilotConfig.value } as {
+    readonly task: Mapping;
+    readonly skypilotConfig: Mapping;
   };
-  if ('message' in answered) {
-    const { failed } = answered;
-    const message = hide(answered.message);
-    return {
-      ...{
-        allowed: false,
-        message,
-        policy,
-        failed,
-        changed: false,
-        exempt: false,
-        warnings: [],
-        mismatches: [],
-        answer: null,
-      },
-      ...withConfig(original),
-      outcomes: [{ policy, allowed: false, message, failed, changed: false, audit: false, milliseconds }],
-    };
-  }
-  const changed = !isDeepStrictEqual(answered, original);
+  const refusal = 'message' in answered ? answered : undefined;
+  const { task, skypilotConfig } = 'message' in answered ? original : answered;
+  const allowed = refusal === undefined;
+  const message = refusal === undefined ? null : hide(refusal.message);
+  const failed = refusal?.failed ?? false;
+  const changed = allowed && !isDeepStrictEqual(answered, original);
   return {
-    ...{
-      allowed: true,
-      message: null,
-      policy: null,
-      failed: false,
-      changed,
-      exempt: false,
-      warnings: [],
-      mismatches: [],
-      answer: null,
-    },
-    ...withConfig(answered),
-    outcomes: [{ policy, allowed: true, message: null, failed: false, changed, audit: false, milliseconds }],
+    ...{ allowed, message, policy: allowed ? null : policy, failed, changed },
+    ...{ exempt: false, warnings: [], mismatches: [], answer: null },
+    task: task as Task,
+    skypilotConfig: Config.fromDict(skypilotConfig),
+    outcomes: [{ policy, allowed, message, failed, changed, audit: false, milliseconds }],
   };
-}
-
-function withConfig({ task, skypilotConfig }: { task: Mapping; skypilotConfig: Mapping }) {
-  return { task: task as Task, skypilotConfig: Config.fromDict(skypilotConfig) };
 }
 
 function serviceUrl(address: string): URL {

@@ -5,11 +5,9 @@ import { taskAsSent } from '../../skypilot/request/sent-request.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { isMapping, type Mapping, valueAt } from '../../yaml/tree.ts';
-import { pathOf, plain } from '../cases/expected-paths.ts';
-import { textDifference } from '../cases/expected-text.ts';
-import { jsonText } from '../output.ts';
-import { unifiedDiff } from '../unified-diff.ts';
-import type { Expectation } from './case.ts';
+import { pathOf, plain, textDifference } from '../cases/expected.ts';
+import { jsonText, unifiedDiff } from '../output.ts';
+import type { TaskExpectation } from '../test/any-case.ts';
 import { isIdempotent, whyNotIdempotent } from './review-output.ts';
 
 /** What differs: sentences, and diffs. Empty if the answer is as expected. */
@@ -20,7 +18,7 @@ export interface Differences {
 
 /** `again`: the review of the result; `null` after a refusal. */
 export async function differencesOf(
-  expected: Expectation,
+  expected: TaskExpectation,
   reviewed: Review,
   again: Review | null,
 ): Promise<Differences> {
@@ -33,10 +31,7 @@ export async function differencesOf(
     skypilot_config,
     skypilot_config_paths,
     idempotent = true,
-  } = {
-    ...NOTHING,
-    ...expected,
-  };
+  } = expected;
   const isRejected = rejected !== undefined || rule !== undefined || answer === 'rejected';
   if (reviewed.allowed === isRejected) {
     const got = reviewed.allowed ? 'it was allowed' : `${reviewed.policy} rejected it: ${reviewed.message}`;
@@ -52,42 +47,38 @@ export async function differencesOf(
     return { reasons: [...(reason ? [reason] : []), ...(silent.length > 0 ? [otherwise] : [])], diff: '' };
   }
   const config = reviewed.skypilotConfig.toDict();
-  const found: Differences[] = [];
-  if ((answer === 'changed' && !reviewed.changed) || (answer === 'unchanged' && reviewed.changed)) {
-    const changing = reviewed.outcomes
-      .filter(({ changed, audit }) => changed && !audit)
-      .map(({ policy }) => policy);
-    found.push({
-      reasons: [
-        answer === 'changed'
-          ? 'expected a change, but nothing was changed'
-          : `expected no change, but it was changed by ${changing.join(', ')}`,
-      ],
-      diff: '',
-    });
+  const reasons: string[] = [];
+  if (answer === 'changed' && !reviewed.changed) {
+    reasons.push('expected a change, but nothing was changed');
+  }
+  if (answer === 'unchanged' && reviewed.changed) {
+    const changing = reviewed.outcomes.filter(({ changed, audit }) => changed && !audit);
+    const names = changing.map(({ policy }) => policy).join(', ');
+    reasons.push(`expected no change, but it was changed by ${names}`);
   }
   if (again !== null && isIdempotent(again) !== idempotent) {
-    const reason = idempotent ? whyNotIdempotent(again) : 'expected it not to be idempotent, but it is';
-    found.push({ reasons: [reason], diff: '' });
+    reasons.push(idempotent ? whyNotIdempotent(again) : 'expected it not to be idempotent, but it is');
   }
   const secrets = SecretValues.of(reviewed.task, config, task, skypilot_config);
+  let diff = '';
+  const compare = async (name: string, wanted: Mapping, got: Mapping) => {
+    if (!isDeepStrictEqual(plain(wanted), plain(got))) {
+      reasons.push(`the ${name} differs`);
+      diff += await diffOf(name, wanted, got, secrets);
+    }
+  };
   if (task !== undefined) {
-    found.push(await whole('task', comparable(task), comparable(reviewed.task), secrets));
+    await compare('task', comparable(task), comparable(reviewed.task));
   }
   if (skypilot_config !== undefined) {
-    const own = { active_workspace: 'default', ...skypilot_config };
-    found.push(await whole('skypilot_config', own, config, secrets));
+    await compare('skypilot_config', { active_workspace: 'default', ...skypilot_config }, config);
   }
-  found.push(...paths('task', task_paths, [reviewed.task, comparable(reviewed.task)], secrets));
-  found.push(...paths('skypilot_config', skypilot_config_paths, [config], secrets));
-  return {
-    reasons: found.flatMap(({ reasons }) => reasons),
-    diff: found.map(({ diff }) => diff).join(''),
-  };
+  reasons.push(
+    ...paths('task', task_paths, [reviewed.task, comparable(reviewed.task)], secrets),
+    ...paths('skypilot_config', skypilot_config_paths, [config], secrets),
+  );
+  return { reasons, diff };
 }
-
-/** Every expectation that a short form leaves out. */
-const NOTHING: Exclude<Expectation, { answer: 'allowed' | 'changed' | 'unchanged' | 'rejected' }> = {};
 
 /** As SkyPilot reads it, without the copy of what was written: two spellings of one task are equal. */
 function comparable(task: Mapping): Mapping {
@@ -95,23 +86,12 @@ function comparable(task: Mapping): Mapping {
   return sent;
 }
 
-async function whole(
-  name: string,
-  expected: Mapping,
-  got: Mapping,
-  secrets: SecretValues,
-): Promise<Differences> {
-  if (isDeepStrictEqual(plain(expected), plain(got))) {
-    return { reasons: [], diff: '' };
-  }
+async function diffOf(name: string, expected: Mapping, got: Mapping, secrets: SecretValues): Promise<string> {
   const [from = '', to = ''] = [expected, got].map((one) =>
     YamlDocument.from(sorted(secrets.withoutSecrets(one))).toString(),
   );
   const diff = await unifiedDiff([`${name} (expected)`, `${name} (got)`], from, to);
-  return {
-    reasons: [`the ${name} differs`],
-    diff: from === to ? `${diff}(the values that differ are hidden)\n` : diff,
-  };
+  return from === to ? `${diff}(the values that differ are hidden)\n` : diff;
 }
 
 /** In `got`, the same value in its forms: one of them must be equal. `null` = missing, too. */
@@ -120,7 +100,7 @@ function paths(
   expected: Mapping | undefined,
   got: readonly Mapping[],
   secrets: SecretValues,
-): Differences[] {
+): string[] {
   return Object.entries(expected ?? {}).flatMap(([path, value]) => {
     const values = got.map((one) => valueAt(one, pathOf(path)) ?? null);
     if (values.some((one) => isDeepStrictEqual(plain(one), plain(value)))) {
@@ -133,7 +113,7 @@ function paths(
         .at(-1),
     );
     const shown = (one: unknown) => jsonText((secrets.withoutSecrets({ [last]: one }) as Mapping)[last]);
-    return [{ reasons: [`${name}: ${path}: expected ${shown(value)}, got ${shown(values[0])}`], diff: '' }];
+    return [`${name}: ${path}: expected ${shown(value)}, got ${shown(values[0])}`];
   });
 }
 

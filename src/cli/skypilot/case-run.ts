@@ -15,12 +15,11 @@ import { headingOf, type PipelineTask, tasksOf } from '../../skypilot/task/pipel
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
 import type { Mapping, Path } from '../../yaml/tree.ts';
-import type { ReadCase } from '../cases/case-files.ts';
-import { CaseMistake } from '../cases/case-mistake.ts';
+import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import { causeLogger } from '../cases/cause-logger.ts';
+import { causeLogger } from '../cases/explanations.ts';
+import type { SkypilotCase, TaskExpectation } from '../test/any-case.ts';
 import type { Coverage } from '../test/coverage.ts';
-import type { Expectation, SkypilotCase } from './case.ts';
 import { type Differences, differencesOf } from './case-answer.ts';
 import type { TaskConfigurations } from './case-configuration.ts';
 
@@ -160,7 +159,7 @@ async function reviewed(
 }
 
 async function allDifferences(
-  expected: Expectation | readonly Expectation[],
+  expected: TaskExpectation | readonly TaskExpectation[],
   reviews: readonly Reviewed[],
   tasks: readonly PipelineTask[],
 ): Promise<Differences> {
@@ -168,8 +167,8 @@ async function allDifferences(
   let diff = '';
   for (const [index, { first, again }] of reviews.entries()) {
     const own = Array.isArray(expected)
-      ? (expected as readonly Expectation[])[index]
-      : (expected as Expectation);
+      ? (expected as readonly TaskExpectation[])[index]
+      : (expected as TaskExpectation);
     const found = await differencesOf(own ?? { answer: 'allowed' }, first, again);
     const [task] = tasks.slice(index);
     const heading = task === undefined || task.of === 1 ? '' : `${headingOf(task)}: `;

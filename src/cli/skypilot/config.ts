@@ -2,18 +2,17 @@
 import { Command, Option } from 'commander';
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import type { FoundSources, NamedSources } from '../../skypilot/config/config-sources.ts';
+import { repeatable } from '../common/sources.ts';
 import { ExitCode, printProblems } from '../output.ts';
-import type { GetFlags } from './config-get.ts';
-import { type Merged, type PrintFlags, printConfig } from './config-output.ts';
+import type { Merged, PrintFlags } from './config-output.ts';
 
 interface ValidationFlags {
   readonly validation: 'error' | 'warning' | 'ignore';
 }
 
-type ConfigFlags = NamedSources & PrintFlags & GetFlags & ValidationFlags;
+type ConfigFlags = NamedSources & PrintFlags & ValidationFlags;
 
 export function skypilotConfigCommand(): Command {
-  const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
   return new Command('config')
     .description(
       'Merge the sources of a SkyPilot configuration as SkyPilot does, and validate them. Exit code: 0 success, 1 SkyPilot would refuse the configuration or the task, 2 an error in a file or the command.',
@@ -31,11 +30,10 @@ export function skypilotConfigCommand(): Command {
       '--task <file>',
       'A task file; its config is merged. For a pipeline, the result is shown for each task.',
     )
-    .addOption(
-      new Option(
-        '--config <key=value>',
-        'Set one key to a YAML value; repeatable. Or the name of one file.',
-      ).argParser(repeatable),
+    .option(
+      '--config <key=value>',
+      'Set one key to a YAML value; repeatable. Or the name of one file.',
+      repeatable,
     )
     .option(
       '--get <key>',
@@ -62,14 +60,13 @@ export function skypilotConfigCommand(): Command {
 async function config(flags: ConfigFlags): Promise<void> {
   const { mergeSources, workspaceProblem } = await import('../../skypilot/config/layers.ts');
   const { findSources } = await import('../../skypilot/config/config-sources.ts');
-  const { droppedProblems } = await import('../../skypilot/config/source-problems.ts');
-  const { configurationProblems } = await import('../../skypilot/config/source-problems.ts');
+  const { configurationProblems, droppedProblems } = await import('../../skypilot/config/source-problems.ts');
   const read = findSources(flags);
   if (flags.get !== undefined) {
     await getValue(flags, read);
     return;
   }
-  const { requireGet } = await import('./config-get.ts');
+  const { printConfig, requireGet } = await import('./config-output.ts');
   requireGet(flags);
   const { sources, problems, tasks, unread } = read;
   const results = (tasks.length === 0 ? [null] : tasks).map((task) => ({
@@ -90,10 +87,9 @@ async function config(flags: ConfigFlags): Promise<void> {
 
 async function getValue(flags: ConfigFlags, { sources, tasks, problems }: FoundSources): Promise<void> {
   const { workspaceProblem } = await import('../../skypilot/config/layers.ts');
-  const { droppedProblems } = await import('../../skypilot/config/source-problems.ts');
-  const { configurationProblems } = await import('../../skypilot/config/source-problems.ts');
-  const { printEffectiveValue, readConfig } = await import('./config-get.ts');
-  const read = await readConfig(sources, tasks);
+  const { configurationProblems, droppedProblems } = await import('../../skypilot/config/source-problems.ts');
+  const { printEffectiveValue, readConfig } = await import('./config-output.ts');
+  const read = readConfig(sources, tasks);
   const results = [
     { task: null, merged: read.config },
     ...read.tasks.map(({ source, config: merged }) => ({ task: source, merged })),

@@ -1,14 +1,15 @@
 /** The requests in a file: the body of one, or a task or pipeline that SkyPilot would ask about. */
+
+import { type Command, InvalidArgumentError } from 'commander';
 import type { Problem } from '../../base/errors.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
+import type { RequestFacts } from '../../skypilot/request/sent-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { OriginOf } from '../../skypilot/schema/validate.ts';
 import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
 import type { YamlDocument } from '../../yaml/document.ts';
 import { isMapping, type Mapping } from '../../yaml/tree.ts';
-import { readText, shownName } from '../input.ts';
-import { UsageError } from '../output.ts';
-import { factsOf, REQUEST_FLAGS, type RequestFlags } from './request-flags.ts';
+import { flagNamed, readText, shownName, UsageError } from '../output.ts';
 
 /** A request and its task; `null` if it is not part of a pipeline. */
 export interface Requested {
@@ -19,7 +20,7 @@ export interface Requested {
 }
 
 /** What a file asks. */
-export interface RequestFile {
+interface RequestFile {
   readonly requests: readonly Requested[];
   /** Mistakes of a pipeline's header, which is part of no request. SkyPilot refuses a file with an error. */
   readonly problems: readonly Problem[];
@@ -40,11 +41,9 @@ export async function readRequests(
     throw new UsageError(`${shownName(file)}: expected a request or a task, got nothing`);
   }
   const body = bodyOf(text);
-  const given = (Object.keys(REQUEST_FLAGS) as (keyof RequestFlags)[]).filter(
-    (name) => flags[name] !== undefined,
-  );
+  const given = REQUEST_FLAGS.filter((name) => flags[name] !== undefined);
   if (body !== undefined && given.length > 0) {
-    const names = given.map((name) => REQUEST_FLAGS[name]).join(', ');
+    const names = given.map(flagNamed).join(', ');
     throw new UsageError(`${shownName(file)}: ${names} apply to a task, but this is a request body`);
   }
   const config = skypilotConfig === undefined ? '{}' : await readText(skypilotConfig, maxBytes);
@@ -113,4 +112,92 @@ function bodyOf(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+export interface RequestFlags {
+  readonly skypilotConfig?: string;
+  readonly requestName?: string;
+  readonly clusterName?: string;
+  readonly idleMinutes?: number;
+  readonly down?: boolean;
+  readonly dryRun?: boolean;
+  readonly clientSide?: boolean;
+  readonly user?: { readonly id: string; readonly name: string };
+  readonly workspace?: string;
+  readonly clientVersion?: string;
+  readonly clientApiVersion?: number;
+}
+
+/** Flags that apply to a task only. */
+const REQUEST_FLAGS = [
+  ...([
+    'skypilotConfig',
+    'requestName',
+    'clusterName',
+    'idleMinutes',
+    'down',
+    'dryRun',
+    'clientSide',
+  ] as const),
+  ...(['user', 'workspace', 'clientVersion', 'clientApiVersion'] as const),
+];
+
+export function addRequestFlags(command: Command): Command {
+  return command
+    .option('--skypilot-config <file>', 'For a task: the configuration, in YAML. Default: empty.')
+    .option(
+      '--request-name <name>',
+      'For a task: the request name. Default: launch, or jobs.launch for a pipeline.',
+    )
+    .option('--cluster-name <name>', 'For a task: the cluster name.')
+    .option(
+      '--idle-minutes <minutes>',
+      'For a task: minutes of idleness before autostop, as sky launch --idle-minutes-to-autostop sets them.',
+      (text) => wholeNumber(text, -1),
+    )
+    .option('--down', 'For a task: tear the cluster down instead of stopping it.')
+    .option('--dry-run', 'For a task: only try the launch.')
+    .option(
+      '--user <id[:name]>',
+      'For a task: the user. Default: 00000000:user. Without a name, the id is the name.',
+      userOf,
+    )
+    .option(
+      '--workspace <name>',
+      'For a task: the active workspace. Default: that of the configuration, otherwise default.',
+    )
+    .option('--client-side', 'For a task: the client asks, which sends neither user nor versions.')
+    .option('--client-version <version>', 'For a task: the version of the client. Default: unknown.')
+    .option(
+      '--client-api-version <number>',
+      'For a task: the API version of the client. Default: none, as when SkyPilot launches.',
+      (text) => wholeNumber(text, 0),
+    );
+}
+
+function factsOf(flags: RequestFlags): RequestFacts {
+  const { requestName, clusterName, idleMinutes, down, clientSide, user, workspace } = flags;
+  const { dryRun: dryrun, clientVersion, clientApiVersion } = flags;
+  return {
+    ...{ requestName, clusterName, idleMinutes, down, dryrun },
+    ...{ clientSide, user, workspace, clientVersion, clientApiVersion },
+  };
+}
+
+/** `id:name`, or one text that is both. */
+export function userOf(text: string): { id: string; name: string } {
+  const colon = text.indexOf(':');
+  const [id, name] = colon === -1 ? [text, text] : [text.slice(0, colon), text.slice(colon + 1)];
+  if (id === '' || name === '') {
+    throw new InvalidArgumentError('expected an id, or id:name');
+  }
+  return { id, name };
+}
+
+function wholeNumber(text: string, least: number): number {
+  const number = Number(text);
+  if (!/^-?\d{1,9}$/.test(text) || number < least) {
+    throw new InvalidArgumentError(`expected a whole number of at least ${least}`);
+  }
+  return number;
 }

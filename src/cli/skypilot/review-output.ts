@@ -1,10 +1,22 @@
-/** Prints reviews: the answer of each policy, and what was changed as a diff without secrets. */
+/** What answers reviews, and how they are printed: the answer of each policy, and what was changed as a diff without secrets. */
+import type { Places } from '../../skypilot/config/config-validation.ts';
+import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { SecretValues } from '../../skypilot/secrets.ts';
-import { onOneLine, printJson, printTable } from '../output.ts';
-import { unifiedDiff } from '../unified-diff.ts';
+import { onOneLine, printJson, printTable, unifiedDiff } from '../output.ts';
 import type { Requested } from './requests.ts';
+
+/** Answers requests as SkyPilot would be answered. */
+export interface Reviewer {
+  /** Maximum size of what is asked about, in bytes. */
+  readonly maxBytes: number;
+  /** `[skypilot] config_validation`, for what is part of no request. */
+  readonly validation: SkypilotOptions['config_validation'];
+  /** `places`: where the request was written, for messages. */
+  review(request: ReceivedRequest, places?: Places): Promise<Review>;
+  close(): Promise<void>;
+}
 
 /** `again`: the review of the result, if it was asked for. */
 export async function printReview(
@@ -44,7 +56,7 @@ export async function printReview(
 }
 
 /** What was changed, as unified diffs without secrets; empty if nothing was. */
-export async function diffsOf(
+async function diffsOf(
   request: ReceivedRequest,
   reviewed: Review,
 ): Promise<{ task: string; skypilot_config: string }> {

@@ -1,16 +1,19 @@
 /** `skypilot review`: asks admin policies about a request, without SkyPilot. */
+
+import { existsSync } from 'node:fs';
 import { Command } from 'commander';
+import { inTime, withinDeadline } from '../../base/deadline.ts';
 import type { Problem } from '../../base/errors.ts';
-import type { LogLevel } from '../../base/logger.ts';
+import { createLogger, type LogLevel } from '../../base/logger.ts';
+import { DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../../config/places.ts';
+import type { ConfigSources } from '../../config/sources.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import { headingOf } from '../../skypilot/task/pipeline.ts';
-import { ExitCode, onOneLine, printProblems, UsageError } from '../output.ts';
-import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags } from '../sources.ts';
-import { exitWhenWritten } from '../standard-streams.ts';
-import { addRequestFlags, type RequestFlags } from './request-flags.ts';
-import { readRequests } from './requests.ts';
-import { isIdempotent, printReview } from './review-output.ts';
-import { localReviewer, type Reviewer } from './reviewer.ts';
+import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from '../common/sources.ts';
+import { exitWhenWritten } from '../common/standard-streams.ts';
+import { ExitCode, onOneLine, printProblems, printWarnings, UsageError } from '../output.ts';
+import { addRequestFlags, type RequestFlags, readRequests } from './requests.ts';
+import { isIdempotent, printReview, type Reviewer } from './review-output.ts';
 
 interface ReviewFlags extends SourceFlags, RequestFlags {
   readonly format: 'diff' | 'json';
@@ -127,4 +130,43 @@ function exitCode({ allowed, failed }: Review, again: Review | null): number {
     return ExitCode.failed;
   }
   return allowed ? ExitCode.ok : ExitCode.rejected;
+}
+
+/** The policies of `[skypilot] admin_policies`. @throws ConfigurationError @throws UsageError */
+async function localReviewer(flags: SourceFlags & { readonly logLevel: LogLevel }): Promise<Reviewer> {
+  const { requireConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
+  const { skypilotSection } = await import('../../skypilot/section.ts');
+  const { serviceSection } = await import('../../server/configuration/options.ts');
+  const { PolicyChain } = await import('../../skypilot/policies/policy-chain.ts');
+  const configuration = await requireConfiguration(reviewSources(flags), SECTIONS);
+  // Warnings about filters do not matter here.
+  printWarnings(configuration.problems.filter(({ section }) => section !== 'enforcement'));
+  const { deadline: seconds, config_validation: validation } = sectionOf(configuration, skypilotSection);
+  const { body_limit: maxBytes } = sectionOf(configuration, serviceSection);
+  const policies = await PolicyChain.fromConfiguration(configuration, {
+    logger: createLogger(flags.logLevel),
+  });
+  if (policies.isEmpty) {
+    throw new UsageError(
+      '[skypilot] admin_policies names no policy; name a configuration with --config-file',
+    );
+  }
+  return {
+    maxBytes,
+    validation,
+    review: (request, places) =>
+      withinDeadline(seconds, (deadline) => policies.review(request, { deadline, places })),
+    // The output does not wait for a policy that does not close.
+    close: () => withinDeadline(seconds, (deadline) => inTime(policies.close(), deadline)).catch(() => {}),
+  };
+}
+
+/**
+ * A review enforces nothing, so unlike other commands it does not need the server's file if policies are configured
+ * elsewhere.
+ */
+export function reviewSources(flags: SourceFlags): ConfigSources {
+  const isNamed = flags.configFile !== undefined || (process.env[SERVER_VARIABLE] ?? '') !== '';
+  return { ...sourcesOf(flags), ...(!isNamed && !existsSync(DEFAULT_CONFIG_FILE) && { configFiles: [] }) };
 }

@@ -1,9 +1,145 @@
-/** The cases that `test` runs: what they are about decides what they may say. */
-import type { z } from 'zod';
+/** The cases that `test` runs: what they are about decides what they may say. Those about leases are in a file of their own. */
+import { z } from 'zod';
 import { isMapping } from '../../yaml/tree.ts';
-import { type SkypilotCase, caseSchema as taskCaseSchema } from '../skypilot/case.ts';
+import {
+  answerAlone,
+  contradictions,
+  EXPECTATION,
+  expectation,
+  expectedText,
+  isoTime,
+  mapping,
+  names,
+  text,
+} from '../cases/expected.ts';
 import { type LeaseCase, leaseCaseSchema } from './lease-case.ts';
-import { type PodCase, podCaseSchema } from './pod-case.ts';
+
+const wholePodExpectation = z
+  .strictObject(
+    {
+      ...expectation,
+      policy: names('the name of a policy').optional(),
+      field: text('a field of the spec, such as nodeSelector').optional(),
+      warning: expectedText.optional(),
+      pod_paths: mapping.optional(),
+    },
+    'expected a mapping',
+  )
+  .superRefine(({ answer, rejected, policy, rule, field, pod_paths }, context) => {
+    const refused = [rejected, policy, rule, field].some((one) => one !== undefined);
+    const messages = ['contradicts a rejection', 'a rejected pod has no result'] as const;
+    contradictions(answer, refused, { pod_paths }, messages, context);
+  });
+export type PodExpectation = z.infer<typeof wholePodExpectation>;
+const podExpectation = z.union<readonly [z.ZodType<PodExpectation>, z.ZodType<PodExpectation>]>(
+  [answerAlone, wholePodExpectation],
+  EXPECTATION,
+);
+
+const podCaseSchema = z
+  .strictObject(
+    {
+      name: text('a name').optional(),
+      /** A pod, or an object with a template of one. Without `kind`: a pod. */
+      pod: mapping.optional(),
+      pod_file: text('a path').optional(),
+      namespace: text('a name').optional(),
+      service_account: text('a name').optional(),
+      /** Who sends the request: rules may ask for it. Of most pods a controller. */
+      user: z
+        .union(
+          [
+            text('a name').transform((name) => ({ name, groups: [] })),
+            z.strictObject({ name: text('a name'), groups: z.array(text('a name')).default([]) }),
+          ],
+          'expected a name, or a mapping with name and groups',
+        )
+        .optional(),
+      now: isoTime.optional(),
+      /** The pod as it is: then it is an update. */
+      current: mapping.optional(),
+      /** Instead of those of the configuration: files and folders beside the case. */
+      scheduling_policies: z.array(text('a path')).min(1, 'expected at least one path').optional(),
+      expect: podExpectation,
+    },
+    'expected a mapping with pod and expect',
+  )
+  .superRefine(({ pod, pod_file, current }, context) => {
+    if (current !== undefined && pod === undefined) {
+      context.addIssue({ code: 'custom', path: ['current'], message: 'expected pod beside current' });
+    }
+    if ((pod === undefined) === (pod_file === undefined)) {
+      context.addIssue({ code: 'custom', message: 'expected pod or pod_file' });
+    }
+  });
+
+export type PodCase = z.infer<typeof podCaseSchema>;
+
+const userSchema = z.union([
+  text('id:name').transform((written) => {
+    const [id = '', ...name] = written.split(':');
+    return { id, name: name.length === 0 ? id : name.join(':') };
+  }),
+  z.strictObject({ id: text('an id'), name: text('a name') }),
+]);
+
+const requestSchema = z.strictObject({
+  name: text('the name of a request, such as launch').optional(),
+  cluster_name: text('a name').optional(),
+  idle_minutes: z.int('expected a whole number of minutes').optional(),
+  down: z.boolean('expected true or false').optional(),
+  dry_run: z.boolean('expected true or false').optional(),
+  client_side: z.boolean('expected true or false').optional(),
+  user: userSchema.optional(),
+  workspace: text('a name').optional(),
+  client_version: text('a version in quotes, such as "0.13.0"').optional(),
+  client_api_version: z.int('expected a whole number').optional(),
+});
+
+const wholeTaskExpectation = z
+  .strictObject({
+    ...expectation,
+    task: mapping.optional(),
+    task_paths: mapping.optional(),
+    skypilot_config: mapping.optional(),
+    skypilot_config_paths: mapping.optional(),
+    idempotent: z.boolean('expected true or false').optional(),
+  })
+  .superRefine(({ answer, rejected, rule, ...results }, context) => {
+    const messages = ['contradicts rejected', 'a rejected request has no result'] as const;
+    contradictions(answer, rejected !== undefined || rule !== undefined, results, messages, context);
+  });
+export type TaskExpectation = z.infer<typeof wholeTaskExpectation>;
+const taskExpectation = z.union<readonly [z.ZodType<TaskExpectation>, z.ZodType<TaskExpectation>]>([
+  answerAlone,
+  wholeTaskExpectation,
+]);
+
+const taskCaseSchema = z
+  .strictObject(
+    {
+      name: text('a name').optional(),
+      task: z
+        .union([mapping, z.array(mapping).min(1)], 'expected a mapping, or a list of them for a pipeline')
+        .optional(),
+      task_file: text('a path').optional(),
+      skypilot_config: mapping.optional(),
+      request: requestSchema.optional(),
+      policies: z.array(text('a policy')).min(1, 'expected at least one policy').optional(),
+      options: mapping.optional(),
+      now: isoTime.optional(),
+      network: z.boolean('expected true or false').default(false),
+      expect: z.union([taskExpectation, z.array(taskExpectation).min(1)], EXPECTATION),
+    },
+    'expected a mapping with task and expect',
+  )
+  .superRefine(({ task, task_file }, context) => {
+    if ((task === undefined) === (task_file === undefined)) {
+      context.addIssue({ code: 'custom', message: 'expected task or task_file' });
+    }
+  });
+
+export type SkypilotCase = z.infer<typeof taskCaseSchema>;
 
 export type AnyCase =
   | { readonly kind: 'lease'; readonly written: LeaseCase }

@@ -2,9 +2,13 @@
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { ObservedRule, RuleAnswer } from '../../filter/rule-observer.ts';
 import type { Decision } from '../../filter/verdict.ts';
+import { podEnvironment } from '../../rules/pod/environment.ts';
+import { readRules } from '../../rules/read-rules.ts';
+import { taskEnvironment } from '../../rules/task/environment.ts';
+import { printTable } from '../output.ts';
 
 /** What was seen of one filter, rule or policy. */
-export interface Covered {
+interface Covered {
   readonly kind: 'filter' | 'rule' | 'scheduling-policy' | 'admin-policy';
   readonly name: string;
   /** `file:line`; of a filter the file of the configuration. */
@@ -97,5 +101,46 @@ export class ConfigurationCoverage {
     const entry = { kind, name, place, allowed: false, refused: false };
     this.#seen.set(key, entry);
     return entry;
+  }
+}
+
+/** Each filter, rule and policy should be seen once to allow, and once to refuse. In percent; 100 if there is nothing to see. */
+export function coveredPercent(covered: readonly Covered[]): number {
+  const seen = covered.reduce((sum, { allowed, refused }) => sum + Number(allowed) + Number(refused), 0);
+  return covered.length === 0 ? 100 : (seen / (2 * covered.length)) * 100;
+}
+
+/** Rounded down: 100 is everything. */
+export function percentText(percent: number): string {
+  return `${Math.floor(percent * 10) / 10} %`;
+}
+
+export async function printCoverage(covered: readonly Covered[]): Promise<void> {
+  process.stdout.write('\n');
+  await printTable(
+    ['WHAT', 'NAME', 'ALLOWS', 'REFUSES', 'FROM'],
+    covered.map(({ kind, name, allowed, refused, place }) => [
+      kind.replace('-', ' '),
+      name,
+      allowed ? 'seen' : 'never',
+      refused ? 'seen' : 'never',
+      place,
+    ]),
+  );
+  process.stdout.write(`\ncoverage: ${percentText(coveredPercent(covered))}\n`);
+}
+
+/** What cannot be read is told by whoever reads it for a case. */
+export function expectRules(configuration: Configuration, coverage: Coverage): void {
+  const setting = (section: string, name: string) =>
+    configuration.settings.find(({ option }) => option.section === section && option.name === name)?.value;
+  const seen = coverage.of(configuration);
+  const pods = setting('kubernetes', 'rules_path');
+  if (typeof pods === 'string') {
+    seen.rulesRead(readRules(pods, { pod: podEnvironment() }).rules.pod);
+  }
+  const tasks = setting('skypilot', 'rules_path');
+  if (typeof tasks === 'string') {
+    seen.rulesRead(readRules(tasks, { task: taskEnvironment() }).rules.task);
   }
 }

@@ -3,25 +3,29 @@
 import { ConfigurationError, InvalidRequestError } from '../../base/errors.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { ObservedRule } from '../../filter/rule-observer.ts';
+import type { Decision } from '../../filter/verdict.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
 import { BudgetConflictError } from '../../ledger/budgets/budgets.ts';
 import { keystoneSection } from '../../openstack/options.ts';
-import type { ReadCase } from '../cases/case-files.ts';
-import { CaseMistake } from '../cases/case-mistake.ts';
+import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import { type ExplainedRule, ExplainedRules, explanationLines } from '../explained-rules.ts';
-import { type GivenAccount, givenKeystone } from './case-keystone.ts';
-import { budgetsIn, giveBudget, giveLeases, type StandingLease } from './case-ledger.ts';
-import { givenServices } from './case-services.ts';
+import { pathDifferences, textDifference } from '../cases/expected.ts';
+import { type ExplainedRule, ExplainedRules, explanationLines } from '../cases/explanations.ts';
+import {
+  budgetsIn,
+  type GivenAccount,
+  giveBudget,
+  giveLeases,
+  givenKeystone,
+  givenServices,
+  type StandingLease,
+} from './case-surroundings.ts';
 import type { Coverage } from './coverage.ts';
-import type { EmptyLedgers } from './empty-ledger.ts';
-import type { LeaseCase, ShortLease } from './lease-case.ts';
-import { type Charged, expectedFailure, expectsChange, leaseDifferences } from './lease-case-answer.ts';
-import { requestOfCase } from './lease-case-request.ts';
-import { LeaseTrial, type TriedRequest } from './lease-trial.ts';
-import { contextOf, wholeLease } from './short-lease.ts';
+import type { LeaseCase, LeaseExpectation, ShortLease } from './lease-case.ts';
+import { contextOf, requestOfCase, wholeLease } from './lease-case-request.ts';
+import { type EmptyLedgers, LeaseTrial, type TriedRequest } from './lease-trial.ts';
 
-export type LeaseOutcome = Pick<CaseResult, 'status' | 'reasons'> & Partial<Pick<CaseResult, 'diff'>>;
+type LeaseOutcome = Pick<CaseResult, 'status' | 'reasons'> & Partial<Pick<CaseResult, 'diff'>>;
 
 /** @throws CaseMistake, ConfigurationError */
 export async function runLeaseCase(
@@ -163,3 +167,96 @@ function chargedIn(budgets: Awaited<ReturnType<typeof budgetsIn>>): Charged {
     );
   return { project: sum(false), user: sum(true) };
 }
+
+/** What came of a lease. */
+interface LeaseResult {
+  readonly decision: Decision;
+  /** The rules that refused it, in order, without those in audit mode. */
+  readonly refusing: readonly ObservedRule[];
+  readonly charged: Charged;
+}
+
+/** Millionths of unit-hours that the budgets pay for the lease; of an update, for what it changes. */
+interface Charged {
+  /** By the budgets of whole projects. */
+  readonly project: number;
+  /** By the budgets of single users. */
+  readonly user: number;
+}
+
+/** Whether a lease that filters have changed is as good as allowed: otherwise the service refuses it, as Blazar cannot use it. */
+function expectsChange(expected: LeaseExpectation): boolean {
+  const { answer, lease_paths } = expected;
+  return answer === 'changed' || answer === 'unchanged' || lease_paths !== undefined;
+}
+
+/** The filter that is expected to fail; `undefined` = none. */
+function expectedFailure(expected: LeaseExpectation): string | undefined {
+  return expected.failed;
+}
+
+/** Sentences; empty if everything is as expected. */
+function leaseDifferences(expected: LeaseExpectation, result: LeaseResult): string[] {
+  const { answer = 'allowed', rejected, filter, rule, failed, warning, charged, lease_paths } = expected;
+  const { decision, refusing } = result;
+  const isRejected =
+    answer === 'rejected' || [rejected, filter, rule, failed].some((one) => one !== undefined);
+  if (decision.allowed === isRejected) {
+    return [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${gotOf(result)}`];
+  }
+  const message = decision.message ?? '';
+  const warnings = decision.warnings.join(' ');
+  const rules = rule === undefined ? [] : [rule].flat();
+  const named = refusing.map(({ name }) => name);
+  return [
+    ...(filter !== undefined && decision.filter !== filter
+      ? [`expected ${filter} to reject it, but it was ${decision.filter}: ${message}`]
+      : []),
+    ...(rules.every((one) => named.includes(one))
+      ? []
+      : [
+          `expected the rule ${rules.join(', ')} to reject it, but it was ${named.length === 0 ? decision.filter : named.join(', ')}: ${message}`,
+        ]),
+    ...found(rejected !== undefined && textDifference('the message', rejected, message)),
+    ...found(warning !== undefined && textDifference('the warnings', warning, warnings)),
+    ...changeDifferences(answer, decision),
+    ...chargeDifferences(charged, result.charged),
+    ...pathDifferences('lease', lease_paths, decision.lease),
+  ];
+}
+
+function gotOf({ decision, refusing }: LeaseResult): string {
+  if (decision.allowed) {
+    return decision.exempt ? 'it was allowed: its project is exempt' : 'it was allowed';
+  }
+  const rules = refusing.map(({ name }) => name).join(', ');
+  const by = rules === '' ? decision.filter : `${decision.filter} (${rules})`;
+  return `${by} rejected it: ${decision.message}`;
+}
+
+function changeDifferences(answer: string, { changed, outcomes }: Decision): string[] {
+  if (answer === 'changed' && !changed) {
+    return ['expected a change, but nothing was changed'];
+  }
+  if (answer === 'unchanged' && changed) {
+    const changing = outcomes.filter((one) => one.changed && !one.audit).map(({ filter }) => filter);
+    return [`expected no change, but it was changed by ${changing.join(', ')}`];
+  }
+  return [];
+}
+
+/** What people write has at most six decimals. */
+const MILLION = 1_000_000;
+
+function chargeDifferences(expected: LeaseExpectation['charged'], got: Charged): string[] {
+  const wanted = typeof expected === 'object' ? expected : { project: expected };
+  return (['project', 'user'] as const).flatMap((owner) => {
+    const amount = wanted[owner];
+    const charged = got[owner];
+    return amount === undefined || Math.round(amount * MILLION) === charged
+      ? []
+      : [`expected ${amount} unit-hours charged to the budget of the ${owner}, got ${charged / MILLION}`];
+  });
+}
+
+const found = (text: string | false | undefined) => (text ? [text] : []);

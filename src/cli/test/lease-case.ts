@@ -1,16 +1,20 @@
 /** What a case about a lease says. */
 import { z } from 'zod';
-import { toInstant } from '../../lease/dates.ts';
-import { isMapping, type Mapping } from '../../yaml/tree.ts';
-import { expectedText } from '../cases/expected-text.ts';
-import { isTimeText } from './case-time.ts';
+import { type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import {
+  answerAlone,
+  contradictions,
+  EXPECTATION,
+  expectation,
+  expectedText,
+  mapping,
+  text,
+} from '../cases/expected.ts';
 
-const mapping = z.custom<Mapping>(isMapping, 'expected a mapping');
-const text = (what: string) => z.string(`expected ${what}`).min(1, `expected ${what}`);
 const TIME = 'expected a time such as 2026-11-21T09:00:00Z, or one from now such as +2d or -3h30m';
 const time = z.string(TIME).refine(isTimeText, TIME);
 /** A time that does not depend on another. */
-export const clockTime = z
+const clockTime = z
   .string('expected a time such as 2026-11-21T09:00:00Z')
   .refine((written) => toInstant(written) !== undefined, 'expected a time such as 2026-11-21T09:00:00Z');
 const count = z.int('expected a whole number').min(0, 'expected 0 or more');
@@ -126,49 +130,34 @@ const answerSchema = z.strictObject(
 );
 export type GivenAnswer = z.infer<typeof answerSchema>;
 
-const ANSWERS = ['allowed', 'changed', 'unchanged', 'rejected'] as const;
-
 const charge = z.number('expected a number of unit-hours');
-const expectationSchema = z.union(
-  [
-    z.enum(ANSWERS, `expected ${ANSWERS.join(', ')}, or a mapping`).transform((answer) => ({ answer })),
-    z
-      .strictObject(
-        {
-          answer: z.enum(ANSWERS, `expected one of ${ANSWERS.join(', ')}`).optional(),
-          rejected: expectedText.optional(),
-          filter: text('the name of a filter').optional(),
-          rule: z.union([text('the name of a rule'), z.array(text('the name of a rule'))]).optional(),
-          failed: text('the name of a filter').optional(),
-          warning: expectedText.optional(),
-          charged: z
-            .union(
-              [charge, z.strictObject({ project: charge.optional(), user: charge.optional() })],
-              'expected a number of unit-hours, or a mapping of project and user',
-            )
-            .optional(),
-          lease_paths: mapping.optional(),
-        },
-        'expected a mapping',
-      )
-      .superRefine((written, context) => {
-        const { answer, rejected, rule, filter, failed, charged, lease_paths } = written;
-        const refused = [rejected, rule, filter, failed].some((one) => one !== undefined);
-        if (refused && answer !== undefined && answer !== 'rejected') {
-          context.addIssue({ code: 'custom', path: ['answer'], message: 'contradicts a rejection' });
-        }
-        const [result] = Object.entries({ charged, lease_paths }).flatMap(([name, value]) =>
-          value === undefined ? [] : [name],
-        );
-        if ((refused || answer === 'rejected') && result !== undefined) {
-          context.addIssue({ code: 'custom', path: [result], message: 'a rejected lease has no result' });
-        }
-      }),
-  ],
-  `expected ${ANSWERS.join(', ')}, or a mapping`,
+const wholeExpectation = z
+  .strictObject(
+    {
+      ...expectation,
+      filter: text('the name of a filter').optional(),
+      failed: text('the name of a filter').optional(),
+      warning: expectedText.optional(),
+      charged: z
+        .union(
+          [charge, z.strictObject({ project: charge.optional(), user: charge.optional() })],
+          'expected a number of unit-hours, or a mapping of project and user',
+        )
+        .optional(),
+      lease_paths: mapping.optional(),
+    },
+    'expected a mapping',
+  )
+  .superRefine(({ answer, rejected, rule, filter, failed, charged, lease_paths }, context) => {
+    const refused = [rejected, rule, filter, failed].some((one) => one !== undefined);
+    const messages = ['contradicts a rejection', 'a rejected lease has no result'] as const;
+    contradictions(answer, refused, { charged, lease_paths }, messages, context);
+  });
+export type LeaseExpectation = z.infer<typeof wholeExpectation>;
+const expectationSchema = z.union<readonly [z.ZodType<LeaseExpectation>, z.ZodType<LeaseExpectation>]>(
+  [answerAlone, wholeExpectation],
+  EXPECTATION,
 );
-
-export type LeaseExpectation = z.infer<typeof expectationSchema>;
 
 export const leaseCaseSchema = z
   .strictObject(
@@ -224,3 +213,27 @@ export const leaseCaseSchema = z
   });
 
 export type LeaseCase = z.infer<typeof leaseCaseSchema>;
+
+/** In seconds. */
+const UNITS = { w: 604_800, d: 86_400, h: 3_600, m: 60, s: 1 } as const;
+const FROM_NOW = /^([+-])((?:\d{1,6}[wdhms])+)$/;
+
+export function isTimeText(text: string): boolean {
+  return text === 'now' || FROM_NOW.test(text) || toInstant(text) !== undefined;
+}
+
+/** `now`, `+2d12h`, `-30m`, or a date. The text must be one. */
+export function timeOf(text: string, now: Instant): Instant {
+  if (text === 'now') {
+    return now;
+  }
+  const [, sign, parts] = FROM_NOW.exec(text) ?? [];
+  if (parts === undefined) {
+    return toInstant(text) ?? now;
+  }
+  let seconds = 0;
+  for (const [, count, unit] of parts.matchAll(/(\d+)([wdhms])/g)) {
+    seconds += Number(count) * UNITS[unit as keyof typeof UNITS];
+  }
+  return now + (sign === '-' ? -1n : 1n) * BigInt(seconds) * MICROSECONDS_PER_SECOND;
+}

@@ -2,7 +2,7 @@
  * Tries requests about leases by a configuration, away from everything else: no network, a ledger of its own, its own clock. It knows
  * nothing of cases.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { withinDeadline } from '../../base/deadline.ts';
@@ -16,8 +16,7 @@ import type { Instant } from '../../lease/dates.ts';
 import type { CreateRequest, UpdateRequest } from '../../lease/lease.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { Keystone } from '../../openstack/contract.ts';
-import { causeLogger } from '../cases/cause-logger.ts';
-import type { EmptyLedgers } from './empty-ledger.ts';
+import { causeLogger } from '../cases/explanations.ts';
 
 /** Where the configuration does not say, in seconds. */
 const DEADLINE = 30;
@@ -27,7 +26,7 @@ export type TriedRequest =
   | ({ readonly operation: 'create' } & CreateRequest)
   | ({ readonly operation: 'update' } & UpdateRequest);
 
-export interface TrialSurroundings {
+interface TrialSurroundings {
   /** Microseconds of the epoch. `undefined` = the clock of the machine. */
   readonly now: Instant | undefined;
   readonly keystone: Keystone;
@@ -37,31 +36,25 @@ export interface TrialSurroundings {
   readonly ledgers: EmptyLedgers;
 }
 
-export interface Tried {
+interface Tried {
   readonly decision: Decision;
   /** Why filters failed, from the log: users only read that they did. */
   readonly causes: readonly string[];
 }
 
-export class LeaseTrial {
-  readonly #enforcement: UsageEnforcement;
-  readonly #clock: TrialClock;
-  readonly #causes: string[];
-  readonly #folder: string;
-  readonly #deadline: number;
+interface TrialParts {
+  readonly enforcement: UsageEnforcement;
+  readonly clock: TrialClock;
+  readonly causes: string[];
+  readonly folder: string;
+  readonly deadline: number;
+}
 
-  private constructor(
-    enforcement: UsageEnforcement,
-    clock: TrialClock,
-    causes: string[],
-    folder: string,
-    deadline: number,
-  ) {
-    this.#enforcement = enforcement;
-    this.#clock = clock;
-    this.#causes = causes;
-    this.#folder = folder;
-    this.#deadline = deadline;
+export class LeaseTrial {
+  readonly #parts: TrialParts;
+
+  private constructor(parts: TrialParts) {
+    this.#parts = parts;
   }
 
   /** `configuration`: one that `requireConfiguration` has returned, with `SECTIONS`. @throws ConfigurationError */
@@ -82,7 +75,7 @@ export class LeaseTrial {
         await ledgers.at(file);
         return open();
       });
-      return new LeaseTrial(enforcement, clock, causes, folder, deadlineOf(configuration));
+      return new LeaseTrial({ enforcement, clock, causes, folder, deadline: deadlineOf(configuration) });
     } catch (thrown) {
       remove(folder);
       throw thrown;
@@ -91,71 +84,59 @@ export class LeaseTrial {
 
   /** For filling it. `undefined` = no filter uses the ledger. */
   get ledger(): ChainLedger | undefined {
-    return this.#enforcement.ledger;
+    return this.#parts.enforcement.ledger;
   }
 
   get claimants() {
-    return this.#enforcement.claimants;
-  }
-
-  /** Whether names of Keystone are told to filters. */
-  get hasNames(): boolean {
-    return this.#enforcement.names !== undefined;
+    return this.#parts.enforcement.claimants;
   }
 
   /** Microseconds of the epoch. */
   now(): Instant {
-    return BigInt(this.#clock.now().getTime()) * 1000n;
+    return BigInt(this.#parts.clock.now().getTime()) * 1000n;
   }
 
   /** Does something at an earlier time. */
   async at<Result>(time: Instant, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#clock.set(time);
+    const { clock } = this.#parts;
+    const before = clock.time;
+    clock.time = Number(time / 1000n);
     try {
       return await work();
     } finally {
-      this.#clock.restore(before);
+      clock.time = before;
     }
   }
 
   /** Decides as the service does, and records the lease if it is allowed. */
   async judge(request: TriedRequest, { acceptsChanges = false } = {}): Promise<Tried> {
-    this.#causes.length = 0;
-    const decision = await withinDeadline(this.#deadline, (deadline) => {
+    this.#parts.causes.length = 0;
+    const decision = await withinDeadline(this.#parts.deadline, (deadline) => {
       const options = { deadline, acceptsChanges };
       return request.operation === 'create'
-        ? this.#enforcement.checkCreate(request, options)
-        : this.#enforcement.checkUpdate(request, options);
+        ? this.#parts.enforcement.checkCreate(request, options)
+        : this.#parts.enforcement.checkUpdate(request, options);
     });
-    return { decision, causes: [...this.#causes] };
+    return { decision, causes: [...this.#parts.causes] };
   }
 
   async close(): Promise<void> {
-    await this.#enforcement.close();
-    remove(this.#folder);
+    await this.#parts.enforcement.close();
+    remove(this.#parts.folder);
   }
 }
 
 /** Stands still, unless it is the clock of the machine. */
 class TrialClock {
-  #time: number | undefined;
+  /** In milliseconds since 1970. */
+  time: number | undefined;
 
   constructor(now: Instant | undefined) {
-    this.#time = now === undefined ? undefined : Number(now / 1000n);
+    this.time = now === undefined ? undefined : Number(now / 1000n);
   }
 
   now(): Date {
-    return this.#time === undefined ? new Date() : new Date(this.#time);
-  }
-
-  set(time: Instant): number | undefined {
-    const before = this.#time;
-    this.#time = Number(time / 1000n);
-    return before;
-  }
-
-  restore(time: number | undefined): void {
-    this.#time = time;
+    return this.time === undefined ? new Date() : new Date(this.time);
   }
 }
 
@@ -189,4 +170,34 @@ function apart(configuration: Configuration, file: string): Configuration {
 
 function remove(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
+}
+
+export class EmptyLedgers {
+  #made: Promise<string> | undefined;
+
+  /** Puts one at this path. */
+  async at(file: string): Promise<void> {
+    this.#made ??= make();
+    copyFileSync(join(await this.#made, 'ledger.db'), file);
+  }
+
+  async close(): Promise<void> {
+    const folder = await this.#made?.catch(() => undefined);
+    if (folder !== undefined) {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+async function make(): Promise<string> {
+  const { upgradeLedger } = await import('../../ledger/upgrade.ts');
+  const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-test-'));
+  try {
+    const connection = `sqlite://${join(folder, 'ledger.db')}`;
+    await upgradeLedger({ connection, commit: 'check', timeout: 10, pool_size: 1 });
+    return folder;
+  } catch (thrown) {
+    rmSync(folder, { recursive: true, force: true });
+    throw thrown;
+  }
 }

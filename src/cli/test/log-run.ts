@@ -1,18 +1,36 @@
 /** What `--replay` and `--record` have in common: the configuration, and the decisions of the logs. */
+
+import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
+import { NumberedLines } from '../../decisions/numbered-lines.ts';
 import { requireConfiguration } from '../../enforcement/configuration.ts';
 import { Rehearsal } from '../../enforcement/rehearsal.ts';
-import { causeLogger } from '../cases/cause-logger.ts';
+import { causeLogger } from '../cases/explanations.ts';
+import { Progress } from '../common/progress.ts';
+import { parseTime, type SourceFlags, sourcesOf } from '../common/sources.ts';
 import { UsageError } from '../output.ts';
-import { Progress } from '../progress.ts';
-import { type SourceFlags, sourcesOf } from '../sources.ts';
-import { parseTime } from '../times.ts';
 import type { Notes } from './judge-again.ts';
-import { LogDecisions } from './log-decisions.ts';
-import { type LogFile, logFiles } from './log-files.ts';
-import type { LogSelection } from './log-selection.ts';
-import type { PastDecision } from './past-decision.ts';
-import type { LogFlags } from './replay-flags.ts';
+import { isSelected, type LogSelection, type PastDecision, pastDecision } from './past-decision.ts';
+
+/** The flags of `test` about logs. */
+export interface LogFlags {
+  readonly replay?: readonly string[];
+  readonly record?: readonly string[];
+  readonly since?: string;
+  readonly until?: string;
+  readonly project?: readonly string[];
+  readonly user?: readonly string[];
+  readonly examples: number;
+  readonly assumeRecorded?: boolean;
+  readonly allowUndecidable?: boolean;
+  readonly out: string;
+  readonly max: number;
+  readonly force?: boolean;
+}
 
 export interface LogRun {
   readonly rehearsal: Rehearsal;
@@ -35,7 +53,9 @@ export async function openLogRun(
   return {
     ...{ rehearsal, notes, decisions },
     async each(take) {
-      const progress = new Progress('decisions', sizeOf(files));
+      const sizes = files.map(({ size }) => size ?? Number.NaN);
+      const bytes = sizes.reduce((sum, size) => sum + size, 0);
+      const progress = new Progress('decisions', Number.isNaN(bytes) ? undefined : bytes);
       let taken = 0;
       try {
         await decisions.each(
@@ -73,14 +93,6 @@ function selectionOf(flags: LogFlags): LogSelection {
   };
 }
 
-/** In bytes; `undefined` = not known. */
-function sizeOf(files: readonly LogFile[]): number | undefined {
-  return files.reduce<number | undefined>(
-    (sum, { size }) => (sum === undefined || size === undefined ? undefined : sum + size),
-    0,
-  );
-}
-
 /** @throws ConfigurationError */
 export async function openRehearsal(sources: ConfigSources): Promise<Pick<LogRun, 'rehearsal' | 'notes'>> {
   const { SECTIONS } = await import('../../server/configuration/sections.ts');
@@ -98,4 +110,177 @@ export async function openRehearsal(sources: ConfigSources): Promise<Pick<LogRun
     },
   });
   return { rehearsal, notes };
+}
+
+/** Lines that are no decisions, such as one that was cut off. */
+export interface DamagedLines {
+  readonly count: number;
+  /** The first of them, as `file:line`, and why. */
+  readonly first: readonly string[];
+}
+
+const MAX_SHOWN = 10;
+
+class LogDecisions {
+  readonly #files: readonly LogFile[];
+  readonly #selection: LogSelection;
+  #damaged = 0;
+  readonly #first: string[] = [];
+  /** Bytes that were read from the disk. */
+  bytes = 0;
+
+  constructor(files: readonly LogFile[], selection: LogSelection) {
+    this.#files = files;
+    this.#selection = selection;
+  }
+
+  get damaged(): DamagedLines {
+    return { count: this.#damaged, first: this.#first };
+  }
+
+  /**
+   * Calls `take` with each selected decision, in order, and `chunkRead` now and then. A promise is waited for.
+   *
+   * @throws UsageError if a file cannot be read
+   */
+  async each(
+    take: (past: PastDecision) => Promise<void> | undefined,
+    chunkRead: () => void = () => {},
+  ): Promise<void> {
+    for (const file of this.#files) {
+      const lines = new NumberedLines();
+      for await (const chunk of file.chunks((bytes) => {
+        this.bytes += bytes;
+      })) {
+        await this.#taken(file, lines.push(chunk), take);
+        chunkRead();
+      }
+      await this.#taken(file, lines.end(), take);
+    }
+  }
+
+  async #taken(
+    file: LogFile,
+    lines: ReturnType<NumberedLines['push']>,
+    take: (past: PastDecision) => Promise<void> | undefined,
+  ): Promise<void> {
+    for (const { number, text } of lines) {
+      const past = text === undefined ? undefined : pastDecision(text);
+      if (past === undefined) {
+        const why = text === undefined ? 'longer than 1 MiB' : 'not a decision';
+        this.#damage(`${file.name}:${number}: ${why}`);
+      } else if (isSelected(past, this.#selection)) {
+        const taken = take(past);
+        if (taken !== undefined) {
+          await taken;
+        }
+      }
+    }
+  }
+
+  #damage(what: string): void {
+    this.#damaged += 1;
+    if (this.#first.length < MAX_SHOWN) {
+      this.#first.push(what);
+    }
+  }
+}
+
+const STDIN = '-';
+const CHUNK_BYTES = 256 * 1024;
+const GZIP = Buffer.of(0x1f, 0x8b);
+
+interface LogFile {
+  /** As it is shown: the path, or `standard input`. */
+  readonly name: string;
+  /** On the disk; `undefined` = not known. */
+  readonly size: number | undefined;
+  /** Unpacked, if it was packed. `read` is told how many bytes were read from the disk. @throws UsageError */
+  chunks(read: (bytes: number) => void): AsyncGenerator<Buffer>;
+}
+
+/** In the order of the command line; of a pattern by name. @throws UsageError */
+function logFiles(named: readonly string[]): LogFile[] {
+  if (named.filter((one) => one === STDIN).length > 1) {
+    throw new UsageError('standard input (-) can be read only once');
+  }
+  return named.flatMap(expanded).map(logFile);
+}
+
+/** A shell may have left `*` and `?` as they are. Only in the last part of a path. */
+function expanded(path: string): string[] {
+  const pattern = basename(path);
+  if (path === STDIN || !/[*?]/.test(pattern) || isFile(path)) {
+    return [path];
+  }
+  const parts = pattern.split(/([*?]+)/).map((part, index) => {
+    const wild = part.includes('*') ? '.*' : '.'.repeat(part.length);
+    return index % 2 === 1 ? wild : part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+  });
+  const matching = new RegExp(`^${parts.join('')}$`, 'su');
+  const folder = dirname(path);
+  let names: string[];
+  try {
+    names = readdirSync(folder).filter((name) => matching.test(name) && isFile(join(folder, name)));
+  } catch (thrown) {
+    throw new UsageError(`${path}: ${systemErrorText(thrown)}`);
+  }
+  if (names.length === 0) {
+    throw new UsageError(`${path}: no file has such a name`);
+  }
+  return names.sort().map((name) => join(folder, name));
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function logFile(path: string): LogFile {
+  const name = path === STDIN ? 'standard input' : path;
+  const size = path === STDIN ? undefined : sizeOf(path);
+  return {
+    name,
+    size,
+    async *chunks(read) {
+      try {
+        const bytes: AsyncIterable<Buffer> =
+          path === STDIN ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
+        yield* unpacked(counted(bytes, read));
+      } catch (thrown) {
+        throw new UsageError(`${name}: could not be read: ${systemErrorText(thrown)}`);
+      }
+    },
+  };
+}
+
+function sizeOf(path: string): number {
+  try {
+    return statSync(path).size;
+  } catch (thrown) {
+    throw new UsageError(`${path}: could not be read: ${systemErrorText(thrown)}`);
+  }
+}
+
+async function* counted(bytes: AsyncIterable<Buffer>, read: (bytes: number) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of bytes) {
+    read(chunk.length);
+    yield chunk;
+  }
+}
+
+/** By the first bytes, not by the name: logrotate packs late, and standard input has no name. */
+async function* unpacked(bytes: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const first = await bytes.next();
+  if (first.done === true) {
+    return;
+  }
+  const all = again(first.value, bytes);
+  yield* first.value.subarray(0, GZIP.length).equals(GZIP)
+    ? pipeline(Readable.from(all, { objectMode: false }), createGunzip(), () => {})
+    : all;
+}
+
+async function* again(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  yield first;
+  yield* rest;
 }

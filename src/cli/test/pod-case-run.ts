@@ -4,21 +4,24 @@ import { InvalidRequestError } from '../../base/errors.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { rulesOfFailure } from '../../filter/broken-rules.ts';
-import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
+import { type DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../kubernetes/admission/pod-rules.ts';
 import { type KubernetesOptions, kubernetesSection, policyOptions } from '../../kubernetes/options.ts';
 import { type Pod, parsePod } from '../../kubernetes/policies/pod.ts';
 import { SchedulingPolicies } from '../../kubernetes/policies/scheduling-policies.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
-import type { ReadCase } from '../cases/case-files.ts';
-import { CaseMistake } from '../cases/case-mistake.ts';
+import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import { type CheckedObject, objectsIn } from '../scheduling-policy/objects.ts';
-import { type ReviewedObject, reviewObject } from '../scheduling-policy/review.ts';
+import { pathDifferences, textDifference } from '../cases/expected.ts';
+import {
+  type CheckedObject,
+  objectsIn,
+  type ReviewedObject,
+  reviewObject,
+} from '../scheduling-policy/objects.ts';
+import type { PodCase, PodExpectation } from './any-case.ts';
 import type { Coverage } from './coverage.ts';
-import type { PodCase } from './pod-case.ts';
-import { podDifferences } from './pod-case-answer.ts';
 
 /** As of the API server. */
 const MAX_BYTES = 3 * 1024 * 1024;
@@ -143,4 +146,36 @@ function namespaceOf(read: ReadCase<PodCase>, { namespace: own }: CheckedObject)
     throw CaseMistake.at(read, ['namespace'], `namespace: expected ${own}, where the pod is`);
   }
   return namespace ?? own ?? 'default';
+}
+
+/** Sentences; empty if everything is as expected. */
+function podDifferences(
+  expected: PodExpectation,
+  { allowed, message, reasons, warnings, rules = [] }: DecidedAdmission,
+  { written, isChanged }: { readonly written: Pod; readonly isChanged: boolean },
+): string[] {
+  const { answer = 'allowed', rejected, policy, rule, field, warning, pod_paths } = expected;
+  const isRejected =
+    answer === 'rejected' || [rejected, policy, rule, field].some((one) => one !== undefined);
+  if (allowed === isRejected) {
+    const got = allowed ? 'it was allowed' : `it was rejected: ${message}`;
+    return [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${got}`];
+  }
+  const named = new Set(reasons.flatMap(({ policies }) => policies));
+  const missing = (policy === undefined ? [] : [policy].flat()).filter((one) => !named.has(one));
+  const refusing = rules.flatMap(({ rule: name, audit }) => (audit ? [] : [name]));
+  const silent = (rule === undefined ? [] : [rule].flat()).filter((one) => !refusing.includes(one));
+  const fields = reasons.map((one) => one.field);
+  const texts = [
+    rejected !== undefined && textDifference('the message', rejected, message ?? ''),
+    warning !== undefined && textDifference('the warnings', warning, warnings.join(' ')),
+    missing.length > 0 && `expected the policy ${missing.join(', ')} to reject it, but: ${message}`,
+    silent.length > 0 && `expected the rule ${silent.join(', ')} to reject it, but: ${message}`,
+    field !== undefined &&
+      !fields.some((one) => one === field || one.startsWith(`${field}[`) || one.startsWith(`${field} `)) &&
+      `expected ${field} to be rejected, but it was ${fields.join(', ')}: ${message}`,
+    answer === 'changed' && !isChanged && 'expected a change, but nothing was changed',
+    answer === 'unchanged' && isChanged && 'expected no change, but policies have added something',
+  ];
+  return [...texts.filter((one) => typeof one === 'string'), ...pathDifferences('pod', pod_paths, written)];
 }

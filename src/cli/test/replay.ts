@@ -1,14 +1,12 @@
 /** `test --replay`: which decisions of a log a configuration would decide otherwise. */
-import { ExitCode, UsageError } from '../output.ts';
-import type { SourceFlags } from '../sources.ts';
-import { judgeAgain } from './judge-again.ts';
-import type { DamagedLines } from './log-decisions.ts';
-import { openLogRun } from './log-run.ts';
-import type { LogFlags } from './replay-flags.ts';
-import { printReplay, type ReplayFormat } from './replay-report.ts';
-import { ReplaySummary } from './replay-summary.ts';
 
-export interface ReplayFlags extends LogFlags, SourceFlags {
+import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
+import type { SourceFlags } from '../common/sources.ts';
+import { ExitCode, jsonLine, onOneLine, printTable, UsageError } from '../output.ts';
+import { DIFFERENCES, type Difference, type Example, judgeAgain, ReplaySummary } from './judge-again.ts';
+import { type DamagedLines, type LogFlags, openLogRun } from './log-run.ts';
+
+interface ReplayFlags extends LogFlags, SourceFlags {
   readonly format: ReplayFormat;
   readonly junit?: string;
 }
@@ -47,4 +45,153 @@ function exitCodeOf(summary: ReplaySummary, damaged: DamagedLines, allowsUndecid
   const unknown = summary.count('undecidable') + damaged.count;
   const differing = summary.count('now-refused') + summary.count('now-allowed');
   return differing > 0 || (unknown > 0 && !allowsUndecidable) ? ExitCode.rejected : ExitCode.ok;
+}
+
+type ReplayFormat = 'table' | 'json' | 'junit' | 'tap';
+
+const NAMES: Readonly<Record<Difference, string>> = {
+  same: 'same',
+  'now-refused': 'now refused',
+  'now-allowed': 'now allowed',
+  failed: 'failed',
+  undecidable: 'undecidable',
+  skipped: 'skipped',
+};
+const SHOWN = ['now-refused', 'now-allowed', 'failed', 'undecidable'] as const;
+const SUITE = 'blazar-enforcement test --replay';
+
+/** @throws UsageError if the file of `junit` cannot be written */
+async function printReplay(
+  summary: ReplaySummary,
+  damaged: DamagedLines,
+  { format, junit }: { readonly format: ReplayFormat; readonly junit?: string },
+): Promise<void> {
+  if (junit !== undefined) {
+    writeJunit(junit, resultsJunit(SUITE, resultsOf(summary, damaged)));
+  }
+  if (format === 'table') {
+    if (junit !== '-') {
+      await printAsTable(summary);
+    }
+  } else if (format === 'json') {
+    process.stdout.write(jsonLine(jsonOf(summary, damaged)));
+  } else {
+    await printResults(SUITE, resultsOf(summary, damaged), format);
+  }
+  for (const line of damaged.first) {
+    process.stderr.write(`warning: ${onOneLine(line)}\n`);
+  }
+  if (damaged.count > damaged.first.length) {
+    process.stderr.write(`warning: ${damaged.count - damaged.first.length} more damaged lines\n`);
+  }
+}
+
+async function printAsTable(summary: ReplaySummary): Promise<void> {
+  const { decisions, period } = summary;
+  process.stdout.write(`${decisions} decisions, from ${period?.from} to ${period?.to}\n\n`);
+  await printTable(
+    ['DIFFERENCE', 'DECISIONS'],
+    DIFFERENCES.map((one) => [NAMES[one], String(summary.count(one))]),
+  );
+  const { causes } = summary;
+  if (causes.length > 0) {
+    process.stdout.write('\n');
+    await printTable(
+      ['DIFFERENCE', 'DECISIONS', 'BY'],
+      causes.map(({ difference, by, decisions: count }) => [NAMES[difference], String(count), by]),
+    );
+  }
+  const examples = SHOWN.flatMap((one) => summary.examples(one));
+  if (examples.length > 0) {
+    process.stdout.write('\n');
+    await printTable(
+      ['DIFFERENCE', 'TIME', 'OPERATION', 'PROJECT', 'USER', 'LEASE', 'BEFORE', 'NOW'],
+      examples.map((one) => [
+        NAMES[one.difference],
+        one.time,
+        one.operation,
+        one.projectId ?? '',
+        one.userId ?? '',
+        one.leaseName ?? '',
+        beforeOf(one),
+        afterOf(one),
+      ]),
+    );
+    for (const one of SHOWN) {
+      const more = summary.count(one) - summary.examples(one).length;
+      if (more > 0) {
+        process.stdout.write(`… and ${more} more that are ${NAMES[one]}\n`);
+      }
+    }
+  }
+}
+
+function beforeOf({ before }: Example): string {
+  return before.allowed ? 'allowed' : `${before.filter ?? ''}: ${before.message ?? ''}`;
+}
+
+function afterOf({ after }: Example): string {
+  if (after.allowed === true) {
+    return 'allowed';
+  }
+  return after.by.length === 0 ? (after.message ?? '') : `${after.by.join(', ')}: ${after.message ?? ''}`;
+}
+
+/** With the names of the decision log. */
+function jsonOf(summary: ReplaySummary, damaged: DamagedLines): object {
+  const counts = Object.fromEntries(DIFFERENCES.map((one) => [one.replace('-', '_'), summary.count(one)]));
+  return {
+    decisions: summary.decisions,
+    from: summary.period?.from ?? null,
+    to: summary.period?.to ?? null,
+    ...counts,
+    damaged_lines: damaged.count,
+    first_damaged_lines: damaged.first,
+    causes: summary.causes,
+    examples: SHOWN.flatMap((one) => summary.examples(one)).map((one) => ({
+      difference: one.difference,
+      time: one.time,
+      request_id: one.requestId,
+      operation: one.operation,
+      project_id: one.projectId,
+      user_id: one.userId,
+      lease_name: one.leaseName,
+      before: one.before,
+      after: one.after,
+    })),
+  };
+}
+
+const STATUS = {
+  'now-refused': 'failed',
+  'now-allowed': 'failed',
+  undecidable: 'mistake',
+  failed: 'broken',
+} as const;
+
+/** A test for all that are the same, one for each example, and one for the rest of each difference. */
+function resultsOf(summary: ReplaySummary, damaged: DamagedLines): CaseResult[] {
+  const result = (id: string, more: Pick<CaseResult, 'status' | 'reasons'>): CaseResult => ({
+    ...{ id, file: '', name: id, diff: '', problems: [], milliseconds: 0 },
+    ...more,
+  });
+  const rest = (what: string, count: number, status: CaseResult['status']) =>
+    count > 0 ? [result(what, { status, reasons: [`${count} decisions`] })] : [];
+  return [
+    result(`${summary.count('same')} decisions are the same`, { status: 'passed', reasons: [] }),
+    ...SHOWN.flatMap((one) => [
+      ...summary.examples(one).map((example) =>
+        result(`${NAMES[one]}: ${titleOf(example)}`, {
+          status: STATUS[one],
+          reasons: [`before: ${beforeOf(example)}`, `now: ${afterOf(example)}`],
+        }),
+      ),
+      ...rest(`more are ${NAMES[one]}`, summary.count(one) - summary.examples(one).length, STATUS[one]),
+    ]),
+    ...rest('damaged lines', damaged.count, 'mistake'),
+  ];
+}
+
+function titleOf({ time, operation, projectId, userId, leaseName, requestId }: Example): string {
+  return [time, operation, projectId, userId, leaseName, requestId].filter(Boolean).join(' ');
 }

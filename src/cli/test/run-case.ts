@@ -1,16 +1,21 @@
 /** Runs one case, of whatever it is: a lease, a pod or a task. */
 
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, readConfiguration, sectionOf } from '../../enforcement/configuration.ts';
-import type { ReadCase } from '../cases/case-files.ts';
-import { CaseMistake } from '../cases/case-mistake.ts';
+import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
 import type { TaskConfigurations } from '../skypilot/case-configuration.ts';
 import type { AnyCase } from './any-case.ts';
 import type { Coverage } from './coverage.ts';
-import type { EmptyLedgers } from './empty-ledger.ts';
-import { CONFIG_FILES, sourcesOfCase } from './suites.ts';
+import type { EmptyLedgers } from './lease-trial.ts';
+
+/** The folder of cases beside a configuration. */
+export const CASES = 'cases';
+/** The configuration beside cases. */
+const CONFIG_FILES = ['blazar.conf', 'blazar-enforcement.conf'] as const;
 
 /** Of `[kubernetes]`: what is used only by a service. */
 const UNUSED: ReadonlySet<string> = new Set(['tokens_file', 'client_ca_file', 'kubeconfig']);
@@ -125,4 +130,41 @@ function isUsable(configuration: Configuration, section: Parameters<typeof secti
   } catch {
     return false;
   }
+}
+
+/**
+ * Where the configuration of a case is: what the flags name, otherwise the nearest file beside the case or above it, up to the folder that
+ * is tested; beside a folder called `cases`, too. `undefined` = there is none.
+ */
+function sourcesOfCase(
+  file: string,
+  folder: string,
+  flags: Pick<ConfigSources, 'configFiles' | 'configDirs' | 'config'>,
+): ConfigSources | undefined {
+  if (flags.configFiles !== undefined || flags.configDirs !== undefined) {
+    return { configFiles: [], ...defined(flags) };
+  }
+  const found = nearestConfig(dirname(file), folder);
+  return found === undefined ? undefined : { ...defined(flags), configFiles: [found] };
+}
+
+function nearestConfig(from: string, folder: string): string | undefined {
+  const tested = resolve(folder);
+  const top = basename(tested) === CASES ? dirname(tested) : tested;
+  for (let at = resolve(from); ; at = dirname(at)) {
+    const found = CONFIG_FILES.map((name) => join(at, name)).find((one) => existsSync(one));
+    if (found !== undefined || at === top || at === dirname(at)) {
+      return found && shortest(found);
+    }
+  }
+}
+
+/** As somebody in the working directory would write it. */
+function shortest(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short.startsWith('..') ? path : short;
+}
+
+function defined<Value extends object>(value: Value): Partial<Value> {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Partial<Value>;
 }

@@ -1,20 +1,35 @@
-/** Finds the cases of folders, and the configuration of each. */
-import { existsSync, statSync } from 'node:fs';
+/** Finds the cases of folders, runs them, once or as their files change, and prints what came of them. */
+import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import type { z } from 'zod';
 import { systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
-import { boundedCases, yamlFilesIn } from '../cases/case-files.ts';
-import { UsageError } from '../output.ts';
+import { WatchedFiles } from '../../server/configuration/watched-files.ts';
+import { boundedCases, type CaseFile, type ReadCase, readCases, yamlFilesIn } from '../cases/case-files.ts';
+import { type CaseResult, exitCodeOf, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
+import { patternOf } from '../cases/expected.ts';
+import type { SourceFlags } from '../common/sources.ts';
+import { reportFailure } from '../common/standard-streams.ts';
+import { ExitCode, printJson, UsageError } from '../output.ts';
+import { TaskConfigurations } from '../skypilot/case-configuration.ts';
+import type { AnyCase } from './any-case.ts';
+import { Coverage, coveredPercent, expectRules, percentText, printCoverage } from './coverage.ts';
+import { EmptyLedgers } from './lease-trial.ts';
+import { CASES, runCase, type TestRun } from './run-case.ts';
 
-/** The folder of cases beside a configuration. */
-const CASES = 'cases';
+export interface TestFlags extends SourceFlags {
+  readonly format: 'table' | 'json' | 'junit' | 'tap';
+  readonly filter?: string;
+  readonly junit?: string;
+  readonly coverage?: boolean;
+  readonly threshold?: number;
+  readonly watch?: boolean;
+}
+
 /** A case elsewhere. */
 const CASE_FILE = /[.-]case\.ya?ml$/i;
-/** The configuration beside cases. */
-export const CONFIG_FILES = ['blazar.conf', 'blazar-enforcement.conf'] as const;
-
 /** A folder or a file that a command line names. */
-export interface CaseFolder {
+interface CaseFolder {
   /** What the ids of its cases begin after. */
   readonly folder: string;
   readonly files: readonly string[];
@@ -48,39 +63,205 @@ function isFile(path: string): boolean {
   }
 }
 
-/**
- * Where the configuration of a case is: what the flags name, otherwise the nearest file beside the case or above it, up to the folder that
- * is tested; beside a folder called `cases`, too. `undefined` = there is none.
- */
-export function sourcesOfCase(
-  file: string,
-  folder: string,
-  flags: Pick<ConfigSources, 'configFiles' | 'configDirs' | 'config'>,
-): ConfigSources | undefined {
-  if (flags.configFiles !== undefined || flags.configDirs !== undefined) {
-    return { configFiles: [], ...defined(flags) };
-  }
-  const found = nearestConfig(dirname(file), folder);
-  return found === undefined ? undefined : { ...defined(flags), configFiles: [found] };
+/** At the same time: threads of policies mostly wait for each other's start. */
+const AT_ONCE = 3;
+
+export interface TestOptions {
+  readonly folders: readonly string[];
+  /** Which files of a folder are cases. */
+  readonly files: 'all' | 'named';
+  readonly schemaFor: (value: unknown) => z.ZodType<AnyCase>;
+  /** A part of the id or the name, or a regular expression between slashes. */
+  readonly filter: string | undefined;
+  readonly flags: Pick<ConfigSources, 'configFiles' | 'configDirs' | 'config'>;
 }
 
-function nearestConfig(from: string, folder: string): string | undefined {
-  const tested = resolve(folder);
-  const top = basename(tested) === CASES ? dirname(tested) : tested;
-  for (let at = resolve(from); ; at = dirname(at)) {
-    const found = CONFIG_FILES.map((name) => join(at, name)).find((one) => existsSync(one));
-    if (found !== undefined || at === top || at === dirname(at)) {
-      return found && shortest(found);
+interface TestReport {
+  readonly results: readonly CaseResult[];
+  readonly coverage: Coverage;
+  /** The files and folders that configurations consist of, for watching them. */
+  readonly files: readonly string[];
+}
+
+/** @throws UsageError if there is no case to run */
+async function testCases(options: TestOptions): Promise<TestReport> {
+  const pattern = options.filter === undefined ? undefined : patternOf(options.filter);
+  if (options.filter !== undefined && pattern === undefined) {
+    throw new UsageError('--filter: expected a regular expression between the slashes');
+  }
+  const read = options.folders
+    .map((path) => caseFolder(path, options.files))
+    .flatMap(({ folder, files }) =>
+      files.flatMap((file) => readCases(folder, file, options.schemaFor).map((one) => ({ one, folder }))),
+    )
+    .filter(({ one }) => pattern === undefined || pattern.test(one.id) || pattern.test(nameOf(one)));
+  if (read.length === 0) {
+    throw new UsageError(`${options.folders.join(' ')}: no case matches --filter ${options.filter ?? ''}`);
+  }
+  const coverage = new Coverage();
+  const ledgers = new EmptyLedgers();
+  const tasks = new TaskConfigurations();
+  const run: TestRun = { flags: options.flags, coverage, ledgers, configurations: new Map(), tasks };
+  const results = await inTurn(read, async ({ one, folder }): Promise<CaseResult> => {
+    if (isRead(one)) {
+      return runCase(one, folder, run);
+    }
+    const { id, file, problems } = one;
+    return { id, file, name: id, status: 'mistake', reasons: [], diff: '', problems, milliseconds: 0 };
+  }).finally(() => ledgers.close());
+  const configurations = await Promise.allSettled([...run.configurations.values(), ...tasks.all()]);
+  for (const one of configurations) {
+    if (one.status === 'fulfilled') {
+      expectRules(one.value, coverage);
     }
   }
+  const files = [
+    ...configurations.flatMap((one) =>
+      one.status === 'fulfilled' ? [...one.value.files, ...one.value.namedFiles] : [],
+    ),
+    // Where a mistake is, it will be corrected.
+    ...results
+      .flatMap(({ problems }) => problems)
+      .flatMap(({ origin }) => (origin?.kind === 'file' ? origin.file : [])),
+  ];
+  return { results, coverage, files };
 }
 
-/** As somebody in the working directory would write it. */
-function shortest(path: string): string {
-  const short = relative(process.cwd(), path);
-  return short.startsWith('..') ? path : short;
+function isRead(one: CaseFile<AnyCase>): one is ReadCase<AnyCase> {
+  return 'case' in one;
 }
 
-function defined<Value extends object>(value: Value): Partial<Value> {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Partial<Value>;
+function nameOf(one: CaseFile<AnyCase>): string {
+  return isRead(one) ? (one.case.written.name ?? '') : '';
+}
+
+/** Some at a time, in order. */
+async function inTurn<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = new Array<Result>(items.length);
+  const queue = items.entries();
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const [index, item] of queue) {
+        results[index] = await work(item);
+      }
+    }),
+  );
+  return results;
+}
+
+/** Runs cases, prints what came of them, and sets the exit code. @throws UsageError */
+export async function runOnce(suite: string, options: TestOptions, flags: TestFlags): Promise<TestReport> {
+  const report = await testCases(options);
+  const { results } = report;
+  if (flags.junit !== undefined) {
+    writeJunit(flags.junit, resultsJunit(suite, results));
+  }
+  if (flags.format !== 'table' || flags.junit !== '-') {
+    await printResults(suite, results, flags.format);
+  }
+  process.exitCode = exitCodeOf(results);
+  if (flags.coverage === true || flags.threshold !== undefined) {
+    await showCoverage(report, flags);
+  }
+  return report;
+}
+
+async function showCoverage({ coverage }: TestReport, { format, threshold = 0, junit }: TestFlags) {
+  const covered = coverage.list();
+  const percent = coveredPercent(covered);
+  if (format === 'json') {
+    printJson({ coverage: Math.floor(percent * 10) / 10, covered });
+  } else if (format === 'table' && junit !== '-') {
+    await printCoverage(covered);
+  } else {
+    process.stderr.write(`coverage: ${percentText(percent)}\n`);
+  }
+  if (percent < threshold) {
+    process.stderr.write(
+      `error: the coverage is ${percentText(percent)}, expected at least ${threshold} %\n`,
+    );
+    process.exitCode ||= ExitCode.rejected;
+  }
+}
+
+/** A mistake is shown, and waits for its correction. */
+export async function runWatching(suite: string, options: TestOptions, flags: TestFlags): Promise<void> {
+  let watched: readonly string[] = [];
+  await watching(options.folders, async () => {
+    try {
+      const { files } = await runOnce(suite, options, flags);
+      watched = files;
+    } catch (thrown) {
+      process.exitCode = reportFailure(thrown);
+    }
+    process.stderr.write('waiting for changes; Ctrl-C ends\n');
+    return watched;
+  });
+}
+
+/** In milliseconds. Changes that come together cause one run. */
+const POLL_MS = 300;
+/** A tree with more folders has something else in it. */
+const MAX_FOLDERS = 1_000;
+
+/**
+ * Calls `run` now, and after each change below the folders or of the files that it resolves to, until SIGINT or SIGTERM. One run at a time: changes
+ * during a run cause one more. Resolves when the last run has ended.
+ */
+async function watching(folders: readonly string[], run: () => Promise<readonly string[]>): Promise<void> {
+  let wake = () => {};
+  const state = { isStopped: false, hasChanged: false };
+  const watched = new WatchedFiles(() => {
+    state.hasChanged = true;
+    wake();
+  }, POLL_MS);
+  const stop = () => {
+    state.isStopped = true;
+    wake();
+  };
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  // Nothing else keeps the process alive between two runs.
+  const alive = setInterval(() => {}, 60_000);
+  try {
+    await watched.watch(foldersBelow(folders));
+    watched.start();
+    while (!state.isStopped) {
+      state.hasChanged = false;
+      const named = await run();
+      await watched.watch([...new Set([...foldersBelow(folders), ...named])]);
+      if (!state.hasChanged && !state.isStopped) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  } finally {
+    clearInterval(alive);
+    watched.close();
+    process.off('SIGINT', stop);
+    process.off('SIGTERM', stop);
+  }
+}
+
+/** The folders and files, and all folders in them. */
+function foldersBelow(paths: readonly string[]): string[] {
+  const found = [...paths];
+  for (let index = 0; index < found.length && found.length < MAX_FOLDERS; index += 1) {
+    const path = found[index] ?? '';
+    try {
+      const inside = readdirSync(path, { withFileTypes: true });
+      found.push(
+        ...inside
+          .filter((one) => one.isDirectory() && !one.name.startsWith('.') && one.name !== 'node_modules')
+          .map(({ name }) => join(path, name)),
+      );
+    } catch {
+      // A file, or a folder that is gone: it is watched all the same.
+    }
+  }
+  return found.slice(0, MAX_FOLDERS);
 }

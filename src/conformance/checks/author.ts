@@ -1,9 +1,7 @@
 /** Requests that only the author of the service can give: one that its rule allows, and some that it does not. */
 import { randomUUID } from 'node:crypto';
-import type { Check, Finding, Run } from '../check.ts';
-import { expectStatus } from '../expectations.ts';
-import type { Operation } from '../operations.ts';
-import { SOURCE } from '../sources.ts';
+import { type Check, expectStatus, type Run, SOURCE, type Verdict } from '../check.ts';
+import type { Operation } from '../target.ts';
 
 export const authorChecks: readonly Check[] = [
   {
@@ -12,10 +10,7 @@ export const authorChecks: readonly Check[] = [
     protocol: 'check-create is answered with 204 when the lease meets the criteria.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['create'],
-    run: (run) =>
-      run.allowLease === undefined
-        ? { skipped: '--allow-lease is not given' }
-        : asked(run, run.allowLease, 204, 'the lease of --allow-lease'),
+    run: (run) => asked(run, 'create', run.allowLease, 204, 'lease of --allow-lease'),
   },
   {
     id: 'deny-lease',
@@ -23,10 +18,7 @@ export const authorChecks: readonly Check[] = [
     protocol: 'check-create is answered with 403 when the lease does not meet the criteria.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['create'],
-    run: (run) =>
-      run.denyLease === undefined
-        ? { skipped: '--deny-lease is not given' }
-        : asked(run, run.denyLease, 403, 'the lease of --deny-lease'),
+    run: (run) => asked(run, 'create', run.denyLease, 403, 'lease of --deny-lease'),
   },
   {
     id: 'deny-update',
@@ -35,10 +27,7 @@ export const authorChecks: readonly Check[] = [
       'check-update is answered with 403 when the change in lease is not allowed. An update must not get what a create would not.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['update'],
-    run: (run) =>
-      run.denyUpdate === undefined
-        ? { skipped: '--deny-update is not given' }
-        : asked(run, run.denyUpdate, 403, 'the update of --deny-update', 'update'),
+    run: (run) => asked(run, 'update', run.denyUpdate, 403, 'update of --deny-update'),
   },
   {
     id: 'deny-commit',
@@ -47,22 +36,22 @@ export const authorChecks: readonly Check[] = [
       'A commit is the last check before a lease is granted: a lease that has exceeded a limit since its check is answered with 403.',
     sources: [SOURCE.endpoints, SOURCE.keepInMind],
     needs: ['commitCreate'],
-    run: (run) =>
-      run.denyCommit === undefined
-        ? { skipped: '--deny-commit is not given' }
-        : asked(run, run.denyCommit, 403, 'the lease of --deny-commit', 'commitCreate'),
+    run: (run) => asked(run, 'commitCreate', run.denyCommit, 403, 'lease of --deny-commit'),
   },
 ];
 
-/** Sends the author's request unchanged. */
+/** Sends the author's request unchanged. `what` ends in its flag. */
 async function asked(
   { target }: Run,
-  body: string,
+  operation: Operation,
+  body: string | undefined,
   status: 204 | 403,
   what: string,
-  operation: Exclude<Operation, 'end'> = 'create',
-): Promise<Finding[]> {
-  const exchange = await target.send({ operation, what, body }, true);
+): Promise<Verdict> {
+  if (body === undefined) {
+    return { skipped: `${what.replace(/^.* /, '')} is not given` };
+  }
+  const exchange = await target.send({ operation, what: `the ${what}`, body }, true);
   const { context, current_lease, lease } = JSON.parse(body) as Readonly<Record<string, object | undefined>>;
   const id = randomUUID();
   target.noteAllowed(exchange, id, { context, lease: { id, ...current_lease, ...lease } });

@@ -1,10 +1,15 @@
 /** Forms of a request: missing attributes, additional ones, and the forms of dates. */
-import type { Check, Finding, Run } from '../check.ts';
-import { expectVerdict } from '../expectations.ts';
+import {
+  type Check,
+  createdLease,
+  dayLonger,
+  expectSameVerdict,
+  expectVerdict,
+  type Finding,
+  type Run,
+  SOURCE,
+} from '../check.ts';
 import { type Fields, host, hosts, isoText } from '../leases.ts';
-import { SOURCE } from '../sources.ts';
-import { createdBefore, dayLonger } from './resource-types.ts';
-import { expectSameVerdict } from './same-verdict.ts';
 
 export const formChecks: readonly Check[] = [
   {
@@ -14,11 +19,11 @@ export const formChecks: readonly Check[] = [
       'The lease of a check-update has both dates, the reservations, and what the caller changes. Everything else is in current_lease.',
     sources: [SOURCE.unsaid, SOURCE.blazarUpdate],
     needs: ['update'],
-    run: async ({ target, leases }) => {
-      const lease = leases.make();
-      await createdBefore(target, lease);
-      const changes = { ...dayLonger(leases), reservations: lease.current.reservations };
-      return expectVerdict(await target.update(lease, changes, 'a lease with dates and reservations only'));
+    run: async (run) => {
+      const lease = await createdLease(run);
+      const changes = { ...dayLonger(run.leases), reservations: lease.current.reservations };
+      const what = 'a lease with dates and reservations only';
+      return expectVerdict(await run.target.ask('update', lease, what, { changes }));
     },
   },
   {
@@ -28,9 +33,8 @@ export const formChecks: readonly Check[] = [
       'When the caller changes a reservation, Blazar sends only what the caller gave, the type, and the new allocations.',
     sources: [SOURCE.blazarUpdate, SOURCE.unsaid],
     needs: ['update'],
-    run: async ({ target, leases }) => {
-      const lease = leases.make();
-      await createdBefore(target, lease);
+    run: async (run) => {
+      const lease = await createdLease(run);
       const [reservation] = lease.current.reservations;
       const changed = {
         id: reservation?.id,
@@ -40,9 +44,8 @@ export const formChecks: readonly Check[] = [
       };
       const { name, start_date, end_date } = lease.current;
       const changes = { name, start_date, end_date, reservations: [changed] };
-      return expectVerdict(
-        await target.update(lease, changes, 'a reservation with id, max, type and allocations only'),
-      );
+      const what = 'a reservation with id, max, type and allocations only';
+      return expectVerdict(await run.target.ask('update', lease, what, { changes }));
     },
   },
   {
@@ -51,13 +54,10 @@ export const formChecks: readonly Check[] = [
     protocol: 'Blazar sends its option os_region_name as region_name, and null if it is not set.',
     sources: [SOURCE.blazarContext],
     needs: ['create'],
-    run: async ({ target, leases }) =>
-      expectVerdict(
-        await target.create(
-          leases.make({ context: { region_name: null } }),
-          'a lease whose context names no region',
-        ),
-      ),
+    run: async ({ target, leases }) => {
+      const lease = leases.make({ context: { region_name: null } });
+      return expectVerdict(await target.ask('create', lease, 'a lease whose context names no region'));
+    },
   },
   {
     id: 'date-without-offset',
@@ -125,7 +125,7 @@ async function dates(
   const before_end_date = withBeforeEnd ? write(new Date(leases.end.getTime() - 3_600_000)) : '';
   const lease = leases.make({ lease: { start_date, end_date, before_end_date } });
   const also = withBeforeEnd ? `, before_end_date ${before_end_date}` : '';
-  return expectVerdict(await target.create(lease, `a lease from ${start_date} to ${end_date}${also}`));
+  return expectVerdict(await target.ask('create', lease, `a lease from ${start_date} to ${end_date}${also}`));
 }
 
 /** Only the attributes of the documentation, with dates in the future. */
@@ -158,7 +158,7 @@ async function documentedExample({ target, leases }: Run): Promise<Finding[]> {
       },
     ],
   });
-  return expectVerdict(await target.create(lease, 'the documented example'));
+  return expectVerdict(await target.ask('create', lease, 'the documented example'));
 }
 
 /** At every level. */
@@ -171,6 +171,6 @@ function unknownFields(run: Run): Promise<Finding[]> {
     reservations: [{ ...hosts(1), ...unknown, allocations: [{ ...host(1), ...unknown }] }],
   });
   const strange = { ...made, create: { ...made.create, ...unknown } };
-  const ask = () => target.create(strange, 'the same lease with further attributes at every level');
+  const ask = () => target.ask('create', strange, 'the same lease with further attributes at every level');
   return expectSameVerdict(run, ask, 'without these attributes');
 }

@@ -1,9 +1,52 @@
-/** Large leases, many requests at once, and several on one connection. */
+/** What a service must bear: invalid requests, large leases, many requests at once, and several on one connection. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Check, Finding, Run } from '../check.ts';
-import { expectVerdict } from '../expectations.ts';
+import {
+  askAgain,
+  type Check,
+  expectAnswerTo,
+  expectComplaint,
+  expectVerdict,
+  type Finding,
+  type Run,
+  SOURCE,
+} from '../check.ts';
 import { hosts } from '../leases.ts';
-import { SOURCE } from '../sources.ts';
+
+const PROTOCOL =
+  'Blazar sends JSON objects. The service answers anything else with a status below 500, because the mistake is not its own, and never allows a request that it cannot read. It keeps running.';
+
+/** An invalid request must neither bring the service down nor be allowed. `bodies`: by what they are. */
+const invalid = (id: string, what: string, bodies: Readonly<Record<string, string>>): Check => ({
+  id,
+  title: `${what} is not allowed, causes no server error, and does not stop the service`,
+  protocol: PROTOCOL,
+  sources: [SOURCE.clientErrors, SOURCE.keepInMind],
+  needs: [],
+  run: (run) => goesOn(run, bodies),
+});
+
+export const robustnessChecks: readonly Check[] = [
+  invalid('invalid-json', 'invalid JSON', {
+    'a body that is not JSON': '{"context": {',
+    'a body that is text': 'lease=run-7',
+  }),
+  invalid('empty-body', 'an empty body', { 'an empty body': '' }),
+  invalid('not-an-object', 'JSON that is not an object', {
+    'the JSON null': 'null',
+    'a list': '[]',
+    'a text in JSON': '"lease"',
+  }),
+];
+
+async function goesOn(run: Run, bodies: Readonly<Record<string, string>>): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const operation of run.target.operations) {
+    for (const [what, body] of Object.entries(bodies)) {
+      findings.push(...expectComplaint(await run.target.send({ operation, what, body })));
+    }
+  }
+  return [...findings, ...expectAnswerTo(await askAgain(run))];
+}
 
 const CONCURRENT = 32;
 
@@ -20,7 +63,7 @@ export const loadChecks: readonly Check[] = [
     needs: ['create'],
     run: async ({ target, leases, largeLeaseHosts }) => {
       const lease = leases.make({ reservations: [hosts(largeLeaseHosts)] });
-      return expectVerdict(await target.create(lease, `a lease of ${largeLeaseHosts} hosts`));
+      return expectVerdict(await target.ask('create', lease, `a lease of ${largeLeaseHosts} hosts`));
     },
   },
   {
@@ -31,7 +74,7 @@ export const loadChecks: readonly Check[] = [
     needs: ['create'],
     run: async ({ target, leases }) => {
       const questions = Array.from({ length: CONCURRENT }, (_, index) =>
-        target.create(leases.make(), `a lease, number ${index + 1} of ${CONCURRENT} at once`),
+        target.ask('create', leases.make(), `a lease, number ${index + 1} of ${CONCURRENT} at once`),
       );
       return (await Promise.all(questions)).flatMap(expectVerdict);
     },
@@ -49,7 +92,7 @@ export const loadChecks: readonly Check[] = [
 
 async function keptConnection({ target, leases }: Run): Promise<Finding[]> {
   const connection = target.connect('create');
-  const ask = (what: string) => target.create(leases.make(), what, { connection });
+  const ask = (what: string) => target.ask('create', leases.make(), what, { connection });
   try {
     const first = await ask('a lease, on a connection that is kept open');
     await pause(PAUSE_MS);

@@ -1,10 +1,15 @@
 /** Authentication: the token is checked. */
-import type { Check, Finding, Run } from '../check.ts';
-import { expectAnswerTo, expectRefusal } from '../expectations.ts';
+import {
+  ASKED,
+  type Check,
+  expectAnswerTo,
+  expectRefusal,
+  type Finding,
+  type Run,
+  SOURCE,
+} from '../check.ts';
 import type { TestLease } from '../leases.ts';
-import type { Operation } from '../operations.ts';
-import { SOURCE } from '../sources.ts';
-import type { Credentials, Exchange, Target } from '../target.ts';
+import type { Credentials, Exchange, Operation, Target } from '../target.ts';
 
 const NO_TOKEN = { skipped: 'neither --token nor --bearer is given' };
 const REFUSED =
@@ -17,7 +22,7 @@ export const tokenChecks: readonly Check[] = [
     protocol: REFUSED,
     sources: [SOURCE.blazarDocs, SOURCE.duties],
     needs: [],
-    run: (run) => refused(run, () => ['none', 'empty']),
+    run: (run) => refused(run, ['none', 'empty']),
   },
   {
     id: 'token-wrong',
@@ -25,7 +30,7 @@ export const tokenChecks: readonly Check[] = [
     protocol: REFUSED,
     sources: [SOURCE.blazarDocs, SOURCE.duties],
     needs: [],
-    run: (run) => refused(run, () => ['another', 'longer', 'shorter', 'first', 'changed', 'case']),
+    run: (run) => refused(run, ['another', 'longer', 'shorter', 'first', 'changed', 'case']),
   },
   {
     id: 'token-right',
@@ -74,13 +79,16 @@ function wrongCredentials({ token, bearer }: Credentials, wrong: Wrong): Credent
   };
 }
 
-async function refused({ target, leases }: Run, ways: () => Wrong[]): Promise<Finding[] | typeof NO_TOKEN> {
+async function refused(
+  { target, leases }: Run,
+  ways: readonly Wrong[],
+): Promise<Finding[] | typeof NO_TOKEN> {
   if (!target.hasCredentials) {
     return NO_TOKEN;
   }
   const findings: Finding[] = [];
   const { token, bearer } = target.credentials;
-  for (const wrong of ways()) {
+  for (const wrong of ways) {
     const changed = wrongCredentials(target.credentials, wrong);
     // A token without letters has no other case.
     if (changed.token === token && changed.bearer === bearer) {
@@ -112,16 +120,5 @@ async function accepted({ target, leases }: Run): Promise<Finding[] | typeof NO_
 function askAs(target: Target, operation: Operation, lease: TestLease, wrong?: Wrong): Promise<Exchange> {
   const options = wrong === undefined ? {} : { credentials: wrongCredentials(target.credentials, wrong) };
   const as = wrong === undefined ? 'with the right token' : IN_WORDS[wrong];
-  switch (operation) {
-    case 'create':
-      return target.create(lease, `a lease, ${as}`, options);
-    case 'update':
-      return target.update(lease, lease.current, `an update, ${as}`, options);
-    case 'end':
-      return target.end(lease, `the end of a lease, ${as}`, options);
-    case 'commitCreate':
-      return target.commitCreate(lease, `the commit of a lease, ${as}`, options);
-    case 'commitUpdate':
-      return target.commitUpdate(lease, lease.current, `the commit of an update, ${as}`, options);
-  }
+  return target.ask(operation, lease, `${ASKED[operation]}, ${as}`, options);
 }

@@ -1,11 +1,15 @@
 import { chmodSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { listOutbox, outboxMessage } from '../../../src/ledger/outbox/reports.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
+import { copiedLedgers } from '../../ledger/recorded-leases.ts';
+import { eventIn } from '../../notifications/cloud-events.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
-import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
-import { commandsOn } from './setup.ts';
+import { breakLedger, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { createDatabase } from '../../support/shared-postgres.ts';
+import { commandsOn, fill } from './setup.ts';
 
 describe('ledger upgrade', () => {
   it('creates the file and its tables, and then finds them up to date', async () => {
@@ -89,4 +93,116 @@ describe('a ledger that cannot be used', () => {
     expect(stderr).toMatch(/^error: .*expected sqlite:\/\/\/path/);
     expect(stderr).not.toContain('hunter2');
   });
+});
+
+describe('the commands on PostgreSQL', () => {
+  it('create the tables, print their content, reconcile and verify it', async () => {
+    const connection = await createDatabase();
+    const { ledger, budget } = commandsOn(connection);
+    expect(await ledger('list')).toMatchObject({ code: 2, stdout: '' });
+    const place = connection.replace(/\/\/.*@/, '//');
+    expect(await ledger('upgrade')).toEqual({
+      code: 0,
+      stdout: `${place}: applied 0001-ledger, 0002-alternatives, 0003-position, 0004-follower, 0005-outbox, 0006-views, 0007-decisions, 0008-open-leases, 0010-growth\n`,
+      stderr: '',
+    });
+    expect((await ledger('upgrade')).stdout).toBe(`${place}: is up to date\n`);
+    await fill(connection);
+    expect((await ledger('list', '--state', 'open')).stdout).toMatch(/^#1 +lease-1 .* open$/m);
+    expect((await ledger('show', '#1')).stdout).toMatch(/ create +usage_budget\/1 +24 node-hours /);
+    expect((await ledger('export')).stdout.trimEnd().split('\n')).toHaveLength(14);
+
+    const dates = { start_date: '2096-12-01T00:00:00.000000', end_date: '2096-12-05T00:00:00.000000' };
+    const list = temporaryFile('leases.json', JSON.stringify([{ id: 'lease-1', name: 'first', ...dates }]));
+    const { stdout } = await ledger('reconcile', list);
+    expect(stdout).toMatch(/^corrected +#1 +lease-1 /m);
+    expect(stdout).toMatch(/^released +#3 .* third /m);
+    expect((await budget('show', 'climate')).stdout).toMatch(
+      /^#1 .* first +usage_budget\/1 +96 node-hours /m,
+    );
+    expect((await ledger('verify')).stdout).toMatch(/^The books agree: /);
+
+    const book = await ledgerAt(connection);
+    const { queries } = book.database;
+    const wrong = queries.updateTable('accounts').set({ balance: 7n });
+    await book.transact('commit', () => rows(wrong.compile()), NO_WAIT);
+    await book.close();
+    expect((await ledger('verify')).code).toBe(1);
+  });
+
+  it('exit with 2 if the database refuses the login, and do not print the password', async () => {
+    const connection = (await createDatabase()).replace(/:[^:@]+@/, ':hunter2@');
+    for (const command of ['upgrade', 'list']) {
+      const { code, stdout, stderr } = await commandsOn(connection).ledger(command);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(/^error: .*password authentication failed[^\n]*\n$/);
+      expect(stderr).not.toContain('hunter2');
+    }
+  });
+});
+
+const newLedger = copiedLedgers(fill);
+const NOTIFICATIONS = '[notifications]\nwebhook_url = http://127.0.0.1:1/hidden';
+
+async function events(connection: string) {
+  const ledger = await ledgerAt(connection);
+  const found = await listOutbox(ledger, { limit: 100 }, NO_WAIT);
+  const messages = await Promise.all(found.map(({ id }) => outboxMessage(ledger, id, NO_WAIT)));
+  await ledger.close();
+  return messages.map((one) => eventIn(one?.body ?? ''));
+}
+
+it('ledger reconcile announces what it has changed, and a dry run nothing', async () => {
+  const connection = await newLedger();
+  const { ledger } = commandsOn(connection, NOTIFICATIONS);
+  const list = temporaryFile('leases.json', '[]');
+  await ledger('reconcile', list, '--empty', '--dry-run');
+  expect(await events(connection)).toEqual([]);
+  const { code, stderr } = await ledger('reconcile', list, '--empty', '--reason', 'monthly');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(await events(connection)).toMatchObject([
+    {
+      type: 'io.blazar-enforcement.ledger.corrected',
+      data: { released: 2, recorded: 0, reason: 'monthly', leases: [{ id: 'lease-1' }, { name: 'third' }] },
+    },
+  ]);
+  await ledger('reconcile', list, '--empty');
+  expect(await events(connection)).toHaveLength(1);
+});
+
+it('ledger reconcile warns if it cannot announce what it has done', async () => {
+  const connection = await newLedger();
+  const { ledger } = commandsOn(
+    connection,
+    NOTIFICATIONS.replace('webhook_url', 'budget_thresholds =\nwebhook_url'),
+  );
+  breakLedger(connection, 'outbox');
+  const list = temporaryFile('leases.json', '[]');
+  const { stdout, stderr } = await ledger('reconcile', list, '--empty');
+  expect(stdout + stderr).toContain('outbox');
+});
+
+it('budget set announces a budget that is made smaller than what is taken', async () => {
+  const connection = await newLedger();
+  const { budget } = commandsOn(connection, NOTIFICATIONS);
+  const set = (hours: string) =>
+    budget(
+      'set',
+      'climate',
+      '--amount',
+      hours,
+      '--from',
+      '2026-01-01',
+      '--until',
+      '2098-01-01',
+      '--reason',
+      'less',
+    );
+  expect(await set('60')).toMatchObject({ code: 0, stderr: '' });
+  expect(await events(connection)).toMatchObject([
+    {
+      type: 'io.blazar-enforcement.budget.threshold',
+      data: { threshold: 80, cause: 'budget', budget: { amount: '60', taken: '48', left: '12' } },
+    },
+  ]);
 });

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
@@ -108,5 +110,184 @@ describe('errors in policies', () => {
     const { code, stdout, stderr } = await run(command as 'check', ...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^error: .+\n/);
+  });
+});
+
+/** Erases the screen, names the window, rings the bell, and ends the line in three ways; C0 and C1. */
+const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nallowed for root\u2028y\u0085z';
+const CONTROLS = /(?!\n)[\p{Cc}\u2028\u2029]/u;
+/** As JSON and YAML write it: what YAML has no place for stands escaped. */
+const quoted = (text: string) =>
+  JSON.stringify(text).replace(
+    /[\u007f-\uffff]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+const QUOTED = quoted(HOSTILE);
+
+const hostilePolicies = () =>
+  policyFile(
+    policy(
+      QUOTED,
+      `{required: {nodeSelectors: {${QUOTED}: [${QUOTED}]}}, allowed: {schedulerNames: []}, default: {nodeSelector: {${QUOTED}: ${QUOTED}}}}`,
+    ),
+    grant(QUOTED, `{kind: Group, name: system:authenticated}, {kind: User, name: ${QUOTED}}`),
+  );
+const hostilePod = (spec: string) =>
+  temporaryFile(
+    'pod.yaml',
+    `{"kind": "Pod", "metadata": {"name": ${QUOTED}, "labels": {${QUOTED}: ${QUOTED}}}, "spec": ${spec}}`,
+  );
+
+describe('hostile text of scheduling policies and pods', () => {
+  it.for(['{}', `{"nodeSelector": {${QUOTED}: ${QUOTED}, ${quoted(`${HOSTILE}2`)}: "x"}}`])(
+    'stays on its line, in what check prints of a pod with the spec %#',
+    async (spec) => {
+      for (const flags of [[], ['--service-account', HOSTILE], ['--format', 'json']]) {
+        const { code, stdout, stderr } = await run(
+          'check',
+          hostilePod(spec),
+          '--policies',
+          hostilePolicies(),
+          ...flags,
+        );
+        expect(code).toBeLessThan(2);
+        expect(stdout + stderr).not.toMatch(CONTROLS);
+        expect(stdout.match(/^allowed for root/m)).toBeNull();
+      }
+    },
+  );
+
+  it.for(['\u009b31m', '\u2028', '\u0085', '\u001b[2J', '\u007f'])(
+    'is refused where it stands raw in a pod, and not repeated: %j',
+    async (raw) => {
+      const file = temporaryFile('pod.yaml', `kind: Pod\nspec: {}\nmetadata: {name: "x${raw}y"}\n`);
+      expect(await run('check', file, '--policies', hostilePolicies())).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: `error: ${file}: line 3: a control character or an unusual line break, which must be escaped\n`,
+      });
+    },
+  );
+
+  it('stays in its cell in the output of merge', async () => {
+    const policies = hostilePolicies();
+    for (const flags of [
+      [],
+      ['--format', 'json'],
+      ['--user', HOSTILE],
+      ['--user', HOSTILE, '--format', 'json'],
+    ]) {
+      const { code, stdout, stderr } = await run('merge', '--policies', policies, ...flags);
+      expect(code).toBe(0);
+      expect(stdout + stderr).not.toMatch(CONTROLS);
+      expect(stdout).not.toMatch(/^allowed for root/m);
+    }
+  });
+
+  it('stays on its line in messages about namespaces, files and errors', async () => {
+    const pod = temporaryFile('pod.yaml', `kind: Pod\nmetadata: {namespace: ${QUOTED}}\nspec: {}\n`);
+    const wrong = policyFile(policy(QUOTED, `{${QUOTED}: ${QUOTED}, allowed: {schedulerNames: ${QUOTED}}}`));
+    const policies = hostilePolicies();
+    const check = ['check', pod, '--policies', policies];
+    for (const args of [
+      [...check, '--namespace', HOSTILE.slice(1)],
+      ['check', `/nowhere/${HOSTILE}`, '--policies', policies],
+      [...check, '--merge-strategy', HOSTILE],
+      ['check', pod, '--policies', `/nowhere/${HOSTILE}`],
+      ['validate', wrong],
+    ]) {
+      const { code, stdout, stderr } = await runProgramInProcess(['scheduling-policy', ...args]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).not.toMatch(CONTROLS);
+      for (const line of stderr.trimEnd().split('\n')) {
+        expect(line).toMatch(/^error: /);
+      }
+    }
+  });
+
+  it('in a file name stays in the header of the diff', async () => {
+    const file = temporaryFile(`${HOSTILE.replaceAll('/', '')}.yaml`, 'kind: Pod\nspec: {}\n');
+    const { code, stdout } = await run('check', file, '--policies', hostilePolicies());
+    expect(code).toBe(0);
+    expect(stdout).not.toMatch(CONTROLS);
+    expect(stdout.split('\n').filter((line) => line.startsWith('allowed'))).toHaveLength(1);
+  });
+});
+
+describe('scheduling-policy validate', () => {
+  it('counts policies, roles and bindings', async () => {
+    expect(await runProgramInProcess(['scheduling-policy', 'validate', basicPolicies()])).toEqual({
+      code: 0,
+      stdout: 'no mistakes in 2 scheduling policies, 2 roles, 2 bindings\n',
+      stderr: '',
+    });
+    const one = temporaryFile('one.yaml', policy('one', '{}'));
+    expect(await run('validate', one)).toMatchObject({
+      stdout: 'no mistakes in 1 scheduling policy, 0 roles, 0 bindings\n',
+    });
+    const more = temporaryFile('more.yaml', grant('one', EVERYBODY));
+    expect(await run('validate', one, more)).toEqual({
+      ...{ code: 0, stderr: '' },
+      stdout: 'no mistakes in 1 scheduling policy, 1 role, 1 binding\n',
+    });
+  });
+
+  it('reports all errors and warnings of all files with their lines', async () => {
+    const folder = join(temporaryFolder(), 'policies');
+    mkdirSync(folder);
+    const texts = {
+      'a.yaml': `${policy('a', '{required: {schedulerNames: []}, allowed: {nodeSelector: {}}}')}---\n${policy('b', '{}')}`,
+      'b.yml': policy('b', '{}'),
+      'broken.yaml': 'kind: SchedulingPolicy\nspec: [',
+      'c.json': '{"kind": "Role"}',
+      'roles.yaml': grant('gone', EVERYBODY),
+      'notes.txt': 'not read',
+    };
+    for (const [name, text] of Object.entries(texts)) {
+      writeFileSync(join(folder, name), text);
+    }
+    const missing = join(folder, 'missing.yaml');
+    const { code, stdout, stderr } = await runProgramInProcess([
+      'scheduling-policy',
+      'validate',
+      folder,
+      missing,
+    ]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    const lines = stderr.trimEnd().replaceAll(`${folder}/`, '').split('\n');
+    expect(lines).toEqual([
+      'error: missing.yaml: could not be read: there is no such file',
+      'error: broken.yaml:2: bad indent',
+      expect.stringMatching(
+        /^error: a\.yaml:4: spec\.required\.schedulerNames: expected .*got an empty list$/,
+      ),
+      'error: a.yaml:4: spec.allowed.nodeSelector: unknown field; the nearest right name is "nodeSelectors"',
+      expect.stringMatching(
+        /^error: b\.yml:3: metadata\.name: duplicate name: .* is defined at \S*a\.yaml:6$/,
+      ),
+      'error: c.json:1: apiVersion: expected rbac.authorization.k8s.io/v1',
+      'error: c.json:1: metadata.name: expected a name',
+      expect.stringMatching(/^warning: roles\.yaml:4: .*there is no SchedulingPolicy "gone"/),
+    ]);
+  });
+
+  it('ends with 0 if there are only warnings', async () => {
+    const file = policyFile(grant('gone', EVERYBODY));
+    const { code, stdout, stderr } = await run('validate', file);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: 'no mistakes in 0 scheduling policies, 1 role, 1 binding\n',
+    });
+    expect(stderr).toMatch(/^warning: .+\n$/);
+  });
+
+  it('rejects an empty folder and an empty file', async () => {
+    const folder = temporaryFolder();
+    const empty = temporaryFile('empty.yaml', '# nothing\n');
+    const { code, stderr } = await run('validate', folder, empty);
+    expect(code).toBe(2);
+    expect(stderr).toBe(
+      `error: ${folder}: no *.yaml, *.yml or *.json file in this folder\nerror: ${empty}: no document in this file\n`,
+    );
   });
 });

@@ -1,7 +1,13 @@
 /** `skypilot test` with many threads: every answer, policies that fail, and pipelines. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { appendFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
+import { temporaryFolder } from '../../support/filter-folder.ts';
+import { runCommand, scrubbedEnvironment } from '../../support/run-command.ts';
+import { body, FAILED, policyFiles } from '../../support/skypilot.ts';
 import { folderOf, limitPolicy, runCases } from '../../support/skypilot-cases.ts';
 
 describe('skypilot test', () => {
@@ -89,4 +95,97 @@ whole
       },
     ]);
   });
+});
+
+/** Reviews a request with one policy, in a process. */
+function review(specifier: string) {
+  const conf = confFile(`[skypilot]\nadmin_policies = ${specifier}\ndeadline = 1\n`);
+  return runCommand(['skypilot', 'review', temporaryFile('launch.body', body()), '--config-file', conf]);
+}
+
+it('ends at the deadline if a policy never answers', async () => {
+  const never = 'setInterval(() => {}, 1e6); return new Promise(() => {});';
+  const { code, stdout, stderr } = await review(policyFiles({ NeverPolicy: never }).specifiers.join());
+  expect(stdout).toContain(`NeverPolicy  failed  ${FAILED}`);
+  expect(JSON.parse(stderr.split('\n')[0] ?? '')).toMatchObject({
+    policy: 'NeverPolicy',
+    error: 'no answer within 1 s',
+  });
+  expect(code).toBe(3);
+});
+
+it('does not wait for a policy that does not close', async () => {
+  const specifier = policyFiles({ OpenPolicy: '' }).specifiers.join();
+  const open =
+    'OpenPolicy.prototype.close = () => { setInterval(() => {}, 1e6); return new Promise(() => {}); };';
+  appendFileSync(specifier.replace(/#.*/, ''), open);
+  expect(await review(specifier)).toMatchObject({ code: 0 });
+});
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly optional?: boolean }>>;
+}
+
+/** A folder in which the package is installed as npm does, with links to this project's own dependencies. */
+function site(): string {
+  const folder = realpathSync(temporaryFolder());
+  const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
+    ...{ cwd: projectFile('.'), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+  });
+  const [{ filename = '' } = {}] = JSON.parse(packed) as { filename?: string }[];
+  const modules = join(folder, 'node_modules');
+  mkdirSync(join(modules, 'blazar-enforcement'), { recursive: true });
+  mkdirSync(join(modules, '.bin'));
+  execFileSync('tar', [
+    ...['-xzf', join(folder, filename), '-C', join(modules, 'blazar-enforcement'), '--strip-components=1'],
+  ]);
+  const { packages } = JSON.parse(readFileSync(projectFile('package-lock.json'), 'utf8')) as Lock;
+  for (const [path, { dev, optional }] of Object.entries(packages)) {
+    const name = path.replace('node_modules/', '');
+    if (path !== '' && dev !== true && optional !== true && !name.includes('node_modules/')) {
+      mkdirSync(dirname(join(modules, name)), { recursive: true });
+      symlinkSync(projectFile(`node_modules/${name}`), join(modules, name));
+    }
+  }
+  symlinkSync('../blazar-enforcement/dist/src/cli/main.js', join(modules, '.bin/blazar-enforcement'));
+  return folder;
+}
+
+it('is installed and passes its cases with npm ci && npm test, and its types are right', () => {
+  const folder = site();
+  const run = (command: string, args: readonly string[], cwd = folder) => {
+    const env = { ...scrubbedEnvironment(), npm_config_offline: 'true', npm_config_update_notifier: 'false' };
+    const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', env });
+    return { status, output: stdout + stderr };
+  };
+  const command = join(folder, 'node_modules/.bin/blazar-enforcement');
+  for (const [name, path] of [
+    ['MaxGpusPolicy', 'policies/max-gpus'],
+    ['GPUQuota2Policy', 'quota'],
+  ] as const) {
+    expect(run(command, ['skypilot', 'init', path, '--name', name])).toMatchObject({ status: 0 });
+    const own = join(folder, path);
+    const installed = run('npm', ['ci'], own);
+    expect(installed.status, installed.output).toBe(0);
+    const tested = run('npm', ['test'], own);
+    expect(tested.status, tested.output).toBe(0);
+    expect(tested.output).toContain('3 passed');
+
+    writeFileSync(
+      join(own, 'jsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          ...{ checkJs: true, allowJs: true, strict: true, noEmit: true, skipLibCheck: true },
+          ...{ module: 'nodenext', target: 'es2022', types: [] },
+        },
+        include: ['*.js'],
+      }),
+    );
+    const types = run(
+      process.execPath,
+      [projectFile('node_modules/typescript/bin/tsc'), '-p', 'jsconfig.json'],
+      own,
+    );
+    expect(types).toEqual({ status: 0, output: '' });
+  }
 });

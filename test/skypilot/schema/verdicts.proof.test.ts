@@ -12,8 +12,7 @@ import { SCHEMA_NAMES, SCHEMA_VERSION, schemaOf } from '../../../src/skypilot/sc
 import { taskSchema, validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
 import { YamlDocument } from '../../../src/yaml/document.ts';
 import type { Mapping } from '../../../src/yaml/tree.ts';
-import { differences } from '../../../tools/skypilot-schema/differences.ts';
-import { normalForm } from '../../../tools/skypilot-schema/normal-form.ts';
+import { differences, normalForm } from '../../../tools/skypilot-schema/differences.ts';
 import { mutated, sampleOf, textOf } from './samples.ts';
 
 const SOURCE = process.env.SKYPILOT_SOURCE;

@@ -1,0 +1,147 @@
+/** Budgets in the ledger of the configuration. */
+import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import {
+  BudgetConflictError,
+  budgetHistory,
+  listBudgets,
+  removeBudget,
+  setBudget,
+} from '../../ledger/budgets/budgets.ts';
+import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
+import { exportedBudgets } from '../../ledger/budgets/export.ts';
+import { type ReadFile, readBudgetDocument, wantedLines } from '../../ledger/budgets/file.ts';
+import { overlapText } from '../../ledger/budgets/format.ts';
+import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
+import { importReport } from '../../ledger/budgets/plan.ts';
+import { parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
+import { chargedLeases, listLeases } from '../../ledger/reports/reports.ts';
+import { commandNames, typedId } from '../common/command-names.ts';
+import { Progress } from '../common/progress.ts';
+import { type LedgerAccess, NO_DEADLINE, systemUser } from '../ledger/access.ts';
+import { UsageError } from '../output.ts';
+import { chargesOf } from './output.ts';
+import {
+  type AuthorFlags,
+  type BudgetFile,
+  type BudgetStore,
+  inFlags,
+  noSuchBudget,
+  warnOfNoBudget,
+} from './store.ts';
+
+export function localBudgets({ ledger, configuration }: LedgerAccess): BudgetStore {
+  const unit = budgetUnit(configuration);
+  const idOf = (kind: 'project' | 'user', text: string) => typedId(configuration, kind, text);
+  const ownerOf = async (project: string, user: string | undefined) => ({
+    projectId: await idOf('project', project),
+    userId: user === undefined ? undefined : await idOf('user', user),
+  });
+  const listed = async (projectId?: string) => {
+    const items = await listBudgets(ledger, projectId, NO_DEADLINE);
+    return { items, unit, names: await commandNames(configuration, items) };
+  };
+  return {
+    async set(project, flags) {
+      const { from, until, amount } = flags;
+      const owner = await ownerOf(project, flags.user);
+      const wanted = inFlags(() => parseBudget({ ...owner, from, until, amount }, unit));
+      try {
+        await setBudget(ledger, wanted, authorOf(flags), NO_DEADLINE);
+      } catch (thrown) {
+        throw thrown instanceof BudgetConflictError ? new UsageError(overlapText(thrown.other)) : thrown;
+      }
+      return listed(owner.projectId);
+    },
+
+    async remove(project, flags) {
+      const owner = await ownerOf(project, flags.user);
+      const which = inFlags(() => parseBudgetKey({ ...owner, from: flags.from }));
+      if ((await removeBudget(ledger, which, authorOf(flags), NO_DEADLINE)) === undefined) {
+        throw noSuchBudget(which);
+      }
+      return listed(owner.projectId);
+    },
+
+    list: () => listed(),
+
+    async show(project) {
+      const projectId = await idOf('project', project);
+      const items = await listBudgets(ledger, projectId, NO_DEADLINE);
+      const leases = await chargedLeases(ledger, projectId, NO_DEADLINE);
+      if (items.length === 0) {
+        const known = await listLeases(ledger, { projectId, limit: 1 }, NO_DEADLINE);
+        warnOfNoBudget(projectId, known.length > 0);
+      }
+      const names = await commandNames(configuration, [...items, ...leases]);
+      return { items, unit, names, leases: leases.map((lease) => ({ lease, charges: chargesOf(lease) })) };
+    },
+
+    async changes(project) {
+      const projectId = project && (await idOf('project', project));
+      return { items: await budgetHistory(ledger, projectId, NO_DEADLINE), unit };
+    },
+
+    async import(open, flags) {
+      const isDryRun = flags.dryRun ?? false;
+      const read = await readBudgetFile(open());
+      const { wanted, mistakes } = wantedLines(await withIds(configuration, read.lines), unit);
+      const all = [...read.mistakes, ...mistakes];
+      const plan =
+        isDryRun || all.length > 0
+          ? await tryImport(ledger, wanted, NO_DEADLINE)
+          : await importBudgets(ledger, wanted, authorOf(flags), NO_DEADLINE);
+      const sorted = [...all, ...plan.mistakes].sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+      return importReport({ lines: plan.lines, mistakes: sorted }, isDryRun);
+    },
+
+    async export(format, project) {
+      const projectId = project && (await idOf('project', project));
+      const query = { projectIds: projectId === undefined ? undefined : [projectId] };
+      return exportedBudgets(ledger, format, query, unit);
+    },
+  };
+}
+
+function authorOf({ who, reason }: Pick<AuthorFlags, 'who' | 'reason'>) {
+  return { who: who ?? systemUser(), reason: reason ?? null };
+}
+
+async function readBudgetFile({ path, text, isJson }: BudgetFile): Promise<ReadFile> {
+  if (!isJson) {
+    return readBudgetCsv(text);
+  }
+  try {
+    return readBudgetDocument(JSON.parse(text));
+  } catch (thrown) {
+    throw new UsageError(`${path}: expected JSON: ${thrown instanceof Error ? thrown.message : ''}`);
+  }
+}
+
+async function withIds(
+  configuration: LedgerAccess['configuration'],
+  lines: ReadFile['lines'],
+): Promise<ReadFile['lines']> {
+  const ids = new Map<string, string>();
+  const id = async (kind: 'project' | 'user', text: unknown) => {
+    if (typeof text !== 'string' || !text.includes('@')) {
+      return text;
+    }
+    const key = `${kind} ${text}`;
+    const known = ids.get(key) ?? (await typedId(configuration, kind, text));
+    ids.set(key, known);
+    return known;
+  };
+  const named: ReadFile['lines'][number][] = [];
+  const progress = new Progress('lines', lines.length);
+  try {
+    for (const { line, values } of lines) {
+      const project_id = await id('project', values.project_id);
+      const user_id = await id('user', values.user_id);
+      named.push({ line, values: { ...values, project_id, user_id } });
+      progress.show(named.length);
+    }
+  } finally {
+    progress.end();
+  }
+  return named;
+}

@@ -1,0 +1,66 @@
+/** What rules said of a request, and why, for people. */
+
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { RuleAnswer, RuleExplanation, RuleObserver } from '../../filter/rule-observer.ts';
+
+export interface ExplainedRule {
+  readonly rule: string;
+  readonly said: RuleAnswer;
+  readonly audit: boolean;
+  readonly file: string;
+  readonly line: number;
+  readonly explanations: readonly RuleExplanation[];
+}
+
+/** Filters are asked again about a lease that another filter has changed: the last answer of a rule counts. */
+export class ExplainedRules implements RuleObserver {
+  readonly #rules = new Map<string, ExplainedRule>();
+
+  rulesRead(): void {}
+
+  ruleJudged(
+    { name, audit, place }: Parameters<RuleObserver['ruleJudged']>[0],
+    said: RuleAnswer,
+    explain: () => readonly RuleExplanation[],
+  ): void {
+    const key = `${place.file}:${place.line}`;
+    this.#rules.set(key, { rule: name, said, audit, ...place, explanations: explain() });
+  }
+
+  /** Those since the last call, in order. */
+  take(): ExplainedRule[] {
+    const taken = [...this.#rules.values()];
+    this.#rules.clear();
+    return taken;
+  }
+}
+
+/** `hours(lease) = 72`, and the whole expression last: `hours(lease) <= 48.0 → false`. */
+export function explanationLines({ said, explanations }: ExplainedRule): string[] {
+  return explanations
+    .filter(isReason(said))
+    .flatMap(({ of, parts }) =>
+      parts.map(({ text, value }, index) =>
+        index === parts.length - 1 ? `${of}: ${text} → ${value}` : `${of}: ${text} = ${value}`,
+      ),
+    );
+}
+
+/** A rule that was skipped has not looked at `allow`; if its `match` is true, it has ended, or somebody is exempt. */
+function isReason(said: RuleAnswer): (one: RuleExplanation) => boolean {
+  return ({ of, parts }) => said !== 'skipped' || (of === 'match' && parts.at(-1)?.value === 'false');
+}
+
+/** Keeps why filters and policies failed; users read only that they did. */
+export function causeLogger(causes: string[]): Logger {
+  const ignore = () => {};
+  const error = (fields: unknown) => {
+    const cause =
+      typeof fields === 'object' && fields !== null && 'error' in fields ? fields.error : undefined;
+    if (cause !== undefined) {
+      causes.push(errorText(cause));
+    }
+  };
+  return { debug: ignore, info: ignore, warn: ignore, error } as unknown as Logger;
+}

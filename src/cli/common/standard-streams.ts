@@ -1,0 +1,132 @@
+/** Standard output and error: what cannot be written is told, and ends with an exit code of its own; a closed pipe is no fault. */
+import { writeSync } from 'node:fs';
+import type { Writable } from 'node:stream';
+import { CommanderError } from 'commander';
+import { ConfigurationError, errorText } from '../../base/errors.ts';
+import { systemErrorText } from '../../config/read-file.ts';
+import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageError } from '../output.ts';
+
+type Stream = Writable & { readonly fd: number; readonly isTTY?: boolean };
+
+/** Must be called before anything is written. */
+export function guardStandardStreams(): void {
+  // Writing beyond a limit on the size of files fails then, as on a full disk, instead of ending the process.
+  process.on('SIGXFSZ', () => {});
+  for (const stream of [process.stdout, process.stderr]) {
+    if (stream.constructor.name === 'SyncWriteStream') {
+      writeWhole(stream);
+    }
+  }
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') {
+      process.exit(ExitCode.pipeClosed);
+    }
+    process.stderr.write(`error: standard output could not be written: ${whyNot(error)}\n`);
+    process.exit(ExitCode.unwritten);
+  });
+  let lost = false;
+  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+    lost ||= error.code !== 'EPIPE';
+  });
+  process.on('exit', () => {
+    // A lost warning; other exit codes tell of a lost error.
+    if (lost && (process.exitCode ?? ExitCode.ok) === ExitCode.ok) {
+      process.exitCode = ExitCode.unwritten;
+    }
+  });
+}
+
+/** Ends the process when its output is written, although a plug-in left timers or connections open. */
+export function exitWhenWritten(): void {
+  isDone();
+  process.stdout.write('', (error) => {
+    // An error has its own exit code, by the handler above.
+    if (error === null || error === undefined) {
+      process.exit();
+    }
+  });
+}
+
+/** Node writes to a file once, and takes a part for the whole: on a full disk the rest would be lost without an error. */
+function writeWhole(stream: Stream): void {
+  stream._write = (chunk: Uint8Array, _encoding, done) => {
+    try {
+      for (let written = 0; written < chunk.length; ) {
+        const taken = writeSync(stream.fd, chunk, written);
+        if (taken === 0) {
+          throw new Error('the device takes nothing');
+        }
+        written += taken;
+      }
+    } catch (thrown) {
+      done(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      return;
+    }
+    done();
+  };
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOSPC: 'no space is left on the device',
+  EDQUOT: 'the quota of the disk is used up',
+  EFBIG: 'the file would be larger than is allowed (ulimit -f)',
+  EIO: 'the device reports an error',
+};
+
+function whyNot(error: NodeJS.ErrnoException): string {
+  return onOneLine(WORDS[error.code ?? ''] ?? systemErrorText(error));
+}
+
+/** Codes that tell of a result, and 13: Node ends with it when nothing is left to wait for. Others tell of a failure as they are. */
+const RESULTS: readonly unknown[] = [ExitCode.ok, ExitCode.rejected, ExitCode.usage, 13, undefined];
+
+const unfinished = new Set<object>();
+
+/** Runs a command. If the process ends meanwhile, its exit code says that a filter failed. */
+export async function toItsEnd(command: () => Promise<void>): Promise<void> {
+  const running = {};
+  const ended = (code: number) => {
+    if (unfinished.has(running) && RESULTS.includes(code)) {
+      process.stderr.write(
+        `error: the process was ended before the command was done (exit code ${code}), for example by process.exit in a filter\n`,
+      );
+      process.exitCode = ExitCode.failed;
+    }
+  };
+  unfinished.add(running);
+  process.on('exit', ended);
+  try {
+    await command();
+  } finally {
+    unfinished.delete(running);
+    process.off('exit', ended);
+  }
+}
+
+/** The command has its result, and will end the process by itself. */
+export function isDone(): void {
+  unfinished.clear();
+}
+
+/** Writes what a command has thrown to standard error, on one line each. Returns the exit code for it. */
+export function reportFailure(thrown: unknown): number {
+  if (thrown instanceof CommanderError) {
+    if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {
+      process.stderr.write('error: expected a command; --help lists them\n');
+    }
+    // Help and version come this way too; commander has written all other messages.
+    return thrown.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+  }
+  if (thrown instanceof ConfigurationError) {
+    printProblems(thrown.problems);
+    return ExitCode.usage;
+  }
+  process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);
+  if (thrown instanceof UnwrittenError) {
+    return ExitCode.unwritten;
+  }
+  if (thrown instanceof FailedError) {
+    return ExitCode.failed;
+  }
+  return thrown instanceof UsageError ? ExitCode.usage : ExitCode.fault;
+}

@@ -1,0 +1,184 @@
+/** Decision logs as `decisions` reads them: whole or as they grow, from files or standard input. */
+import { once } from 'node:events';
+import { addAbortSignal } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { systemErrorText } from '../../config/read-file.ts';
+import type { FollowedChunk } from '../../decisions/files.ts';
+import type { DecisionReader } from '../../decisions/reader.ts';
+import type { DecisionRecord } from '../../decisions/record.ts';
+import type { Selection } from '../../decisions/selection.ts';
+import type { DecisionSource, DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
+import type { SourceFlags } from '../common/sources.ts';
+import { NO_DEADLINE, withLedger } from '../ledger/access.ts';
+import { UsageError } from '../output.ts';
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Runs something that prints, until it ends or a signal comes. */
+export async function untilSignal(
+  work: (signal: AbortSignal, print: (text: string) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  for (const signal of SIGNALS) {
+    process.once(signal, end);
+  }
+  const print = async (text: string) => {
+    if (text !== '' && !process.stdout.write(text)) {
+      await once(process.stdout, 'drain', { signal: ended.signal });
+    }
+  };
+  try {
+    await work(ended.signal, print);
+  } catch (thrown) {
+    if (!ended.signal.aborted) {
+      throw thrown;
+    }
+  } finally {
+    for (const signal of SIGNALS) {
+      process.off(signal, end);
+    }
+  }
+}
+
+/** `-` = standard input. @throws UsageError */
+export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
+  const { readChunks } = await import('../../decisions/files.ts');
+  try {
+    yield* file === '-' ? (process.stdin as AsyncIterable<Buffer>) : readChunks(file);
+  } catch (thrown) {
+    throw unreadable(file, thrown);
+  }
+}
+
+/** Until the signal aborts; of standard input until its end. @throws UsageError */
+export async function* followedChunks(file: string, signal: AbortSignal): AsyncGenerator<FollowedChunk> {
+  const { followChunks } = await import('../../decisions/files.ts');
+  try {
+    if (file === '-') {
+      yield 'caught up';
+      yield* addAbortSignal(signal, process.stdin) as AsyncIterable<Buffer>;
+    } else {
+      yield* followChunks(file, signal);
+    }
+  } catch (thrown) {
+    throw unreadable(file, thrown);
+  }
+}
+
+function unreadable(file: string, thrown: unknown): UsageError {
+  const name = file === '-' ? 'standard input' : file;
+  return new UsageError(`${name}: could not be read: ${systemErrorText(thrown)}`);
+}
+
+/** The last `size` decisions that were added. */
+export class Latest {
+  readonly #size: number;
+  #records: DecisionRecord[] = [];
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  add(records: readonly DecisionRecord[]): void {
+    this.#records.push(...records);
+    // Cutting each time would copy the whole list each time.
+    if (this.#records.length > 2 * this.#size) {
+      this.#records = this.list();
+    }
+  }
+
+  list(): DecisionRecord[] {
+    return this.#size === 0 ? [] : this.#records.slice(-this.#size);
+  }
+}
+
+/** Says on standard error how many lines were not read. */
+export function warnOfSkipped(readers: readonly DecisionReader[]): void {
+  const broken = readers.reduce((sum, { skipped }) => sum + skipped.broken, 0);
+  const tooLong = readers.reduce((sum, { skipped }) => sum + skipped.tooLong, 0);
+  if (broken + tooLong > 0) {
+    process.stderr.write(
+      `warning: skipped lines: ${broken} that are not decisions, ${tooLong} longer than 1 MiB\n`,
+    );
+  }
+}
+
+const PAGE = 1000;
+/** How often to look for new decisions, in milliseconds. */
+const POLL = 1000;
+
+/** Reads them in the database itself: no service need run. */
+export async function withStoredDecisions(
+  flags: SourceFlags,
+  work: (source: DecisionSource) => Promise<void>,
+): Promise<void> {
+  await withLedger(flags, async ({ ledger, configuration }) => {
+    const { DecisionTable } = await import('../../decisions/store/table.ts');
+    const { storedKind } = await import('../../server/configuration/ledger-use.ts');
+    if ((await storedKind(configuration)) === 'none') {
+      process.stderr.write(
+        'warning: with this configuration no decisions are stored: see [service] decision_store\n',
+      );
+    }
+    await work(new DecisionTable(ledger.database, 'command'));
+  });
+}
+
+type Wanted = Omit<DecisionsQuery, 'limit' | 'after'>;
+
+/** All that are looked for, in pages, the newest first. */
+export async function* pagesOf(
+  source: DecisionSource,
+  wanted: Wanted,
+): AsyncGenerator<readonly StoredDecision[]> {
+  for (let after: string | undefined; ; ) {
+    const { items, next } = await source.search({ ...wanted, limit: PAGE, after }, NO_DEADLINE);
+    yield items;
+    if (next === undefined) {
+      return;
+    }
+    after = next;
+  }
+}
+
+/** The latest `count`, the oldest of them first. */
+export async function latestOf(
+  source: DecisionSource,
+  selection: Selection,
+  count: number,
+): Promise<DecisionRecord[]> {
+  const found: DecisionRecord[] = [];
+  if (count > 0) {
+    for await (const page of pagesOf(source, selection)) {
+      found.push(...page.map(({ record }) => record));
+      if (found.length >= count) {
+        break;
+      }
+    }
+  }
+  return found.slice(0, count).reverse();
+}
+
+/** What is stored from now on, the oldest first, until the signal fires. */
+export async function* newerOf(
+  source: DecisionSource,
+  selection: Selection,
+  last: bigint,
+  signal: AbortSignal,
+): AsyncGenerator<readonly DecisionRecord[]> {
+  for (let seen = last; !signal.aborted; ) {
+    const newest = await source.newest(NO_DEADLINE);
+    if (newest > seen) {
+      const found: StoredDecision[] = [];
+      for await (const page of pagesOf(source, { ...selection, newerThan: seen })) {
+        found.push(...page);
+      }
+      // One that was stored since is above `newest`, and comes with the next look.
+      const now = found.filter(({ id }) => id <= newest);
+      seen = newest;
+      yield now.map(({ record }) => record).reverse();
+    }
+    await pause(POLL, undefined, { signal }).catch(() => {});
+  }
+}

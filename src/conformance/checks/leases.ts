@@ -1,0 +1,194 @@
+/** The life of a lease: created, updated, committed and ended, for each resource type, and requests that are sent again. */
+import { randomUUID } from 'node:crypto';
+import {
+  type Check,
+  createdLease,
+  dayLonger,
+  expectNoContent,
+  expectSameVerdict,
+  expectVerdict,
+  type Finding,
+  type Run,
+  SOURCE,
+} from '../check.ts';
+import { type ResourceType, resources } from '../leases.ts';
+
+const TYPES = Object.keys(resources) as ResourceType[];
+
+/** `physical:host` → `physical-host`. */
+const idOf = (type: ResourceType) => type.replace(':', '-');
+
+function createCheck(type: ResourceType): Check {
+  return {
+    id: `create-${idOf(type)}`,
+    title: `a new lease with a reservation of the type ${type} is answered with 204 or 403`,
+    protocol: 'check-create is answered with 204 when the lease is allowed, and with 403 when it is not.',
+    sources: [SOURCE.blazarDocs, SOURCE.requests],
+    needs: ['create'],
+    run: async ({ target, leases }) => {
+      const lease = leases.make({ reservations: [resources[type]] });
+      return expectVerdict(await target.ask('create', lease, `a lease of the type ${type}`));
+    },
+  };
+}
+
+function updateCheck(type: ResourceType): Check {
+  return {
+    id: `update-${idOf(type)}`,
+    title: `the update of a lease with a reservation of the type ${type} is answered with 204 or 403`,
+    protocol:
+      'check-update is answered with 204 when the change in lease is allowed, and with 403 when it is not.',
+    sources: [SOURCE.blazarDocs, SOURCE.requests],
+    needs: ['update'],
+    run: async (run) => {
+      const lease = await createdLease(run, resources[type]);
+      const { name, reservations } = lease.current;
+      const changes = { name, ...dayLonger(run.leases), reservations };
+      const what = `a lease of the type ${type}, extended by a day`;
+      return expectVerdict(await run.target.ask('update', lease, what, { changes }));
+    },
+  };
+}
+
+function endCheck(type: ResourceType): Check {
+  return {
+    id: `end-${idOf(type)}`,
+    title: `the end of a lease with a reservation of the type ${type} is answered with 204`,
+    protocol: 'on-end reports that a lease has ended, and is answered with 204: there is nothing to decide.',
+    sources: [SOURCE.endpoints, SOURCE.duties],
+    needs: ['end'],
+    run: async (run) => {
+      const lease = await createdLease(run, resources[type]);
+      return expectNoContent(await run.target.ask('end', lease, `the end of a lease of the type ${type}`));
+    },
+  };
+}
+
+export const resourceTypeChecks: readonly Check[] = [
+  ...TYPES.map(createCheck),
+  {
+    id: 'create-two-reservations',
+    title: 'a new lease with two reservations of different types is answered with 204 or 403',
+    protocol: 'A lease has any number of reservations, each with its own allocations.',
+    sources: [SOURCE.requests, SOURCE.unsaid],
+    needs: ['create'],
+    run: async ({ target, leases }) => {
+      const lease = leases.make({
+        reservations: [resources['physical:host'], resources['virtual:floatingip']],
+      });
+      return expectVerdict(await target.ask('create', lease, 'a lease of a host and a floating IP'));
+    },
+  },
+  ...TYPES.map(updateCheck),
+  ...TYPES.map(endCheck),
+];
+
+const NO_PROMISE = 'on-end is not guaranteed to arrive: it may come late, twice or never.';
+
+export const endChecks: readonly Check[] = [
+  {
+    id: 'end-unknown-lease',
+    title: 'the end of a lease that the service has never seen is answered with 204',
+    protocol: `${NO_PROMISE} A lease may be older than the service.`,
+    sources: [SOURCE.endpoints, SOURCE.blazarDocs],
+    needs: ['end'],
+    run: async ({ target, leases }) =>
+      expectNoContent(await target.ask('end', leases.make(), 'the end of a lease that was never created')),
+  },
+  {
+    id: 'end-twice',
+    title: 'the end of a lease that is reported twice is answered with 204 both times',
+    protocol: NO_PROMISE,
+    sources: [SOURCE.endpoints, SOURCE.blazarDocs],
+    needs: ['end'],
+    run: async (run) => {
+      const lease = await createdLease(run);
+      const first = await run.target.ask('end', lease, 'the end of a lease');
+      const second = await run.target.ask('end', lease, 'the same end again');
+      return [first, second].flatMap(expectNoContent);
+    },
+  },
+];
+
+const COMMIT_SOURCES = [SOURCE.endpoints, SOURCE.keepInMind];
+
+/** The two endpoints that forks of Blazar, and ExternalServiceFilter of this package, call when a lease is built. */
+export const commitChecks: readonly Check[] = [
+  {
+    id: 'commit-create',
+    title: 'the commit of a new lease is answered with 204 or 403',
+    protocol: 'commit-create has the body of a check-create with the id of the lease, and the same answers.',
+    sources: COMMIT_SOURCES,
+    needs: ['commitCreate'],
+    run: async (run) =>
+      expectVerdict(
+        await run.target.ask('commitCreate', await createdLease(run), 'the commit of a new lease'),
+      ),
+  },
+  {
+    id: 'commit-update',
+    title: 'the commit of an update is answered with 204 or 403',
+    protocol: 'commit-update has the body of a check-update, and the same answers.',
+    sources: COMMIT_SOURCES,
+    needs: ['commitUpdate'],
+    run: async (run) => {
+      const { target, leases } = run;
+      const lease = await createdLease(run);
+      const changes = { ...dayLonger(leases), reservations: lease.current.reservations };
+      if (target.has('update')) {
+        await target.ask('update', lease, 'an update', { changes });
+      }
+      return expectVerdict(await target.ask('commitUpdate', lease, 'the commit of an update', { changes }));
+    },
+  },
+  {
+    id: 'commit-twice',
+    title: 'a commit that is sent again gets the same answer',
+    protocol:
+      'A commit whose answer was lost is sent again with the same Idempotency-Key and id: it is one lease, and is charged once.',
+    sources: COMMIT_SOURCES,
+    needs: ['commitCreate'],
+    run: async (run) => {
+      const lease = await createdLease(run);
+      const key = lease.id;
+      const first = await run.target.ask('commitCreate', lease, 'the commit of a new lease', { key });
+      const second = await run.target.ask('commitCreate', lease, 'the same commit again', { key });
+      const { answer } = first;
+      return answer === undefined || answer.status === second.answer?.status
+        ? [first, second].flatMap(expectVerdict)
+        : [{ expected: `the status ${answer.status}, as the first time`, exchange: second }];
+    },
+  },
+];
+
+export const repetitionChecks: readonly Check[] = [
+  {
+    id: 'idempotency-key',
+    title: 'an Idempotency-Key does not change the answer to a new lease, nor does sending it again',
+    protocol:
+      'ExternalServiceFilter of this package sends an Idempotency-Key. The same key means that a request is sent again: it is one lease, with one answer.',
+    sources: [SOURCE.endpoints, SOURCE.keepInMind],
+    needs: ['create'],
+    run: sentAgain,
+  },
+];
+
+async function sentAgain(run: Run): Promise<Finding[]> {
+  const { target, leases } = run;
+  const lease = leases.make();
+  const key = randomUUID();
+  let status: number | undefined;
+  const first = async () => {
+    const exchange = await target.ask('create', lease, 'a lease with an Idempotency-Key', { key });
+    status = exchange.answer?.status;
+    return exchange;
+  };
+  const findings = await expectSameVerdict(run, first, 'without an Idempotency-Key');
+  if (findings.length > 0) {
+    return findings;
+  }
+  const again = await target.ask('create', lease, 'the same lease with the same Idempotency-Key', { key });
+  return again.answer?.status === status
+    ? expectVerdict(again)
+    : [{ expected: `the status ${status}, as the first time`, exchange: again }];
+}

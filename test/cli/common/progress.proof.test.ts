@@ -1,0 +1,234 @@
+import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { recordMany } from '../../ledger/many-leases.ts';
+import { aRecord } from '../../support/decision-logs.ts';
+import { confFile, temporaryFile } from '../../support/files.ts';
+import { confWith, RULES } from '../../support/lease-cases.ts';
+import { newLedger } from '../../support/ledgers.ts';
+import { inPipe, isClean, onTerminal, type Screen } from '../../support/on-terminal.ts';
+import { policyServer } from '../../support/policy-server.ts';
+import { recorded } from '../../support/recorded-identities.ts';
+import { COMMAND } from '../../support/run-command.ts';
+import { folderOf } from '../../support/skypilot-cases.ts';
+import { policedDouble } from '../scheduling-policy/cluster.ts';
+
+const TIMEOUT = 240_000;
+
+const folderWithLog = (lines: number) => {
+  const request = {
+    context: { user_id: 'alice', project_id: 'climate' },
+    lease: {
+      start_date: '2026-12-01T09:00',
+      end_date: '2026-12-01T10:00',
+      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
+    },
+  };
+  const log = `${JSON.stringify({ ...aRecord(), request })}\n`.repeat(lines);
+  return folderOf({ 'blazar.conf': confWith(''), 'rules.yaml': RULES, log });
+};
+const REPLAY = ['test', '--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json'];
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they remove the line.
+const LINE = /\r\x1b\[K\[#* *\] +\d+ % {2}[\d,]+ decisions, [\d,]+\/s/;
+
+it(
+  'shows how far a replay is on a terminal, and removes it, and shows nothing in a pipe',
+  async () => {
+    const folder = folderWithLog(60_000);
+    const { code, out, terminal } = await onTerminal('wait', REPLAY, { cwd: folder });
+    expect([code, JSON.parse(out)]).toMatchObject([0, { same: 60_000 }]);
+    expect(terminal).toMatch(LINE);
+    expect(terminal.endsWith('\r\x1b[K')).toBe(true);
+    const piped = spawnSync(process.execPath, [COMMAND, ...REPLAY], { cwd: folder, encoding: 'utf8' });
+    expect([piped.status, piped.stderr, piped.stdout]).toEqual([0, '', out]);
+  },
+  TIMEOUT,
+);
+
+it(
+  'ends at a Ctrl-C, with a clean line',
+  async () => {
+    const { code, out, terminal } = await onTerminal('interrupt', REPLAY, { cwd: folderWithLog(300_000) });
+    expect([code, out]).toEqual([-2, '']);
+    expect(terminal).toMatch(LINE);
+    expect(terminal.endsWith('\r\x1b[K')).toBe(true);
+  },
+  TIMEOUT,
+);
+
+/** A policy service that takes its time, so that its test shows how far it is. */
+async function slowService(): Promise<string> {
+  const { url } = await policyServer((_, response) => {
+    setTimeout(() => response.writeHead(403, { 'Content-Type': 'application/json' }).end('{}'), 50);
+  });
+  return url;
+}
+
+describe('conformance of a slow service', () => {
+  const runs = async (how: 'wait' | 'interrupt', screen?: Screen) =>
+    onTerminal(how, ['conformance', await slowService()], { cwd: folderOf({}), ...screen });
+
+  it(
+    'shows how many checks are done, within the width of the terminal',
+    async () => {
+      for (const [columns, line] of [
+        [80, /^\[#* *\] +\d+ % {2}\d+ checks, \d+\/s$/],
+        [20, /^ *\d+ % {2}\d+ checks, /],
+      ] as const) {
+        const { code, out, terminal } = await runs('wait', { columns });
+        expect([code, out]).toEqual([1, expect.stringContaining('failed')]);
+        const lines = terminal.split('\r\x1b[K');
+        expect(lines.length).toBeGreaterThan(2);
+        expect(lines[1]).toMatch(line);
+        expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(columns);
+        expect([lines[0], lines.at(-1)]).toEqual(['', '']);
+      }
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'shows nothing on a terminal that knows no codes',
+    async () => {
+      const { code, terminal } = await runs('wait', { term: 'dumb' });
+      expect([code, terminal]).toEqual([1, '']);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'ends at a Ctrl-C, with a clean line',
+    async () => {
+      const { code, out, terminal } = await runs('interrupt');
+      expect([code, out]).toEqual([-2, '']);
+      expect(terminal.endsWith('\r\x1b[K')).toBe(true);
+    },
+    TIMEOUT,
+  );
+});
+
+const WIDE = 80;
+const NARROW = 30;
+
+interface LongWork {
+  /** A command line that can be run again and again. */
+  readonly args: readonly string[];
+  /** What it counts. */
+  readonly items: string;
+  /** Whether it knows how much there is. */
+  readonly hasTotal: boolean;
+}
+
+async function manyLeases(count: number): Promise<string> {
+  const connection = await newLedger();
+  await recordMany(connection, count);
+  return confFile(
+    `[enforcement]\nenabled_filters = MaxLeasesFilter\nmax_leases_per_project = 1000\n[ledger]\nconnection = ${connection}\n`,
+  );
+}
+
+/** Keystone, which takes its time, and has a project of every name. */
+async function slowKeystone(): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume();
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://keystone');
+    const name = searchParams.get('name') ?? '';
+    const answer = pathname.endsWith('/auth/tokens')
+      ? recorded('tokens-of-blazar')
+      : pathname.endsWith('/domains')
+        ? recorded('domains-list-default')
+        : { ...recorded('projects-list-climate'), body: listOf(name) };
+    const { status, contentType, body } = answer;
+    setTimeout(() => {
+      response.writeHead(status, { 'Content-Type': contentType, 'X-Subject-Token': 'harmless' });
+      response.end(JSON.stringify(body));
+    }, 20);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v3`;
+}
+
+function listOf(name: string) {
+  const project = { id: `id-of-${name}`, name, domain_id: 'default', enabled: true, tags: [], options: {} };
+  return { projects: [{ ...project, is_domain: false, parent_id: 'default' }], links: { next: null } };
+}
+
+const WORK: Readonly<Record<string, () => Promise<LongWork>>> = {
+  'ledger verify': async () => ({
+    args: ['ledger', 'verify', '--config-file', await manyLeases(100_000)],
+    ...{ items: 'leases', hasTotal: true },
+  }),
+  'ledger reconcile': async () => {
+    const conf = await manyLeases(8000);
+    const list = temporaryFile('leases.json', '[]');
+    const flags = ['--empty', '--dry-run', '--config-file', conf];
+    return { args: ['ledger', 'reconcile', list, ...flags], items: 'leases', hasTotal: true };
+  },
+  'budget import': async () => {
+    const lines = Array.from(
+      { length: 150 },
+      (_, number) => `project-${number}@Default,,2090-01-01,2091-01-01,10`,
+    );
+    const file = temporaryFile(
+      'budgets.csv',
+      `project_id,user_id,valid_from,valid_until,amount\n${lines.join('\n')}\n`,
+    );
+    const conf = confFile(
+      `[enforcement]\nenabled_filters = UsageBudgetFilter\n[ledger]\nconnection = ${await newLedger()}\n[keystone]\nauth_url = ${await slowKeystone()}\nusername = blazar\npassword = blazar\nproject_name = service\nresolve_names = true\n`,
+    );
+    return {
+      args: ['budget', 'import', file, '--dry-run', '--config-file', conf],
+      ...{ items: 'lines', hasTotal: true },
+    };
+  },
+  'scheduling-policy scan': async () => {
+    const { api, pod } = await policedDouble();
+    for (let number = 0; number < 5000; number += 1) {
+      pod('shop', `pod-${number}`);
+    }
+    // Each page takes its time.
+    api.fault = ({ path }) => (path.endsWith('/pods') ? { delayMs: 300 } : undefined);
+    return {
+      args: ['scheduling-policy', 'scan', '--kubeconfig', api.kubeconfig()],
+      ...{ items: 'pods', hasTotal: false },
+    };
+  },
+};
+
+describe.each(Object.keys(WORK))('%s', (name) => {
+  it(
+    'shows how far it is on a terminal, removes it, and shows nothing in a pipe',
+    async () => {
+      const { args, items, hasTotal } = await (WORK[name]?.() ?? Promise.reject());
+      const shown = await onTerminal('wait', args, { columns: WIDE });
+      const counts = `[\\d,]+ ${items}, [\\d,]+/s`;
+      const line = new RegExp(hasTotal ? `^\\[#* *\\] +\\d+ %  ${counts}$` : `^${counts}$`);
+      expect(shown.lines.length).toBeGreaterThan(0);
+      for (const one of shown.lines) {
+        expect(one).toMatch(line);
+      }
+      expect(isClean(shown)).toBe(true);
+      expect(await inPipe(args)).toEqual({ out: shown.out, errors: '' });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'fits into a terminal that becomes narrower while it runs, and ends at a Ctrl-C with a clean line',
+    async () => {
+      const { args } = await (WORK[name]?.() ?? Promise.reject());
+      const shown = await onTerminal({ resizeTo: NARROW }, args, { columns: WIDE });
+      expect({ code: shown.code, out: shown.out }).toEqual({ code: -2, out: '' });
+      const lengths = shown.lines.map(({ length }) => length);
+      expect(Math.max(...lengths)).toBeLessThan(WIDE);
+      expect(lengths.at(-1)).toBeLessThan(NARROW);
+      expect(isClean(shown)).toBe(true);
+    },
+    TIMEOUT,
+  );
+});
