@@ -1,7 +1,6 @@
 /** The flags that select decisions of a log. */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { DecisionOutcome, DecisionRecord, Side } from '../../decisions/record.ts';
-import { OPERATIONS } from '../../decisions/recorded-operation.ts';
+import { type DecisionOutcome, type DecisionRecord, OPERATIONS, type Side } from '../../decisions/record.ts';
 import { isSelected, type Selection } from '../../decisions/selection.ts';
 import { parseTime, repeatable, TIME_FORMS } from '../common/sources.ts';
 

@@ -115,7 +115,7 @@ export async function withStoredDecisions(
 ): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
     const { DecisionTable } = await import('../../decisions/store/table.ts');
-    const { storedKind } = await import('../../server/configuration/ledger-use.ts');
+    const { storedKind } = await import('../../server/configuration/ground-checks.ts');
     if ((await storedKind(configuration)) === 'none') {
       process.stderr.write(
         'warning: with this configuration no decisions are stored: see [service] decision_store\n',

@@ -7,13 +7,12 @@ import {
   type LookedAt,
 } from '../../skypilot/config/effective/effective-value.ts';
 import { keyOf, placeProblems, unknownKey, workspaceOf } from '../../skypilot/config/effective/question.ts';
-import { RULES } from '../../skypilot/config/effective/rule-texts.ts';
+import { RULES } from '../../skypilot/config/effective/readers.ts';
 import type { Reading } from '../../skypilot/config/effective/rules.ts';
-import { type LeafSource, taskOverrides, tracedConfig } from '../../skypilot/config/effective/sources.ts';
-import { partOf, placedAt, TracedMergeError } from '../../skypilot/config/effective/traced.ts';
+import { type LeafSource, TracedMergeError, partOf, placedAt, taskOverrides, tracedConfig } from '../../skypilot/config/effective/traced.ts';
 import { formatPlace, type MergedConfig, mergeSources } from '../../skypilot/config/layers.ts';
-import type { Source } from '../../skypilot/config/levels.ts';
-import type { UnreadFile } from '../../skypilot/config/source-files.ts';
+import type { Source } from '../../skypilot/config/config-schema.ts';
+import type { UnreadFile } from '../../skypilot/config/config-sources.ts';
 import { SecretValues, withoutSecrets } from '../../skypilot/secrets.ts';
 import { headingOf, type PipelineTask } from '../../skypilot/task/pipeline.ts';
 import { YamlDocument } from '../../yaml/document.ts';
