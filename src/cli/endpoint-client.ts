@@ -4,7 +4,7 @@ import { errorText } from '../base/errors.ts';
 import type { ApiClient } from '../client/client.ts';
 import { isReadByEveryone } from '../config/file-modes.ts';
 import { readTextFile, systemErrorText } from '../config/read-file.ts';
-import type { KeystoneErrorCode } from '../openstack/keystone-error.ts';
+import type { KeystoneErrorCode } from '../openstack/contract.ts';
 import { type EndpointFlags, TOKEN_VARIABLE } from './endpoint.ts';
 import { ExitCode, onOneLine, UsageError } from './output.ts';
 
@@ -80,7 +80,7 @@ async function keystoneToken(cloud: string): Promise<string> {
     return await keystone.token({});
   } catch (thrown) {
     const { EndpointError } = await import('../client/endpoint-error.ts');
-    const { KeystoneError } = await import('../openstack/keystone-error.ts');
+    const { KeystoneError } = await import('../openstack/contract.ts');
     const isMistake = thrown instanceof KeystoneError && MISTAKES.includes(thrown.code);
     const message = `no token of Keystone: ${errorText(thrown)}`;
     throw isMistake ? new UsageError(message) : new EndpointError('failed', message);

@@ -3,12 +3,10 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
-import { effectiveOptions } from './effective-options.ts';
-import { identityUrl, TOKENS_PATH } from './identity-url.ts';
-import { unusable } from './issue-token.ts';
-import { KeystoneError } from './keystone-error.ts';
+import { KeystoneError } from './contract.ts';
+import { effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
-import { isToken } from './token-answer.ts';
+import { isToken, unusable } from './own-token.ts';
 
 export interface UserPassword {
   readonly name: string;

@@ -5,7 +5,7 @@ import { readCases } from '../../src/cli/cases/case-files.ts';
 import { objectsIn } from '../../src/cli/scheduling-policy/objects.ts';
 import { reviewObject } from '../../src/cli/scheduling-policy/review.ts';
 import { schemaOfCase } from '../../src/cli/test/any-case.ts';
-import { rulesOfFailure } from '../../src/filter/broken-rules.ts';
+import { rulesOfFailure } from '../../src/filter/verdict.ts';
 import { PodAdmission } from '../../src/kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../src/kubernetes/admission/pod-rules.ts';
 import { parsePod } from '../../src/kubernetes/policies/pod.ts';

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { CreateRequest, Lease } from '../../src/index.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
-import { NOT_CHARGING } from '../../src/rules/lease/charged-budgets.ts';
+import { NOT_CHARGING } from '../../src/rules/section-problems.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
 import { DIALECTS, newLedgers } from '../support/ledgers.ts';
 import { onLedger } from './on-ledger.ts';

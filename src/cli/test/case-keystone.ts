@@ -1,7 +1,6 @@
 /** A Keystone that knows the accounts of a case, and opens no connection. */
 
-import type { Keystone } from '../../openstack/contract.ts';
-import { KeystoneError } from '../../openstack/keystone-error.ts';
+import { type Keystone, KeystoneError } from '../../openstack/contract.ts';
 
 /** What Keystone says of an id. */
 export interface GivenAccount {

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { rulesOfFailure } from '../../filter/broken-rules.ts';
+import { rulesOfFailure } from '../../filter/verdict.ts';
 import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../kubernetes/admission/pod-rules.ts';
 import { type KubernetesOptions, kubernetesSection, policyOptions } from '../../kubernetes/options.ts';

@@ -5,7 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Deadline } from '../../../base/deadline.ts';
 import { createSharedServices } from '../../../enforcement/services.ts';
-import { rulesOfFailure } from '../../../filter/broken-rules.ts';
+import { rulesOfFailure } from '../../../filter/verdict.ts';
 import type { AdminPolicy } from '../../admin-policy.ts';
 import { callPolicy } from '../call-policy.ts';
 import { policyOf } from '../policy-loader.ts';
