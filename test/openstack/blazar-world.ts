@@ -5,7 +5,6 @@ import { onTestFinished } from 'vitest';
 import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
 import { NO_KEYSTONE } from '../../src/enforcement/keystone.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
-import { toInstant } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { claimantOf, ledgerRequest } from '../../src/ledger/lease-request.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
@@ -175,8 +174,4 @@ export class World {
     const [budget] = await listBudgets(this.ledger, project, NO_WAIT);
     return Number(budget?.taken ?? 0n) / 3_600_000_000;
   }
-}
-
-export function instant(text: string): bigint {
-  return toInstant(text) ?? 0n;
 }
