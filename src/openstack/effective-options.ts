@@ -1,7 +1,9 @@
 /** The options of `[keystone]` that count, and what is made of them: the address, the secrets, the request for a token. */
 
+import { readFileSync } from 'node:fs';
 import { errorText } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
+import type { HttpClientOptions } from '../http/contract.ts';
 import type { Surroundings } from './cloud.ts';
 import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
@@ -138,4 +140,12 @@ export function identityUrl(authUrl: string): string {
     throw new Error(`expected the address without ${TOKENS_PATH}`);
   }
   return `${url.origin}${path}${path.endsWith('/v3') ? '' : '/v3'}`;
+}
+
+/** What every client of Keystone and of the services of its catalog has in common. */
+export function clientOptions({ cafile, timeout }: KeystoneOptions): HttpClientOptions {
+  return {
+    ...{ timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2 },
+    tls: cafile === undefined ? undefined : { ca: readFileSync(cafile) },
+  };
 }

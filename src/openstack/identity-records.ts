@@ -6,6 +6,7 @@ import { errorText } from '../base/errors.ts';
 import type { Clock } from '../filter/services.ts';
 import type { HttpAnswer } from '../http/contract.ts';
 import { type Keystone, KeystoneError } from './contract.ts';
+import { isKeystoneError, jsonOf } from './own-token.ts';
 
 export const IDENTITY_KINDS = ['project', 'user', 'domain'] as const;
 export type IdentityKind = (typeof IDENTITY_KINDS)[number];
@@ -57,8 +58,6 @@ const ANSWERS = {
   domain: z.object({ domain: z.object(common) }),
 } as const;
 
-const keystoneError = (code: number) => z.object({ error: z.object({ code: z.literal(code) }) });
-
 export function isPlausible(id: string): boolean {
   return PLAUSIBLE_ID.test(id);
 }
@@ -71,13 +70,12 @@ export async function readRecord(
 ): Promise<IdentityRecord | Missing> {
   try {
     const { status, body } = await keystone.getIdentity(`/${kind}s/${encodeURIComponent(id)}`);
-    const answer = jsonOf(body);
     if (status === 200) {
-      return recordOf(kind, id, answer);
+      return recordOf(kind, id, jsonOf(body));
     }
     const error = `Keystone answers ${status} for GET /v3/${kind}s/ID`;
     // A proxy has pages of its own for these.
-    const isItsOwn = keystoneError(status).safeParse(answer).success;
+    const isItsOwn = isKeystoneError({ status, body });
     if (isItsOwn && status === 404) {
       return { missing: 'unknown', error };
     }
@@ -100,14 +98,6 @@ function recordOf(kind: IdentityKind, id: string, answer: unknown): IdentityReco
     return { missing: 'unusable', error: `the answer for GET /v3/${kind}s/ID is about another id` };
   }
   return { name: found.name, domainId: found.domain_id, tags: Object.freeze(found.tags ?? []) };
-}
-
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 const listed = z.array(
@@ -160,13 +150,7 @@ function entriesOf({ status, body }: HttpAnswer, key: string): z.infer<typeof li
   if (status === 403) {
     throw new KeystoneError('forbidden', `the account of [keystone] may not list ${key} (403); give the id`);
   }
-  let answer: unknown;
-  try {
-    answer = JSON.parse(body);
-  } catch {
-    answer = undefined;
-  }
-  const parsed = z.object({ [key]: listed }).safeParse(answer);
+  const parsed = z.object({ [key]: listed }).safeParse(jsonOf(body));
   const entries = parsed.data?.[key];
   if (status !== 200 || entries === undefined) {
     throw new KeystoneError(

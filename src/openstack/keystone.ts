@@ -1,12 +1,11 @@
 /** Keystone, asked with our own account, and the services of its catalog. */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { withKeystoneToken } from '../filter/service-calls.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
 import { isMapping } from '../yaml/tree.ts';
 import { type Keystone, KeystoneError, type ValidToken } from './contract.ts';
-import { effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
+import { clientOptions, effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 import {
   type Catalog,
@@ -138,13 +137,12 @@ class RealKeystone implements Keystone {
   async #openAll(): Promise<Opened> {
     const { http, logger } = this.#shared;
     const { options, source } = await effectiveOptions(this.#options);
-    const { auth_url: authUrl = '', cafile, timeout, region_name: region } = options;
+    const { auth_url: authUrl = '', region_name: region } = options;
     const url = identityUrl(authUrl);
     if (source !== undefined) {
       logger.info({ keystone: url, source }, 'the account for Keystone is not in [keystone] alone');
     }
-    const tls = cafile === undefined ? undefined : { ca: readFileSync(cafile) };
-    const common = { timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2, tls };
+    const common = clientOptions(options);
     return {
       url,
       choice: { region, interface: options.interface ?? 'public' },

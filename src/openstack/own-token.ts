@@ -237,7 +237,8 @@ export function isKeystoneError({ status, body }: HttpAnswer): boolean {
   return z.object({ error: z.object({ code: z.literal(status) }) }).safeParse(jsonOf(body)).success;
 }
 
-function jsonOf(text: string): unknown {
+/** `undefined` = it is not JSON. */
+export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
