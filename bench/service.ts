@@ -5,11 +5,12 @@ import { type ServerKind, ServerProcess } from './server-process.ts';
 
 const BATCH = 4000;
 
-async function server(kind: ServerKind): Promise<Subject> {
+/** One operation is a request; a batch has so many. */
+export async function server(kind: ServerKind, batch = BATCH): Promise<Subject> {
   const running = await ServerProcess.start(kind);
   return {
-    operations: BATCH,
-    batch: async () => ({ milliseconds: await saturate(running.url, BATCH) }),
+    operations: batch,
+    batch: async () => ({ milliseconds: await saturate(running.url, batch) }),
     processor: () => running.processor(),
     close: () => running.stop(),
   };

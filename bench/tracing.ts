@@ -11,9 +11,8 @@ import {
   type Suite,
   type Trial,
 } from './harness/suite.ts';
-import { saturate } from './load.ts';
 import { CAPTURED_SECONDS, capturedRequests } from './requests.ts';
-import { type ServerKind, ServerProcess } from './server-process.ts';
+import { server } from './service.ts';
 import { removeTracing } from './tracing/remove.ts';
 
 /** Long enough for the garbage collector to have its part in each. */
@@ -57,23 +56,13 @@ function processorNanoseconds(): number {
   return (user + system) * 1000;
 }
 
-async function serving(kind: ServerKind): Promise<Subject> {
-  const running = await ServerProcess.start(kind);
-  return {
-    operations: BATCH,
-    batch: async () => ({ milliseconds: await saturate(running.url, BATCH) }),
-    processor: () => running.processor(),
-    close: () => running.stop(),
-  };
-}
-
 const SUBJECTS = {
   checkCreate: () => checking(true),
   'checkCreate, again': () => checking(true),
   'checkCreate without tracing': () => checking(false),
-  'POST /check-create': () => serving('service, tracing'),
-  'POST /check-create, again': () => serving('service, tracing'),
-  'POST /check-create without tracing': () => serving('service, no tracing'),
+  'POST /check-create': () => server('service, tracing', BATCH),
+  'POST /check-create, again': () => server('service, tracing', BATCH),
+  'POST /check-create without tracing': () => server('service, no tracing', BATCH),
 };
 
 const comparisons = ['checkCreate', 'POST /check-create'].flatMap((what): Comparison[] => {

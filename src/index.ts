@@ -57,8 +57,6 @@ export type {
   Standing,
   UsageClaim,
 } from './filter/claim.ts';
-export { deliveryOf, RETRY_AFTER } from './filter/delivery.ts';
-export { withKeystoneToken } from './filter/keystone-client.ts';
 export { LedgerFilter } from './filter/ledger-filter.ts';
 export type {
   Delivery,
@@ -70,8 +68,16 @@ export type {
 } from './filter/outbox.ts';
 export type { Named, RequestNames } from './filter/request-names.ts';
 export type { ObservedRule, RuleAnswer, RuleExplanation, RuleObserver } from './filter/rule-observer.ts';
-export { ServiceAnswers, type ServiceAnswersParts } from './filter/service-answers.ts';
-export { type KeyedCall, keyed, ServiceCalls } from './filter/service-calls.ts';
+export {
+  deliveryOf,
+  type KeyedCall,
+  keyed,
+  RETRY_AFTER,
+  ServiceAnswers,
+  type ServiceAnswersParts,
+  ServiceCalls,
+  withKeystoneToken,
+} from './filter/service-calls.ts';
 export {
   endpointBelow,
   endpointOption,
@@ -91,10 +97,12 @@ export type {
   ServiceTokens,
   SharedServices,
 } from './filter/services.ts';
-export type { Decision, EndReport, Outcome } from './filter/verdict.ts';
 export {
   allow,
   allowOnError,
+  type Decision,
+  type EndReport,
+  type Outcome,
   type Rejection,
   type RuleOutcome,
   reject,

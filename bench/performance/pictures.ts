@@ -17,8 +17,6 @@ const PICTURES = {
   rules: { title: 'A check, by rules', across: 'rules, all asked', up: 'times ten rules' },
 } as const satisfies Record<string, PictureFacts>;
 
-export type PictureName = keyof typeof PICTURES;
-
 export interface Picture {
   /** In `docs/images`. */
   readonly file: string;

@@ -5,7 +5,7 @@
 import { traceHeaders } from './trace-context.ts';
 import { errorTypeOf, inSpan, isTraced, shownAttribute } from './tracing.ts';
 
-export interface TracedCall {
+interface TracedCall {
   readonly method: string;
   /** As the caller gave it, so perhaps no URL at all: then there is no span. */
   readonly address: string;

@@ -1,5 +1,5 @@
 import { withinDeadline } from '../base/deadline.ts';
-import type { SharedServices } from '../filter/services.ts';
+import type { ServiceTokens, SharedServices } from '../filter/services.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names, NamesParts } from '../openstack/names.ts';
 import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
@@ -62,9 +62,17 @@ export async function projectIdsOf(
   if (keystone === undefined || !projects.some((one) => one.includes('@'))) {
     return projects;
   }
-  const { accountIdOf } = await import('../openstack/account-lookup.ts');
+  const { accountIdOf } = await import('../openstack/identity-records.ts');
   const ids = await Promise.all(
     projects.map((one) => (one.includes('@') ? accountIdOf(keystone, 'project', one) : one)),
   );
   return ids.flatMap((id) => id ?? []);
 }
+
+/** Where `[keystone]` is not set: whoever needs a token fails. */
+export const NO_KEYSTONE: ServiceTokens = {
+  token: async () => {
+    throw new Error('[keystone] auth_url and cloud are not set: there is no token to send');
+  },
+  refused: () => {},
+};

@@ -8,7 +8,7 @@ import { notificationsSection } from '../notifications/options.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
 
 /** What a chain needs to tell others what happens. */
-export interface Notices {
+interface Notices {
   /** For the ledger; `undefined` = thresholds of budgets are not announced. */
   readonly watch: CrossingWatch | undefined;
   /** Resolves to `undefined` without a receiver. @throws ConfigurationError if there is no usable ledger */

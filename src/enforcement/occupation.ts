@@ -10,7 +10,7 @@ const BEATS = 0;
 const AT = 1;
 
 /** The state as another thread reads it. */
-export interface OccupationSeen {
+interface OccupationSeen {
   /** Increases as long as the event loop runs. */
   readonly beats: number;
   /** The number of the filter that executes now, from 1. Negative: the last filter that executed. 0 = none yet. */

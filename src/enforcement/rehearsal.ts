@@ -20,7 +20,7 @@ import { closeChain, openChain } from './loading/open-chain.ts';
 import { Occupation } from './occupation.ts';
 
 /** What cannot be asked about the past. `commit`: what the filter says when a lease is recorded. */
-export type Unknown = 'ledger' | 'service' | 'keystone' | 'commit';
+type Unknown = 'ledger' | 'service' | 'keystone' | 'commit';
 
 /** A filter that would have to know it, and was taken to allow the lease. */
 export interface Unasked {
@@ -28,14 +28,14 @@ export interface Unasked {
   readonly needs: Unknown;
 }
 
-export interface Rehearsed {
+interface Rehearsed {
   readonly decision: Decision;
   /** Enforced filters, each once. If the lease is refused all the same, it is refused whatever they say. */
   readonly unasked: readonly Unasked[];
 }
 
 /** A request as Blazar has sent it. */
-export interface RehearsedRequest {
+interface RehearsedRequest {
   readonly operation: 'create' | 'update';
   readonly body: unknown;
   /** `undefined` = nobody asked Keystone. */

@@ -2,8 +2,7 @@
 
 import { createLogger, type Logger } from '../base/logger.ts';
 import type { RuleObserver } from '../filter/rule-observer.ts';
-import type { Clock, SharedServices } from '../filter/services.ts';
-import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
+import { type Clock, type SharedServices, SYSTEM_CLOCK } from '../filter/services.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';

@@ -2,9 +2,8 @@
 
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { type Amount, formatUnitHours } from './amount.ts';
-import { type Budget, budgetAccount } from './budget.ts';
+import { type Budget, budgetAccount, ceil, floor, larger, smaller } from './budget.ts';
 import type { Claim, Shortage } from './claim.ts';
-import { ceil, floor, larger, smaller } from './seconds.ts';
 
 /** Whole seconds: `from` is the first one, `until` the one in which it has ended. */
 interface Seconds {

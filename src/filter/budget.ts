@@ -1,3 +1,4 @@
+import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Amount } from './amount.ts';
 
 /** What leases of a project, or of one user in it, may use within a period. */
@@ -22,4 +23,22 @@ export function budgetAccount({ id }: Pick<Budget, 'id'>): string {
 export function budgetIdOf(account: string): bigint | undefined {
   const id = /^usage_budget\/(\d{1,18})$/.exec(account)?.[1];
   return id === undefined ? undefined : BigInt(id);
+}
+
+/** The second in which an instant lies. */
+export function floor(instant: Instant): bigint {
+  return instant / MICROSECONDS_PER_SECOND;
+}
+
+/** The first second that does not begin before an instant. */
+export function ceil(instant: Instant): bigint {
+  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
+}
+
+export function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+export function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }

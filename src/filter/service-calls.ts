@@ -1,9 +1,13 @@
-/** Calls of another service about leases: what is posted, and the key that tells a repeated call from another that looks the same. */
+/** Calls of another service about leases: what is posted, with which key and token, and what the answer means. */
 import { hash, randomUUID } from 'node:crypto';
+import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import type { HttpAnswer, HttpClient } from '../http/contract.ts';
+import { HttpCallError } from '../http/call-error.ts';
+import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
 import type { Call } from './call.ts';
-import { RETRY_AFTER } from './delivery.ts';
+import type { Delivery } from './outbox.ts';
+import type { ServiceTokens } from './services.ts';
+import { allow, reject, type Verdict } from './verdict.ts';
 
 /** A call that the service can recognize when it is repeated. */
 export interface KeyedCall extends Call {
@@ -58,4 +62,169 @@ export class ServiceCalls {
  */
 function keyOf(requestKey: string, body: string): string {
   return hash('sha256', JSON.stringify([requestKey, body]), 'base64url');
+}
+
+/** How much of the body of an unusable answer is logged. */
+const LOGGED_CHARACTERS = 500;
+const MAX_MESSAGE_LENGTH = 2000;
+const DENIED_MESSAGE = 'The external service denied the request.';
+
+export interface ServiceAnswersParts {
+  /** The name of the filter's class, for the log. */
+  readonly filter: string;
+  readonly logger: Logger;
+  /** The fields of a 403 that may have the reason, in this order. */
+  readonly messageFields: readonly string[];
+  /** Hidden in reasons and in the log, since a broken service may echo the request. Empty ones count for nothing. */
+  readonly secrets: readonly string[];
+}
+
+/** Reads the answers of a service, for one filter. */
+export class ServiceAnswers {
+  readonly #parts: ServiceAnswersParts;
+
+  constructor(parts: ServiceAnswersParts) {
+    this.#parts = parts;
+  }
+
+  /** Throws if the answer says neither yes nor no. */
+  verdict(answer: HttpAnswer): Verdict {
+    if (answer.status === 204) {
+      return allow();
+    }
+    if (answer.status === 403) {
+      return reject(this.#reason(answer) ?? DENIED_MESSAGE);
+    }
+    throw this.unusable(answer);
+  }
+
+  /** The error for an answer that says nothing usable. The start of its body is logged. */
+  unusable(answer: HttpAnswer): Error {
+    this.#logBody(answer, 'the external service gave an unexpected answer');
+    return new Error(`expected 204 or 403 from the external service, got ${answer.status}`);
+  }
+
+  /** The text of the first message field that has one. The rest of a 403 may leak something: it is only logged. */
+  #reason(answer: HttpAnswer): string | undefined {
+    const fields = jsonObject(answer.body);
+    for (const name of this.#parts.messageFields) {
+      const text = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
+      if (typeof text === 'string' && text.trim() !== '') {
+        // Shortened last, because a token that is cut off would not be found.
+        return this.#withoutSecrets(printable(text)).slice(0, MAX_MESSAGE_LENGTH);
+      }
+    }
+    this.#logBody(answer, 'the external service denied without a usable message');
+    return undefined;
+  }
+
+  #logBody({ status, body }: HttpAnswer, line: string): void {
+    const { filter, logger } = this.#parts;
+    const start = this.#withoutSecrets(body).slice(0, LOGGED_CHARACTERS);
+    logger.debug({ filter, status, body: start }, line);
+  }
+
+  #withoutSecrets(text: string): string {
+    return this.#parts.secrets
+      .filter((secret) => secret !== '')
+      .reduce((rest, secret) => rest.replaceAll(secret, '****'), text);
+  }
+}
+
+function jsonObject(body: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** On one line, without control characters. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ').trim();
+}
+
+/** Ask for this header of the answer: `deliveryOf` reads it. */
+export const RETRY_AFTER = 'retry-after';
+
+/**
+ * Posts a message. `mistakeIn`: what is wrong with an answer; `undefined` = the message is delivered. By default it is with `204`, and
+ * nothing else: the sender of any other answer may not have understood it. Never throws.
+ */
+export async function deliveryOf(
+  post: () => Promise<HttpAnswer>,
+  mistakeIn: (answer: HttpAnswer) => string | undefined = noContent,
+): Promise<Delivery> {
+  try {
+    const answer = await post();
+    const { status, headers } = answer;
+    const error = mistakeIn(answer);
+    if (error === undefined) {
+      return { outcome: 'delivered' };
+    }
+    return status === 429 || status === 503
+      ? { outcome: 'away', error, retryAfter: secondsOf(headers?.[RETRY_AFTER]) }
+      : { outcome: 'refused', error };
+  } catch (thrown) {
+    return { outcome: outcomeOf(thrown), error: errorText(thrown) };
+  }
+}
+
+function noContent({ status }: HttpAnswer): string | undefined {
+  return status === 204 ? undefined : `expected 204 from the external service, got ${status}`;
+}
+
+function outcomeOf(thrown: unknown): 'away' | 'refused' | 'not-sent' {
+  switch (thrown instanceof HttpCallError ? thrown.code : undefined) {
+    case 'connect':
+      return 'away';
+    case 'breaker-open':
+    case 'aborted':
+    case 'closed':
+      return 'not-sent';
+    default:
+      return 'refused';
+  }
+}
+
+/** A number of seconds, or a date. Source: RFC 9110, "Retry-After". */
+function secondsOf(text: string | undefined): number | undefined {
+  if (text === undefined) {
+    return undefined;
+  }
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
+  return seconds > 0 ? seconds : undefined;
+}
+
+/**
+ * A client that sends a token of Keystone as `X-Auth-Token`. After a 401 it sends the call once more, with a new token if there is
+ * one: a service that answers 401 has not processed the call. A token that the service echoes is hidden in the answer. Calls also
+ * reject with what `token` throws.
+ */
+export function withKeystoneToken(client: HttpClient, tokens: ServiceTokens): HttpClient {
+  const ask = async (
+    options: HttpCallOptions = {},
+    call: (options: HttpCallOptions) => Promise<HttpAnswer>,
+  ): Promise<HttpAnswer> => {
+    const attempt = async (token: string) => {
+      const answer = await call({ ...options, headers: { ...options.headers, 'x-auth-token': token } });
+      return answer.body.includes(token)
+        ? { ...answer, body: answer.body.replaceAll(token, '****') }
+        : answer;
+    };
+    const first = await tokens.token(options);
+    const answer = await attempt(first);
+    if (answer.status !== 401) {
+      return answer;
+    }
+    tokens.refused(first);
+    const second = await tokens.token(options);
+    return second === first ? answer : attempt(second);
+  };
+  return {
+    postJson: (url, json, options) => ask(options, (call) => client.postJson(url, json, call)),
+    get: (url, options) => ask(options, (call) => client.get(url, call)),
+    close: () => client.close(),
+  };
 }

@@ -1,10 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { tracedCall } from '../base/traced-call.ts';
 import { isTraced } from '../base/tracing.ts';
-import type { Attempt, Transport } from './adapter.ts';
+import type { Attempt, Guard, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient, HttpClientOptions, HttpObserver } from './contract.ts';
-import type { Guard } from './guard.ts';
 
 /** Opens nothing and loads nothing before the first call. @throws RangeError for an option out of its range. */
 export function createHttpClient(options: HttpClientOptions, observer?: HttpObserver): HttpClient {
@@ -30,15 +29,10 @@ interface Origin {
   readonly guard: Guard;
 }
 
-type Libraries = typeof import('./adapter.ts') & typeof import('./guard.ts');
+type Adapter = typeof import('./adapter.ts');
 
-// Loading them takes longer than most commands run, and most commands call nothing.
-let libraries: Promise<Libraries> | undefined;
-
-async function loadLibraries(): Promise<Libraries> {
-  const [adapter, guard] = await Promise.all([import('./adapter.ts'), import('./guard.ts')]);
-  return { ...adapter, ...guard };
-}
+// Loading it and its libraries takes longer than most commands run, and most commands call nothing.
+let adapter: Promise<Adapter> | undefined;
 
 class PooledHttpClient implements HttpClient {
   readonly #options: HttpClientOptions;
@@ -158,8 +152,8 @@ class PooledHttpClient implements HttpClient {
   }
 
   async #perform(call: Call): Promise<HttpAnswer> {
-    libraries ??= loadLibraries();
-    const { transport, guard } = this.#origin(call.url.origin, await libraries);
+    adapter ??= import('./adapter.ts');
+    const { transport, guard } = this.#origin(call.url.origin, await adapter);
     const path = call.url.pathname + call.url.search;
     return guard(call, async () => {
       if (call.ended !== undefined) {
@@ -173,7 +167,7 @@ class PooledHttpClient implements HttpClient {
     });
   }
 
-  #origin(origin: string, loaded: Libraries): Origin {
+  #origin(origin: string, loaded: Adapter): Origin {
     const known = this.#origins.get(origin);
     if (known !== undefined) {
       return known;

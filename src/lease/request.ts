@@ -84,7 +84,7 @@ function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
  */
 
 /** A request as it is on the wire: an update has a `current_lease`. */
-export interface WireUpdate extends CreateRequest {
+interface WireUpdate extends CreateRequest {
   readonly current_lease: Lease;
 }
 
@@ -247,7 +247,7 @@ interface Bounded {
 }
 
 /** Throws `InvalidRequestError` for a lease that exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in the request. */
-export function refuseDear(lease: string, { name, reservations }: Bounded): void {
+function refuseDear(lease: string, { name, reservations }: Bounded): void {
   if (typeof name === 'string' && name.length > NAME_LENGTH) {
     const expected = `expected a text of at most ${NAME_LENGTH} characters, got ${name.length}`;
     throw new InvalidRequestError(`${lease}.name`, expected);

@@ -3,8 +3,7 @@
  * decides when a lease has ended, and what it has used. On SQLite all processes are on one machine.
  */
 import { type RawBuilder, sql } from 'kysely';
-import type { Clock } from '../filter/services.ts';
-import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
+import { type Clock, SYSTEM_CLOCK } from '../filter/services.ts';
 import { type Instant, toInstant } from '../lease/dates.ts';
 import type { Dialect } from './storage/connection.ts';
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorText, LedgerUnavailableError } from '../base/errors.ts';
-import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
+import { SYSTEM_CLOCK } from '../filter/services.ts';
 import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Connection } from './storage/connection.ts';

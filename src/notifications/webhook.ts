@@ -1,6 +1,7 @@
 /** Posts messages of the outbox to the receiver. */
-import { deliveryOf, RETRY_AFTER } from '../filter/delivery.ts';
+
 import type { Delivery, OutboxMessage, OutboxSender } from '../filter/outbox.ts';
+import { deliveryOf, RETRY_AFTER } from '../filter/service-calls.ts';
 import { tlsFrom, tokenHeaders } from '../filter/service-options.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpClient } from '../http/contract.ts';

@@ -1,5 +1,11 @@
-import type { Surroundings } from './cloud-files.ts';
-import { KeystoneError } from './keystone-error.ts';
+/** The options of `[keystone]` that count, and what is made of them: the address, the secrets, the request for a token. */
+
+import { readFileSync } from 'node:fs';
+import { errorText } from '../base/errors.ts';
+import { readTextFile } from '../config/read-file.ts';
+import type { HttpClientOptions } from '../http/contract.ts';
+import type { Surroundings } from './cloud.ts';
+import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
 /** Options of which one replaces the others. */
@@ -11,7 +17,7 @@ const ALTERNATIVES: readonly (readonly (keyof KeystoneOptions)[])[] = [
   ['project_domain_name', 'project_domain_id'],
 ];
 
-export interface EffectiveOptions {
+interface EffectiveOptions {
   readonly options: KeystoneOptions;
   /** Where those come from that are not in `[keystone]`; `undefined` without `cloud`. */
   readonly source?: string;
@@ -48,4 +54,98 @@ export async function effectiveOptions(
     throw new KeystoneError('configuration', `[keystone] cloud: ${source}: there is no auth_url`);
   }
   return { options: effective, source, warnings };
+}
+
+const MAX_SECRET_BYTES = 16_384;
+
+/**
+ * The body of the request for a token. Reads secret files again, so that a changed password counts from the next token.
+ *
+ * @throws KeystoneError
+ */
+export function tokenRequest(options: KeystoneOptions): string {
+  const { application_credential_id: id } = options;
+  if (id !== undefined) {
+    const secret = secretOf(options, 'application_credential_secret');
+    return JSON.stringify({
+      auth: {
+        identity: { methods: ['application_credential'], application_credential: { id, secret } },
+      },
+    });
+  }
+  const password = secretOf(options, 'password');
+  const user = { name: options.username, domain: domainOf(options, 'user'), password };
+  const project =
+    options.project_id === undefined
+      ? { name: options.project_name, domain: domainOf(options, 'project') }
+      : { id: options.project_id };
+  return JSON.stringify({
+    auth: { identity: { methods: ['password'], password: { user } }, scope: { project } },
+  });
+}
+
+function domainOf(options: KeystoneOptions, whose: 'user' | 'project'): { id: string } | { name: string } {
+  const id = options[`${whose}_domain_id`];
+  return id === undefined ? { name: options[`${whose}_domain_name`] ?? 'Default' } : { id };
+}
+
+/** The text of a secret, without the line break at the end of its file. @throws KeystoneError */
+export function secretOf(
+  options: KeystoneOptions,
+  name: 'password' | 'application_credential_secret',
+): string {
+  const file = options[`${name}_file`];
+  if (file === undefined) {
+    return options[name] ?? '';
+  }
+  let text: string;
+  try {
+    text = readTextFile(file, MAX_SECRET_BYTES).replace(/\r?\n$/, '');
+  } catch (thrown) {
+    throw new KeystoneError('configuration', `[keystone] ${name}_file ${file}: ${errorText(thrown)}`);
+  }
+  if (text === '' || /[\r\n]/.test(text)) {
+    // An empty one is most likely being written at this moment.
+    throw new KeystoneError(
+      'configuration',
+      `[keystone] ${name}_file ${file}: expected one line with the secret`,
+    );
+  }
+  return text;
+}
+
+/** Tokens of Keystone are issued below this path of its version 3. */
+export const TOKENS_PATH = '/auth/tokens';
+
+/**
+ * The root of Keystone's version 3, without a slash at its end: `/v3` is appended unless `auth_url` ends in it. Throws an `Error`
+ * that says what is wrong with the address.
+ */
+export function identityUrl(authUrl: string): string {
+  const url = URL.canParse(authUrl) ? new URL(authUrl) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new Error('expected an http or https URL, such as https://keystone.example.org:5000/v3');
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new Error('expected an address without a user name and a password: these are options of their own');
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw new Error('expected an address without "?" and "#"');
+  }
+  const path = url.pathname.replace(/\/+$/, '');
+  if (/\/v2(\.\d+)?$/.test(path)) {
+    throw new Error(`expected the address of version 3, got ${path}: version 2 of Keystone is not supported`);
+  }
+  if (path.endsWith(TOKENS_PATH)) {
+    throw new Error(`expected the address without ${TOKENS_PATH}`);
+  }
+  return `${url.origin}${path}${path.endsWith('/v3') ? '' : '/v3'}`;
+}
+
+/** What every client of Keystone and of the services of its catalog has in common. */
+export function clientOptions({ cafile, timeout }: KeystoneOptions): HttpClientOptions {
+  return {
+    ...{ timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2 },
+    tls: cafile === undefined ? undefined : { ca: readFileSync(cafile) },
+  };
 }

@@ -1,13 +1,18 @@
-/** Projects, users and domains, as Keystone describes them by id. */
+/** Projects, users and domains, as Keystone describes them: by id, by `name@domain`, and as they were asked for last. */
+
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { errorText } from '../base/errors.ts';
-import type { Keystone } from './contract.ts';
+import type { Clock } from '../filter/services.ts';
+import type { HttpAnswer } from '../http/contract.ts';
+import { type Keystone, KeystoneError } from './contract.ts';
+import { isKeystoneError, jsonOf } from './own-token.ts';
 
 export const IDENTITY_KINDS = ['project', 'user', 'domain'] as const;
 export type IdentityKind = (typeof IDENTITY_KINDS)[number];
 
 /** What Keystone says about an id. */
-export interface IdentityRecord {
+interface IdentityRecord {
   readonly name: string;
   /** Of a project or a user; a domain has none. */
   readonly domainId: string | undefined;
@@ -53,8 +58,6 @@ const ANSWERS = {
   domain: z.object({ domain: z.object(common) }),
 } as const;
 
-const keystoneError = (code: number) => z.object({ error: z.object({ code: z.literal(code) }) });
-
 export function isPlausible(id: string): boolean {
   return PLAUSIBLE_ID.test(id);
 }
@@ -67,13 +70,12 @@ export async function readRecord(
 ): Promise<IdentityRecord | Missing> {
   try {
     const { status, body } = await keystone.getIdentity(`/${kind}s/${encodeURIComponent(id)}`);
-    const answer = jsonOf(body);
     if (status === 200) {
-      return recordOf(kind, id, answer);
+      return recordOf(kind, id, jsonOf(body));
     }
     const error = `Keystone answers ${status} for GET /v3/${kind}s/ID`;
     // A proxy has pages of its own for these.
-    const isItsOwn = keystoneError(status).safeParse(answer).success;
+    const isItsOwn = isKeystoneError({ status, body });
     if (isItsOwn && status === 404) {
       return { missing: 'unknown', error };
     }
@@ -98,10 +100,208 @@ function recordOf(kind: IdentityKind, id: string, answer: unknown): IdentityReco
   return { name: found.name, domainId: found.domain_id, tags: Object.freeze(found.tags ?? []) };
 }
 
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
+const listed = z.array(
+  z.object({ id: z.string().min(1), name: z.string(), domain_id: z.string().nullish() }),
+);
+
+/**
+ * The id of a project or a user: `text` itself if Keystone has such an id, else that of the `name@domain`. `undefined` = there is none.
+ * @throws KeystoneError, HttpCallError if Keystone does not tell
+ */
+export async function accountIdOf(
+  keystone: Pick<Keystone, 'getIdentity'>,
+  kind: 'project' | 'user',
+  text: string,
+): Promise<string | undefined> {
+  if (isPlausible(text) && !('missing' in (await readRecord(keystone, kind, text)))) {
+    return text;
+  }
+  const at = text.lastIndexOf('@');
+  const [name, domain] = [text.slice(0, at), text.slice(at + 1)];
+  if (at < 1 || domain === '') {
     return undefined;
+  }
+  const domainId = await idIn(keystone, `/domains?name=${encodeURIComponent(domain)}`, 'domains', domain);
+  const query = `name=${encodeURIComponent(name)}&domain_id=${encodeURIComponent(domainId ?? '')}`;
+  return domainId === undefined
+    ? undefined
+    : idIn(keystone, `/${kind}s?${query}`, `${kind}s`, name, domainId);
+}
+
+/** A database that ignores case lists more than what was asked for. */
+async function idIn(
+  keystone: Pick<Keystone, 'getIdentity'>,
+  path: string,
+  key: string,
+  name: string,
+  domainId?: string,
+): Promise<string | undefined> {
+  const answer = await keystone.getIdentity(path);
+  const fitting = entriesOf(answer, key).filter(
+    (one) => one.name === name && (domainId === undefined || one.domain_id === domainId),
+  );
+  if (fitting.length > 1) {
+    throw new KeystoneError('unusable-answer', `Keystone has several ${key} of this name; give the id`);
+  }
+  return fitting[0]?.id;
+}
+
+function entriesOf({ status, body }: HttpAnswer, key: string): z.infer<typeof listed> {
+  if (status === 403) {
+    throw new KeystoneError('forbidden', `the account of [keystone] may not list ${key} (403); give the id`);
+  }
+  const parsed = z.object({ [key]: listed }).safeParse(jsonOf(body));
+  const entries = parsed.data?.[key];
+  if (status !== 200 || entries === undefined) {
+    throw new KeystoneError(
+      'unusable-answer',
+      `GET /v3/${key}: the answer (${status}) is not that of Keystone`,
+    );
+  }
+  return entries;
+}
+
+interface CacheTimes {
+  /** In milliseconds. After it, a record is used only if Keystone cannot be asked. */
+  readonly cacheMs: number;
+  /** In milliseconds. After it, a record is not used. */
+  readonly maxAgeMs: number;
+}
+
+interface Kept {
+  readonly record: IdentityRecord;
+  readonly askedAt: number;
+}
+
+/** At most so many, and so many characters: some 10 MB. */
+const MAX_KEPT = 10_000;
+const MAX_CHARACTERS = 4_000_000;
+/** At the same time. More are not asked, and count as not available. */
+const MAX_UNDER_WAY = 128;
+/** How long nobody waits for an answer after one that was late, and the same record is not asked for after a failure. */
+const PAUSE_MS = 5_000;
+/** A project may be used before Keystone's other replicas know it. */
+const UNKNOWN_MS = 30_000;
+
+const IMPLAUSIBLE: Missing = { missing: 'implausible', error: 'it does not look like an id of Keystone' };
+const BUSY: Missing = { missing: 'unavailable', error: 'too many names are being asked for' };
+const LATE: Missing = { missing: 'unavailable', error: 'Keystone has not answered in time' };
+
+export class IdentityCache {
+  readonly #ask: (id: string) => Promise<IdentityRecord | Missing>;
+  readonly #clock: Clock;
+  readonly #times: CacheTimes;
+  readonly #kept = new LRUCache<string, Kept>({
+    max: MAX_KEPT,
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: ({ record: { name, tags } }, id) =>
+      tags.reduce((size, tag) => size + 20 + tag.length, 100 + id.length + name.length),
+  });
+  /** Apart from the records, so that random ids push none of them out. */
+  readonly #missing = new LRUCache<string, Missing & { readonly until: number }>({ max: MAX_KEPT });
+  readonly #underWay = new Map<string, Promise<void>>();
+  #noWaitUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(ask: (id: string) => Promise<IdentityRecord | Missing>, clock: Clock, times: CacheTimes) {
+    this.#ask = ask;
+    this.#clock = clock;
+    this.#times = times;
+  }
+
+  /** The record to use now, as old as it may be. Asks nobody. */
+  get(id: string): IdentityRecord | Missing {
+    const kept = this.#kept.get(id);
+    if (kept !== undefined && this.#age(kept) < this.#times.maxAgeMs) {
+      return kept.record;
+    }
+    return isPlausible(id) ? (this.#missing.get(id) ?? (this.#underWay.has(id) ? LATE : BUSY)) : IMPLAUSIBLE;
+  }
+
+  /**
+   * Asks for a record, if it is not known or old. Returns a promise only if it is worth waiting for: it resolves when `get` says more.
+   * A record is asked for anew after half of its time, so that one in use never makes anybody wait.
+   */
+  refresh(id: string): Promise<void> | undefined {
+    const kept = this.#kept.get(id);
+    const age = kept === undefined ? Number.POSITIVE_INFINITY : this.#age(kept);
+    // A clock that was set back makes no record younger.
+    if (age >= 0 && age < this.#times.cacheMs / 2) {
+      return undefined;
+    }
+    if (kept === undefined && !isPlausible(id)) {
+      return undefined;
+    }
+    const now = this.#clock.now().getTime();
+    const missing = this.#missing.get(id);
+    if (missing !== undefined && now < missing.until && missing.until <= now + this.#longest()) {
+      return undefined;
+    }
+    const asked = this.#askOnce(id);
+    return (age >= 0 && age < this.#times.cacheMs) || this.#isLate(now) ? undefined : asked;
+  }
+
+  /** When the record was asked for, in milliseconds of the epoch; `undefined` = there is none. */
+  askedAt(id: string): number | undefined {
+    return this.#kept.peek(id)?.askedAt;
+  }
+
+  isUnderWay(id: string): boolean {
+    return this.#underWay.has(id);
+  }
+
+  /** An answer was late: for a while, nobody waits. */
+  late(): void {
+    this.#noWaitUntil = this.#clock.now().getTime() + PAUSE_MS;
+  }
+
+  #isLate(now: number): boolean {
+    return now < this.#noWaitUntil && this.#noWaitUntil <= now + PAUSE_MS;
+  }
+
+  #age({ askedAt }: Kept): number {
+    return this.#clock.now().getTime() - askedAt;
+  }
+
+  #longest(): number {
+    return Math.max(UNKNOWN_MS, this.#times.cacheMs);
+  }
+
+  #askOnce(id: string): Promise<void> | undefined {
+    const underWay = this.#underWay.get(id);
+    if (underWay !== undefined || this.#underWay.size >= MAX_UNDER_WAY) {
+      return underWay;
+    }
+    const askedAt = this.#clock.now().getTime();
+    const asked = this.#ask(id)
+      .then((answer) => this.#keep(id, answer, askedAt))
+      .finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, asked);
+    return asked;
+  }
+
+  #keep(id: string, answer: IdentityRecord | Missing, askedAt: number): void {
+    if (!('missing' in answer)) {
+      this.#kept.set(id, { record: answer, askedAt });
+      this.#missing.delete(id);
+      return;
+    }
+    if (answer.missing === 'unknown') {
+      this.#kept.delete(id);
+    }
+    this.#missing.set(id, {
+      ...answer,
+      until: this.#clock.now().getTime() + this.#pauseAfter(answer.missing),
+    });
+  }
+
+  #pauseAfter(reason: MissingReason): number {
+    switch (reason) {
+      case 'forbidden':
+        return this.#times.cacheMs;
+      case 'unknown':
+        return Math.min(UNKNOWN_MS, this.#times.cacheMs);
+      default:
+        return PAUSE_MS;
+    }
   }
 }

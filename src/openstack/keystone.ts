@@ -1,17 +1,22 @@
-/** Keystone, asked with our own account. */
-import { readFileSync } from 'node:fs';
-import { withKeystoneToken } from '../filter/keystone-client.ts';
+/** Keystone, asked with our own account, and the services of its catalog. */
+import { z } from 'zod';
+import { withKeystoneToken } from '../filter/service-calls.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
-import { type EndpointChoice, endpointOf } from './catalog.ts';
-import type { Keystone, ValidToken } from './contract.ts';
-import { effectiveOptions } from './effective-options.ts';
-import { identityUrl, TOKENS_PATH } from './identity-url.ts';
-import { TokenIssuer, unusable } from './issue-token.ts';
-import { KeystoneError } from './keystone-error.ts';
+import { isMapping } from '../yaml/tree.ts';
+import { type Keystone, KeystoneError, type ValidToken } from './contract.ts';
+import { clientOptions, effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
-import { OwnTokens } from './own-token.ts';
-import { isKeystoneError, isToken, type TokenContent, tokenContent } from './token-answer.ts';
+import {
+  type Catalog,
+  isKeystoneError,
+  isToken,
+  OwnTokens,
+  type TokenContent,
+  TokenIssuer,
+  tokenContent,
+  unusable,
+} from './own-token.ts';
 
 /** Catalogs of large clouds are close to 1 MiB. */
 const MAX_IDENTITY_BYTES = 2 * 1024 * 1024;
@@ -132,13 +137,12 @@ class RealKeystone implements Keystone {
   async #openAll(): Promise<Opened> {
     const { http, logger } = this.#shared;
     const { options, source } = await effectiveOptions(this.#options);
-    const { auth_url: authUrl = '', cafile, timeout, region_name: region } = options;
+    const { auth_url: authUrl = '', region_name: region } = options;
     const url = identityUrl(authUrl);
     if (source !== undefined) {
       logger.info({ keystone: url, source }, 'the account for Keystone is not in [keystone] alone');
     }
-    const tls = cafile === undefined ? undefined : { ca: readFileSync(cafile) };
-    const common = { timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2, tls };
+    const common = clientOptions(options);
     return {
       url,
       choice: { region, interface: options.interface ?? 'public' },
@@ -148,7 +152,7 @@ class RealKeystone implements Keystone {
   }
 }
 
-export function identityOf(content: TokenContent): Omit<ValidToken, 'expiresAt'> {
+function identityOf(content: TokenContent): Omit<ValidToken, 'expiresAt'> {
   const { user, project, system } = content;
   const roles = (content.roles ?? []).map(({ name }) => name);
   const named = ({ id, name, domain }: TokenContent['user']) => ({ id, name, domain: domain?.name ?? '' });
@@ -160,4 +164,88 @@ export function identityOf(content: TokenContent): Omit<ValidToken, 'expiresAt'>
     ...(!project && system?.all === true && { systemRoles: roles }),
     ...(project && content.is_admin_project === false && { isAdminElsewhere: true }),
   };
+}
+
+const service = z.object({
+  endpoints: z.array(
+    z.object({
+      interface: z.string(),
+      region: z.string().nullish(),
+      region_id: z.string().nullish(),
+      url: z.string(),
+    }),
+  ),
+});
+
+const MAX_NAMED = 20;
+
+interface EndpointChoice {
+  readonly region: KeystoneOptions['region_name'];
+  readonly interface: string;
+}
+
+/**
+ * The address of the services of a type, without a slash at its end; that of Keystone ends in `/v3` in any case. An address that
+ * depends on a region that is not named is an error: a service of another region would be asked for our leases.
+ *
+ * @throws KeystoneError
+ */
+export function endpointOf(catalog: Catalog, type: string, choice: EndpointChoice): string {
+  const ofType = catalog.filter((entry) => typeOf(entry) === type);
+  const endpoints = ofType.flatMap((entry) => service.safeParse(entry).data?.endpoints ?? []);
+  const matching = endpoints.filter(
+    (one) =>
+      one.interface === choice.interface &&
+      (choice.region === undefined || [one.region, one.region_id].includes(choice.region)),
+  );
+  const addresses = [...new Set(matching.map(({ url }) => addressOf(url, type)))];
+  const [address] = addresses;
+  if (address === undefined) {
+    const found = endpoints.map((one) => `${one.interface} in ${one.region_id ?? one.region}`);
+    const instead = ofType.length === 0 ? named(typesOf(catalog), 'services') : named(found, 'endpoints');
+    throw noEndpoint(`the catalog has no ${wanted(type, choice)}; it has ${instead}`);
+  }
+  if (addresses.length > 1) {
+    const regions = matching.map((one) => String(one.region_id ?? one.region));
+    throw noEndpoint(
+      choice.region === undefined
+        ? `the catalog has the service "${type}" in several regions: set [keystone] region_name to one of ${named(regions)}`
+        : `the catalog has more than one ${wanted(type, choice)}`,
+    );
+  }
+  return address;
+}
+
+function wanted(type: string, { region, interface: which }: EndpointChoice): string {
+  return `${which} endpoint of the service "${type}"${region === undefined ? '' : ` in the region ${region}`}`;
+}
+
+function addressOf(text: string, type: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    throw noEndpoint(`the address of the service "${type}" in the catalog is not an http or https URL`);
+  }
+  const address = `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+  return type === 'identity' ? `${address.replace(/\/v(2\.0|3)$/, '')}/v3` : address;
+}
+
+function typeOf(entry: unknown): string | undefined {
+  const type = isMapping(entry) ? entry.type : undefined;
+  return typeof type === 'string' ? type : undefined;
+}
+
+function typesOf(catalog: Catalog): string[] {
+  return catalog.flatMap((entry) => typeOf(entry) ?? []);
+}
+
+function named(texts: readonly string[], nothing = 'nothing'): string {
+  const different = [...new Set(texts)].sort();
+  const shown = different.slice(0, MAX_NAMED).map((text) => text.slice(0, 100));
+  return different.length === 0
+    ? `no ${nothing}`
+    : `${shown.join(', ')}${different.length > MAX_NAMED ? ', …' : ''}`;
+}
+
+function noEndpoint(message: string): KeystoneError {
+  return new KeystoneError('no-endpoint', message);
 }

@@ -6,8 +6,13 @@ import type { Named, RequestNames } from '../filter/request-names.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Context } from '../lease/lease.ts';
 import type { Keystone } from './contract.ts';
-import { IdentityCache } from './identity-cache.ts';
-import { type IdentityKind, type Missing, type MissingReason, readRecord } from './identity-records.ts';
+import {
+  IdentityCache,
+  type IdentityKind,
+  type Missing,
+  type MissingReason,
+  readRecord,
+} from './identity-records.ts';
 import type { KeystoneOptions } from './options.ts';
 
 /** Notified of names that are missing, for metrics. It must not throw. */

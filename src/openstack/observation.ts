@@ -2,21 +2,21 @@
 import { errorText } from '../base/errors.ts';
 import type { HttpAnswer } from '../http/contract.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
-import type { Allocation } from '../lease/lease.ts';
+import type { Allocation, Reservation } from '../lease/lease.ts';
 import { keptName } from '../ledger/identity.ts';
 import type { ShownLease } from '../ledger/reconciliation/leases.ts';
-import { givenBy } from './allocated.ts';
 import {
   type Allocations,
   type AnsweredLease,
+  BlazarError,
+  type ListedReservation,
   readAllocations,
   readHosts,
   readLeases,
 } from './blazar-answers.ts';
-import { BlazarError } from './blazar-error.ts';
 import type { Keystone } from './contract.ts';
 
-export interface Observation {
+interface Observation {
   /** The address of the API, with its version. */
   readonly endpoint: string;
   /** The leases that exist: neither terminated nor past their end. */
@@ -27,7 +27,7 @@ export interface Observation {
   readonly doubts: readonly string[];
 }
 
-export interface Observing {
+interface Observing {
   readonly keystone: Keystone;
   /** `[blazar] endpoint` */
   readonly endpoint: string | undefined;
@@ -200,4 +200,36 @@ async function isAdmin(keystone: Keystone, signal: AbortSignal | undefined): Pro
 
 function trimmed(endpoint: string): string {
   return endpoint.replace(/\/+$/, '');
+}
+
+interface Given {
+  /** The reservation with the counts and the allocations that it has. */
+  readonly reservation: Reservation;
+  /** `false`: Blazar has allocated nothing to it that it should have, so it is at work on it. */
+  readonly isComplete: boolean;
+}
+
+/** Each instance has one allocation. Source: blazar/plugins/instances/instance_plugin.py. */
+const INSTANCES = new Set(['virtual:instance', 'flavor:instance']);
+
+/** Of other types, such as floating IPs, the API shows no allocations: they count as listed. */
+function givenBy(
+  reservation: ListedReservation,
+  { hosts: allocated }: Allocations,
+  hosts: ReadonlyMap<string, Allocation>,
+): Given {
+  const { id, resource_type: type, status, missing_resources: isMissing } = reservation;
+  const own = allocated.get(id) ?? [];
+  const allocations = own.map((host) => hosts.get(host) ?? { id: host });
+  if (type === 'physical:host') {
+    const count = own.length;
+    const isAtWork = count === 0 && isMissing !== true && (status === 'pending' || status === 'active');
+    return {
+      reservation: { ...reservation, min: count, max: count, allocations },
+      isComplete: !isAtWork,
+    };
+  }
+  return INSTANCES.has(type) && own.length > 0
+    ? { reservation: { ...reservation, amount: own.length, allocations }, isComplete: true }
+    : { reservation, isComplete: true };
 }

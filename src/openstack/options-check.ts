@@ -2,9 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { errorText, type Problem } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { secretOf } from './account.ts';
-import { effectiveOptions } from './effective-options.ts';
-import { identityUrl } from './identity-url.ts';
+import { effectiveOptions, identityUrl, secretOf } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
 type Name = keyof KeystoneOptions;

@@ -24,7 +24,7 @@ export const keystoneSection = {
 } as const satisfies FurtherSection;
 
 /** `[blazar]`: how the ledger follows Blazar. */
-export const blazarOptions = z.object({
+const blazarOptions = z.object({
   endpoint: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -43,7 +43,5 @@ export const blazarOptions = z.object({
     unit: 'seconds',
   }),
 });
-
-export type BlazarOptions = z.infer<typeof blazarOptions>;
 
 export const blazarSection = { section: 'blazar', schema: blazarOptions } as const satisfies FurtherSection;

@@ -1,11 +1,19 @@
-/** The token of our own account: kept, renewed before it expires, thrown away when somebody refuses it. */
+/** The token of our own account: asked for, kept, renewed before it expires, thrown away when somebody refuses it. */
+
+import { z } from 'zod';
 import { inTime, waitFor } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
-import type { Catalog } from './catalog.ts';
+import type { HttpAnswer, HttpClient } from '../http/contract.ts';
+import { KeystoneError } from './contract.ts';
+import { TOKENS_PATH, tokenRequest } from './effective-options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 
-export interface OwnToken {
+/** The services as Keystone lists them. Each is read when it is looked for: those of large clouds have a thousand endpoints. */
+export type Catalog = readonly unknown[];
+
+interface OwnToken {
   readonly value: string;
   /** Milliseconds of the epoch, by our clock. */
   readonly issuedAt: number;
@@ -97,4 +105,143 @@ export class OwnTokens {
 
 function renewalOf({ issuedAt, expiresAt }: OwnToken): number {
   return expiresAt - Math.min(MARGIN_MS, (expiresAt - issuedAt) / 4);
+}
+
+/** Keystone may lock an account that fails too often. The pause doubles with each failure, up to this. */
+const MAX_PAUSE_MS = 60_000;
+
+export class TokenIssuer {
+  readonly #clock: Clock;
+  /** The last refusal. Other credentials are tried at once. */
+  #refusal: { readonly request: string; readonly error: Error; readonly at: number } | undefined;
+  #pause = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `url` is the root of version 3. @throws KeystoneError @throws HttpCallError */
+  async issue(client: HttpClient, url: string, options: KeystoneOptions): Promise<OwnToken> {
+    const request = tokenRequest(options);
+    const askedAt = this.#clock.now().getTime();
+    const last = this.#refusal;
+    if (last?.request === request && Math.abs(askedAt - last.at) < this.#pause) {
+      throw last.error;
+    }
+    const called = `POST ${url}${TOKENS_PATH}`;
+    const answer = await client.postJson(`${url}${TOKENS_PATH}`, request, {
+      answerHeaders: ['x-subject-token'],
+    });
+    // 404: an application credential that was deleted.
+    if (answer.status === 401 || (answer.status === 404 && isKeystoneError(answer))) {
+      const what =
+        options.application_credential_id === undefined
+          ? 'user, password, project or domain is wrong'
+          : 'the application credential is wrong, has expired or was deleted';
+      const error = new KeystoneError(
+        'credentials',
+        `${called}: Keystone refuses the account of [keystone]: ${what} (${answer.status})`,
+      );
+      this.#pause = last?.request === request ? Math.min(MAX_PAUSE_MS, this.#pause * 2) : 1_000;
+      this.#refusal = { request, error, at: askedAt };
+      throw error;
+    }
+    if (answer.status !== 201 && answer.status !== 200) {
+      throw unusable(answer, called);
+    }
+    const content = tokenContent(answer, called);
+    const value = answer.headers?.['x-subject-token'] ?? '';
+    if (!isToken(value)) {
+      throw new KeystoneError('unusable-answer', `${called}: the answer has no X-Subject-Token`);
+    }
+    // By Keystone's own clock, because ours may differ.
+    const lifetime = content.expires_at - content.issued_at;
+    if (lifetime <= 0) {
+      throw new KeystoneError('unusable-answer', `${called}: the token has expired before it came`);
+    }
+    this.#refusal = undefined;
+    return { value, issuedAt: askedAt, expiresAt: askedAt + lifetime, catalog: content.catalog ?? [] };
+  }
+}
+
+/** An answer with another status than expected, in words that name the option to correct. */
+export function unusable({ status }: HttpAnswer, called: string): KeystoneError {
+  if (status >= 300 && status < 400) {
+    const why = `the answer is a redirect (${status}), which is not followed: set [keystone] auth_url to the address behind it`;
+    return new KeystoneError('unusable-answer', `${called}: ${why}`);
+  }
+  if (status === 403) {
+    const why = 'the account of [keystone] may not do this (403): it needs a role such as service or admin';
+    return new KeystoneError('forbidden', `${called}: ${why}`);
+  }
+  if (status === 401) {
+    return new KeystoneError('credentials', `${called}: Keystone refuses our token (401)`);
+  }
+  if (status === 429 || status >= 500) {
+    return new KeystoneError('unavailable', `${called}: Keystone does not answer now (${status})`);
+  }
+  const why = `expected an answer of Keystone's version 3, got ${status}: check [keystone] auth_url`;
+  return new KeystoneError('unusable-answer', `${called}: ${why}`);
+}
+
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+/** Four times as long as Keystone's own limit. */
+const name = z.string().max(1020);
+
+/** Users of other identity providers may have a domain without a name. */
+const identified = z.object({
+  id: z.string().min(1).max(255),
+  name,
+  domain: z.object({ name: name.nullish() }).nullish(),
+});
+
+const tokenAnswer = z.object({
+  token: z.object({
+    expires_at: instant,
+    issued_at: instant,
+    user: identified,
+    project: identified.nullish(),
+    system: z.object({ all: z.boolean().nullish() }).nullish(),
+    is_admin_project: z.boolean().nullish(),
+    roles: z.array(z.object({ name })).max(1000).nullish(),
+    // Not looked at here: it may be long, and few of its entries are asked for.
+    catalog: z.custom<readonly unknown[]>(Array.isArray).nullish(),
+  }),
+});
+
+/** Times are in milliseconds of the epoch, by Keystone's clock. */
+export type TokenContent = z.infer<typeof tokenAnswer>['token'];
+
+/** @throws KeystoneError if it is something else, such as the page of a proxy */
+export function tokenContent(answer: HttpAnswer, address: string): TokenContent {
+  const parsed = tokenAnswer.safeParse(jsonOf(answer.body));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const where = issue === undefined || issue.path.length === 0 ? '' : ` at ${issue.path.join('.')}`;
+    throw new KeystoneError(
+      'unusable-answer',
+      `${address}: the answer (${answer.status}) is no token of Keystone${where}; check [keystone] auth_url`,
+    );
+  }
+  return parsed.data.token;
+}
+
+/** Tokens are ASCII without spaces; no form of them is longer. Nothing else is sent as a header. */
+export function isToken(text: string): boolean {
+  return text.length <= 8192 && /^[\x21-\x7e]+$/.test(text);
+}
+
+/** Whether an error is Keystone's own, and not that of a proxy or another service. */
+export function isKeystoneError({ status, body }: HttpAnswer): boolean {
+  return z.object({ error: z.object({ code: z.literal(status) }) }).safeParse(jsonOf(body)).success;
+}
+
+/** `undefined` = it is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

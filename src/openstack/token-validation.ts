@@ -1,11 +1,13 @@
 /** Whether the tokens of others are valid, by Keystone's word and by what it said before. */
+
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { ConcurrencyLimiter } from '../base/concurrency-limiter.ts';
 import { inTime, withinDeadline } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Keystone, ValidToken } from './contract.ts';
-import { type KnownToken, TokenCache, tokenKey } from './token-cache.ts';
 
 /** `from`: what the answer rests on. `outage` = on what Keystone said earlier, since it does not answer now. */
 export type TokenAnswer =
@@ -29,7 +31,7 @@ export interface ValidationObserver {
   tokenValidated(outcome: 'valid' | 'invalid' | 'failed'): void;
 }
 
-export interface ValidationServices {
+interface ValidationServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observer?: ValidationObserver | undefined;
@@ -241,3 +243,73 @@ function isWithin(since: number, now: number, milliseconds: number): boolean {
 function inSeconds(seconds: number, answer: Promise<TokenAnswer>): Promise<TokenAnswer | undefined> {
   return withinDeadline(seconds, (deadline) => inTime(answer, deadline)).catch(() => undefined);
 }
+
+/** Entries of each store. */
+const MAX_TOKENS = 10_000;
+/** Of the valid tokens of a store, as estimated: names and roles are Keystone's texts. */
+const MAX_BYTES = 16_777_216;
+/** How long a token that Keystone does not know is refused without asking again. Short: a token may reach one Keystone before the next. */
+const UNKNOWN_MS = 5000;
+
+/** A token that Keystone has confirmed, and when it was asked, in milliseconds of the epoch. */
+interface KnownToken {
+  readonly token: ValidToken;
+  readonly askedAt: number;
+}
+
+/** The SHA-256 of a token: what it is kept under. */
+function tokenKey(token: string): string {
+  return hash('sha256', token, 'base64');
+}
+
+/**
+ * Three bounded stores, each of which forgets what was not used for longest: tokens that may ask, valid tokens that may not, and tokens
+ * that Keystone does not know. So neither guesses nor the tokens of users push out those of the services.
+ */
+class TokenCache {
+  readonly #mayAsk = new LRUCache<string, KnownToken>(VALID_STORE);
+  readonly #mayNotAsk = new LRUCache<string, KnownToken>(VALID_STORE);
+  readonly #unknown = new LRUCache<string, number>({ max: MAX_TOKENS });
+
+  /** The number of tokens that are known as valid, and as unknown to Keystone. */
+  get sizes(): { valid: number; unknown: number } {
+    return { valid: this.#mayAsk.size + this.#mayNotAsk.size, unknown: this.#unknown.size };
+  }
+
+  valid(key: string): KnownToken | undefined {
+    return this.#mayAsk.get(key) ?? this.#mayNotAsk.get(key);
+  }
+
+  /** Whether it is in the store of those that may ask. */
+  isPrivileged(key: string): boolean {
+    return this.#mayAsk.has(key);
+  }
+
+  isUnknown(key: string, now: number): boolean {
+    const since = this.#unknown.get(key);
+    // A clock that was set back ends it too.
+    return since !== undefined && now >= since && now < since + UNKNOWN_MS;
+  }
+
+  keepValid(key: string, known: KnownToken, mayAsk: boolean): void {
+    this.#unknown.delete(key);
+    const [store, other] = mayAsk ? [this.#mayAsk, this.#mayNotAsk] : [this.#mayNotAsk, this.#mayAsk];
+    other.delete(key);
+    store.set(key, known);
+  }
+
+  keepUnknown(key: string, now: number): void {
+    this.#mayAsk.delete(key);
+    this.#mayNotAsk.delete(key);
+    this.#unknown.set(key, now);
+  }
+}
+
+const VALID_STORE = {
+  max: MAX_TOKENS,
+  maxSize: MAX_BYTES,
+  sizeCalculation: ({ token: { user, project, roles, systemRoles = [] } }: KnownToken) => {
+    const texts = [user, project].flatMap((one) => (one === undefined ? [] : Object.values(one)));
+    return [...texts, ...roles, ...systemRoles].reduce((sum, text) => sum + 2 * text.length + 16, 256);
+  },
+};

@@ -1,14 +1,11 @@
 /** Keystone, asked by its users with their own passwords and tokens, never with our account. */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
-import { effectiveOptions } from './effective-options.ts';
-import { identityUrl, TOKENS_PATH } from './identity-url.ts';
-import { unusable } from './issue-token.ts';
-import { KeystoneError } from './keystone-error.ts';
+import { KeystoneError } from './contract.ts';
+import { clientOptions, effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
-import { isToken } from './token-answer.ts';
+import { isToken, jsonOf, unusable } from './own-token.ts';
 
 export interface UserPassword {
   readonly name: string;
@@ -134,11 +131,10 @@ export class UserLogin {
 
   async #openClient(): Promise<Opened> {
     const { options } = await effectiveOptions(this.#options);
-    const { auth_url = '', cafile, timeout } = options;
+    const { auth_url = '' } = options;
     const client = this.#services.http.createClient({
-      ...{ timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2 },
+      ...clientOptions(options),
       maxAnswerBytes: MAX_ANSWER_BYTES,
-      tls: cafile === undefined ? undefined : { ca: readFileSync(cafile) },
     });
     return { url: identityUrl(auth_url), client };
   }
@@ -159,12 +155,4 @@ const projectsAnswer = z.object({
 function messageOf({ body }: HttpAnswer): string {
   const parsed = z.object({ error: z.object({ message: z.string() }) }).safeParse(jsonOf(body));
   return parsed.success ? parsed.data.error.message : '';
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -14,7 +14,7 @@ export interface WrittenRules {
 }
 
 /** The names of rules. */
-export interface RuleChanges {
+interface RuleChanges {
   readonly added: readonly string[];
   readonly changed: readonly string[];
   readonly gone: readonly string[];

@@ -1,16 +1,11 @@
 /** Expressions in CEL: parsed and checked against the types of their environment before any request, then run on each. */
 import { Compiler, type LedgerCall, type Probe } from './cel/compile.ts';
 import { Estimator } from './cel/cost.ts';
-import type { RuleEnvironment } from './cel/environment.ts';
-import { shortType } from './cel/environment.ts';
-import { Failure } from './cel/failure.ts';
-import type { Run } from './cel/frame.ts';
-import { type Activation, Frame } from './cel/frame.ts';
-import { MAX_STEPS, type Meter } from './cel/meter.ts';
+import { type RuleEnvironment, shortType } from './cel/environment.ts';
+import { type Activation, Failure, Frame, MAX_STEPS, type Meter, type Run } from './cel/frame.ts';
 import { emptyLiteralMistake, mistakeOf } from './cel/mistakes.ts';
 import { SharedParts } from './cel/sharing.ts';
-import { type Node, sourceOf, stepsOf } from './cel/syntax.ts';
-import { type NamedType, namedTypes } from './lease/named-types.ts';
+import { loopOf, type Node, partsOf, sourceOf, stepsOf } from './cel/syntax.ts';
 
 export { type Activation, Frame } from './cel/frame.ts';
 export { SharedParts } from './cel/sharing.ts';
@@ -64,7 +59,7 @@ export interface Linked {
 }
 
 /** Why a text is no expression of this environment. */
-export interface ExpressionMistakeAt {
+interface ExpressionMistakeAt {
   /** What is wrong, without the text. */
   readonly message: string;
   /** The first character that it concerns, from 0. */
@@ -196,4 +191,47 @@ function shownSteps(steps: number): string {
 function excerpt(text: string): string {
   const line = text.replace(/\s+/g, ' ');
   return `"${line.length > 60 ? `${line.slice(0, 59)}…` : line}"`;
+}
+
+interface NamedType {
+  readonly text: string;
+  /** Of its first character, from 0. */
+  readonly offset: number;
+}
+
+/** Constants in `size(lease, "…")`, and those that `resource_type` is compared with. */
+export function namedTypes(node: Node): NamedType[] {
+  const loop = loopOf(node);
+  const inner = [loop?.condition, loop?.result].flatMap((one) => one ?? []);
+  return [...ownTypes(node), ...[...partsOf(node), ...inner].flatMap(namedTypes)];
+}
+
+function ownTypes(node: Node): NamedType[] {
+  switch (node.op) {
+    case 'call': {
+      const [name, written] = node.args;
+      return name === 'size' && written.length === 2 ? textsOf(written[1]) : [];
+    }
+    case '==':
+    case '!=':
+    case 'in': {
+      const [one, other] = node.args;
+      return [...(isType(one) ? textsOf(other) : []), ...(isType(other) ? textsOf(one) : [])];
+    }
+    default:
+      return [];
+  }
+}
+
+function isType(node: Node): boolean {
+  return node.op === '.' && node.args[1] === 'resource_type';
+}
+
+function textsOf(node: Node | undefined): NamedType[] {
+  if (node?.op === 'list') {
+    return node.args.flatMap(textsOf);
+  }
+  return node?.op === 'value' && typeof node.args === 'string'
+    ? [{ text: node.args, offset: node.start }]
+    : [];
 }

@@ -1,7 +1,7 @@
 /** blazar-enforcement/rules: rules without code. Start at `readRules` and `RuleJudge`. */
 
 export { ConfigurationError } from '../base/errors.ts';
-export { BrokenRulesError } from '../filter/broken-rules.ts';
+export { BrokenRulesError } from '../filter/verdict.ts';
 export {
   type Attribute,
   type Documented,
@@ -9,25 +9,25 @@ export {
   objectType,
   RuleEnvironment,
 } from './cel/environment.ts';
-export { EvaluationError, Failure } from './cel/failure.ts';
-export { fromJson, JsonList, JsonMap } from './cel/json.ts';
-export { MAX_STEPS, Meter, TooManyStepsError } from './cel/meter.ts';
-export { Duration, Timestamp } from './cel/values.ts';
+export { EvaluationError, Failure, MAX_STEPS, Meter, TooManyStepsError } from './cel/frame.ts';
+export { Duration, fromJson, JsonList, JsonMap, Timestamp } from './cel/values.ts';
 export { explainRule } from './explain-rule.ts';
 export { type Compiled, compileExpression, type ExplainedPart, type Expression } from './expression.ts';
-export { ruleFailureText } from './failure-text.ts';
 export { type IsExempt, type Judgement, type RuleFailure, RuleJudge, type Violation } from './judge.ts';
 export { leaseEnvironment } from './lease/environment.ts';
-export { leaseExemption } from './lease/exemption.ts';
-export { requestIn } from './lease/ledger-request.ts';
-export { judgeRegardless } from './lease/regardless.ts';
-export { LeaseActivation, type LeaseRequestParts } from './lease/request-view.ts';
+export { judgeRegardless, leaseExemption } from './lease/regardless.ts';
+export { LeaseActivation, type LeaseRequestParts, requestIn } from './lease/request-view.ts';
 export { podEnvironment } from './pod/environment.ts';
 export { PodActivation, type PodRequestParts } from './pod/pod-view.ts';
 export { type ReadRules, readRules } from './read-rules.ts';
 export { type Operation, type Rule, type RuleSet, readsLedger } from './rule.ts';
 export type { Environments } from './rule-file.ts';
-export { brokenIn, reasonOf, saidBy } from './said.ts';
+export { brokenIn, reasonOf, ruleFailureText, saidBy } from './said.ts';
 export { sectionProblems } from './section-problems.ts';
-export { MAX_WAYS, taskEnvironment } from './task/environment.ts';
-export { TaskActivation, type TaskRequestParts, type TaskResources } from './task/task-view.ts';
+export {
+  MAX_WAYS,
+  TaskActivation,
+  type TaskRequestParts,
+  type TaskResources,
+  taskEnvironment,
+} from './task/environment.ts';

@@ -1,8 +1,8 @@
 /** Judges a request by rules: every rule is asked, so that the answer names all that are violated. */
-import { Failure } from './cel/failure.ts';
-import type { Meter } from './cel/meter.ts';
+
+import { cut, onOneLine } from '../base/visible-text.ts';
+import { Failure, type Meter } from './cel/frame.ts';
 import { type Activation, Frame, type Linked } from './expression.ts';
-import { shownMessage } from './message.ts';
 import type { Exemption, Rule } from './rule.ts';
 
 /** Whether a rule does not judge whoever asks. */
@@ -30,9 +30,6 @@ export interface Judgement {
   readonly violations: readonly Violation[];
   readonly failures: readonly RuleFailure[];
 }
-
-/** Who is told what a rule says, for tests of rules. */
-export type Judged = (rule: Rule, said: 'allowed' | 'refused' | 'skipped' | 'failed') => void;
 
 /**
  * What most requests need of a rule, in one place of the memory: reading all the parts of fifty rules takes longer than evaluating
@@ -151,4 +148,12 @@ function causeOf(value: unknown, expected: string): unknown {
     : value instanceof Failure
       ? value.error()
       : new Error(`expected ${expected}`);
+}
+
+/** In characters, as of other reasons. */
+const MAX_MESSAGE = 2000;
+
+/** What an expression says, which may quote the request. */
+function shownMessage(text: string): string {
+  return cut(onOneLine(cut(text, MAX_MESSAGE)), MAX_MESSAGE).trim();
 }

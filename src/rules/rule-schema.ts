@@ -57,7 +57,7 @@ const MEANT: Readonly<Record<string, string>> = {
   enabled: 'mode',
 };
 
-export interface FormMistake {
+interface FormMistake {
   readonly path: Path;
   readonly message: string;
 }

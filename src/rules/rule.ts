@@ -49,7 +49,7 @@ export function readsLedger({ match, allow, message }: Rule): boolean {
   return [match, allow, message].some((part) => typeof part === 'object' && part.ledgerCalls.length > 0);
 }
 
-export interface Place {
+interface Place {
   readonly file: string;
   /** From 1. */
   readonly line: number;

@@ -1,7 +1,8 @@
-/** What rules said of a request, for its decision. */
+/** What rules said of a request: for its decision, and for the log. */
 
 import { cut } from '../base/visible-text.ts';
 import type { RuleOutcome, RuleOutcomes } from '../filter/verdict.ts';
+import { EvaluationError } from './cel/frame.ts';
 import type { Judgement, RuleFailure, Violation } from './judge.ts';
 
 /** Of all messages, in characters. */
@@ -40,4 +41,18 @@ export function reasonOf(violations: readonly Violation[]): string | undefined {
     }
   }
   return reason === undefined ? undefined : cut(reason, MAX_REASON);
+}
+
+const MAX_PART = 60;
+
+/** Which rule failed, where, and why, for the log. It has no values of the request: an expression says what is missing, never what is there. */
+export function ruleFailureText({ rule, part, cause }: RuleFailure): string {
+  const { file, line } = rule.place;
+  const expression = rule[part];
+  const at =
+    cause instanceof EvaluationError && typeof expression === 'object'
+      ? `: ${JSON.stringify(expression.text.slice(cause.offset, cause.offset + MAX_PART))}`
+      : '';
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return `${file}:${line}: rule ${rule.name}: ${part} failed: ${why}${at}`;
 }

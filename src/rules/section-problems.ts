@@ -5,9 +5,7 @@ import type { Problem } from '../base/errors.ts';
 import { RESOURCE_TYPES, whyNoType } from '../config/names.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import type { Setting } from '../config/resolve.ts';
-import { unchargedProblems } from './lease/charged-budgets.ts';
 import { leaseEnvironment } from './lease/environment.ts';
-import { needsNames } from './needs-names.ts';
 import { podEnvironment } from './pod/environment.ts';
 import { type PlacedRule, readRules } from './read-rules.ts';
 import type { Operation, Rule } from './rule.ts';
@@ -143,4 +141,49 @@ function nameless(rule: Rule): Problem[] {
 function isFalse(settings: readonly Setting[], section: string, name: string): boolean {
   const setting = settings.find(({ option }) => option.section === section && option.name === name);
   return setting !== undefined && setting.value !== true;
+}
+
+/** What of a rule only Keystone can tell, such as `Project.name`; `undefined` = nothing. */
+function needsNames({ match, allow, message, exempt }: Rule): string | undefined {
+  for (const part of [match, allow, message]) {
+    if (typeof part === 'object' && part.readName !== undefined) {
+      return part.readName;
+    }
+  }
+  return exempt.needsNames ? 'exempt by tag' : undefined;
+}
+
+const CHARGING = 'UsageBudgetFilter';
+/** Filters of the package that charge none; others may. */
+export const NOT_CHARGING: ReadonlySet<string> = new Set([
+  'ExternalServiceFilter',
+  'LeaseDatesFilter',
+  'MaxLeaseDurationFilter',
+  'MaxLeasesFilter',
+  'MaxReservationSizeFilter',
+  'RulesFilter',
+  'SchedulingPolicyFilter',
+]);
+const OF_BUDGETS: ReadonlySet<string> = new Set(['taken()', 'left()']);
+
+/** Rules that read budgets which nobody charges. `leases()` needs nothing more: leases are recorded for the rule. */
+function unchargedProblems(rules: readonly Rule[], settings: readonly Setting[]): Problem[] {
+  const named = ['enabled_filters', 'audit_filters'].flatMap((name) => {
+    const setting = settings.find(({ option }) => option.section === 'enforcement' && option.name === name);
+    return Array.isArray(setting?.value) ? setting.value.map(String) : [];
+  });
+  if (named.length === 0 || named.some((name) => !NOT_CHARGING.has(name))) {
+    return [];
+  }
+  return rules.flatMap(({ name, needs }) =>
+    needs
+      .filter(({ of, text }) => of === 'ledger' && OF_BUDGETS.has(text))
+      .map(
+        ({ text, place }): Problem => ({
+          severity: 'error',
+          origin: { kind: 'file', ...place },
+          message: `rule ${name}: ${text} reads budgets, and nothing charges leases to them: add ${CHARGING} to [enforcement] enabled_filters; leases() counts leases without it`,
+        }),
+      ),
+  );
 }

@@ -1,8 +1,8 @@
 /** A service with little memory, and requests that are as dear as their size allows: it lives on, and answers the others. */
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { confFile } from '../support/files.ts';
 import { createLasting } from '../support/requests.ts';
-import { startCommand } from '../support/run-command.ts';
+import { startUntilFinished } from '../support/run-command.ts';
 
 const SIZE = 8_388_000;
 const DATES = '"start_date":"2030-01-01 09:00","end_date":"2030-01-01 10:00"';
@@ -32,12 +32,8 @@ describe('serve with a heap of 96 MB', () => {
     const conf = confFile(
       '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n[service]\nport = 0\n',
     );
-    const running = startCommand(['serve', '--config-file', conf], {
+    const running = startUntilFinished(['serve', '--config-file', conf], {
       env: { NODE_OPTIONS: '--max-old-space-size=96' },
-    });
-    onTestFinished(async () => {
-      running.process.kill('SIGKILL');
-      await running.ended;
     });
     const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
     const post = async (body: string) => {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import SqliteConnection from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DecisionTable } from '../../src/decisions/store/table.ts';
 import {
   preparedLedger,
@@ -14,7 +14,7 @@ import {
   startServices,
 } from '../support/ledger-processes.ts';
 import { ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { createLasting } from '../support/requests.ts';
 import { freshSamples } from '../support/samples.ts';
 
@@ -25,10 +25,7 @@ const ALL = {
   service: 'decision_store = all',
 };
 
-let postgres: Postgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 afterAll(() => postgres.remove());
 const newFile = newLedgers();
 const ledgers = {

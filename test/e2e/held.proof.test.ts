@@ -1,12 +1,12 @@
 /** Filters that hold the process, or leave something to itself: through `serve`, as an operator has it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { createLasting } from '../support/requests.ts';
-import { startCommand } from '../support/run-command.ts';
+import { startUntilFinished } from '../support/run-command.ts';
 
 const SOON = { timeout: 30_000, interval: 50 };
 const HELD = 75;
@@ -20,11 +20,7 @@ async function serve(hooks: Parameters<typeof filterSource>[1], service: string)
   const conf = confFile(
     `[enforcement]\nfilters_path = ${folder}\nenabled_filters = MaxLeaseDurationFilter, GuiltyFilter\nmax_lease_duration = 172800\n[service]\nport = 0\n${service}\n`,
   );
-  const running = startCommand(['serve', '--config-file', conf]);
-  onTestFinished(async () => {
-    running.process.kill('SIGKILL');
-    await running.ended;
-  });
+  const running = startUntilFinished(['serve', '--config-file', conf]);
   const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
   const port = Number(new URL(url).port);
   const post = (project: string) =>

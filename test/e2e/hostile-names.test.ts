@@ -1,13 +1,13 @@
 /** A user chooses the name of a lease: no output may pass its control characters on. From HTTP to the bytes of each output. */
 import { readFileSync } from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/base/logger.ts';
 import { captured, runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
-import { startCommand } from '../support/run-command.ts';
+import { startUntilFinished } from '../support/run-command.ts';
 
 /** C0 and C1, direction overrides and isolates, line separators, tags, half a surrogate pair; each between letters. */
 const HOSTILE =
@@ -37,11 +37,7 @@ filters_path = ${folder}
 enabled_filters = HostileFilter, MaxLeasesFilter
 max_leases_per_project = 9
 `);
-  const running = startCommand(['serve', '--config-file', conf, '--log-level', 'debug']);
-  onTestFinished(async () => {
-    running.process.kill('SIGKILL');
-    await running.ended;
-  });
+  const running = startUntilFinished(['serve', '--config-file', conf, '--log-level', 'debug']);
   const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n/m);
   const post = async (status: string, name = HOSTILE) => {
     const { context, lease } = createLasting(60);

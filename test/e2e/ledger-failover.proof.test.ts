@@ -1,7 +1,7 @@
 /** A PostgreSQL that commits without saying so, that loses what it had, and that has too few connections for all. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
@@ -16,7 +16,7 @@ import {
   untilAllowed,
 } from '../support/ledger-processes.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { holdProject, runSql } from '../support/postgres-activity.ts';
 import { startProxy } from '../support/postgres-proxy.ts';
 import { PROJECT } from '../support/requests.ts';
@@ -25,10 +25,7 @@ import { freshMetrics } from '../support/samples.ts';
 
 const PATIENT = { timeout: 120_000 };
 
-let postgres: Postgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 afterAll(() => postgres.remove());
 
 const newLedger = async (server = postgres) => preparedLedger(await server.createDatabase());

@@ -1,6 +1,6 @@
 /** PostgreSQL that is stopped, or accepts and never answers: no lease gets through meanwhile. With a real PostgreSQL. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';
 import { createLease, newClients, startClients } from '../support/lease-clients.ts';
 import { inspect, leaseNames } from '../support/ledger-inspection.ts';
@@ -17,17 +17,14 @@ import {
   untilAllowed,
 } from '../support/ledger-processes.ts';
 import { ledgerAt } from '../support/ledgers.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { backends, holdProject } from '../support/postgres-activity.ts';
 import { startProxy } from '../support/postgres-proxy.ts';
 import { PROJECT } from '../support/requests.ts';
 
 const PATIENT = { timeout: 120_000 };
 
-let postgres: Postgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 afterAll(() => postgres.remove());
 
 const newLedger = async () => preparedLedger(await postgres.createDatabase());

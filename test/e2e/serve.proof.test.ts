@@ -1,21 +1,17 @@
 /** `serve` from its start to its end, as an operator runs it, asked with what a real Blazar has sent. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, projectFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
-import { type CommandOptions, runCommand, startCommand } from '../support/run-command.ts';
+import { type CommandOptions, runCommand, startUntilFinished } from '../support/run-command.ts';
 
 const CONF = projectFile('etc/policy-service.conf');
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0;
 
 async function serve(args: readonly string[], options: CommandOptions = {}) {
-  const running = startCommand(['serve', ...args], options);
-  onTestFinished(async () => {
-    running.process.kill('SIGKILL');
-    await running.ended;
-  });
+  const running = startUntilFinished(['serve', ...args], options);
   const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
   const post = (path: string, file: string, headers: Record<string, string> = {}) =>
     fetch(url + path, {

@@ -1,13 +1,13 @@
 /** What `serve` does at SIGTERM, SIGINT and SIGHUP, at any moment of its life. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { startLoad } from '../support/load.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { capturedText } from '../support/requests.ts';
-import { type RunningCommand, startCommand } from '../support/run-command.ts';
+import { type RunningCommand, startUntilFinished } from '../support/run-command.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const SOON = { timeout: 30_000, interval: 20 };
@@ -20,11 +20,7 @@ async function serve(conf: string): Promise<RunningCommand & { url: string; port
 }
 
 function startServe(conf: string): RunningCommand {
-  const running = startCommand(['serve', '--config-file', conf]);
-  onTestFinished(async () => {
-    running.process.kill('SIGKILL');
-    await running.ended;
-  });
+  const running = startUntilFinished(['serve', '--config-file', conf]);
   return running;
 }
 

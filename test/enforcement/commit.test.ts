@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateRequest, Deadline, Lease, UpdateRequest } from '../../src/index.ts';
 import { type LedgerSetup, onLedger } from '../filters/on-ledger.ts';
+import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
@@ -60,7 +61,7 @@ describe('a lease that every filter allows', () => {
       },
     });
     for (let lease = 1; lease <= 2; lease += 1) {
-      expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true });
+      expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject(ALLOWED);
     }
     await chain.enforcement.onEnd({ context: CREATE.context, lease: CREATE.lease });
     expect(recorded(chain).toSorted()).toEqual(['run ended without id', 'run open without id']);
@@ -70,13 +71,13 @@ describe('a lease that every filter allows', () => {
     const chain = await load(['MaxLeasesFilter'], { options: { max_leases_per_project: 1 } });
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       const again = { idempotencyKey: 'k1' };
-      expect(await chain.enforcement.checkCreate(CREATE, again)).toMatchObject({ allowed: true });
-      expect(await chain.enforcement.commitCreate(CREATE, again)).toMatchObject({ allowed: true });
+      expect(await chain.enforcement.checkCreate(CREATE, again)).toMatchObject(ALLOWED);
+      expect(await chain.enforcement.commitCreate(CREATE, again)).toMatchObject(ALLOWED);
       expect(chain.balances()).toMatchObject({ 'max_leases/project': 1n });
     }
     for (let attempt = 1; attempt <= 2; attempt += 1) {
-      expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ allowed: true });
-      expect(await chain.enforcement.commitUpdate(UPDATE)).toMatchObject({ allowed: true });
+      expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject(ALLOWED);
+      expect(await chain.enforcement.commitUpdate(UPDATE)).toMatchObject(ALLOWED);
     }
     expect(recorded(chain)).toEqual(['run open 1']);
     expect(chain.entries().map(({ operation }) => operation)).toEqual(Array(4).fill('create'));
@@ -89,9 +90,9 @@ describe('a lease that every filter allows', () => {
     const chain = await load(['MaxLeasesFilter', 'LastFilter'], {
       files: { LastFilter: filterSource('LastFilter', { create, update: create }) },
     });
-    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: false });
-    expect(await chain.enforcement.checkCreate(CREATE, { explain: true })).toMatchObject({ allowed: false });
-    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ allowed: false });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject(REJECTED);
+    expect(await chain.enforcement.checkCreate(CREATE, { explain: true })).toMatchObject(REJECTED);
+    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject(REJECTED);
     expect([chain.leases(), chain.entries()]).toEqual([[], []]);
   });
 
@@ -132,7 +133,7 @@ describe('a lease that every filter allows', () => {
 
   it('is recorded with explain too', async () => {
     const chain = await load(['MaxLeasesFilter']);
-    expect(await chain.enforcement.checkCreate(CREATE, { explain: true })).toMatchObject({ allowed: true });
+    expect(await chain.enforcement.checkCreate(CREATE, { explain: true })).toMatchObject(ALLOWED);
     expect(recorded(chain)).toEqual(['run open without id']);
   });
 
@@ -157,7 +158,7 @@ describe('a lease that every filter allows', () => {
       { ...CREATE, lease: { ...CREATE.lease, name: 'second' } },
       { acceptsChanges: false },
     );
-    expect(refused).toMatchObject({ allowed: false });
+    expect(refused).toMatchObject(REJECTED);
     expect(chain.leases(), 'a change that the caller cannot accept is not recorded').toHaveLength(1);
   });
 
@@ -165,11 +166,11 @@ describe('a lease that every filter allows', () => {
     const tried = await load(['MaxLeasesFilter'], { options: { max_leases_per_project: 1 } });
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       const lease = { ...CREATE.lease, name: `${attempt}` };
-      expect(await tried.enforcement.checkCreate({ ...CREATE, lease }, { dryRun: true })).toMatchObject({
-        allowed: true,
-      });
+      expect(await tried.enforcement.checkCreate({ ...CREATE, lease }, { dryRun: true })).toMatchObject(
+        ALLOWED,
+      );
     }
-    expect(await tried.enforcement.checkUpdate(UPDATE, { dryRun: true })).toMatchObject({ allowed: true });
+    expect(await tried.enforcement.checkUpdate(UPDATE, { dryRun: true })).toMatchObject(ALLOWED);
     expect(tried.leases()).toEqual([]);
     const exempt = await load(['MaxLeasesFilter'], {
       options: { max_leases_per_project: 0, exempt_projects: ['climate'] },
@@ -192,8 +193,8 @@ describe('with `commit = request`', () => {
   it('a check records nothing, and a commit verifies the limit again and records', async () => {
     const chain = await load(['MaxLeasesFilter'], { ledger, options: { max_leases_per_project: 1 } });
     const second = { ...CREATE, lease: { ...CREATE.lease, name: 'second' } };
-    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true });
-    expect(await chain.enforcement.checkCreate(second)).toMatchObject({ allowed: true });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject(ALLOWED);
+    expect(await chain.enforcement.checkCreate(second)).toMatchObject(ALLOWED);
     expect(chain.leases()).toEqual([]);
     expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({
       operation: 'commit-create',
@@ -208,7 +209,7 @@ describe('with `commit = request`', () => {
       message: 'Project climate has 1 pending or active leases; the most allowed is 1.',
     });
     expect(recorded(chain)).toEqual(['run open without id']);
-    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ allowed: true });
+    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject(ALLOWED);
     expect(recorded(chain)).toEqual(['run open without id']);
     expect(await chain.enforcement.commitUpdate(UPDATE)).toMatchObject({
       operation: 'commit-update',
@@ -313,22 +314,18 @@ describe('a custom ledger filter', () => {
     const chain = await load(['PlacesFilter'], {
       files: { PlacesFilter: places('PlacesFilter', ONE_PLACE(1)) },
     });
-    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject(ALLOWED);
     expect(chain.balances()).toEqual({ 'places/all': 1n });
     expect(
       await chain.enforcement.checkCreate({ ...CREATE, lease: { ...CREATE.lease, name: 'next' } }),
-    ).toMatchObject({ allowed: false, failed: false, message: '1 of 1 places are taken.' });
+    ).toMatchObject(rejectedWith('1 of 1 places are taken.'));
   });
 
   it('may reject a request that it cannot compute, with its own message', async () => {
     const chain = await load(['PlacesFilter'], {
       files: { PlacesFilter: places('PlacesFilter', "return reject('Say which place.');") },
     });
-    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: 'Say which place.',
-    });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject(rejectedWith('Say which place.'));
     expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({
       failed: false,
       message: 'Say which place.',

@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError, type Lease, UsageEnforcement } from '../../src/index.ts';
+import { REJECTED } from '../support/decisions.ts';
 import {
   createLasting,
   createPhysicalHost,
@@ -329,9 +330,9 @@ describe('exempt_projects', () => {
     });
     expect(heard).toEqual([]);
     expect(logger.lines).toMatchObject([{ level: 'info' }, { level: 'info' }]);
-    expect(await enforcement.checkCreate(createLasting(60, { project_id: 'physics' }))).toMatchObject({
-      allowed: false,
-    });
+    expect(await enforcement.checkCreate(createLasting(60, { project_id: 'physics' }))).toMatchObject(
+      REJECTED,
+    );
   });
 
   it('still pass ends to the filters, to release what was recorded before', async () => {

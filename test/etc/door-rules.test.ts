@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readCases } from '../../src/cli/cases/case-files.ts';
 import { objectsIn, reviewObject } from '../../src/cli/scheduling-policy/objects.ts';
 import { schemaOfCase } from '../../src/cli/test/any-case.ts';
-import { rulesOfFailure } from '../../src/filter/broken-rules.ts';
+import { rulesOfFailure } from '../../src/filter/verdict.ts';
 import { PodAdmission } from '../../src/kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../src/kubernetes/admission/pod-rules.ts';
 import { parsePod } from '../../src/kubernetes/policies/pod.ts';

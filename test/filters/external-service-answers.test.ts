@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
 import { type Outcome, RAW_ANSWERS } from '../support/almost-http.ts';
+import { ALLOWED } from '../support/decisions.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { startTcpService } from '../support/services.ts';
@@ -65,10 +66,10 @@ describe('a 204 with a body', () => {
   it('allows creates and updates, acknowledges ends, and logs one warning', async () => {
     const service = await answering(WITH_LENGTH, { stay: true });
     const { enforcement, warnings } = await asking(service.url);
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
-    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(ALLOWED);
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
     expect(warnings()).toEqual([
       {
         level: 'warn',
@@ -81,7 +82,7 @@ describe('a 204 with a body', () => {
   it('logs no warning if there is no body', async () => {
     const { url } = await answering(Buffer.from('HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n'));
     const { enforcement, warnings } = await asking(url);
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
     expect(warnings()).toEqual([]);
   });
 });

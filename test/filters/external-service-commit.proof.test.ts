@@ -1,6 +1,7 @@
 /** Commits and their keys, between ExternalServiceFilter and a real HTTP service. */
 import { describe, expect, it, vi } from 'vitest';
 import type { CreateRequest, UpdateRequest } from '../../src/index.ts';
+import { ALLOWED, REJECTED } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost, updateExtend } from '../support/requests.ts';
@@ -96,8 +97,8 @@ describe('a commit request', () => {
       { status: 204 },
       { external_service_token: 's3cret' },
     );
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
-    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(ALLOWED);
     const { context, currentLease, lease } = updateExtend();
     expect(sent()).toEqual([
       ['/commit/create/', createPhysicalHost()],
@@ -195,7 +196,7 @@ describe('a commit to the external service', () => {
       response.writeHead(204).end();
     };
     chain = await against(commits);
-    expect(await chain.enforcement.checkCreate(named('first'))).toMatchObject({ allowed: true });
+    expect(await chain.enforcement.checkCreate(named('first'))).toMatchObject(ALLOWED);
     expect(seen).toEqual([
       [{ name: 'first', state: 'open' }],
       [
@@ -280,9 +281,9 @@ describe('a commit to the external service', () => {
   it('can be retried after it was reverted', async () => {
     let status = 500;
     const chain = await against((_, response) => response.writeHead(status).end());
-    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: false });
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject(REJECTED);
     status = 204;
-    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
     expect(chain.balances(PROJECT)).toMatchObject({
       'max_leases/project': 1n,
       'usage_budget/1': hours('96'),
@@ -308,7 +309,7 @@ describe('a commit to the external service', () => {
 
   it('of an update of an unrecorded lease leaves nothing behind', async () => {
     const chain = await against({ status: 403 });
-    expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: false });
+    expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject(REJECTED);
     expect(chain.balances(PROJECT)).toEqual({});
   });
 
@@ -359,9 +360,7 @@ describe('a commit to the external service', () => {
       },
     });
     const { signal } = over;
-    expect(await chain.enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject({
-      allowed: false,
-    });
+    expect(await chain.enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject(REJECTED);
     let isClosed = false;
     const closing = chain.enforcement.close().then(() => {
       isClosed = true;
@@ -412,10 +411,8 @@ describe('a filter that has committed a new lease', () => {
     const before = held(chain);
     vi.stubGlobal('refusal', true);
     const update: UpdateRequest = updateExtend();
-    expect(await chain.enforcement.checkUpdate(update)).toMatchObject({ allowed: false });
-    expect(await chain.enforcement.checkCreate(createPhysicalHost(), again)).toMatchObject({
-      allowed: false,
-    });
+    expect(await chain.enforcement.checkUpdate(update)).toMatchObject(REJECTED);
+    expect(await chain.enforcement.checkCreate(createPhysicalHost(), again)).toMatchObject(REJECTED);
     vi.unstubAllGlobals();
     expect(held(chain), 'who was granted a lease keeps it').toEqual(before);
     expect(chain.sent().map(([url]) => url)).toEqual([
@@ -434,7 +431,7 @@ describe('a filter that has committed a new lease', () => {
         enabled: ['LastFilter', 'MaxLeasesFilter', 'ExternalServiceFilter'],
       },
     );
-    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: false });
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject(REJECTED);
     expect(chain.sent()).toEqual([]);
     expect(chain.balances(PROJECT)).toEqual({});
   });

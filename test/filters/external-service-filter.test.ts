@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
+import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
@@ -131,10 +132,10 @@ describe('the endpoints', () => {
   it('that are neither set nor derivable are not called', async () => {
     const service = await policyServer({ status: 403 });
     const { enforcement } = await load({ external_service_check_update_endpoint: `${service.url}/update` });
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
     expect(service.requests).toEqual([]);
-    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: false });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(REJECTED);
   });
 
   it('are required: at least one', async () => {
@@ -213,11 +214,7 @@ describe('an answer with status', () => {
     '{"__proto__": {"message": "x"}}',
   ])('403 and the body %j rejects with a generic message and logs the body', async (body) => {
     const { enforcement, logger } = await against({ status: 403, ...(body !== undefined && { body }) });
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: DENIED,
-    });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(rejectedWith(DENIED));
     expect(logger.lines).toMatchObject([{ level: 'debug', fields: { status: 403, body: body ?? '' } }]);
   });
 
@@ -356,16 +353,13 @@ describe('a service that fails', () => {
       Array(2).fill('allowed on error: the external service failed'),
     );
     service.answer = { status: 403, body: '{"message": "no"}' };
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
-      allowed: false,
-      message: 'no',
-    });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(rejectedWith('no'));
   });
 
   it('allows and logs nothing after the caller has stopped waiting', async () => {
     const { enforcement, logger } = await against(() => {}, { external_service_allow_on_error: true });
     const signal = AbortSignal.timeout(50);
-    expect(await enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject({ allowed: false });
+    expect(await enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject(REJECTED);
     // The filter finishes after the decision, which did not wait for it.
     await new Promise((done) => setTimeout(done, 50));
     expect(logger.lines.filter(({ level }) => level === 'warn')).toEqual([]);
@@ -390,8 +384,8 @@ describe('with external-service-example, started as in its README', () => {
   it('charges a lease and its extension, and refuses leases over the budget', async () => {
     const { enforcement } = await againstExample({ EXAMPLE_TOKEN: TOKEN, EXAMPLE_BUDGET_NODE_HOURS: '200' });
     // Two nodes for 48 hours are 96 node-hours, for another 48 hours another 96.
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
-    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(ALLOWED);
     const refused = await enforcement.checkCreate(createGpuAndFloatingIp());
     expect(refused).toMatchObject({ allowed: false, failed: false });
     expect(refused.message).toMatch(/node-hours/);
@@ -399,7 +393,7 @@ describe('with external-service-example, started as in its README', () => {
     expect(
       await enforcement.onEnd({ ...endActive(), lease: { ...endActive().lease, ...updateExtend().lease } }),
     ).toMatchObject({ failed: false });
-    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(ALLOWED);
   });
 
   it('fails closed if the token is wrong', async () => {

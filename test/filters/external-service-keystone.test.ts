@@ -1,6 +1,7 @@
 /** ExternalServiceFilter with `external_service_auth = keystone`. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
+import { ALLOWED } from '../support/decisions.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { RECORDED_AT, recordedAnswer, recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
@@ -56,8 +57,8 @@ const accepting =
 describe('the token', () => {
   it('is sent with every call', async () => {
     const { enforcement, keystone, sent } = await against({ status: 204 });
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
-    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(ALLOWED);
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
     expect(sent()).toEqual(['token-1', 'token-1', 'token-1']);
     expect(keystone.requests).toHaveLength(1);
@@ -65,7 +66,7 @@ describe('the token', () => {
 
   it('is replaced once after a 401, and the call is repeated with the same key', async () => {
     const { enforcement, service, sent } = await against(accepting('token-2'));
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
     expect(sent()).toEqual(['token-1', 'token-2']);
     const [first, second] = service.requests;
     expect(second?.headers['idempotency-key']).toBe(first?.headers['idempotency-key']);
@@ -87,7 +88,7 @@ describe('the token', () => {
     const { enforcement } = await load(service.url, keystone.url, {
       external_service_commit_create_endpoint: `${service.url}/commit`,
     });
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
     expect(service.requests.map(({ url }) => url)).toEqual(['/check-create', '/commit', '/commit']);
     expect(new Set(service.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
   });

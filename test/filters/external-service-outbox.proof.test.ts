@@ -1,5 +1,6 @@
 /** on-end through the outbox, from the chain to a real service and back. */
 import { describe, expect, it, vi } from 'vitest';
+import { ALLOWED, REJECTED } from '../support/decisions.ts';
 import { breakLedger, mendLedger } from '../support/ledgers.ts';
 import { type PolicyServer, policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost } from '../support/requests.ts';
@@ -55,7 +56,7 @@ describe('what must be undone', () => {
       response.writeHead(204).end();
     };
     const { context, lease } = createPhysicalHost();
-    expect(await enforcement.checkCreate({ context, lease })).toMatchObject({ allowed: false });
+    expect(await enforcement.checkCreate({ context, lease })).toMatchObject(REJECTED);
     expect(bodiesOf(service, '/commit-create')).toHaveLength(1);
     expect(bodiesOf(service, '/on-end')).toEqual([]);
     await vi.waitFor(
@@ -99,9 +100,7 @@ describe('durable delivery', () => {
       failed: false,
       outcomes: [],
     });
-    expect(await enforcement.checkCreate({ context, lease }, { dryRun: true })).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkCreate({ context, lease }, { dryRun: true })).toMatchObject(ALLOWED);
     // Ids are not used twice: none was ever written.
     expect(query("SELECT * FROM sqlite_sequence WHERE name = 'outbox'")).toEqual([]);
     expect(service.requests).toEqual([]);

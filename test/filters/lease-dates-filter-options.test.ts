@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ALLOWED, REJECTED } from '../support/decisions.ts';
 import { DAY, ending } from './lease-dates.ts';
 import { mistakes } from './loaded.ts';
 
@@ -65,8 +66,8 @@ describe('the options of LeaseDatesFilter', () => {
     ] as const) {
       const yaml = `enforcement:\n  enabled_filters: [LeaseDatesFilter]\n  lease_dates_latest_end: ${end}\n`;
       const setup = { yaml };
-      expect(await ending([], last, setup), end).toMatchObject({ allowed: true });
-      expect(await ending([], last.replace(/0$/, '1'), setup), end).toMatchObject({ allowed: false });
+      expect(await ending([], last, setup), end).toMatchObject(ALLOWED);
+      expect(await ending([], last.replace(/0$/, '1'), setup), end).toMatchObject(REJECTED);
     }
   });
 

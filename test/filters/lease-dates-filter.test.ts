@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
+import { ALLOWED, REJECTED } from '../support/decisions.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
 import { create, DAY, ending, load, starting } from './lease-dates.ts';
@@ -26,7 +27,7 @@ describe('LeaseDatesFilter at create', () => {
   });
 
   it('allows a lease that starts exactly at the earliest start, and rejects one a microsecond earlier', async () => {
-    expect(await starting(START, '2026-12-01T09:00:00.000000')).toMatchObject({ allowed: true });
+    expect(await starting(START, '2026-12-01T09:00:00.000000')).toMatchObject(ALLOWED);
     expect(await starting(START, '2026-12-01T08:59:59.999999')).toMatchObject({
       allowed: false,
       failed: false,
@@ -37,7 +38,7 @@ describe('LeaseDatesFilter at create', () => {
   });
 
   it('allows a lease that ends exactly at the latest end, and rejects one a microsecond later', async () => {
-    expect(await ending(END, '2026-12-03T09:00:00.000000')).toMatchObject({ allowed: true });
+    expect(await ending(END, '2026-12-03T09:00:00.000000')).toMatchObject(ALLOWED);
     expect(await ending(END, '2026-12-03T09:00:00.000001')).toMatchObject({
       allowed: false,
       failed: false,
@@ -70,14 +71,12 @@ describe('LeaseDatesFilter at create', () => {
   });
 
   it('checks only the start against the earliest start, and only the end against the latest end', async () => {
-    expect(await starting(START, '2099-01-01')).toMatchObject({ allowed: true });
+    expect(await starting(START, '2099-01-01')).toMatchObject(ALLOWED);
     const dates = { start_date: '2001-01-01', end_date: '2001-01-02' };
-    expect(await create(END, dates)).toMatchObject({ allowed: true });
+    expect(await create(END, dates)).toMatchObject(ALLOWED);
     expect(
       await create(START, { ...dates, start_date: '2026-12-01T09:00', end_date: '9999-12-31' }),
-    ).toMatchObject({
-      allowed: true,
-    });
+    ).toMatchObject(ALLOWED);
   });
 
   it('reads end_time if there is no end_date', async () => {
@@ -85,8 +84,8 @@ describe('LeaseDatesFilter at create', () => {
     const { end_date: _, ...rest } = lease;
     const enforcement = await load(END);
     const until = (end_time: string) => enforcement.checkCreate({ context, lease: { ...rest, end_time } });
-    expect(await until('2026-12-03T09:00:00')).toMatchObject({ allowed: true });
-    expect(await until('2026-12-03T09:00:01')).toMatchObject({ allowed: false });
+    expect(await until('2026-12-03T09:00:00')).toMatchObject(ALLOWED);
+    expect(await until('2026-12-03T09:00:01')).toMatchObject(REJECTED);
   });
 
   it('reads dates from code: Date and DateTime', async () => {
@@ -98,7 +97,7 @@ describe('LeaseDatesFilter at create', () => {
       const elsewhere = DateTime.fromISO(start, { zone: 'Australia/Sydney' });
       expect(await starting(START, elsewhere), start).toMatchObject({ allowed });
     }
-    expect(await ending(END, new Date('2026-12-03T09:00:00.001Z'))).toMatchObject({ allowed: false });
+    expect(await ending(END, new Date('2026-12-03T09:00:00.001Z'))).toMatchObject(REJECTED);
   });
 
   it.each([
@@ -110,36 +109,34 @@ describe('LeaseDatesFilter at create', () => {
     '2026-W49-2T09:00',
   ])('reads %s in the configuration as the same instant', async (text) => {
     const lines = [`lease_dates_earliest_start = ${text}`];
-    expect(await starting(lines, '2026-12-01T09:00:00Z')).toMatchObject({ allowed: true });
-    expect(await starting(lines, '2026-12-01T08:59:59.999999Z')).toMatchObject({ allowed: false });
+    expect(await starting(lines, '2026-12-01T09:00:00Z')).toMatchObject(ALLOWED);
+    expect(await starting(lines, '2026-12-01T08:59:59.999999Z')).toMatchObject(REJECTED);
   });
 
   it('reads a date without a time as the start of that day', async () => {
     const lines = ['lease_dates_latest_end = 2026-12-03'];
-    expect(await ending(lines, '2026-12-03T00:00:00')).toMatchObject({ allowed: true });
-    expect(await ending(lines, '2026-12-03T00:01:00')).toMatchObject({ allowed: false });
+    expect(await ending(lines, '2026-12-03T00:00:00')).toMatchObject(ALLOWED);
+    expect(await ending(lines, '2026-12-03T00:01:00')).toMatchObject(REJECTED);
   });
 });
 
 describe('LeaseDatesFilter with +seconds', () => {
   it('counts the latest end from now, to the millisecond of the clock', async () => {
     const lines = [`lease_dates_latest_end = +${DAY}`];
-    expect(await ending(lines, '2026-11-22T09:00:30.500000')).toMatchObject({ allowed: true });
-    expect(await ending(lines, '2026-11-22T09:00:30.500001')).toMatchObject({ allowed: false });
+    expect(await ending(lines, '2026-11-22T09:00:30.500000')).toMatchObject(ALLOWED);
+    expect(await ending(lines, '2026-11-22T09:00:30.500001')).toMatchObject(REJECTED);
   });
 
   it('counts the earliest start from the beginning of the current minute, as Blazar cuts "now" to the minute', async () => {
     const lines = ['lease_dates_earliest_start = +0'];
     for (const now of ['2026-11-21T09:00:00.000Z', '2026-11-21T09:00:59.999Z']) {
       const setup = { now: () => now };
-      expect(await starting(lines, '2026-11-21 09:00', setup), now).toMatchObject({ allowed: true });
-      expect(await starting(lines, '2026-11-21T08:59:59.999999', setup), now).toMatchObject({
-        allowed: false,
-      });
+      expect(await starting(lines, '2026-11-21 09:00', setup), now).toMatchObject(ALLOWED);
+      expect(await starting(lines, '2026-11-21T08:59:59.999999', setup), now).toMatchObject(REJECTED);
     }
     const later = ['lease_dates_earliest_start = +3600'];
-    expect(await starting(later, '2026-11-21T10:00:00')).toMatchObject({ allowed: true });
-    expect(await starting(later, '2026-11-21T09:59:59.999999')).toMatchObject({ allowed: false });
+    expect(await starting(later, '2026-11-21T10:00:00')).toMatchObject(ALLOWED);
+    expect(await starting(later, '2026-11-21T09:59:59.999999')).toMatchObject(REJECTED);
   });
 
   it('names the current value of the date, and the option as written', async () => {
@@ -172,10 +169,10 @@ describe('LeaseDatesFilter with +seconds', () => {
   it('does not move fixed dates with the clock', async () => {
     for (const now of ['2001-01-01T00:00:00Z', '2099-01-01T00:00:00Z']) {
       const setup = { now: () => now };
-      expect(await starting(START, '2026-12-01T09:00', setup), now).toMatchObject({ allowed: true });
-      expect(await starting(START, '2026-12-01T08:59', setup), now).toMatchObject({ allowed: false });
-      expect(await ending(END, '2026-12-03T09:00', setup), now).toMatchObject({ allowed: true });
-      expect(await ending(END, '2026-12-03T09:01', setup), now).toMatchObject({ allowed: false });
+      expect(await starting(START, '2026-12-01T09:00', setup), now).toMatchObject(ALLOWED);
+      expect(await starting(START, '2026-12-01T08:59', setup), now).toMatchObject(REJECTED);
+      expect(await ending(END, '2026-12-03T09:00', setup), now).toMatchObject(ALLOWED);
+      expect(await ending(END, '2026-12-03T09:01', setup), now).toMatchObject(REJECTED);
     }
   });
 
@@ -185,7 +182,7 @@ describe('LeaseDatesFilter with +seconds', () => {
       'lease_dates_latest_end = +999999999999',
     ];
     expect(await starting([start], '9999-12-30')).toMatchObject({ allowed: false, failed: false });
-    expect(await ending([end], '9999-12-31')).toMatchObject({ allowed: true });
+    expect(await ending([end], '9999-12-31')).toMatchObject(ALLOWED);
   });
 });
 

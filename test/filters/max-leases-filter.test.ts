@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Context, CreateRequest, Lease, UpdateRequest } from '../../src/index.ts';
+import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
 import { type LedgerSetup, onLedger } from './on-ledger.ts';
@@ -50,24 +51,19 @@ describe('MaxLeasesFilter', () => {
       filter: 'MaxLeasesFilter',
       message: 'Project climate has 2 pending or active leases; the most allowed is 2.',
     });
-    expect(await enforcement.checkCreate(leaseOf('other', [], { project_id: 'physics' }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkCreate(leaseOf('other', [], { project_id: 'physics' }))).toMatchObject(
+      ALLOWED,
+    );
   });
 
   it('allows exactly the limit of a user, separately in each project', async () => {
     const { enforcement } = await load({ max_leases_per_user: 1 });
-    expect(await enforcement.checkCreate(leaseOf('1'))).toMatchObject({ allowed: true });
-    expect(await enforcement.checkCreate(leaseOf('2'))).toMatchObject({
-      allowed: false,
-      message: 'User alice in project climate has 1 pending or active leases; the most allowed is 1.',
-    });
-    expect(await enforcement.checkCreate(leaseOf('3', [], { user_id: 'bob' }))).toMatchObject({
-      allowed: true,
-    });
-    expect(await enforcement.checkCreate(leaseOf('4', [], { project_id: 'physics' }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkCreate(leaseOf('1'))).toMatchObject(ALLOWED);
+    expect(await enforcement.checkCreate(leaseOf('2'))).toMatchObject(
+      rejectedWith('User alice in project climate has 1 pending or active leases; the most allowed is 1.'),
+    );
+    expect(await enforcement.checkCreate(leaseOf('3', [], { user_id: 'bob' }))).toMatchObject(ALLOWED);
+    expect(await enforcement.checkCreate(leaseOf('4', [], { project_id: 'physics' }))).toMatchObject(ALLOWED);
   });
 
   it.each([
@@ -78,20 +74,16 @@ describe('MaxLeasesFilter', () => {
     async (option, who) => {
       const { enforcement } = await load({ [option]: { 'physical:host': 1, 'virtual:floatingip': 2 } });
       const both = ['physical:host', 'virtual:floatingip', 'physical:host'];
-      expect(await enforcement.checkCreate(leaseOf('both', both))).toMatchObject({ allowed: true });
-      expect(await enforcement.checkCreate(leaseOf('host'))).toMatchObject({
-        allowed: false,
-        message: `${who} has 1 pending or active leases with physical:host; the most allowed is 1.`,
-      });
-      expect(await enforcement.checkCreate(leaseOf('ip', ['virtual:floatingip']))).toMatchObject({
-        allowed: true,
-      });
-      expect(await enforcement.checkCreate(leaseOf('ip 2', ['virtual:floatingip']))).toMatchObject({
-        allowed: false,
-        message: `${who} has 2 pending or active leases with virtual:floatingip; the most allowed is 2.`,
-      });
-      expect(await enforcement.checkCreate(leaseOf('network', ['network']))).toMatchObject({ allowed: true });
-      expect(await enforcement.checkCreate(leaseOf('nothing', []))).toMatchObject({ allowed: true });
+      expect(await enforcement.checkCreate(leaseOf('both', both))).toMatchObject(ALLOWED);
+      expect(await enforcement.checkCreate(leaseOf('host'))).toMatchObject(
+        rejectedWith(`${who} has 1 pending or active leases with physical:host; the most allowed is 1.`),
+      );
+      expect(await enforcement.checkCreate(leaseOf('ip', ['virtual:floatingip']))).toMatchObject(ALLOWED);
+      expect(await enforcement.checkCreate(leaseOf('ip 2', ['virtual:floatingip']))).toMatchObject(
+        rejectedWith(`${who} has 2 pending or active leases with virtual:floatingip; the most allowed is 2.`),
+      );
+      expect(await enforcement.checkCreate(leaseOf('network', ['network']))).toMatchObject(ALLOWED);
+      expect(await enforcement.checkCreate(leaseOf('nothing', []))).toMatchObject(ALLOWED);
     },
   );
 
@@ -120,18 +112,18 @@ describe('MaxLeasesFilter', () => {
     if (first === undefined || second === undefined || third === undefined) {
       throw new Error('expected leases');
     }
-    expect(await enforcement.checkCreate(first)).toMatchObject({ allowed: true });
-    expect(await enforcement.checkCreate(second)).toMatchObject({ allowed: false });
+    expect(await enforcement.checkCreate(first)).toMatchObject(ALLOWED);
+    expect(await enforcement.checkCreate(second)).toMatchObject(REJECTED);
     await enforcement.onEnd({ context: first.context, lease: { ...first.lease, id: '1' } });
     await enforcement.onEnd({ context: first.context, lease: { ...first.lease, id: '1' } });
-    expect(await enforcement.checkCreate(second)).toMatchObject({ allowed: true });
-    expect(await enforcement.checkCreate(third)).toMatchObject({ allowed: false });
+    expect(await enforcement.checkCreate(second)).toMatchObject(ALLOWED);
+    expect(await enforcement.checkCreate(third)).toMatchObject(REJECTED);
     now = '2026-12-02T08:59:59Z';
-    expect(await enforcement.checkCreate(third)).toMatchObject({ allowed: false });
+    expect(await enforcement.checkCreate(third)).toMatchObject(REJECTED);
     now = '2026-12-02T09:00:00Z';
     expect(
       await enforcement.checkCreate({ ...third, lease: { ...third.lease, end_date: '2026-12-03' } }),
-    ).toMatchObject({ allowed: true });
+    ).toMatchObject(ALLOWED);
   });
 
   it('checks only the types that an update adds: a lease counts once, before and after', async () => {
@@ -140,55 +132,51 @@ describe('MaxLeasesFilter', () => {
       max_leases_per_project_by_type: { 'physical:host': 1, 'virtual:floatingip': 0 },
     });
     const host = leaseOf('host');
-    expect(await enforcement.checkCreate(host)).toMatchObject({ allowed: true });
-    expect(await enforcement.checkUpdate(change(host, { end_date: '2026-12-05 09:00' }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkCreate(host)).toMatchObject(ALLOWED);
+    expect(await enforcement.checkUpdate(change(host, { end_date: '2026-12-05 09:00' }))).toMatchObject(
+      ALLOWED,
+    );
     expect(
       await enforcement.checkUpdate(
         change(host, { reservations: [{ resource_type: 'virtual:floatingip', amount: 1 }] }),
       ),
-    ).toMatchObject({
-      allowed: false,
-      message:
+    ).toMatchObject(
+      rejectedWith(
         'Project climate has 0 pending or active leases with virtual:floatingip; the most allowed is 0.',
-    });
+      ),
+    );
   });
 
   it('allows updates of leases from before the limit, and of leases that the ledger does not know', async () => {
     const { enforcement, balances, connection } = await load({});
     const leases = ['1', '2', '3'].map((name) => leaseOf(name));
     for (const lease of leases) {
-      expect(await enforcement.checkCreate(lease)).toMatchObject({ allowed: true });
+      expect(await enforcement.checkCreate(lease)).toMatchObject(ALLOWED);
     }
     const limited = await load({ max_leases_per_project: 1 }, { connection });
     const never = leaseOf('never seen');
     for (const lease of [...leases, never]) {
       expect(
         await limited.enforcement.checkUpdate(change(lease, { end_date: '2026-12-05 09:00' })),
-      ).toMatchObject({ allowed: true });
+      ).toMatchObject(ALLOWED);
     }
     expect(balances()).toMatchObject({ 'max_leases/project': 4n });
-    expect(await limited.enforcement.checkCreate(leaseOf('new'))).toMatchObject({
-      allowed: false,
-      message: 'Project climate has 4 pending or active leases; the most allowed is 1.',
-    });
+    expect(await limited.enforcement.checkCreate(leaseOf('new'))).toMatchObject(
+      rejectedWith('Project climate has 4 pending or active leases; the most allowed is 1.'),
+    );
   });
 
   it('allows no leases with the limit 0, and any number with -1', async () => {
     const none = await load({ max_leases_per_project: 0 });
-    expect(await none.enforcement.checkCreate(leaseOf('1'))).toMatchObject({
-      allowed: false,
-      message: 'Project climate has 0 pending or active leases; the most allowed is 0.',
-    });
+    expect(await none.enforcement.checkCreate(leaseOf('1'))).toMatchObject(
+      rejectedWith('Project climate has 0 pending or active leases; the most allowed is 0.'),
+    );
     const any = await load({
       max_leases_per_project: -1,
       max_leases_project_limits: { 'climate/network': -1 },
     });
     for (let lease = 1; lease <= 10; lease += 1) {
-      expect(await any.enforcement.checkCreate(leaseOf(`${lease}`, ['network']))).toMatchObject({
-        allowed: true,
-      });
+      expect(await any.enforcement.checkCreate(leaseOf(`${lease}`, ['network']))).toMatchObject(ALLOWED);
     }
   });
 
@@ -225,12 +213,10 @@ describe('unusual ids and types', () => {
     const { enforcement } = await load({ max_leases_per_project: 1, max_leases_per_user: 1 });
     for (const id of ids) {
       const who = { user_id: id, project_id: id };
-      expect(await enforcement.checkCreate(leaseOf('1', [id], who)), id).toMatchObject({ allowed: true });
-      expect(await enforcement.checkCreate(leaseOf('2', [id], who)), id).toMatchObject({
-        allowed: false,
-        failed: false,
-        message: `Project ${id} has 1 pending or active leases; the most allowed is 1.`,
-      });
+      expect(await enforcement.checkCreate(leaseOf('1', [id], who)), id).toMatchObject(ALLOWED);
+      expect(await enforcement.checkCreate(leaseOf('2', [id], who)), id).toMatchObject(
+        rejectedWith(`Project ${id} has 1 pending or active leases; the most allowed is 1.`),
+      );
     }
   });
 
@@ -256,12 +242,10 @@ describe('unusual ids and types', () => {
   it('do not include types for a lease without reservations', async () => {
     const { enforcement, balances } = await load({});
     const { context, lease } = leaseOf('1', []);
-    expect(await enforcement.checkCreate({ context, lease })).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate({ context, lease })).toMatchObject(ALLOWED);
     expect(
       await enforcement.checkCreate({ context, lease: { ...lease, name: '2', reservations: null } as never }),
-    ).toMatchObject({
-      allowed: true,
-    });
+    ).toMatchObject(ALLOWED);
     expect(balances()).toEqual({ 'max_leases/project': 2n, 'max_leases/user/alice': 2n });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Context } from '../../src/index.ts';
+import { rejectedWith } from '../support/decisions.ts';
 import { mistakes } from './loaded.ts';
 import { hosts, load, of, reserving } from './reservation-sizes.ts';
 
@@ -47,10 +48,9 @@ describe('limits for users and projects', () => {
 
   it('apply only to their resource type', async () => {
     const enforcement = await load(LINES);
-    expect(await enforcement.checkCreate(reserving([of('network', 2), hosts(30)]))).toMatchObject({
-      allowed: false,
-      message: 'The lease reserves up to 2 of network; the most allowed for any lease is 1.',
-    });
+    expect(await enforcement.checkCreate(reserving([of('network', 2), hosts(30)]))).toMatchObject(
+      rejectedWith('The lease reserves up to 2 of network; the most allowed for any lease is 1.'),
+    );
   });
 
   it('are named in the rejection', async () => {

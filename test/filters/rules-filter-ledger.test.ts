@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { CreateRequest, Lease } from '../../src/index.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
-import { NOT_CHARGING } from '../../src/rules/lease/charged-budgets.ts';
+import { NOT_CHARGING } from '../../src/rules/section-problems.ts';
+import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
 import { DIALECTS, newLedgers } from '../support/ledgers.ts';
 import { onLedger } from './on-ledger.ts';
@@ -62,11 +63,11 @@ describe('a rule that reads the ledger', () => {
   it('does not count a lease that is changed, and counts none that has ended', async () => {
     const { enforcement } = await load(rulesFile(AT_MOST_FOUR.replace('< 4', '< 1').replace('four', 'one')));
     const first = request('first');
-    expect(await enforcement.checkCreate(first)).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(first)).toMatchObject(ALLOWED);
     const currentLease = { ...first.lease, id: 'lease-1' };
     const update = { context: first.context, currentLease, lease: { end_date: '2026-12-03 09:00' } };
-    expect(await enforcement.checkUpdate(update)).toMatchObject({ allowed: true });
-    expect(await enforcement.checkUpdate(update)).toMatchObject({ allowed: true });
+    expect(await enforcement.checkUpdate(update)).toMatchObject(ALLOWED);
+    expect(await enforcement.checkUpdate(update)).toMatchObject(ALLOWED);
     expect(await enforcement.checkCreate(request('second'))).toMatchObject({
       allowed: false,
       failed: false,
@@ -77,7 +78,7 @@ describe('a rule that reads the ledger', () => {
       context: first.context,
       lease: { ...currentLease, end_date: '2026-12-03 09:00' },
     });
-    expect(await enforcement.checkCreate(request('second'))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(request('second'))).toMatchObject(ALLOWED);
   });
 
   it('sees what other leases take of the budget that is valid at the start', async () => {
@@ -86,12 +87,11 @@ describe('a rule that reads the ledger', () => {
   message: {expression: '"Taken: " + string(taken()) + ", left: " + string(left())'}`);
     const { enforcement, budget } = await load(rules, { enabled: ['RulesFilter', 'UsageBudgetFilter'] });
     await budget({ amount: '100' });
-    expect(await enforcement.checkCreate(request('first'))).toMatchObject({ allowed: true });
-    expect(await enforcement.checkCreate(request('second'))).toMatchObject({ allowed: true });
-    expect(await enforcement.checkCreate(request('third'))).toMatchObject({
-      allowed: false,
-      message: 'Taken: 48, left: 52',
-    });
+    expect(await enforcement.checkCreate(request('first'))).toMatchObject(ALLOWED);
+    expect(await enforcement.checkCreate(request('second'))).toMatchObject(ALLOWED);
+    expect(await enforcement.checkCreate(request('third'))).toMatchObject(
+      rejectedWith('Taken: 48, left: 52'),
+    );
   });
 
   it('refuses where there is no budget, and logs the place', async () => {
@@ -131,7 +131,7 @@ describe('a rule that reads the ledger', () => {
       options: { rules_path: rules, audit_filters: ['UsageBudgetFilter'] },
     });
     await budget({ amount: '100' });
-    expect(await enforcement.checkCreate(request('first'))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(request('first'))).toMatchObject(ALLOWED);
     expect(await enforcement.checkCreate(request('second'))).toMatchObject({
       ...{ allowed: false, message: 'Something is taken.' },
     });
@@ -153,7 +153,7 @@ describe('a rule that reads the ledger', () => {
         '- {name: plain, mode: audit, allow: lease.attributes.most == 1, message: Too many.}',
       ),
     );
-    expect(await enforcement.checkCreate(request('first'))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(request('first'))).toMatchObject(ALLOWED);
     const failed = logger.lines.filter(({ message }) => message === 'rule failed');
     expect(failed.map(({ fields }) => fields.rule)).toEqual(['tried', 'plain']);
   });
@@ -166,10 +166,9 @@ describe('a rule that reads the ledger', () => {
         '- {name: c, allow: lease.name == "x", message: Not x.}',
       ),
     );
-    expect(await enforcement.checkCreate(request('first'))).toMatchObject({
-      allowed: false,
-      message: 'Too long. Too few. Not x.',
-    });
+    expect(await enforcement.checkCreate(request('first'))).toMatchObject(
+      rejectedWith('Too long. Too few. Not x.'),
+    );
   });
 });
 
@@ -177,7 +176,7 @@ it('rules that do not read the ledger need none', async () => {
   const { enforcement, leases } = await load(
     rulesFile('- {name: a, allow: hours(lease) < 100.0, message: Too long.}'),
   );
-  expect(await enforcement.checkCreate(request('first'))).toMatchObject({ allowed: true });
+  expect(await enforcement.checkCreate(request('first'))).toMatchObject(ALLOWED);
   expect(enforcement.ledger).toBeUndefined();
   expect(leases()).toEqual([]);
 });

@@ -7,6 +7,7 @@ import { decisionRecord } from '../../src/decisions/lease-record.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
+import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 
@@ -256,11 +257,11 @@ it('tells the log when a rule ends', async () => {
 `);
   const ended = () => logger.lines.filter(({ message }) => message.startsWith('a rule has ended'));
   clock.now = '2099-11-21T09:59:59.999Z';
-  expect(await enforcement.checkCreate(REQUEST)).toMatchObject({ allowed: false, message: 'Not yet.' });
+  expect(await enforcement.checkCreate(REQUEST)).toMatchObject(rejectedWith('Not yet.'));
   expect(ended()).toEqual([]);
   clock.now = '2099-11-21T10:00:00Z';
-  expect(await enforcement.checkCreate(REQUEST)).toMatchObject({ allowed: true });
-  expect(await enforcement.checkCreate(REQUEST)).toMatchObject({ allowed: true });
+  expect(await enforcement.checkCreate(REQUEST)).toMatchObject(ALLOWED);
+  expect(await enforcement.checkCreate(REQUEST)).toMatchObject(ALLOWED);
   expect(ended()).toMatchObject([{ level: 'info', fields: { rule: 'a', line: 2 } }]);
 });
 
@@ -296,7 +297,7 @@ it('judges leases of a flavour, which Blazar stores as JSON in their properties'
   ];
   const currentLease = { ...REQUEST.lease, id: 'l', reservations };
   const update = { ...REQUEST, currentLease, lease: { end_date: '2026-12-05 09:00' } };
-  expect(await enforcement.checkUpdate(update)).toMatchObject({ allowed: true });
+  expect(await enforcement.checkUpdate(update)).toMatchObject(ALLOWED);
 });
 
 it.for<[string, string]>([

@@ -1,6 +1,7 @@
 /** A Nova flavor determines the machines, and Blazar sends only its id: the filter cannot check what it selects. */
 import { describe, expect, it } from 'vitest';
 import type { CreateRequest } from '../../src/index.ts';
+import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
 import { updateExtend } from '../support/requests.ts';
 import {
@@ -94,12 +95,10 @@ describe('a reservation of flavor:instance', () => {
       currentLease: { ...currentLease, reservations: [{ ...flavor, id: 'r1' }] },
       lease: { ...lease, reservations: [{ ...flavor, id: 'r1' }] },
     };
-    expect(await (await filterFor({ p: NODE_TYPES })).checkUpdate(request)).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: expect.stringContaining('flavor_id'),
-    });
+    expect(await (await filterFor({ p: NODE_TYPES })).checkUpdate(request)).toMatchObject(
+      rejectedWith(expect.stringContaining('flavor_id')),
+    );
     const anyNode = await filterFor({ p: { allowed: { nodeSelectors: {} } } });
-    expect(await anyNode.checkUpdate(request)).toMatchObject({ allowed: true });
+    expect(await anyNode.checkUpdate(request)).toMatchObject(ALLOWED);
   });
 });

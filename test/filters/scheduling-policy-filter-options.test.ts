@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/index.ts';
+import { ALLOWED, REJECTED } from '../support/decisions.ts';
 import { confFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -44,9 +45,9 @@ const GPU = demanding(equals('gpu', 'True'));
 describe('scheduling_policy_path', () => {
   it('can be a file or a folder of files', async () => {
     const folder = policyFolder(WRITTEN);
-    expect(await (await loadFilter(folder)).checkCreate(GPU)).toMatchObject({ allowed: true });
+    expect(await (await loadFilter(folder)).checkCreate(GPU)).toMatchObject(ALLOWED);
     const alone = await loadFilter(join(folder, 'policy.yaml'));
-    expect(await alone.checkCreate(GPU)).toMatchObject({ allowed: false });
+    expect(await alone.checkCreate(GPU)).toMatchObject(REJECTED);
   });
 
   it('is required if the filter is enabled', async () => {
@@ -87,7 +88,7 @@ describe('scheduling_policy_path', () => {
       asYaml(grantDocuments('gpus', EVERYBODY, { metadata: { name: 'b' } })),
     );
     const logger = recordingLogger();
-    expect(await (await loadFilter(folder, {}, logger)).checkCreate(GPU)).toMatchObject({ allowed: true });
+    expect(await (await loadFilter(folder, {}, logger)).checkCreate(GPU)).toMatchObject(ALLOWED);
     const warnings = logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
     expect(warnings).toEqual([expect.stringContaining('there is no SchedulingPolicy "gpus"')]);
   });

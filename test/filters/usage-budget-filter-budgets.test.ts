@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { hours } from './on-ledger.ts';
 import { endAfter, hosts, lasting, withBudgets } from './usage-budgets.ts';
 
@@ -10,24 +11,20 @@ const OVER_NEW_YEAR = { start_date: '2026-12-31 19:00', end_date: '2027-01-01 05
 describe('a project', () => {
   it('without a budget is refused leases that cost something', async () => {
     const { enforcement } = await withBudgets([{ projectId: 'physics', amount: '1000' }]);
-    expect(await enforcement.checkCreate(lasting(1))).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: 'Project climate has no budget.',
-    });
-    expect(await enforcement.checkCreate(lasting(1, {}, { project_id: 'physics' }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkCreate(lasting(1))).toMatchObject(
+      rejectedWith('Project climate has no budget.'),
+    );
+    expect(await enforcement.checkCreate(lasting(1, {}, { project_id: 'physics' }))).toMatchObject(ALLOWED);
   });
 
   it('without a budget has no limit with usage_budget_required = false; one with a budget has', async () => {
     const options = { usage_budget_required: false };
     const { enforcement, balances } = await withBudgets([{ projectId: 'physics', amount: '1' }], options);
-    expect(await enforcement.checkCreate(lasting(1000))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(lasting(1000))).toMatchObject(ALLOWED);
     expect(balances()).toEqual({});
-    expect(await enforcement.checkCreate(lasting(1000, {}, { project_id: 'physics' }))).toMatchObject({
-      allowed: false,
-    });
+    expect(await enforcement.checkCreate(lasting(1000, {}, { project_id: 'physics' }))).toMatchObject(
+      REJECTED,
+    );
   });
 
   it('is refused leases at a time without a budget, whether or not one is required', async () => {
@@ -47,13 +44,13 @@ describe('a project', () => {
       { ...DECEMBER, amount: '100' },
       { ...JANUARY, amount: '6' },
     ]);
-    expect(await enforcement.checkCreate(lasting(1, OVER_NEW_YEAR))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(lasting(1, OVER_NEW_YEAR))).toMatchObject(ALLOWED);
     expect(balances()).toEqual({ 'usage_budget/1': hours('5'), 'usage_budget/2': hours('5') });
-    expect(await enforcement.checkCreate(lasting(1, { ...OVER_NEW_YEAR, name: 'second' }))).toMatchObject({
-      allowed: false,
-      message:
+    expect(await enforcement.checkCreate(lasting(1, { ...OVER_NEW_YEAR, name: 'second' }))).toMatchObject(
+      rejectedWith(
         'The lease would cost 5 node-hours from 2027-01-01T00:00:00Z to 2027-01-01T05:00:00Z; project climate has 1 node-hours left, of a budget that is valid until 2027-02-01T00:00:00Z.',
-    });
+      ),
+    );
     expect(balances()).toEqual({ 'usage_budget/1': hours('5'), 'usage_budget/2': hours('5') });
   });
 
@@ -91,27 +88,26 @@ describe('a project', () => {
     const shorter = { end_date: endAfter(59) };
     expect(
       await enforcement.checkUpdate({ context: lease.context, currentLease: current, lease: shorter }),
-    ).toMatchObject({ allowed: true });
+    ).toMatchObject(ALLOWED);
   });
 });
 
 describe('a user', () => {
   it('with a budget needs that and the budget of the project', async () => {
     const { enforcement, balances } = await withBudgets(['100', { userId: 'alice', amount: '10' }]);
-    expect(await enforcement.checkCreate(lasting(6))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(lasting(6))).toMatchObject(ALLOWED);
     expect(balances()).toEqual({ 'usage_budget/1': hours('6'), 'usage_budget/2': hours('6') });
-    expect(await enforcement.checkCreate(lasting(5, { name: 'next' }))).toMatchObject({
-      allowed: false,
-      message:
+    expect(await enforcement.checkCreate(lasting(5, { name: 'next' }))).toMatchObject(
+      rejectedWith(
         'The lease would cost 5 node-hours; user alice in project climate has 4 node-hours left, of a budget that is valid until 2028-01-01T00:00:00Z.',
-    });
-    expect(await enforcement.checkCreate(lasting(94, { name: 'next' }, { user_id: 'bob' }))).toMatchObject({
-      allowed: true,
-    });
-    expect(await enforcement.checkCreate(lasting(1, { name: 'next' }))).toMatchObject({
-      allowed: false,
-      message: expect.stringContaining('project climate has 0 node-hours left'),
-    });
+      ),
+    );
+    expect(await enforcement.checkCreate(lasting(94, { name: 'next' }, { user_id: 'bob' }))).toMatchObject(
+      ALLOWED,
+    );
+    expect(await enforcement.checkCreate(lasting(1, { name: 'next' }))).toMatchObject(
+      rejectedWith(expect.stringContaining('project climate has 0 node-hours left')),
+    );
   });
 
   it('with a budget is refused leases outside its time, although the project has a budget', async () => {
@@ -119,11 +115,11 @@ describe('a user', () => {
       '100',
       { userId: 'alice', ...JANUARY, amount: '10' },
     ]);
-    expect(await enforcement.checkCreate(lasting(1))).toMatchObject({
-      allowed: false,
-      message:
+    expect(await enforcement.checkCreate(lasting(1))).toMatchObject(
+      rejectedWith(
         'User alice in project climate has no budget for a lease from 2026-12-01T09:00:00Z to 2026-12-01T10:00:00Z; it has one from 2027-01-01T00:00:00Z to 2027-02-01T00:00:00Z.',
-    });
+      ),
+    );
     expect(balances()).toEqual({});
   });
 
@@ -131,11 +127,9 @@ describe('a user', () => {
     const { enforcement } = await withBudgets([{ userId: 'alice', amount: '10' }], {
       usage_budget_required: false,
     });
-    expect(await enforcement.checkCreate(lasting(11))).toMatchObject({ allowed: false });
-    expect(await enforcement.checkCreate(lasting(10))).toMatchObject({ allowed: true });
-    expect(await enforcement.checkCreate(lasting(1000, {}, { user_id: 'bob' }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkCreate(lasting(11))).toMatchObject(REJECTED);
+    expect(await enforcement.checkCreate(lasting(10))).toMatchObject(ALLOWED);
+    expect(await enforcement.checkCreate(lasting(1000, {}, { user_id: 'bob' }))).toMatchObject(ALLOWED);
   });
 });
 

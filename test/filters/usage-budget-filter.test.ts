@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { giveBudget, ledgerAt } from '../support/ledgers.ts';
 import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
@@ -47,7 +48,7 @@ describe('UsageBudgetFilter at create', () => {
 
   it('names the cost of the lease, what is left, and until when the budget is valid', async () => {
     const { enforcement } = await withBudgets(['100']);
-    expect(await enforcement.checkCreate(lasting(60, { name: 'first' }))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(lasting(60, { name: 'first' }))).toMatchObject(ALLOWED);
     expect((await enforcement.checkCreate(lasting(48, { name: 'second' }))).message).toBe(
       'The lease would cost 48 node-hours; project climate has 40 node-hours left, of a budget that is valid until 2028-01-01T00:00:00Z.',
     );
@@ -85,9 +86,9 @@ describe('UsageBudgetFilter at create', () => {
       [{ resource_type: 'network' }],
       [{ resource_type: 'virtual:floatingip', amount: 'whatever' }],
     ]) {
-      expect(await enforcement.checkCreate(lasting(10, { reservations }))).toMatchObject({ allowed: true });
+      expect(await enforcement.checkCreate(lasting(10, { reservations }))).toMatchObject(ALLOWED);
     }
-    expect(await enforcement.checkCreate(lasting(0)), 'of no length').toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(lasting(0)), 'of no length').toMatchObject(ALLOWED);
     expect(balances()).toEqual({});
   });
 
@@ -96,14 +97,10 @@ describe('UsageBudgetFilter at create', () => {
       usage_budget_rates: { 'physical:host': 0.1 },
     });
     for (let lease = 1; lease <= 10; lease += 1) {
-      expect(await enforcement.checkCreate(lasting(1, { name: `${lease}` }))).toMatchObject({
-        allowed: true,
-      });
+      expect(await enforcement.checkCreate(lasting(1, { name: `${lease}` }))).toMatchObject(ALLOWED);
     }
     expect(balances()).toEqual({ 'usage_budget/1': hours('1') });
-    expect(await enforcement.checkCreate(lasting(1 / 3600, { name: 'one second' }))).toMatchObject({
-      allowed: false,
-    });
+    expect(await enforcement.checkCreate(lasting(1 / 3600, { name: 'one second' }))).toMatchObject(REJECTED);
   });
 
   it('only warns if it is audited, and charges leases that it would have rejected', async () => {
@@ -156,20 +153,16 @@ describe('UsageBudgetFilter at an update', () => {
     const { enforcement, balances } = await withBudgets(['100']);
     const lease = lasting(60);
     await enforcement.checkCreate(lease);
-    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(101) }))).toMatchObject({
-      allowed: false,
-      message:
+    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(101) }))).toMatchObject(
+      rejectedWith(
         'The change would cost 41 node-hours more; project climate has 40 node-hours left, of a budget that is valid until 2028-01-01T00:00:00Z.',
-    });
+      ),
+    );
     expect(balances()).toEqual({ 'usage_budget/1': hours('60') });
-    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(100) }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(100) }))).toMatchObject(ALLOWED);
     expect(balances()).toEqual({ 'usage_budget/1': hours('100') });
     const longer = lasting(100);
-    expect(await enforcement.checkUpdate(change(longer, { end_date: endAfter(60) }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkUpdate(change(longer, { end_date: endAfter(60) }))).toMatchObject(ALLOWED);
     // Kept until the shorter lease is confirmed.
     expect(balances()).toEqual({ 'usage_budget/1': hours('100') });
     await enforcement.checkUpdate(change(lasting(60), { name: 'renamed' }));
@@ -182,16 +175,14 @@ describe('UsageBudgetFilter at an update', () => {
     const lease = lasting(10);
     await enforcement.checkCreate(lease);
     now = '2026-12-01T13:00:00Z';
-    expect(await enforcement.checkUpdate(change(lease, { reservations: [hosts(3)] }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkUpdate(change(lease, { reservations: [hosts(3)] }))).toMatchObject(ALLOWED);
     // Four hours with one host, six with three.
     expect(balances()).toEqual({ 'usage_budget/1': hours('22') });
     now = '2026-12-01T14:00:00Z';
     const larger = { ...lease, lease: { ...lease.lease, reservations: [hosts(3)] } };
-    expect(await enforcement.checkUpdate(change(larger, { end_date: '2026-12-01T14:00:00' }))).toMatchObject({
-      allowed: true,
-    });
+    expect(await enforcement.checkUpdate(change(larger, { end_date: '2026-12-01T14:00:00' }))).toMatchObject(
+      ALLOWED,
+    );
     expect(balances()).toEqual({ 'usage_budget/1': hours('22') });
     const shortened = { ...larger.lease, id: '1', end_date: '2026-12-01T14:00:00' };
     await enforcement.onEnd({ context: lease.context, lease: shortened });
@@ -210,7 +201,7 @@ describe('UsageBudgetFilter at an update', () => {
       await enforcement.checkUpdate(
         change(lease, { start_date: '2026-12-31 20:00', end_date: '2027-01-01 06:00' }),
       ),
-    ).toMatchObject({ allowed: true });
+    ).toMatchObject(ALLOWED);
     // Both are charged until the dates are confirmed.
     expect(balances()).toEqual({ 'usage_budget/1': hours('10'), 'usage_budget/2': hours('6') });
     const moved = { ...lease.lease, start_date: '2026-12-31 20:00', end_date: '2027-01-01 06:00' };
@@ -221,15 +212,10 @@ describe('UsageBudgetFilter at an update', () => {
   it('allows a lease from before the budgets to continue, but not at a higher cost', async () => {
     const { enforcement } = await withBudgets([]);
     const lease = lasting(10);
-    expect(await enforcement.checkUpdate(change(lease, { name: 'renamed' }))).toMatchObject({
-      allowed: true,
-    });
-    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(9) }))).toMatchObject({
-      allowed: true,
-    });
-    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(11) }))).toMatchObject({
-      allowed: false,
-      message: 'Project climate has no budget.',
-    });
+    expect(await enforcement.checkUpdate(change(lease, { name: 'renamed' }))).toMatchObject(ALLOWED);
+    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(9) }))).toMatchObject(ALLOWED);
+    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(11) }))).toMatchObject(
+      rejectedWith('Project climate has no budget.'),
+    );
   });
 });

@@ -1,6 +1,6 @@
 /** A clock that is set back, or was ahead: what is over, what is given back, and what is not. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { SYSTEM_CLOCK } from '../../src/filter/system-clock.ts';
+import { SYSTEM_CLOCK } from '../../src/filter/services.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { databaseTime } from '../../src/ledger/ledger-clock.ts';
 import { openLedger } from '../../src/ledger/open.ts';

@@ -5,6 +5,7 @@ import { afterAll, expect, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
 import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
 import { RequestCall } from '../../src/enforcement/chain/hook.ts';
+import { NO_KEYSTONE } from '../../src/enforcement/keystone.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { type Context, formatUnitHours, type Lease } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
@@ -17,7 +18,6 @@ import { rows } from '../../src/ledger/storage/database.ts';
 import type { Tables } from '../../src/ledger/storage/schema.ts';
 import type { Author } from '../../src/ledger/transactions/journal.ts';
 import type { Recording, Undo } from '../../src/ledger/transactions/lease-transactions.ts';
-import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
 import {
   type BudgetText,
   type DIALECTS,

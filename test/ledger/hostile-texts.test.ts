@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
+import { NO_KEYSTONE } from '../../src/enforcement/keystone.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Context, Lease } from '../../src/index.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';
@@ -10,7 +11,6 @@ import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import type { ListedLease } from '../../src/ledger/reconciliation/leases.ts';
 import { reconcileList } from '../../src/ledger/reconciliation/reconcile.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
-import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { by, leaseOf } from './ground.ts';

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
+import { NO_KEYSTONE } from '../../src/enforcement/keystone.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
-import { toInstant } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { claimantOf, ledgerRequest } from '../../src/ledger/lease-request.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
@@ -16,7 +16,6 @@ import { rows } from '../../src/ledger/storage/database.ts';
 import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import type { Keystone } from '../../src/openstack/contract.ts';
 import { type Followed, type Following, follow } from '../../src/openstack/follow.ts';
-import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
 import { projectFile } from '../support/files.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
@@ -175,8 +174,4 @@ export class World {
     const [budget] = await listBudgets(this.ledger, project, NO_WAIT);
     return Number(budget?.taken ?? 0n) / 3_600_000_000;
   }
-}
-
-export function instant(text: string): bigint {
-  return toInstant(text) ?? 0n;
 }

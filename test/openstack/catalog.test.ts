@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Catalog, endpointOf } from '../../src/openstack/catalog.ts';
+import { endpointOf } from '../../src/openstack/keystone.ts';
+import type { Catalog } from '../../src/openstack/own-token.ts';
 
 const endpoint = (region: string | null, url: string, which = 'public') => ({
   id: 'e',

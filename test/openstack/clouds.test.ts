@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Surroundings } from '../../src/openstack/cloud-files.ts';
+import type { Surroundings } from '../../src/openstack/cloud.ts';
 import { effectiveOptions } from '../../src/openstack/effective-options.ts';
 import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/options.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';

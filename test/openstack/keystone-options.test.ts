@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { identityUrl } from '../../src/openstack/identity-url.ts';
+import { identityUrl } from '../../src/openstack/effective-options.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { configFile, shown } from '../config/helpers.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';

@@ -1,4 +1,4 @@
-/** What can happen to the API server of a control plane that up.sh has started. */
+/** What can happen to the API server and the database of a control plane that up.sh has started. */
 import { spawn, spawnSync } from 'node:child_process';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,15 +16,7 @@ export interface ApiServerProcess {
 }
 
 export function apiServerProcess(folder: string): ApiServerProcess {
-  const file = (name: string) => join(folder, name);
-  const pid = () => Number(readFileSync(file('kube-apiserver.pid'), 'utf8'));
-  const signal = (name: NodeJS.Signals) => {
-    try {
-      process.kill(pid(), name);
-    } catch {
-      // It is gone.
-    }
-  };
+  const { file, pid, signal, start } = startedProcess(folder, 'kube-apiserver');
   return {
     freeze: () => signal('SIGSTOP'),
     thaw: () => signal('SIGCONT'),
@@ -33,15 +25,8 @@ export function apiServerProcess(folder: string): ApiServerProcess {
       await until('the API server is gone', () => !isRunning(pid()));
     },
     startApiServer: async (flags = '') => {
-      const log = openSync(file('kube-apiserver.log'), 'a');
       const command = readFileSync(file('apiserver-command'), 'utf8').trim();
-      const child = spawn('bash', ['-c', `exec ${command} ${flags}`], {
-        cwd: folder,
-        detached: true,
-        stdio: ['ignore', log, log],
-      });
-      child.unref();
-      writeFileSync(file('kube-apiserver.pid'), `${child.pid}\n`);
+      start('bash', ['-c', `exec ${command} ${flags}`]);
       const ask = ['--kubeconfig', file('admin.conf'), 'get', '--raw', '/readyz'];
       await until('the API server answers', () => spawnSync('kubectl', ask).status === 0);
     },
@@ -54,6 +39,51 @@ export function apiServerProcess(folder: string): ApiServerProcess {
       };
       const { header } = await ask('/v3/maintenance/status', {});
       await ask('/v3/kv/compaction', { revision: header?.revision, physical: true });
+    },
+  };
+}
+
+export interface EtcdProcess {
+  /** Stops it where it is: connections stay open, and nothing is answered. */
+  freeze(): void;
+  thaw(): void;
+  /** As a crash: SIGKILL. Its data stay. */
+  kill(): void;
+  /** Starts what was killed, with the same data. */
+  startAgain(): void;
+}
+
+/** `folder`: of the control plane. */
+export function etcdProcess(folder: string): EtcdProcess {
+  const { pid, signal, start } = startedProcess(folder, 'etcd');
+  const [command = '', ...args] = readFileSync(`/proc/${pid()}/cmdline`, 'utf8').split('\0').slice(0, -1);
+  return {
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
+    kill: () => signal('SIGKILL'),
+    startAgain: () => start(command, args),
+  };
+}
+
+/** A process of the folder of a control plane, by the files that it has there. */
+function startedProcess(folder: string, name: string) {
+  const file = (one: string) => join(folder, one);
+  const pid = () => Number(readFileSync(file(`${name}.pid`), 'utf8'));
+  return {
+    file,
+    pid,
+    signal: (signal: NodeJS.Signals) => {
+      try {
+        process.kill(pid(), signal);
+      } catch {
+        // It is gone.
+      }
+    },
+    start: (command: string, args: readonly string[]) => {
+      const log = openSync(file(`${name}.log`), 'a');
+      const child = spawn(command, args, { cwd: folder, detached: true, stdio: ['ignore', log, log] });
+      child.unref();
+      writeFileSync(file(`${name}.pid`), `${child.pid}\n`);
     },
   };
 }

@@ -3,27 +3,18 @@
  * really allocated never costs more than the budget, and the ledger charges no less than that.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MICROSECONDS_PER_SECOND, toInstant, UsageEnforcement } from '../../src/index.ts';
-import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import type { Ledger } from '../../src/ledger/ledger.ts';
+import { MICROSECONDS_PER_SECOND, toInstant } from '../../src/index.ts';
 import { reconcileList } from '../../src/ledger/reconciliation/reconcile.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
-import { rows } from '../../src/ledger/storage/database.ts';
-import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
-import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
-import { recordingLogger } from '../support/logger.ts';
-import { peerProgram, skipAloud } from '../support/peers.ts';
-import { startedService } from '../support/started-service.ts';
-import { listedLeases, RealBlazar, type TrueReservation } from './blazar.ts';
+import { NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { peerProgram } from '../support/peers.ts';
+import { listedLeases, type TrueReservation } from './blazar.ts';
+import { BUDGET, ChargedBlazar, HOUR, MOST_LEASES, PROJECT } from './charged-blazar.ts';
 import { type Deed, randomDeeds, type Scene } from './deeds.ts';
 
 const STEPS = Number(process.env.BLAZAR_STEPS ?? 500);
 const SEED = Number(process.env.BLAZAR_SEED ?? 12);
-const PROJECT = 'climate';
-const BUDGET = 1200;
 const ALICE = 700;
-const MOST_LEASES = 16;
-const HOUR = 3600;
 /** Units an hour; in tenths, so that nothing is rounded here. */
 const TENTHS: Readonly<Record<string, number>> = { 'physical:host': 10, 'virtual:instance': 3 };
 
@@ -31,48 +22,20 @@ const program = peerProgram('BLAZAR_PEER');
 const newLedger = newLedgers();
 
 describe.skipIf(program === undefined)('a real Blazar', () => {
-  let blazar: RealBlazar | undefined;
-  let ledger: Ledger | undefined;
-  let enforcement: UsageEnforcement | undefined;
-  let close: () => Promise<void> = async () => {};
+  let charged: ChargedBlazar;
 
   beforeAll(async () => {
-    const connection = await newLedger('sqlite');
-    const values = {
-      ledger: { connection },
-      enforcement: {
-        enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'],
-        usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.3 },
-        max_leases_per_project: MOST_LEASES,
-      },
-    };
-    const service = await startedService({ ...values, service: { port: 0 } });
-    close = () => service.close();
-    const sources = { environment: {}, configFiles: [], values };
-    enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
-    ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-    const [from, until] = ['2026-01-01', '2040-01-01'];
-    await giveBudget(ledger, { projectId: PROJECT, amount: String(BUDGET), from, until });
-    await giveBudget(ledger, { projectId: PROJECT, userId: 'alice', amount: String(ALICE), from, until });
-    blazar = await RealBlazar.start(program ?? '', `${service.url}/v1/`, ['--hosts', '12']).catch(
-      (thrown: unknown) => {
-        skipAloud('BLAZAR_PEER', `it does not start: ${String(thrown)}`);
-        return undefined;
-      },
-    );
+    charged = await ChargedBlazar.start(program ?? '', await newLedger('sqlite'));
+    await charged.giveBudgetTo('alice', ALICE);
   });
 
-  afterAll(async () => {
-    await blazar?.stop();
-    await enforcement?.close();
-    await ledger?.close();
-    await close();
-  });
+  afterAll(() => charged?.stop());
 
   it(`never has more than the budget pays for, after each of ${STEPS} steps (BLAZAR_SEED=${SEED})`, async ({
     skip,
   }) => {
-    if (blazar === undefined || ledger === undefined || enforcement === undefined) {
+    const { blazar, ledger, enforcement } = charged;
+    if (blazar === undefined) {
       return skip('it does not start');
     }
     const books = new Books();
@@ -99,12 +62,12 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
           stuck = outcome === 'released' ? Math.max(0, stuck - 1) : stuck;
         }
       }
-      const before = await openRows(ledger);
+      const before = await charged.openRows();
       const answer = await deed.do(blazar);
       done.push({ ...deed, status: answer });
       const outcome = `${deed.kind} ${answer}`;
       counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-      const after = await openRows(ledger);
+      const after = await charged.openRows();
       if (deed.kind.startsWith('create') && answer !== 201 && answer !== 200) {
         // Blazar has failed after our yes, and tells nobody.
         stuck += Math.max(0, after.length - before.length);
@@ -117,7 +80,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
           null,
           1,
         );
-      const [taken, ofAlice] = await takenOf(ledger);
+      const [taken, ofAlice] = [await charged.taken(), await charged.taken('alice')];
       const all = books.cost(() => true);
       const hers = books.cost((owner) => owner === 'alice', scene);
       expect(all, `what is there costs more than what is charged: ${said()}`).toBeLessThanOrEqual(taken);
@@ -132,7 +95,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
       await blazar.ask('DELETE', `/v1/leases/${id}`, who);
     }
     expect(await blazar.truth()).toEqual([]);
-    const left = await openRows(ledger);
+    const left = await charged.openRows();
     process.stderr.write(
       `${JSON.stringify(Object.fromEntries([...counts].sort()))}; left open: ${left.length} of ${stuck} that failed\n`,
     );
@@ -179,17 +142,4 @@ function rate({ resource_type, resources }: TrueReservation): number {
 
 function second(date: string): number {
   return Number((toInstant(date.replace(' ', 'T')) ?? 0n) / MICROSECONDS_PER_SECOND);
-}
-
-function openRows(ledger: Ledger): Promise<LeaseRow[]> {
-  const query = ledger.database.queries.selectFrom('leases').selectAll().where('state', '=', 'open');
-  return ledger.read('read', () => rows(query.compile()), NO_WAIT);
-}
-
-/** Of the project's budget and of alice's, in tenths of a unit, times seconds. */
-async function takenOf(ledger: Ledger): Promise<[number, number]> {
-  const budgets = await listBudgets(ledger, PROJECT, NO_WAIT);
-  const of = (userId: string | null) =>
-    Number(budgets.find((one) => one.userId === userId)?.taken ?? 0n) / 100_000;
-  return [of(null), of('alice')];
 }

@@ -9,9 +9,9 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
 import type { ShownCharge, ShownEstimate } from '../../src/server/estimate/estimate-lease.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
-import { peerProgram, skipAloud } from '../support/peers.ts';
+import { peerProgram } from '../support/peers.ts';
 import { startedService } from '../support/started-service.ts';
-import { RealBlazar } from './blazar.ts';
+import { hostReservation, RealBlazar } from './blazar.ts';
 
 const program = peerProgram('BLAZAR_PEER');
 const newLedger = newLedgers();
@@ -25,25 +25,25 @@ interface Wish {
   readonly reservations: readonly object[];
 }
 
-const host = (min: number, max: number) => ({
-  ...{ resource_type: 'physical:host', min, max },
-  ...{ hypervisor_properties: '', resource_properties: '' },
-});
 const instances = (amount: number) => ({
   ...{ resource_type: 'virtual:instance', amount, affinity: null },
   ...{ vcpus: 1, memory_mb: 1000, disk_gb: 1, resource_properties: '' },
 });
 const WISHES: readonly Wish[] = [
-  { what: 'one host', minutes: 600, reservations: [host(1, 1)] },
-  { what: 'a range of hosts that are there', minutes: 600, reservations: [host(2, 4)] },
-  { what: 'more hosts than there are', minutes: 600, reservations: [host(1, 6)] },
+  { what: 'one host', minutes: 600, reservations: [hostReservation(1, 1)] },
+  { what: 'a range of hosts that are there', minutes: 600, reservations: [hostReservation(2, 4)] },
+  { what: 'more hosts than there are', minutes: 600, reservations: [hostReservation(1, 6)] },
   { what: 'instances', minutes: 90, reservations: [instances(3)] },
-  { what: 'a host and instances', minutes: 61, reservations: [host(1, 1), instances(1)] },
-  { what: 'two reservations of hosts', minutes: 120, reservations: [host(1, 2), host(1, 1)] },
-  { what: 'too many hosts for too long', minutes: 4 * 1440, reservations: [host(1, 4)] },
-  { what: 'too long a lease', minutes: 11 * 1440, reservations: [host(1, 1)] },
-  { what: 'too much of both', minutes: 8 * 1440, reservations: [host(1, 3), instances(4)] },
-  { what: 'not less than min', minutes: 6 * 1440, reservations: [host(4, 4)] },
+  { what: 'a host and instances', minutes: 61, reservations: [hostReservation(1, 1), instances(1)] },
+  {
+    what: 'two reservations of hosts',
+    minutes: 120,
+    reservations: [hostReservation(1, 2), hostReservation(1, 1)],
+  },
+  { what: 'too many hosts for too long', minutes: 4 * 1440, reservations: [hostReservation(1, 4)] },
+  { what: 'too long a lease', minutes: 11 * 1440, reservations: [hostReservation(1, 1)] },
+  { what: 'too much of both', minutes: 8 * 1440, reservations: [hostReservation(1, 3), instances(4)] },
+  { what: 'not less than min', minutes: 6 * 1440, reservations: [hostReservation(4, 4)] },
 ];
 
 describe.skipIf(program === undefined)('an estimate beside a real Blazar', () => {
@@ -67,12 +67,7 @@ describe.skipIf(program === undefined)('an estimate beside a real Blazar', () =>
     close = () => service.close();
     url = service.url;
     ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-    blazar = await RealBlazar.start(program ?? '', `${service.url}/v1/`, ['--hosts', '4']).catch(
-      (thrown: unknown) => {
-        skipAloud('BLAZAR_PEER', `it does not start: ${String(thrown)}`);
-        return undefined;
-      },
-    );
+    blazar = await RealBlazar.startOrSkip(program ?? '', service.url, 4);
   });
 
   afterAll(async () => {

@@ -3,28 +3,19 @@
  * allocated and what was used of it, no more and no less; and in between never less.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { UsageEnforcement } from '../../src/index.ts';
-import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
-import { rows } from '../../src/ledger/storage/database.ts';
-import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { type Followed, type Following, follow } from '../../src/openstack/follow.ts';
-import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
-import { recordingLogger } from '../support/logger.ts';
-import { peerProgram, skipAloud } from '../support/peers.ts';
-import { startedService } from '../support/started-service.ts';
-import { RealBlazar } from './blazar.ts';
+import { NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { peerProgram } from '../support/peers.ts';
+import type { RealBlazar } from './blazar.ts';
+import { BUDGET, ChargedBlazar, HOUR } from './charged-blazar.ts';
 import { type Deed, randomDeeds, type Scene } from './deeds.ts';
 import { headerKeystone } from './header-keystone.ts';
 import { TrueCost } from './true-cost.ts';
 
 const STEPS = Number(process.env.BLAZAR_STEPS ?? 200);
 const SEEDS = (process.env.BLAZAR_SEED ?? '1,2').split(',').map(Number);
-const PROJECT = 'climate';
-const BUDGET = 1200;
-const HOUR = 3600;
 /** In seconds: longer than a test takes. */
 const GRACE = 3600;
 
@@ -34,60 +25,25 @@ const newLedger = newLedgers();
 describe.skipIf(program === undefined).each(SEEDS)(
   'a ledger that follows a real Blazar (BLAZAR_SEED=%s)',
   (seed) => {
-    let blazar: RealBlazar | undefined;
-    let ledger: Ledger;
-    let enforcement: UsageEnforcement;
-    let close: () => Promise<void> = async () => {};
+    let charged: ChargedBlazar;
     const counts = new Map<string, number>();
     const count = (what: string) => counts.set(what, (counts.get(what) ?? 0) + 1);
 
     beforeAll(async () => {
-      const connection = await newLedger('sqlite');
-      const values = {
-        ledger: { connection },
-        enforcement: {
-          enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'],
-          usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.3 },
-          max_leases_per_project: 16,
-        },
-      };
-      const service = await startedService({ ...values, service: { port: 0 } });
-      close = () => service.close();
-      enforcement = await UsageEnforcement.load(
-        { environment: {}, configFiles: [], values },
-        { logger: recordingLogger() },
-      );
-      ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-      await giveBudget(ledger, {
-        projectId: PROJECT,
-        amount: String(BUDGET),
-        from: '2026-01-01',
-        until: '2040-01-01',
-      });
-      blazar = await RealBlazar.start(program ?? '', `${service.url}/v1/`, ['--hosts', '12']).catch(
-        (thrown: unknown) => {
-          skipAloud('BLAZAR_PEER', `it does not start: ${String(thrown)}`);
-          return undefined;
-        },
-      );
+      charged = await ChargedBlazar.start(program ?? '', await newLedger('sqlite'));
     });
 
-    afterAll(async () => {
-      await blazar?.stop();
-      await enforcement.close();
-      await ledger.close();
-      await close();
-    });
+    afterAll(() => charged?.stop());
 
     async function round(of: RealBlazar, grace = GRACE): Promise<{ followed: Followed; done: Reconciled[] }> {
       const keystone = headerKeystone(of.url);
       const done: Reconciled[] = [];
       const following: Following = {
-        ledger,
+        ledger: charged.ledger,
         keystone,
         endpoint: undefined,
         region: undefined,
-        claimants: enforcement.claimants,
+        claimants: charged.enforcement.claimants,
         exemptProjects: [],
         grace,
         isDryRun: false,
@@ -107,6 +63,7 @@ describe.skipIf(program === undefined).each(SEEDS)(
     }
 
     it(`is charged what is there, after each of ${STEPS} steps`, async ({ skip }) => {
+      const { blazar } = charged;
       if (blazar === undefined) {
         return skip('it does not start');
       }
@@ -131,7 +88,7 @@ describe.skipIf(program === undefined).each(SEEDS)(
             1,
           );
         expect(cost.total() - cost.slack, `more is there than is charged: ${said()}`).toBeLessThanOrEqual(
-          await taken(ledger),
+          await charged.taken(),
         );
         expect(cost.total() - cost.slack, said()).toBeLessThanOrEqual(BUDGET * HOUR * 10);
 
@@ -144,10 +101,10 @@ describe.skipIf(program === undefined).each(SEEDS)(
           `${JSON.stringify(one, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))} ${said()}`;
         expect(one.followed, changes()).toMatchObject({ kind: 'done', doubts: [] });
         expect(
-          Math.abs(cost.total() - (await taken(ledger))),
-          `${changes()}: ${cost.total()} / ${await taken(ledger)}`,
+          Math.abs(cost.total() - (await charged.taken())),
+          `${changes()}: ${cost.total()} / ${await charged.taken()}`,
         ).toBeLessThanOrEqual(cost.slack);
-        const open = await openRows(ledger);
+        const open = await charged.openRows();
         expect(open.map(({ lease_id }) => lease_id).sort(), changes()).toEqual(
           [...new Set(truth.map(({ lease_id }) => lease_id))].sort(),
         );
@@ -156,20 +113,9 @@ describe.skipIf(program === undefined).each(SEEDS)(
       for (const [id, { who }] of scene.leases) {
         await blazar.ask('DELETE', `/v1/leases/${id}`, who);
       }
-      expect(await openRows(ledger)).toEqual([]);
-      expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
+      expect(await charged.openRows()).toEqual([]);
+      expect((await verifyLedger(charged.ledger, NO_WAIT)).differences).toEqual([]);
       process.stderr.write(`${JSON.stringify(Object.fromEntries([...counts].sort()))}\n`);
     }, 3_600_000);
   },
 );
-
-function openRows(ledger: Ledger): Promise<LeaseRow[]> {
-  const query = ledger.database.queries.selectFrom('leases').selectAll().where('state', '=', 'open');
-  return ledger.read('read', () => rows(query.compile()), NO_WAIT);
-}
-
-/** Of the project's budget, in tenths of a unit, times seconds. */
-async function taken(ledger: Ledger): Promise<number> {
-  const [budget] = await listBudgets(ledger, PROJECT, NO_WAIT);
-  return Number(budget?.taken ?? 0n) / 100_000;
-}

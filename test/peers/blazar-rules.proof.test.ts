@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { peerProgram, skipAloud } from '../support/peers.ts';
+import { peerProgram } from '../support/peers.ts';
 import { startedService } from '../support/started-service.ts';
-import { RealBlazar } from './blazar.ts';
+import { hostReservation, RealBlazar } from './blazar.ts';
 
 const program = peerProgram('BLAZAR_PEER');
 const DAY = 86_400_000;
@@ -30,12 +30,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
       service: { port: 0 },
     });
     close = () => service.close();
-    blazar = await RealBlazar.start(program ?? '', `${service.url}/v1/`, ['--hosts', '2']).catch(
-      (thrown: unknown) => {
-        skipAloud('BLAZAR_PEER', `it does not start: ${String(thrown)}`);
-        return undefined;
-      },
-    );
+    blazar = await RealBlazar.startOrSkip(program ?? '', service.url, 2);
   }, 90_000);
 
   afterAll(async () => {
@@ -51,15 +46,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
       name: `${days} days`,
       start_date: date(start),
       end_date: date(start + days * DAY),
-      reservations: [
-        {
-          resource_type: 'physical:host',
-          min: 1,
-          max: 1,
-          hypervisor_properties: '',
-          resource_properties: '',
-        },
-      ],
+      reservations: [hostReservation(1, 1)],
       events: [],
     });
   };

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { toInstant } from '../../src/index.ts';
 import type { ListedLease } from '../../src/ledger/reconciliation/leases.ts';
+import { skipAloud } from '../support/peers.ts';
 
 /** What Blazar has really allocated, from its database. */
 export interface TrueReservation {
@@ -73,6 +74,14 @@ export class RealBlazar {
     return new RealBlazar(child, url);
   }
 
+  /** With so many hosts, and asking the policy service at `url`. `undefined` = it does not start, and that was said. */
+  static startOrSkip(program: string, url: string, hosts: number): Promise<RealBlazar | undefined> {
+    return RealBlazar.start(program, `${url}/v1/`, ['--hosts', String(hosts)]).catch((thrown: unknown) => {
+      skipAloud('BLAZAR_PEER', `it does not start: ${String(thrown)}`);
+      return undefined;
+    });
+  }
+
   /** `who`: `project/user`. */
   async ask(method: string, path: string, who: string, body?: unknown): Promise<BlazarAnswer> {
     const answer = await fetch(`${this.url}${path}`, {
@@ -107,6 +116,10 @@ export class RealBlazar {
     this.#child.kill();
     await gone;
   }
+}
+
+export function hostReservation(min: number, max: number): object {
+  return { resource_type: 'physical:host', min, max, hypervisor_properties: '', resource_properties: '' };
 }
 
 /** As `ledger reconcile` reads them: whole, or without what they reserve, as the command line of OpenStack lists them. */

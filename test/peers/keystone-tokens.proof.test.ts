@@ -4,7 +4,7 @@ import { metric } from '../support/metric.ts';
 import { peerProgram } from '../support/peers.ts';
 import { createLasting } from '../support/requests.ts';
 import { runService } from '../support/running-service.ts';
-import { RealBlazar } from './blazar.ts';
+import { hostReservation, RealBlazar } from './blazar.ts';
 import { RealKeystone } from './keystone.ts';
 
 /** Long enough to start a Blazar, short enough to wait for. */
@@ -148,15 +148,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
           name: `of ${hours} hours`,
           start_date: '2027-01-01 10:00',
           end_date: `2027-01-01 ${10 + hours}:00`,
-          reservations: [
-            {
-              resource_type: 'physical:host',
-              min: 1,
-              max: 1,
-              hypervisor_properties: '',
-              resource_properties: '',
-            },
-          ],
+          reservations: [hostReservation(1, 1)],
           events: [],
         });
         const alice = await peer.token('alice');

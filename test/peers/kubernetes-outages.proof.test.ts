@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Manifest } from '../etc/kubernetes/manifests.ts';
 import { creating } from '../support/kubernetes-service.ts';
+import { type EtcdProcess, etcdProcess } from './api-server-process.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
-import { type EtcdProcess, etcdProcess } from './etcd-process.ts';
 import { granted, pod, schedulingPolicy } from './policed-cluster.ts';
 import {
   applyWithoutWebhooks,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Failure } from '../../src/rules/cel/failure.ts';
+import { Failure } from '../../src/rules/cel/frame.ts';
 import { OPERATORS } from '../../src/rules/cel/operators.ts';
 import { compileExpression } from '../../src/rules/expression.ts';
 import { Duration, fromJson, JsonMap, Meter, RuleEnvironment, Timestamp } from '../../src/rules/index.ts';

@@ -1,9 +1,8 @@
 /** Asks for the same answers twice: from the package, and from the slow evaluation. */
 import { expect } from 'vitest';
 import { objectType, RuleEnvironment } from '../../src/rules/cel/environment.ts';
-import { EvaluationError } from '../../src/rules/cel/failure.ts';
-import { JsonMap } from '../../src/rules/cel/json.ts';
-import { Meter } from '../../src/rules/cel/meter.ts';
+import { EvaluationError, Meter } from '../../src/rules/cel/frame.ts';
+import { JsonMap } from '../../src/rules/cel/values.ts';
 import { compileExpression, type Expression, Frame, SharedParts } from '../../src/rules/expression.ts';
 import { type Request, SIZES, slowly, type Tree, textOf } from './slow-rules.ts';
 

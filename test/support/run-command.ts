@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
 
 export interface CommandResult {
   /** The exit code; `null` when a signal ended the process. */
@@ -85,6 +86,16 @@ export function startCommand(args: readonly string[], options: CommandOptions = 
         look();
       }),
   };
+}
+
+/** As `startCommand`. It is killed when the test is over. */
+export function startUntilFinished(args: readonly string[], options: CommandOptions = {}): RunningCommand {
+  const running = startCommand(args, options);
+  onTestFinished(async () => {
+    running.process.kill('SIGKILL');
+    await running.ended;
+  });
+  return running;
 }
 
 /** This process's environment without the variables that a command reads. */

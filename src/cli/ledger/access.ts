@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { waitFor } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
+import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { LedgerOptions } from '../../ledger/options.ts';
 import type { Connection } from '../../ledger/storage/connection.ts';

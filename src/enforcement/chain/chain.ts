@@ -22,7 +22,7 @@ import { describeChanges, FAILED_MESSAGE, logAudit, outcomeWarnings } from './me
 const MAX_ROUNDS = 5;
 
 /** How to ask the filters of a chain. */
-export interface DecideOptions {
+interface DecideOptions {
   readonly explain?: CheckOptions['explain'] | undefined;
   readonly acceptsChanges?: CheckOptions['acceptsChanges'] | undefined;
   /**
@@ -155,7 +155,7 @@ export function outcomeOf(
 }
 
 /** After another round of checks the latest verdict counts. `changed` and `onError` of earlier rounds are kept. */
-export function afterRound(before: Outcome | undefined, latest: Outcome): Outcome {
+function afterRound(before: Outcome | undefined, latest: Outcome): Outcome {
   return before === undefined
     ? latest
     : {

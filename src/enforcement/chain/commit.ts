@@ -20,7 +20,7 @@ import { accepted, afterCommit, isTried, outcomeOf, refused } from './chain.ts';
 import { type ChainedFilter, callHook, commitRequest, type HookRequest, type HookResult } from './hook.ts';
 import { failureMessage, failureVerdict, logAudit, logFailure } from './messages.ts';
 
-export interface CommitParts {
+interface CommitParts {
   readonly chain: readonly ChainedFilter[];
   readonly ledger: ChainLedger;
   readonly outbox: ChainOutbox;

@@ -1,8 +1,7 @@
 /** What users, operators and the log read about the filters of a chain: failures, warnings, changes of a lease. */
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { rulesOfFailure } from '../../filter/broken-rules.ts';
-import { type Decision, type Outcome, type Rejection, reject } from '../../filter/verdict.ts';
+import { type Decision, type Outcome, type Rejection, reject, rulesOfFailure } from '../../filter/verdict.ts';
 import type { Context, Lease } from '../../lease/lease.ts';
 
 /* Failures: what a user reads if a filter, or the ledger, is broken. The cause is only in the log. */

@@ -7,11 +7,22 @@ import { type Decision, reject } from '../../filter/verdict.ts';
 import type { CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
-import { previewedCharges } from '../../ledger/transactions/previewed-charges.ts';
+import {
+  type FittingTimes,
+  fittingTimes,
+  previewedCharges,
+} from '../../ledger/transactions/previewed-charges.ts';
 import { failureMessage } from '../chain/messages.ts';
-import type { Estimate } from './contract.ts';
-import { instead } from './instead.ts';
-import { type EstimateOptions, type EstimateParts, Trial } from './trial.ts';
+import type { Estimate, Suggestion } from './contract.ts';
+import { type Candidate, halves, search } from './search.ts';
+import {
+  type EstimateOptions,
+  type EstimateParts,
+  Trial,
+  TrialFailedError,
+  TrialOverError,
+} from './trial.ts';
+import { LATEST, SHORTEST } from './ways.ts';
 
 /** `request`: one that was parsed. */
 export async function estimate(
@@ -88,4 +99,91 @@ function claimingNothingOnFailure(claimant: Claimant): Claimant {
       }
     },
   };
+}
+
+type Instead = Pick<Estimate, 'suggestions' | 'searched'>;
+
+const NO_TIMES: FittingTimes = { ends: [], starts: [] };
+
+const CHANGES = ['shorter', 'smaller', 'later'] as const;
+
+const FAILED = 'A filter could not decide, so nothing else was looked for.';
+const LOOKED = `Looked for the nearest lease that is shorter (at least ${SHORTEST} minutes, or less if less was asked for), smaller (not below min, and at least 1) or later (by up to ${LATEST} days).`;
+
+/** Every suggestion was allowed by every filter. `preview`: of the lease that is refused; `undefined` = there is no ledger. */
+async function instead(
+  trial: Trial,
+  decision: Decision,
+  preview: LeasePreview | undefined,
+): Promise<Instead> {
+  const { lease, outcomes } = decision;
+  const enforced = outcomes.filter(({ audit }) => !audit);
+  if (decision.failed || enforced.some(({ failed }) => failed)) {
+    return { suggestions: [], searched: FAILED };
+  }
+  const refusers = new Set(enforced.filter(({ allowed }) => !allowed).map(({ filter }) => filter));
+  if (decision.filter !== null) {
+    refusers.add(decision.filter);
+  }
+  const times = preview === undefined ? NO_TIMES : fittingTimes(preview);
+  const elsewhere = [...refusers].filter((name) => trial.isElsewhere(name));
+  const suggestions: Suggestion[] = [];
+  const said: string[] = [];
+  try {
+    if (elsewhere.length === refusers.size) {
+      said.push(
+        `${elsewhere.join(', ')} does not answer here: it was asked only about half the time, and about half the resources.`,
+      );
+      await confirm(trial, halves(lease, times), suggestions, said);
+    } else {
+      const { candidates, isCutShort } = await search(trial, lease, times, refusers);
+      said.push(LOOKED, ...(isCutShort ? ['The search ended before everything was looked at.'] : []));
+      const missing = CHANGES.filter((change) => !candidates.some((one) => one.change === change));
+      said.push(...missing.map((change) => `Found none that is ${change}.`));
+      if (trial.isElsewhere()) {
+        await confirm(trial, candidates, suggestions, said);
+      } else {
+        suggestions.push(...candidates.map((one) => suggestionOf(one, one.preview)));
+      }
+    }
+  } catch (thrown) {
+    if (thrown instanceof TrialFailedError || thrown instanceof LedgerUnavailableError) {
+      said.push('A filter failed meanwhile.');
+    } else if (thrown instanceof TrialOverError) {
+      said.push('The time was over before everything was looked at.');
+    } else {
+      throw thrown;
+    }
+  }
+  return { suggestions, searched: said.join(' ') };
+}
+
+/** Adds those that every filter allows, wherever it asks. The ledger is read once more: the search may be a while ago. */
+async function confirm(
+  trial: Trial,
+  candidates: readonly Candidate[],
+  suggestions: Suggestion[],
+  said: string[],
+): Promise<void> {
+  for (const [index, candidate] of candidates.entries()) {
+    const { lease, change } = candidate;
+    if (index === 0) {
+      trial.refresh(lease);
+    }
+    const tried = await trial.askAll(lease);
+    if (tried === undefined) {
+      const rest = candidates.slice(index).map((one) => `a ${one.change} one`);
+      said.push(`Another service was not asked about ${rest.join(' and ')}: it was asked often enough.`);
+      return;
+    }
+    if (tried.allowed) {
+      suggestions.push(suggestionOf(candidate, tried.preview));
+    } else {
+      said.push(`One that is ${change} was refused in the end.`);
+    }
+  }
+}
+
+function suggestionOf({ change, lease, text }: Candidate, preview: LeasePreview | undefined): Suggestion {
+  return { change, lease, text, charges: preview === undefined ? [] : previewedCharges(preview) };
 }

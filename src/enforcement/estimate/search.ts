@@ -1,14 +1,11 @@
-/** Looks for leases near a refused one that the filters which answer in this process allow. */
+/** Looks for leases near a refused one that the filters which answer in this process allow, with few questions. */
 
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import type { Lease } from '../../lease/lease.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
-import { later, shorter } from './dates.ts';
-import { nearest } from './nearest.ts';
-import { smaller } from './sizes.ts';
 import { type Trial, TrialOverError } from './trial.ts';
-import type { Way } from './way.ts';
+import { type Line, later, shorter, smaller, type Way } from './ways.ts';
 
 /** A lease that may be suggested once every filter has allowed it. */
 export interface Candidate {
@@ -111,4 +108,50 @@ function candidateAt(
 
 function sorted(candidates: readonly (Candidate | undefined)[]): Candidate[] {
   return candidates.flatMap((one) => one ?? []).sort((a, b) => a.loss - b.loss);
+}
+
+/**
+ * The nearest step that is allowed, as far as the answers tell: between a step that is refused and one that is allowed, all steps are
+ * taken to be refused up to some step and allowed from there on. The result itself was allowed. `undefined` = all that were asked about
+ * are refused. The wish itself, step 0, is refused.
+ */
+export async function nearest(
+  { far, guesses, landmarks }: Line,
+  isAllowed: (step: number) => Promise<boolean>,
+): Promise<number | undefined> {
+  const refused = new Set([0]);
+  const ask = async (step: number) => {
+    if (refused.has(step)) {
+      return false;
+    }
+    const allowed = await isAllowed(step);
+    if (!allowed) {
+      refused.add(step);
+    }
+    return allowed;
+  };
+  const onLine = (steps: readonly number[]) =>
+    [...new Set(steps)].filter((step) => step >= 1 && step <= far).sort((a, b) => a - b);
+  for (const step of [...onLine(guesses), ...onLine(landmarks)]) {
+    if (!(await ask(step))) {
+      continue;
+    }
+    let allowed = step;
+    // Most guesses are exact.
+    if (!(await ask(step - 1))) {
+      return step;
+    }
+    allowed -= 1;
+    let low = Math.max(...[...refused].filter((one) => one < allowed));
+    while (allowed - low > 1) {
+      const middle = Math.floor((low + allowed) / 2);
+      if (await ask(middle)) {
+        allowed = middle;
+      } else {
+        low = middle;
+      }
+    }
+    return allowed;
+  }
+  return undefined;
 }

@@ -27,7 +27,7 @@ export interface EstimateParts {
 const MOST_CALLS = 3;
 
 /** The answer to a lease that was tried. */
-export type Tried =
+type Tried =
   | { readonly allowed: false }
   /** `undefined` = no filter has a ledger. */
   | { readonly allowed: true; readonly preview: LeasePreview | undefined };

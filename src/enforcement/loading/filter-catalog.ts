@@ -37,7 +37,7 @@ export function brokenFilterReason(name: string, { broken }: FilterCatalog): str
 const LETTERS_PER_MISTAKE = 8;
 
 /** What to do about a file whose name is nearly that of the filter's file, such as `my_filter.js` for `MyFilter`. */
-export function misnamedFile(name: string, { broken, others }: FilterCatalog): string | undefined {
+function misnamedFile(name: string, { broken, others }: FilterCatalog): string | undefined {
   const expected = classFileName(filterClassName(name));
   const wanted = letters(expected);
   const candidates = [
@@ -78,25 +78,25 @@ export function isPackageFilter(name: string): boolean {
 }
 
 /** Whether a filter may have this name. Only such names are looked for on disk. */
-export function isFilterName(name: string): boolean {
+function isFilterName(name: string): boolean {
   return isFilterClassName(name) || isPackageFilter(name);
 }
 
 /** `my-package#MyFilter` → `MyFilter`; a class name is returned unchanged. */
-export function filterClassName(name: string): string {
+function filterClassName(name: string): string {
   return name.slice(name.indexOf('#') + 1);
 }
 
 const SECTION = 'enforcement';
 
 /** The names in the configuration. */
-export interface FilterNames {
+interface FilterNames {
   readonly enabled_filters: readonly string[];
   readonly audit_filters: readonly string[];
 }
 
 /** A filter that is to run. */
-export interface ChosenFilter {
+interface ChosenFilter {
   readonly filter: InstalledFilter;
   readonly audit: boolean;
 }

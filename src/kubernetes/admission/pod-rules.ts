@@ -2,18 +2,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { BrokenRulesError } from '../../filter/broken-rules.ts';
 import type { RuleObserver } from '../../filter/rule-observer.ts';
-import type { RuleOutcomes } from '../../filter/verdict.ts';
+import { BrokenRulesError, type RuleOutcomes } from '../../filter/verdict.ts';
 import { explainRule } from '../../rules/explain-rule.ts';
-import { ruleFailureText } from '../../rules/failure-text.ts';
 import { type Judgement, type RuleFailure, RuleJudge, type Violation } from '../../rules/judge.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
-import { isNotYetKnown } from '../../rules/pod/not-yet-known.ts';
-import { PodActivation } from '../../rules/pod/pod-view.ts';
+import { isNotYetKnown, PodActivation } from '../../rules/pod/pod-view.ts';
 import { readRules } from '../../rules/read-rules.ts';
 import type { Exemption, Rule } from '../../rules/rule.ts';
-import { brokenIn, saidBy } from '../../rules/said.ts';
+import { brokenIn, ruleFailureText, saidBy } from '../../rules/said.ts';
 import type { Pod } from '../policies/pod.ts';
 import type { PodRequest } from './admission-review.ts';
 

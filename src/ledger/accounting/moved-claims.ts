@@ -1,8 +1,7 @@
 /** What a lease takes when its dates have changed and its reservations are unknown: as much as before, at other times. */
 
-import { type Budget, budgetAccount } from '../../filter/budget.ts';
+import { type Budget, budgetAccount, ceil, floor, larger, smaller } from '../../filter/budget.ts';
 import type { Claim } from '../../filter/claim.ts';
-import { ceil, floor, larger, smaller } from '../../filter/seconds.ts';
 import type { Claimant } from '../ledger-request.ts';
 import type { Alternative } from './alternatives.ts';
 

@@ -1,6 +1,5 @@
 /** Comparisons with constants, which most rules are. They say what `OPERATORS` says, and ask it for whatever is unusual. */
-import { Failure, placed } from './failure.ts';
-import type { Frame, Run } from './frame.ts';
+import { Failure, type Frame, placed, type Run } from './frame.ts';
 import type { Operator } from './operators.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
 import { Duration, Timestamp, textSteps } from './values.ts';
@@ -16,7 +15,7 @@ const TURNED: Readonly<Record<string, string>> = {
 };
 
 /** A comparison of one side with a constant. */
-export interface ConstantComparison {
+interface ConstantComparison {
   readonly name: string;
   readonly operator: Operator;
   readonly value: Run;

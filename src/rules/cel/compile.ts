@@ -7,20 +7,27 @@ import {
   typeOfPart,
   variableRun,
 } from './attributes.ts';
-import { type Argument, alternativeRun, callRun } from './calls.ts';
-import { listRun, mapRun } from './collections.ts';
 import { comparesNumbers, comparisonRun } from './comparisons.ts';
-import { constantValue, isConstant, prepare } from './constants.ts';
+import { constantValue, isConstant, prepare } from './cost.ts';
 import type { RuleEnvironment } from './environment.ts';
-import { Failure } from './failure.ts';
-import type { Run } from './frame.ts';
+import { Failure, type Run } from './frame.ts';
 import { type CelFunction, functionKey } from './function.ts';
-import { choiceRun, logicRun, notRun } from './logic.ts';
-import { loopRun } from './loop.ts';
-import { membershipRun, negativeRun, operationRun } from './operations.ts';
+import {
+  type Argument,
+  alternativeRun,
+  callRun,
+  choiceRun,
+  listRun,
+  logicRun,
+  loopRun,
+  mapRun,
+  membershipRun,
+  negativeRun,
+  notRun,
+  operationRun,
+} from './operations.ts';
 import { OPERATORS, type Operator } from './operators.ts';
-import { type Scope, Scopes, slotOf } from './scope.ts';
-import type { SharedParts } from './sharing.ts';
+import { type Scope, Scopes, type SharedParts, slotOf } from './sharing.ts';
 import {
   type Binding,
   bindingOf,
@@ -37,7 +44,7 @@ import {
 /** Is told the value of each part, in the order in which they are done. */
 export type Probe = (node: Node, value: unknown) => void;
 
-export interface CompilerOptions {
+interface CompilerOptions {
   /** Evaluates parts once for each request that other expressions have too. */
   readonly shared?: SharedParts;
   readonly probe?: Probe;

@@ -2,14 +2,24 @@
  * What an expression may cost, known before it runs: an upper bound of the steps that its evaluation takes, for the largest request that
  * the sizes of its variables allow. A request that is larger is measured while the rules run.
  */
-import { isConstant, prepare } from './constants.ts';
 import type { RuleEnvironment } from './environment.ts';
-import { CHEAP, functionKey } from './function.ts';
-import { ANYTHING, eitherShape, listShape, SCALAR, type Shape, textShape } from './shape.ts';
+import { Failure, Frame, Meter, type Run } from './frame.ts';
+import {
+  ANYTHING,
+  type CelFunction,
+  CHEAP,
+  eitherShape,
+  functionKey,
+  listShape,
+  SCALAR,
+  type Shape,
+  textShape,
+} from './function.ts';
 import {
   type Binding,
   bindingOf,
   checkedTypeOf,
+  ExpressionMistake,
   type Loop,
   loopOf,
   type Node,
@@ -18,7 +28,7 @@ import {
 } from './syntax.ts';
 
 /** The cost of one expression. */
-export interface Cost {
+interface Cost {
   readonly steps: number;
   readonly shape: Shape;
   /** The loop that costs most, and its steps. */
@@ -229,4 +239,56 @@ export class Estimator {
     const shape = this.#environment.variableShape(name);
     return shape === undefined ? undefined : { name, shape, outer: undefined, objects: undefined };
   }
+}
+
+/** Whether the value is the same for every request. Calls are not looked into, except conversions of constants. */
+export function isConstant(node: Node): boolean {
+  switch (node.op) {
+    case 'value':
+      return true;
+    case 'call':
+      return (
+        /^(?:timestamp|duration|int|double|string)$/.test(node.args[0]) && node.args[1].every(isConstant)
+      );
+    case 'list':
+      return node.args.every(isConstant);
+    case '-_':
+      return isConstant(node.args);
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+      return node.args.every(isConstant);
+    default:
+      return false;
+  }
+}
+
+/** The value of a constant. @throws ExpressionMistake if it has none */
+export function constantValue(node: Node, run: Run): unknown {
+  const value = run(constantFrame());
+  if (value instanceof Failure) {
+    throw new ExpressionMistake(value.reason, value.offset ?? node.start);
+  }
+  return value;
+}
+
+/** What `prepare` makes of a constant argument. */
+export function prepare(called: CelFunction, name: string, node: Node, run: Run): unknown {
+  if (!isConstant(node)) {
+    throw new ExpressionMistake(
+      `${name}() needs a constant here: it is checked when the rules are loaded`,
+      node.start,
+    );
+  }
+  const value = run(constantFrame());
+  try {
+    return called.prepare?.(value) ?? value;
+  } catch (thrown) {
+    throw new ExpressionMistake(thrown instanceof Error ? thrown.message : String(thrown), node.start);
+  }
+}
+
+function constantFrame(): Frame {
+  return new Frame({}, new Meter());
 }

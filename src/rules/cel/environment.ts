@@ -1,8 +1,16 @@
 /** What expressions may name: variables, the attributes of objects, and functions. */
 import { Environment } from '@marcbachmann/cel-js';
 import { CONVERSIONS, OPTIONAL_FUNCTIONS } from './conversions.ts';
-import { type CelFunction, functionKey } from './function.ts';
-import { ANYTHING, listShape, SCALAR, type Shape, TEXT, USUAL_ITEMS } from './shape.ts';
+import {
+  ANYTHING,
+  type CelFunction,
+  functionKey,
+  listShape,
+  SCALAR,
+  type Shape,
+  TEXT,
+  USUAL_ITEMS,
+} from './function.ts';
 import { TEXT_FUNCTIONS } from './text-functions.ts';
 import { TIME_FUNCTIONS } from './time-functions.ts';
 

@@ -1,5 +1,4 @@
-/** What the evaluation of expressions for one request needs. */
-import { Meter } from './meter.ts';
+/** The evaluation of expressions for one request: its frame, its steps, and why a part has no value. */
 
 /** The variables of a request, by their names in the environment. */
 export type Activation = object;
@@ -35,3 +34,85 @@ export class Frame {
 
 /** A part of an expression, ready to run: returns its value, or a `Failure`. */
 export type Run = (frame: Frame) => unknown;
+
+/**
+ * The steps that all rules together may take for one request. A step is the evaluation of one part of an expression, or as much work:
+ * 15 to 60 nanoseconds on a machine of 2020.
+ */
+export const MAX_STEPS = 2_000_000;
+
+/** The rules take more steps than a request may cost. Nothing in an expression can catch it. */
+export class TooManyStepsError extends Error {
+  override readonly name = 'TooManyStepsError';
+
+  constructor() {
+    super(`the rules take more than ${MAX_STEPS} steps for this request`);
+  }
+}
+
+/** Counts the steps of one request. */
+export class Meter {
+  readonly #limit: number;
+  #left: number;
+
+  constructor(limit = MAX_STEPS) {
+    this.#limit = limit;
+    this.#left = limit;
+  }
+
+  get spent(): number {
+    return this.#limit - this.#left;
+  }
+
+  /** @throws TooManyStepsError if the request has no such steps left */
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) {
+      throw new TooManyStepsError();
+    }
+  }
+}
+
+/**
+ * The result of a part that has no value: a missing attribute, an overflow. A value and not an exception: `||`, `&&`, `exists` and `all`
+ * may do without it, and a loop over thousands of allocations may produce as many.
+ */
+export class Failure {
+  readonly reason: string;
+  readonly cause: unknown;
+  /** The first character of the part; `undefined` until the part is known. */
+  readonly offset: number | undefined;
+
+  constructor(reason: string, offset?: number, cause?: unknown) {
+    this.reason = reason;
+    this.offset = offset;
+    this.cause = cause;
+  }
+
+  /** The failure of the part at an offset, unless a part of that part has failed. */
+  at(offset: number): Failure {
+    return this.offset === undefined ? new Failure(this.reason, offset, this.cause) : this;
+  }
+
+  /** What the whole expression throws. */
+  error(): EvaluationError {
+    return new EvaluationError(this.reason, this.offset ?? 0, this.cause);
+  }
+}
+
+/** A value, or the failure of the part at an offset. */
+export function placed(value: unknown, offset: number): unknown {
+  return value instanceof Failure ? value.at(offset) : value;
+}
+
+/** The expression has no value for this request. Rules that throw it refuse. */
+export class EvaluationError extends Error {
+  override readonly name: string = 'EvaluationError';
+  /** The first character of the part that failed, from 0. */
+  readonly offset: number;
+
+  constructor(reason: string, offset: number, cause?: unknown) {
+    super(reason, { cause });
+    this.offset = offset;
+  }
+}

@@ -1,9 +1,12 @@
-/** Operators on one part, and between two. */
-import { Failure, placed } from './failure.ts';
-import type { Run } from './frame.ts';
-import { negative, type Operator } from './operators.ts';
+/** What the nodes of an expression do: operators, logic, lists and maps, calls, and loops. */
+
+import { failureOf } from './attributes.ts';
+import { Failure, type Frame, placed, type Run, TooManyStepsError } from './frame.ts';
+import type { CelFunction } from './function.ts';
+import { negated, negative, type Operator } from './operators.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
-import type { Node } from './syntax.ts';
+import type { Loop, Node } from './syntax.ts';
+import { isMap, itemsOf, Optional, typeName } from './values.ts';
 
 export function negativeRun(operand: Run, offset: number): Run {
   return (frame) => {
@@ -35,4 +38,261 @@ export function membershipRun(left: Run, list: Node): Run | undefined {
     const value = valueIn(frame, left, slot);
     return typeof value === 'string' ? set.has(value) : value instanceof Failure ? value : false;
   };
+}
+
+/** `||` decides by true, `&&` by false, also if the other side has no value. */
+export function logicRun(decides: boolean, left: Run, right: Run, offset: number): Run {
+  return (frame) => {
+    const a = left(frame);
+    if (a === decides) {
+      return decides;
+    }
+    const b = right(frame);
+    if (b === decides) {
+      return decides;
+    }
+    return a !== !decides ? notBoolean(a).at(offset) : b !== !decides ? notBoolean(b).at(offset) : !decides;
+  };
+}
+
+export function notRun(operand: Run, offset: number): Run {
+  return (frame) => {
+    const value = operand(frame);
+    return value === true ? false : value === false ? true : placed(negated(value), offset);
+  };
+}
+
+export function choiceRun(condition: Run, then: Run, otherwise: Run, offset: number): Run {
+  return (frame) => {
+    const value = condition(frame);
+    return value === true ? then(frame) : value === false ? otherwise(frame) : notBoolean(value).at(offset);
+  };
+}
+
+/** Why a value is neither true nor false. */
+function notBoolean(value: unknown): Failure {
+  return value instanceof Failure ? value : new Failure(`expected true or false, got ${typeName(value)}`);
+}
+
+export function listRun(elements: readonly Run[]): Run {
+  return (frame) => {
+    const values: unknown[] = [];
+    for (const element of elements) {
+      const value = element(frame);
+      if (value instanceof Failure) {
+        return value;
+      }
+      values.push(value);
+    }
+    return values;
+  };
+}
+
+export function mapRun(entries: readonly (readonly [Run, Run])[], offset: number): Run {
+  return (frame) => {
+    const map = new Map<unknown, unknown>();
+    for (const [key, value] of entries) {
+      const [name, one] = [key(frame), value(frame)];
+      if (name instanceof Failure || one instanceof Failure) {
+        return name instanceof Failure ? name : one;
+      }
+      if (typeof name === 'object' || typeof name === 'number') {
+        return new Failure(`${typeName(name)} cannot be a key of a map`, offset);
+      }
+      if (map.has(name)) {
+        return new Failure('a map with the same key twice', offset);
+      }
+      map.set(name, one);
+    }
+    return map;
+  };
+}
+
+export interface Argument {
+  readonly run: Run;
+  /** What it is for every request. */
+  readonly constant: { readonly value: unknown } | undefined;
+}
+
+/** Most calls have one argument, or constants behind the first one: these need no list of arguments, and no call for each. */
+export function callRun({ run }: CelFunction, args: readonly Argument[], offset: number): Run {
+  const nothing = new Failure('the function has no value', offset);
+  const finished = (value: unknown) => (value === undefined ? nothing : placed(value, offset));
+  const [first, ...others] = args;
+  if (first === undefined || others.length > 2 || others.some(({ constant }) => constant === undefined)) {
+    return (frame) => {
+      try {
+        const values = args.map((arg) => arg.run(frame));
+        return values.find((value) => value instanceof Failure) ?? finished(run(frame, ...values));
+      } catch (thrown) {
+        return failed(thrown, offset);
+      }
+    };
+  }
+  const { run: receiver } = first;
+  const slot = slotOfRun(receiver);
+  const [second, third] = others.map(({ constant }) => constant?.value);
+  switch (others.length) {
+    case 0:
+      return (frame) => {
+        try {
+          const value = valueIn(frame, receiver, slot);
+          return value instanceof Failure ? value : finished(run(frame, value));
+        } catch (thrown) {
+          return failed(thrown, offset);
+        }
+      };
+    case 1:
+      return (frame) => {
+        try {
+          const value = valueIn(frame, receiver, slot);
+          return value instanceof Failure ? value : finished(run(frame, value, second));
+        } catch (thrown) {
+          return failed(thrown, offset);
+        }
+      };
+    default:
+      return (frame) => {
+        try {
+          const value = valueIn(frame, receiver, slot);
+          return value instanceof Failure ? value : finished(run(frame, value, second, third));
+        } catch (thrown) {
+          return failed(thrown, offset);
+        }
+      };
+  }
+}
+
+function failed(thrown: unknown, offset: number): Failure {
+  if (thrown instanceof TooManyStepsError) {
+    throw thrown;
+  }
+  return failureOf(thrown).at(offset);
+}
+
+/** `orValue`, or `or` if not `isPlain`. The alternative is not evaluated if there is a value. */
+export function alternativeRun(isPlain: boolean, value: Run, alternative: Run, offset: number): Run {
+  return (frame) => {
+    const one = value(frame);
+    if (one instanceof Failure) {
+      return one;
+    }
+    if (!(one instanceof Optional)) {
+      return new Failure(`expected an optional value, got ${typeName(one)}`, offset);
+    }
+    return one.value === undefined ? alternative(frame) : isPlain ? one.value : one;
+  };
+}
+
+interface CompiledLoop {
+  readonly kind: Loop['kind'];
+  readonly over: Run;
+  readonly slot: number;
+  readonly condition: Run | undefined;
+  readonly result: Run | undefined;
+  /** For each element. */
+  readonly steps: number;
+  readonly offset: number;
+}
+
+/** A loop over the elements that `over` has. */
+export function loopRun(loop: CompiledLoop): Run {
+  const { kind, over, offset, condition } = loop;
+  const slotOfList = slotOfRun(over);
+  if ((kind === 'all' || kind === 'exists') && condition !== undefined) {
+    return quantifierRun(loop, condition);
+  }
+  const iterate = iteration(loop);
+  return (frame) => {
+    const items = elementsOf(valueIn(frame, over, slotOfList), offset);
+    return items instanceof Failure ? items : iterate(items, frame);
+  };
+}
+
+function elementsOf(value: unknown, offset: number): readonly unknown[] | Failure {
+  if (value instanceof Failure) {
+    return value;
+  }
+  return (
+    itemsOf(value) ??
+    (isMap(value)
+      ? [...value.keys()]
+      : new Failure(`expected a list or a map, got ${typeName(value)}`, offset))
+  );
+}
+
+type Iterate = (items: readonly unknown[], frame: Frame) => unknown;
+
+function iteration({ kind, slot, condition, result, steps }: CompiledLoop): Iterate {
+  const holds = condition ?? (() => true);
+  switch (kind) {
+    case 'exists_one':
+      return (items, frame) => countsOne(items, frame, holds, slot, steps);
+    default:
+      return (items, frame) => {
+        const collected: unknown[] = [];
+        for (const item of items) {
+          frame.meter.spend(steps);
+          frame.slots[slot] = item;
+          const wanted = holds(frame);
+          if (wanted === false) {
+            continue;
+          }
+          if (wanted !== true) {
+            return notBoolean(wanted);
+          }
+          const made = result === undefined ? item : result(frame);
+          if (made instanceof Failure) {
+            return made;
+          }
+          collected.push(made);
+        }
+        return collected;
+      };
+  }
+}
+
+/** `exists` and `all` are `||` and `&&` over the elements: they may do without elements that fail. */
+function quantifierRun({ kind, over, slot, steps, offset }: CompiledLoop, holds: Run): Run {
+  const decides = kind === 'exists';
+  const slotOfList = slotOfRun(over);
+  return (frame) => {
+    const items = elementsOf(valueIn(frame, over, slotOfList), offset);
+    if (items instanceof Failure) {
+      return items;
+    }
+    let failure: Failure | undefined;
+    for (const item of items) {
+      frame.meter.spend(steps);
+      frame.slots[slot] = item;
+      const value = holds(frame);
+      if (value === decides) {
+        return decides;
+      }
+      if (value !== !decides) {
+        failure ??= notBoolean(value);
+      }
+    }
+    return failure ?? !decides;
+  };
+}
+
+function countsOne(
+  items: readonly unknown[],
+  frame: Frame,
+  holds: Run,
+  slot: number,
+  steps: number,
+): unknown {
+  let count = 0;
+  for (const item of items) {
+    frame.meter.spend(steps);
+    frame.slots[slot] = item;
+    const value = holds(frame);
+    if (typeof value !== 'boolean') {
+      return notBoolean(value);
+    }
+    count += value ? 1 : 0;
+  }
+  return count === 1;
 }

@@ -1,6 +1,5 @@
 /** The operators of CEL on values of any type: what the types do not allow is a failure. */
-import { Failure } from './failure.ts';
-import type { Meter } from './meter.ts';
+import { Failure, type Meter } from './frame.ts';
 import {
   areEqual,
   Duration,
@@ -32,7 +31,7 @@ export const OPERATORS: ReadonlyMap<string, Operator> = new Map<string, Operator
   ['in', isIn],
 ]);
 
-export function add(a: unknown, b: unknown, meter: Meter): unknown {
+function add(a: unknown, b: unknown, meter: Meter): unknown {
   if (typeof a === 'bigint' && typeof b === 'bigint') {
     return intOf(a + b);
   }

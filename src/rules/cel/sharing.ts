@@ -2,9 +2,7 @@
  * Parts that expressions have in common, such as `hours(lease)`: for each request they are evaluated once. The attributes and functions
  * of an environment answer the same however often they are asked about one request.
  */
-import { Failure } from './failure.ts';
-import type { Frame, Numbering, Run } from './frame.ts';
-import { type Scope, slotOf } from './scope.ts';
+import { Failure, type Frame, type Numbering, type Run } from './frame.ts';
 import type { Node } from './syntax.ts';
 
 /** Parts that are written alike, wherever they are. */
@@ -100,7 +98,7 @@ export class SharedParts implements Numbering {
 
 /** Where parts that are evaluated once keep their values: who knows the slot looks there before it calls. */
 const SLOTS = new WeakMap<Run, number>();
-export const NO_SLOT = -1;
+const NO_SLOT = -1;
 
 /** The slot of a part that is evaluated once; `NO_SLOT` for any other. */
 export function slotOfRun(run: Run): number {
@@ -132,4 +130,31 @@ export function valueIn(frame: Frame, run: Run, slot: number): unknown {
 
 function isNode(args: unknown): args is Node {
   return typeof args === 'object' && args !== null && 'op' in args && 'args' in args;
+}
+
+/** The loop variables in sight, the innermost first. */
+export interface Scope {
+  readonly name: string;
+  /** Where a frame keeps its value. */
+  readonly slot: number;
+  readonly outer: Scope | undefined;
+}
+
+/** Numbers the loop variables of one expression. */
+export class Scopes {
+  #count = 0;
+
+  within(name: string, outer: Scope | undefined): Scope {
+    this.#count += 1;
+    return { name, slot: this.#count - 1, outer };
+  }
+}
+
+export function slotOf(name: string, scope: Scope | undefined): number | undefined {
+  for (let one = scope; one !== undefined; one = one.outer) {
+    if (one.name === name) {
+      return one.slot;
+    }
+  }
+  return undefined;
 }

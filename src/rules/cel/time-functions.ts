@@ -1,5 +1,5 @@
 /** Parts of times and durations: `getDayOfWeek('Europe/Berlin')`. Without a zone they are in UTC. */
-import { Failure } from './failure.ts';
+import { Failure } from './frame.ts';
 import type { CelFunction } from './function.ts';
 import { Duration, Timestamp, typeName } from './values.ts';
 

@@ -1,9 +1,8 @@
 /** What rules for leases may name: variables, their attributes, and functions. */
 import { MAX_ALLOCATIONS, MAX_RESERVATIONS } from '../../lease/lease.ts';
 import { objectType, RuleEnvironment } from '../cel/environment.ts';
-import { LEASE_FUNCTIONS } from './functions.ts';
+import { LEASE_FUNCTIONS, LEDGER_FUNCTIONS } from './functions.ts';
 import { LeaseView, ReservationView } from './lease-view.ts';
-import { LEDGER_FUNCTIONS } from './ledger-functions.ts';
 import { ContextView, ProjectView, RequestInfo, UserView } from './request-view.ts';
 
 const REQUEST = objectType('Request', 'What is asked.', RequestInfo, {

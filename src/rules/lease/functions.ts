@@ -1,16 +1,16 @@
-/** Functions of rules for leases. */
+/** Functions of rules for leases. Those that read the ledger answer for the project of the request alone, the one that the ledger locks. */
 
 import { toInstant } from '../../lease/dates.ts';
 import { MAX_RESERVATIONS } from '../../lease/lease.ts';
-import { Failure } from '../cel/failure.ts';
-import type { CelFunction } from '../cel/function.ts';
-import { SCALAR, textShape, USUAL_TEXT } from '../cel/shape.ts';
+import { Failure, type Frame } from '../cel/frame.ts';
+import { type CelFunction, SCALAR, textShape, USUAL_TEXT } from '../cel/function.ts';
 import { Timestamp } from '../cel/values.ts';
 import { LeaseView, ReservationView } from './lease-view.ts';
+import { type LedgerView, ProjectView } from './request-view.ts';
 
 const DATE = /^\d{4}-\d\d-\d\d$/;
 
-export type DocumentedFunction = CelFunction & { readonly description: string };
+type DocumentedFunction = CelFunction & { readonly description: string };
 
 /** Signatures, and what they do. */
 export const LEASE_FUNCTIONS: readonly (readonly [string | readonly string[], DocumentedFunction])[] = [
@@ -94,7 +94,7 @@ function boundOf(written: unknown): Bound {
   return { start, end: DATE.test(written) ? start + 24n * 3_600_000_000_000n : start };
 }
 
-export function leaseOf(value: unknown): LeaseView {
+function leaseOf(value: unknown): LeaseView {
   if (value instanceof LeaseView) {
     return value;
   }
@@ -106,4 +106,50 @@ function reservationOf(value: unknown): ReservationView {
     return value;
   }
   throw new Error('expected a reservation');
+}
+
+/** Signatures, and what they do. */
+export const LEDGER_FUNCTIONS: readonly (readonly [string | readonly string[], DocumentedFunction])[] = [
+  reading(
+    'leases',
+    'int',
+    'The pending and active leases of the project, without this one.',
+    ({ leases }) => leases,
+  ),
+  reading(
+    'taken',
+    'double',
+    'What other leases have taken of the budget of the project that is valid at the start of the lease, such as node-hours.',
+    ({ taken }) => taken,
+  ),
+  reading(
+    'left',
+    'double',
+    'What other leases leave of that budget. Fails if there is none.',
+    ({ left }) => left ?? new Failure('the project has no budget at the start of the lease'),
+  ),
+].flat();
+
+function reading(
+  name: string,
+  type: string,
+  description: string,
+  read: (ledger: LedgerView) => unknown,
+): readonly (readonly [string, DocumentedFunction])[] {
+  const run = ({ activation }: Frame) => {
+    const { ledger } = activation as { readonly ledger?: LedgerView | undefined };
+    return ledger === undefined ? new Failure(`${name}() needs a ledger`) : read(ledger);
+  };
+  return [
+    [`${name}(): ${type}`, { description, readsLedger: true, run }],
+    [
+      `${name}(Project): ${type}`,
+      {
+        description: `The same; the project is always \`context.project\`.`,
+        readsLedger: true,
+        run: (frame, project) =>
+          project instanceof ProjectView ? run(frame) : new Failure(`${name}() needs a project`),
+      },
+    ],
+  ];
 }

@@ -3,8 +3,7 @@ import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/
 import { shownBy } from '../../lease/read-only.ts';
 import { reservationSize } from '../../lease/reservations.ts';
 import { type PropertyRequirement, parseResourceProperties } from '../../lease/resource-properties.ts';
-import { JsonList, JsonMap } from '../cel/json.ts';
-import { Timestamp } from '../cel/values.ts';
+import { JsonList, JsonMap, Timestamp } from '../cel/values.ts';
 
 /**
  * The requirements that Blazar reads, by resource type. It stores others as the user wrote them, and the JSON of a flavour as

@@ -1,10 +1,14 @@
-/** Judges a lease when nobody knows what the ledger says: what rules say all the same. */
+/** How leases are judged: whom rules exempt, and what they say when nobody knows what the ledger says. */
+
+import { type Account, projectOf, userOf } from '../../filter/account-limits.ts';
+import type { RequestNames } from '../../filter/request-names.ts';
 import type { RuleAnswer } from '../../filter/rule-observer.ts';
+import type { Context } from '../../lease/lease.ts';
 import type { IsExempt, Judgement, RuleJudge, Violation } from '../judge.ts';
 import { type Rule, readsLedger } from '../rule.ts';
 import { LeaseActivation, type LeaseRequestParts } from './request-view.ts';
 
-export interface KnownJudgement extends Judgement {
+interface KnownJudgement extends Judgement {
   /** Enforced rules that would have to know. Whether they refuse, nobody knows. */
   readonly open: readonly Rule[];
 }
@@ -41,4 +45,14 @@ export function judgeRegardless(
 /** The rule is violated, and only its words depend on the ledger. */
 function unworded(rule: Rule): Violation {
   return { rule, message: `The rule ${rule.name} refuses the lease; what it says depends on the ledger.` };
+}
+
+/** Whom rules for leases do not judge: by id, `name@domain`, or a tag of the project. */
+export function leaseExemption(context: Context, names: RequestNames | undefined): IsExempt {
+  let accounts: { readonly project: Account; readonly user: Account } | undefined;
+  return ({ projects, users, tags }) => {
+    accounts ??= { project: projectOf(context, names), user: userOf(context, names) };
+    const { project, user } = accounts;
+    return projects.has(project) || users.has(user) || project.tags.some((tag) => tags.has(tag));
+  };
 }

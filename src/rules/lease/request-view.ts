@@ -1,11 +1,14 @@
 /** A request about a lease as the values that its rules may name. */
+
+import { unitHours } from '../../filter/amount.ts';
+import type { Proposal, Standing } from '../../filter/claim.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Context, Lease } from '../../lease/lease.ts';
 import { shownBy } from '../../lease/read-only.ts';
 import { reservationsAfterUpdate } from '../../lease/reservations.ts';
 import { Timestamp } from '../cel/values.ts';
 import { LeaseView, type ReservationView } from './lease-view.ts';
-import type { LedgerView } from './ledger-view.ts';
 
 export interface LeaseRequestParts {
   readonly operation: 'create' | 'update';
@@ -126,4 +129,43 @@ export class LeaseActivation {
     }
     return this.#allocations;
   }
+}
+
+/** What the ledger says of the project, without the lease in question. */
+export interface LedgerView {
+  /** Its pending and active leases. */
+  readonly leases: bigint;
+  /** Of its budgets that are valid at the start of the lease, in units of the budget and hours. */
+  readonly taken: number;
+  /** `undefined` = it has no budget then. */
+  readonly left: number | undefined;
+}
+
+/** What a transaction of the ledger knows of a request. `undefined` = the lease exists already: nothing is asked for. */
+export function requestIn(
+  { context, names, request, start }: Proposal,
+  { now, budgets, others }: Standing,
+): LeaseRequestParts | undefined {
+  if (request === undefined) {
+    return undefined;
+  }
+  if (others === undefined) {
+    throw new Error('the ledger does not say what other leases take');
+  }
+  const second = start / MICROSECONDS_PER_SECOND;
+  const valid = budgets.filter(
+    ({ userId, validFrom, validUntil }) => userId === null && validFrom <= second && second < validUntil,
+  );
+  const taken = valid.reduce((sum, budget) => sum + others.takenOf(budget), 0n);
+  const amount = valid.reduce((sum, budget) => sum + budget.amount, 0n);
+  const { lease, currentLease } = request;
+  return {
+    ...{ operation: currentLease === undefined ? 'create' : 'update', context, lease, currentLease, names },
+    now: new Date(Number(now / 1000n)),
+    ledger: {
+      leases: others.count,
+      taken: unitHours(taken),
+      left: valid.length === 0 ? undefined : unitHours(amount - taken),
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /** What rules for pods may name. */
 import { objectType, RuleEnvironment } from '../cel/environment.ts';
-import { Failure } from '../cel/failure.ts';
+import { Failure } from '../cel/frame.ts';
 import { ContainerView, PodRequestInfo, PodUserView, PodView } from './pod-view.ts';
 
 const REQUEST = objectType('PodRequest', 'What is asked of the API server.', PodRequestInfo, {

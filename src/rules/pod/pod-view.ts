@@ -1,8 +1,7 @@
 /** Pods as rules see them. What is missing in a pod is missing for a rule. */
 import type { Mapping } from '../../yaml/tree.ts';
-import { JsonMap } from '../cel/json.ts';
-import { Timestamp } from '../cel/values.ts';
-import { NotYetKnownError } from './not-yet-known.ts';
+import { EvaluationError } from '../cel/frame.ts';
+import { JsonMap, Timestamp } from '../cel/values.ts';
 import { type Amounts, amountsOf, listOf, mappingOf, podRequests } from './requests.ts';
 
 export interface PodRequestParts {
@@ -166,4 +165,14 @@ export class PodActivation {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Nobody knows it of pods that a controller will create. */
+class NotYetKnownError extends Error {
+  override readonly name = 'NotYetKnownError';
+}
+
+/** Whether a rule has no value for the pods of a workload because of what is known only of the pods themselves. */
+export function isNotYetKnown(cause: unknown): boolean {
+  return cause instanceof EvaluationError && cause.cause instanceof NotYetKnownError;
 }

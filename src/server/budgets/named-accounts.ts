@@ -33,8 +33,8 @@ export async function accountId(asker: Asker, kind: Kind, text: string, field: s
     }
     return text;
   }
-  const { accountIdOf } = await import('../../openstack/account-lookup.ts');
-  const { KeystoneError } = await import('../../openstack/keystone-error.ts');
+  const { accountIdOf } = await import('../../openstack/identity-records.ts');
+  const { KeystoneError } = await import('../../openstack/contract.ts');
   const lookup = accountIdOf(keystone, kind, text).catch((thrown: unknown) => {
     if (thrown instanceof KeystoneError && thrown.message.endsWith('; give the id')) {
       throw new ApiError(422, `Keystone does not tell which ${kind} that is: give the id`, {

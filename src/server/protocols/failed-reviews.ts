@@ -3,7 +3,7 @@
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { rulesOfFailure } from '../../filter/broken-rules.ts';
+import { rulesOfFailure } from '../../filter/verdict.ts';
 import { message as shown } from '../../kubernetes/admission/admission-messages.ts';
 import type { BindingRequest, PodRequest } from '../../kubernetes/admission/admission-review.ts';
 import {

@@ -5,7 +5,7 @@ import { type Configuration, sectionOf } from '../../enforcement/configuration.t
 import { watchOf } from '../../enforcement/notices.ts';
 import type { EnforcementServices } from '../../enforcement/services.ts';
 import type { Call } from '../../filter/call.ts';
-import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
+import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import { allow, reject, type Verdict } from '../../filter/verdict.ts';
 import type { LeaseIdentity } from '../../ledger/identity.ts';
 import type { Ledger } from '../../ledger/ledger.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rulesOfFailure } from '../../../src/filter/broken-rules.ts';
+import { rulesOfFailure } from '../../../src/filter/verdict.ts';
 import { parseAdmissionReview } from '../../../src/kubernetes/admission/admission-review.ts';
 import { PodAdmission } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../../src/kubernetes/admission/pod-rules.ts';

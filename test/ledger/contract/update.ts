@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { UsageBudgetFilter } from '../../../filters/usage-budget-filter.ts';
+import { NO_KEYSTONE } from '../../../src/enforcement/keystone.ts';
 import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { claimantOf } from '../../../src/ledger/lease-request.ts';
-import { NO_KEYSTONE } from '../../../src/openstack/no-keystone.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { by, type Grounds, leaseOf } from '../ground.ts';
 

@@ -1,7 +1,7 @@
 /** Transactions in PostgreSQL that wait for each other. */
 import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { SYSTEM_CLOCK } from '../../../src/filter/system-clock.ts';
+import { SYSTEM_CLOCK } from '../../../src/filter/services.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
