@@ -4,16 +4,11 @@ import { errorText } from '../../base/errors.ts';
 import type { ApiClient } from '../../client/client.ts';
 import { isReadByEveryone } from '../../config/file-modes.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
-import type { KeystoneErrorCode } from '../../openstack/keystone-error.ts';
-import { ExitCode, onOneLine, UsageError } from '../output.ts';
+import type { KeystoneErrorCode } from '../../openstack/contract.ts';
+import { ExitCode, UsageError, onOneLine } from '../output.ts';
 
-import { errorText } from '../base/errors.ts';
-import type { ApiClient } from '../client/client.ts';
-import { isReadByEveryone } from '../config/file-modes.ts';
-import { readTextFile, systemErrorText } from '../config/read-file.ts';
-import type { KeystoneErrorCode } from '../openstack/contract.ts';
 import { type EndpointFlags, TOKEN_VARIABLE } from './endpoint.ts';
-import { ExitCode, onOneLine, UsageError } from './output.ts';
+import { onOneLine } from '../../base/visible-text.ts';
 
 /** Asks a service. When it does not answer as it should, prints one line and sets exit code 3. */
 export async function withEndpoint(

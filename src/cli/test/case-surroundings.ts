@@ -9,8 +9,7 @@ import { type BudgetStanding, listBudgets, setBudget } from '../../ledger/budget
 import { parseBudget } from '../../ledger/budgets/terms.ts';
 import { identityOf, nameOf } from '../../ledger/identity.ts';
 import { requestOf } from '../../ledger/reconciliation/change-lease.ts';
-import type { Keystone } from '../../openstack/contract.ts';
-import { KeystoneError } from '../../openstack/keystone-error.ts';
+import { type Keystone, KeystoneError } from '../../openstack/contract.ts';
 import { type GivenAnswer, type GivenBudget, timeOf } from './lease-case.ts';
 import type { LeaseTrial } from './lease-trial.ts';
 

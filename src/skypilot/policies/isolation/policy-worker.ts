@@ -2,6 +2,8 @@
  * The entry point of a policy's thread: constructs the policy and passes questions to it. Started by
  * `policy-thread.ts`.
  */
+import { HttpObserver } from '../../../http/contract.ts';
+import { ObservedRule, RuleObserver } from '../../../filter/rule-observer.ts';
 import dgram from 'node:dgram';
 import net from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
