@@ -4,16 +4,16 @@ import type { Amount } from '../../filter/amount.ts';
 import type { Budget } from '../../filter/budget.ts';
 import type { Ledger } from '../ledger.ts';
 import { Undone, type Work } from '../storage/database.ts';
-import type { Turn } from '../transactions/transaction.ts';
-import { budgetsOfOwner } from './rows.ts';
-import { type BudgetView, viewOf } from './view.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import {
   type BudgetAuthor,
   eraseBudget,
   otherOverlapping,
   type WantedBudget,
   writeBudget,
-} from './writing.ts';
+} from './budgets.ts';
+import { budgetsOfOwner } from './rows.ts';
+import { type BudgetView, viewOf } from './view.ts';
 
 export interface BudgetEditor extends BudgetAuthor {
   /** Whether a user's budget must lie within the project's: see `beyondProject`. */
@@ -58,8 +58,8 @@ export function createBudget(
   editor: BudgetEditor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, wanted, wait, function* (turn) {
-    yield* turn.lock(wanted.projectId);
+  return edited(ledger, wanted, wait, function* (transaction) {
+    yield* transaction.lock(wanted.projectId);
     const ofOwner = yield* budgetsOfOwner(ledger.database.queries, wanted);
     const same = ofOwner.find(({ validFrom }) => validFrom === wanted.validFrom);
     return (
@@ -77,8 +77,8 @@ export function amendBudget(
   editor: BudgetEditor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, seen, wait, function* (turn) {
-    const current = yield* currentOf(ledger, turn, seen);
+  return edited(ledger, seen, wait, function* (transaction) {
+    const current = yield* currentOf(ledger, transaction, seen);
     if ('refusal' in current) {
       return new Undone(current);
     }
@@ -100,8 +100,8 @@ export function withdrawBudget(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, seen, wait, function* (turn) {
-    const current = yield* currentOf(ledger, turn, seen);
+  return edited(ledger, seen, wait, function* (transaction) {
+    const current = yield* currentOf(ledger, transaction, seen);
     if ('refusal' in current) {
       return new Undone(current);
     }
@@ -114,7 +114,7 @@ function edited(
   ledger: Ledger,
   { projectId: project }: { readonly projectId: string },
   wait: Wait,
-  work: (turn: Turn) => Work<BudgetEdit | Undone<BudgetEdit>>,
+  work: (transaction: Transaction) => Work<BudgetEdit | Undone<BudgetEdit>>,
 ): Promise<BudgetEdit> {
   return ledger.transact('budget', work, wait, { project, isRefused: ({ kind }) => kind === 'refused' });
 }
@@ -122,10 +122,10 @@ function edited(
 /** As it is once the project is locked: whoever waited for the lock sees what was changed meanwhile. */
 function* currentOf(
   ledger: Ledger,
-  turn: Turn,
+  transaction: Transaction,
   { id, projectId, version }: SeenBudget,
 ): Work<BudgetView | (BudgetEdit & { readonly kind: 'refused' })> {
-  yield* turn.lock(projectId);
+  yield* transaction.lock(projectId);
   const current = yield* viewOf(ledger, id);
   if (current === undefined || current.projectId !== projectId) {
     return { kind: 'refused', refusal: { kind: 'gone' } };

@@ -2,8 +2,7 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from '../reports/pages.ts';
-import { reading } from '../reports/reading.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
 import { type LeaseReport, reportOf } from '../reports/reports.ts';
 import { rows } from '../storage/database.ts';
 import { textsTable } from '../storage/query-parts.ts';

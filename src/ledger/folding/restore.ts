@@ -4,7 +4,7 @@ import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Database, rows, Undone, type Work } from '../storage/database.ts';
 import { recordsTable, rowsTable, textsTable } from '../storage/query-parts.ts';
-import type { Turn } from '../transactions/transaction.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
 import { addTotals } from './totals.ts';
 
@@ -25,19 +25,24 @@ export function restoreLeases(
   leases: readonly FoldedLease[],
   wait: Wait,
 ): Promise<Restored> {
-  return ledger.transact('reconcile', (turn) => restored(ledger.database, turn, of, leases), wait, {
-    project: of.projectId,
-  });
+  return ledger.transact(
+    'reconcile',
+    (transaction) => restored(ledger.database, transaction, of, leases),
+    wait,
+    {
+      project: of.projectId,
+    },
+  );
 }
 
 function* restored(
   database: Database,
-  turn: Turn,
+  transaction: Transaction,
   of: { readonly projectId: string; readonly until: bigint },
   leases: readonly FoldedLease[],
 ): Work<Restored | Undone<Restored>> {
   const { queries, dialect } = database;
-  yield* turn.lock(of.projectId);
+  yield* transaction.lock(of.projectId);
   const ids = rowsTable(
     dialect,
     leases.map(({ lease }) => lease.id),

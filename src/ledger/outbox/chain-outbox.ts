@@ -6,7 +6,6 @@ import type { Call } from '../../filter/call.ts';
 import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filter/outbox.ts';
 import type { LedgerObserver } from '../observer.ts';
 import type { ChainLedger } from '../service.ts';
-import { UNBOUNDED } from '../transactions/transaction-wait.ts';
 import { BACKOFF, type Backoff } from './backoff.ts';
 
 type DeliveryQueue = import('./delivery-queue.ts').DeliveryQueue;
@@ -70,7 +69,7 @@ export class ChainOutbox implements OutboxService {
       import('./delivery-queue.ts'),
     ]);
     const { name } = sender;
-    const store = new OutboxStore(name, () => ledger.ledger(UNBOUNDED), pace, {
+    const store = new OutboxStore(name, () => ledger.ledger(waitFor(undefined)), pace, {
       take: (messages) => queue.take(messages),
       handOver: () => queue.handOver(),
       putBack: (settled) => queue.putBack(settled),

@@ -1,7 +1,7 @@
 /** The outbox of one sender in the ledger's database: what is written to it before anything is answered. */
 import { randomUUID } from 'node:crypto';
 import { type CompiledQuery, sql } from 'kysely';
-import type { Wait } from '../../base/deadline.ts';
+import { type Wait, waitFor } from '../../base/deadline.ts';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
@@ -10,11 +10,9 @@ import type { Ledger } from '../ledger.ts';
 import { type Database, rows, type Work } from '../storage/database.ts';
 import { PostgresDatabase } from '../storage/postgres/postgres.ts';
 import { missingRights, NEEDED_FOR_OUTBOX } from '../storage/rights.ts';
-import { UNBOUNDED } from '../transactions/transaction-wait.ts';
-import type { Backoff } from './backoff.ts';
-import { ClaimRenewal } from './claim-renewal.ts';
+import { type Backoff, ClaimRenewal } from './backoff.ts';
 import { GroupCommit } from './group-commit.ts';
-import { leaseOf, shownIdentity } from './lease-digests.ts';
+import { leaseOf, shownIdentity } from './messages.ts';
 import {
   type AddedMessage,
   addClaimed,
@@ -176,7 +174,7 @@ export class OutboxStore {
   async bodyOf(id: bigint): Promise<string> {
     const { database } = await this.#ledger();
     const query = database.queries.selectFrom('outbox').select('body').where('id', '=', id).compile();
-    const [found] = await database.read(() => rows(query), UNBOUNDED);
+    const [found] = await database.read(() => rows(query), waitFor(undefined));
     if (found === undefined) {
       throw new Error('the message is not in the outbox any more');
     }
@@ -229,7 +227,7 @@ export class OutboxStore {
 
   async #transact<Result>(work: (opened: Ledger) => Work<Result>): Promise<Result> {
     const opened = await this.#ledger();
-    return opened.transact('outbox', () => work(opened), UNBOUNDED);
+    return opened.transact('outbox', () => work(opened), waitFor(undefined));
   }
 }
 

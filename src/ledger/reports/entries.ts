@@ -4,8 +4,7 @@ import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { rowsTable } from '../storage/query-parts.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
-import { reading } from './reading.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from './pages.ts';
 import type { EntryReport } from './reports.ts';
 
 export interface EntriesQuery extends PageQuery {

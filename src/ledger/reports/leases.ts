@@ -3,14 +3,13 @@ import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { budgetAccount } from '../../filter/budget.ts';
-import { resourcePeriods } from '../accounting/resources.ts';
+import { resourcePeriods } from '../accounting/demand.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { rowsTable } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
-import { type ReadPiece, reading } from './reading.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery, type ReadPiece, reading } from './pages.ts';
 
 export interface LeasesQuery extends PageQuery {
   readonly projectId: string;

@@ -1,5 +1,11 @@
 /** Lists in pages: a cursor says where the next page begins, so that what is added meanwhile moves nothing. */
+
+import type { Wait } from '../../base/deadline.ts';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { textMistake } from '../identity.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Work } from '../storage/database.ts';
+import { Gate } from '../storage/gate.ts';
 
 export interface PageQuery {
   /** 1 to 1000. */
@@ -60,4 +66,32 @@ export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (s
     }
     throw new CursorError();
   });
+}
+
+/** Reads of one process under way at the same time: each takes a connection of PostgreSQL, of which leases need most. */
+const READERS = 2;
+
+const gates = new WeakMap<Ledger, Gate>();
+
+/** Runs a piece of reading that takes a few milliseconds at most. @throws LedgerUnavailableError */
+export type ReadPiece = <Result>(work: () => Work<Result>) => Promise<Result>;
+
+/** For one view. Its pieces do not see the same moment. */
+export function reading(ledger: Ledger, wait: Wait): ReadPiece {
+  let gate = gates.get(ledger);
+  if (gate === undefined) {
+    gate = new Gate(READERS);
+    gates.set(ledger, gate);
+  }
+  const entered = gate;
+  const yieldIfDue = timedYield();
+  return async (work) => {
+    await yieldIfDue();
+    const leave = await entered.enter(wait);
+    try {
+      return await ledger.read('read', work, wait);
+    } finally {
+      leave();
+    }
+  };
 }

@@ -123,11 +123,11 @@ export interface FollowerTable {
   holder: string | null;
   /** From then on, somebody else may. */
   held_until: bigint;
-  /** When the last complete round ended. */
+  /** When the last complete comparison ended. */
   followed_at: bigint | null;
   /** The endpoint and region whose leases were last found in this ledger. */
   matched: string | null;
-  /** The rows that the last round would have released, which were too many at once: a list of numbers in JSON. */
+  /** The rows that the last comparison would have released, which were too many at once: a list of numbers in JSON. */
   doubted: string | null;
 }
 

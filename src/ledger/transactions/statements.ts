@@ -1,13 +1,13 @@
 /** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { LeaseIdentity } from '../identity.ts';
 import type { Crossings } from '../outbox/crossings.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
 import type { Dialect } from '../storage/connection.ts';
 import { prepared, preparedRows } from '../storage/prepared.ts';
 import { ENDED, OPEN } from '../storage/query-parts.ts';
 import type { AccountsTable, EntriesTable, LeaseRow, Tables } from '../storage/schema.ts';
-import { ExpectedAccounts } from './expected-accounts.ts';
 
 export type Statements = ReturnType<typeof createStatements>;
 
@@ -340,4 +340,39 @@ function nextLeaseIds(queries: Kysely<Tables>, { count }: { readonly count: numb
   }>`select case when has_sequence_privilege(ids, 'usage') then nextval(ids::regclass) end as id
     from (select pg_get_serial_sequence('leases', 'id') as ids) as it, generate_series(1, cast(${count} as integer))`;
   return { compile: () => query.compile(queries), toOperationNode: () => query.toOperationNode() };
+}
+
+/** The latest owners of leases. */
+const MOST_OWNERS = 1000;
+/** Leases that touch more are not guessed. */
+const MOST_ACCOUNTS = 32;
+
+type Requester = Pick<LeaseIdentity, 'projectId' | 'userId'>;
+
+class ExpectedAccounts {
+  readonly #known = new Map<string, readonly string[]>();
+
+  of(owner: Requester): readonly string[] {
+    return this.#known.get(keyOf(owner)) ?? [];
+  }
+
+  learn(owner: Requester, accounts: ReadonlySet<string>): void {
+    const key = keyOf(owner);
+    const known = this.#known.get(key);
+    if (known !== undefined && accounts.size === known.length && known.every((name) => accounts.has(name))) {
+      return;
+    }
+    this.#known.delete(key);
+    if (accounts.size > 0 && accounts.size <= MOST_ACCOUNTS) {
+      this.#known.set(key, [...accounts]);
+    }
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size > MOST_OWNERS) {
+      this.#known.delete(oldest);
+    }
+  }
+}
+
+function keyOf({ projectId, userId }: Requester): string {
+  return `${projectId.length} ${projectId}${userId}`;
 }

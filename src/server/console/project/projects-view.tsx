@@ -2,8 +2,7 @@
 
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
-import type { ProjectRow } from '../../../ledger/reports/projects.ts';
-import { COUNTED } from '../../../ledger/reports/timeline.ts';
+import { COUNTED_OPEN, type ProjectRow } from '../../../ledger/reports/projects.ts';
 import { Account, type NameOf } from '../account.tsx';
 import { BudgetBar } from '../budget-bar.tsx';
 import { WithNames } from '../known-names.tsx';
@@ -72,7 +71,7 @@ function Row({ row, unit }: { readonly row: ProjectRow; readonly unit: string })
       </th>
       <td>{budget === null ? <span class="none">none</span> : <BudgetBar {...budget} unit={unit} />}</td>
       <td class="time">{budget === null ? '' : shownDate(budget.validUntil * MICROSECONDS_PER_SECOND)}</td>
-      <td class="number">{openLeases >= COUNTED ? `more than ${COUNTED - 1}` : openLeases}</td>
+      <td class="number">{openLeases >= COUNTED_OPEN ? `more than ${COUNTED_OPEN - 1}` : openLeases}</td>
     </tr>
   );
 }
