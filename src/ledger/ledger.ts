@@ -136,7 +136,8 @@ export class Ledger {
     }
     const now = memory.now(() => this.now());
     return memory.run(
-      () => previewLease(memory.statements(this.statements), request, now),
+      this.statements,
+      () => previewLease(this.statements, request, now),
       (work) => this.read('check', work, wait),
     );
   }

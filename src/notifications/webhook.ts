@@ -7,8 +7,7 @@ import { tlsFrom, tokenHeaders } from '../filter/service-options.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpClient } from '../http/contract.ts';
 import { NOTICES } from '../ledger/outbox/messages.ts';
-import type { NotificationsOptions } from './options.ts';
-import { secretsOf, tokenOf } from './secrets.ts';
+import { type NotificationsOptions, secretsOf, tokenOf } from './options.ts';
 
 /** Source: CloudEvents 1.0.2, HTTP protocol binding, "Structured Content Mode". */
 const CONTENT_TYPE = 'application/cloudevents+json; charset=utf-8';

@@ -1,8 +1,7 @@
 /** One attempt, at receivers that take it, that do not, and that are something else. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createSharedServices } from '../../src/enforcement/services.ts';
-import { notificationsOptions } from '../../src/notifications/options.ts';
-import { secretsOf } from '../../src/notifications/secrets.ts';
+import { notificationsOptions, secretsOf } from '../../src/notifications/options.ts';
 import { Webhook, webhookHeaders } from '../../src/notifications/webhook.ts';
 import { temporaryFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';

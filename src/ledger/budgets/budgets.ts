@@ -4,7 +4,6 @@ import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount } from '../../filter/budget.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
-import type { Transaction } from '../transactions/transaction.ts';
 import { type BudgetChange, budgetId, budgetOf, budgetsOfOwner, changeOf, termsOf } from './rows.ts';
 
 export type { BudgetChange } from './rows.ts';
@@ -37,7 +36,12 @@ export async function setBudget(
 ): Promise<Budget> {
   const result = await ledger.transact(
     'budget',
-    (transaction) => set(ledger, transaction, wanted, author),
+    function* (transaction): Work<Budget | { readonly other: Budget } | Undone<{ readonly other: Budget }>> {
+      // A conflict is a value: an error would close the connection, and count as a failure of the ledger.
+      yield* transaction.lock(wanted.projectId);
+      const other = otherOverlapping(wanted, yield* budgetsOfOwner(ledger.database.queries, wanted));
+      return other === undefined ? yield* writeBudget(ledger, wanted, author) : new Undone({ other });
+    },
     wait,
     {
       project: wanted.projectId,
@@ -57,9 +61,24 @@ export function removeBudget(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<Budget | undefined> {
-  return ledger.transact('budget', (transaction) => remove(ledger, transaction, which, author), wait, {
-    project: which.projectId,
-  });
+  return ledger.transact(
+    'budget',
+    function* (transaction): Work<Budget | undefined | Undone<undefined>> {
+      yield* transaction.lock(which.projectId);
+      const budget = (yield* budgetsOfOwner(ledger.database.queries, which)).find(
+        ({ validFrom }) => validFrom === which.validFrom,
+      );
+      if (budget === undefined) {
+        return new Undone(undefined);
+      }
+      yield* eraseBudget(ledger, budget, author);
+      return budget;
+    },
+    wait,
+    {
+      project: which.projectId,
+    },
+  );
 }
 
 /** The budgets in force, sorted by project, user and time. `undefined` = of all projects. @throws LedgerUnavailableError */
@@ -68,7 +87,34 @@ export function listBudgets(
   projectId: string | undefined,
   wait: Wait,
 ): Promise<BudgetStanding[]> {
-  return ledger.read('read', () => list(ledger, projectId), wait);
+  return ledger.read(
+    'read',
+    function* () {
+      const { queries } = ledger.database;
+      let query = queries.selectFrom('budgets').selectAll().where('removed_at', 'is', null);
+      let balances = queries.selectFrom('accounts').selectAll().where('name', 'like', 'usage_budget/%');
+      if (projectId !== undefined) {
+        query = query.where('project_id', '=', projectId);
+        balances = balances.where('project_id', '=', projectId);
+      }
+      const budgets = yield* rows(
+        query
+          .orderBy('project_id')
+          .orderBy('user_id', (order) => order.asc().nullsFirst())
+          .orderBy('valid_from')
+          .compile(),
+      );
+      const taken = new Map(
+        (yield* rows(balances.compile())).map((row) => [`${row.project_id}\0${row.name}`, row.balance]),
+      );
+      return budgets.map((row) => {
+        const budget = budgetOf(row);
+        const balance = taken.get(`${budget.projectId}\0${budgetAccount(budget)}`) ?? 0n;
+        return { ...budget, taken: balance, left: budget.amount - balance };
+      });
+    },
+    wait,
+  );
 }
 
 /** Every change, oldest first. `undefined` = of all projects. @throws LedgerUnavailableError */
@@ -77,69 +123,17 @@ export function budgetHistory(
   projectId: string | undefined,
   wait: Wait,
 ): Promise<BudgetChange[]> {
-  return ledger.read('read', () => history(ledger, projectId), wait);
-}
-
-/** A conflict is a value: an error would close the connection, and count as a failure of the ledger. */
-function* set(
-  ledger: Ledger,
-  transaction: Transaction,
-  wanted: WantedBudget,
-  author: BudgetAuthor,
-): Work<Budget | { readonly other: Budget } | Undone<{ readonly other: Budget }>> {
-  yield* transaction.lock(wanted.projectId);
-  const other = otherOverlapping(wanted, yield* budgetsOfOwner(ledger.database.queries, wanted));
-  return other === undefined ? yield* writeBudget(ledger, wanted, author) : new Undone({ other });
-}
-
-function* remove(
-  ledger: Ledger,
-  transaction: Transaction,
-  which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
-  author: BudgetAuthor,
-): Work<Budget | undefined | Undone<undefined>> {
-  yield* transaction.lock(which.projectId);
-  const budget = (yield* budgetsOfOwner(ledger.database.queries, which)).find(
-    ({ validFrom }) => validFrom === which.validFrom,
+  return ledger.read(
+    'read',
+    function* () {
+      let query = ledger.database.queries.selectFrom('budget_changes').selectAll();
+      if (projectId !== undefined) {
+        query = query.where('project_id', '=', projectId);
+      }
+      return (yield* rows(query.orderBy('id').compile())).map(changeOf);
+    },
+    wait,
   );
-  if (budget === undefined) {
-    return new Undone(undefined);
-  }
-  yield* eraseBudget(ledger, budget, author);
-  return budget;
-}
-
-function* list(ledger: Ledger, projectId: string | undefined): Work<BudgetStanding[]> {
-  const { queries } = ledger.database;
-  let query = queries.selectFrom('budgets').selectAll().where('removed_at', 'is', null);
-  let balances = queries.selectFrom('accounts').selectAll().where('name', 'like', 'usage_budget/%');
-  if (projectId !== undefined) {
-    query = query.where('project_id', '=', projectId);
-    balances = balances.where('project_id', '=', projectId);
-  }
-  const budgets = yield* rows(
-    query
-      .orderBy('project_id')
-      .orderBy('user_id', (order) => order.asc().nullsFirst())
-      .orderBy('valid_from')
-      .compile(),
-  );
-  const taken = new Map(
-    (yield* rows(balances.compile())).map((row) => [`${row.project_id}\0${row.name}`, row.balance]),
-  );
-  return budgets.map((row) => {
-    const budget = budgetOf(row);
-    const balance = taken.get(`${budget.projectId}\0${budgetAccount(budget)}`) ?? 0n;
-    return { ...budget, taken: balance, left: budget.amount - balance };
-  });
-}
-
-function* history(ledger: Ledger, projectId: string | undefined): Work<BudgetChange[]> {
-  let query = ledger.database.queries.selectFrom('budget_changes').selectAll();
-  if (projectId !== undefined) {
-    query = query.where('project_id', '=', projectId);
-  }
-  return (yield* rows(query.orderBy('id').compile())).map(changeOf);
 }
 
 /** A budget to set. It replaces one of the same owner that starts at the same second. */

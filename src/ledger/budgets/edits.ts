@@ -77,11 +77,7 @@ export function amendBudget(
   editor: BudgetEditor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, seen, wait, function* (transaction) {
-    const current = yield* currentOf(ledger, transaction, seen);
-    if ('refusal' in current) {
-      return new Undone(current);
-    }
+  return editedAsSeen(ledger, seen, wait, function* (current) {
     const { id: _, projectId, userId, validFrom } = current;
     const wanted = {
       ...{ projectId, userId, validFrom },
@@ -100,11 +96,7 @@ export function withdrawBudget(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, seen, wait, function* (transaction) {
-    const current = yield* currentOf(ledger, transaction, seen);
-    if ('refusal' in current) {
-      return new Undone(current);
-    }
+  return editedAsSeen(ledger, seen, wait, function* (current) {
     yield* eraseBudget(ledger, current, author);
     return { kind: 'done', budget: current };
   });
@@ -119,18 +111,21 @@ function edited(
   return ledger.transact('budget', work, wait, { project, isRefused: ({ kind }) => kind === 'refused' });
 }
 
-/** As it is once the project is locked: whoever waited for the lock sees what was changed meanwhile. */
-function* currentOf(
+/** `work`: on the budget as it is once the project is locked: whoever waited for the lock sees what was changed meanwhile. */
+function editedAsSeen(
   ledger: Ledger,
-  transaction: Transaction,
-  { id, projectId, version }: SeenBudget,
-): Work<BudgetView | (BudgetEdit & { readonly kind: 'refused' })> {
-  yield* transaction.lock(projectId);
-  const current = yield* viewOf(ledger, id);
-  if (current === undefined || current.projectId !== projectId) {
-    return { kind: 'refused', refusal: { kind: 'gone' } };
-  }
-  return current.version === version ? current : { kind: 'refused', refusal: { kind: 'changed', current } };
+  seen: SeenBudget,
+  wait: Wait,
+  work: (current: BudgetView) => Work<BudgetEdit | Undone<BudgetEdit>>,
+): Promise<BudgetEdit> {
+  return edited(ledger, seen, wait, function* (transaction) {
+    yield* transaction.lock(seen.projectId);
+    const current = yield* viewOf(ledger, seen.id);
+    if (current === undefined || current.projectId !== seen.projectId) {
+      return refused({ kind: 'gone' });
+    }
+    return current.version === seen.version ? yield* work(current) : refused({ kind: 'changed', current });
+  });
 }
 
 function* written(

@@ -32,12 +32,12 @@ export function pauseAfter(failures: number, { firstPause, longestPause }: Backo
 }
 
 /** The pause of a whole service: at least what it has asked for, in seconds. */
-function servicePause(failures: number, retryAfter: number | undefined, pace: Backoff): number {
-  return Math.max(pauseAfter(failures, pace), Math.min((retryAfter ?? 0) * 1000, LONGEST_RETRY_AFTER));
+function servicePause(failures: number, retryAfter: number | undefined, backoff: Backoff): number {
+  return Math.max(pauseAfter(failures, backoff), Math.min((retryAfter ?? 0) * 1000, LONGEST_RETRY_AFTER));
 }
 
 export class ServicePauses {
-  readonly #pace: Backoff;
+  readonly #backoff: Backoff;
   #failures = 0;
   /** Pauses in a row, and until when the current one lasts, by `performance.now()`. */
   #pauses = 0;
@@ -45,8 +45,8 @@ export class ServicePauses {
   /** The same, if the service has asked for it: then no answer that arrives late ends the pause. */
   #askedUntil = 0;
 
-  constructor(pace: Backoff) {
-    this.#pace = pace;
+  constructor(backoff: Backoff) {
+    this.#backoff = backoff;
   }
 
   /** Of the current pause, in milliseconds; 0 = there is none. */
@@ -90,7 +90,7 @@ export class ServicePauses {
       return undefined;
     }
     this.#pauses += 1;
-    const until = performance.now() + servicePause(this.#pauses, retryAfter, this.#pace);
+    const until = performance.now() + servicePause(this.#pauses, retryAfter, this.#backoff);
     this.#until = Math.max(this.#until, until);
     if (retryAfter !== undefined) {
       this.#askedUntil = this.#until;

@@ -18,6 +18,7 @@ import {
   addClaimed,
   addMessages,
   type ClaimedMessage,
+  claimedBy,
   expire,
   keepClaims,
   LONG_BODY,
@@ -160,12 +161,9 @@ export class OutboxStore {
   /** Has a prepared message sent; resolves to whether it was still held back. */
   release(id: bigint): Promise<boolean> {
     return this.#settle(id, ({ queries }) =>
-      queries
-        .updateTable('outbox')
+      claimedBy(queries, this.#holder, [id])
         // It may have expired, if its claim was lost for so long.
         .set({ ...UNCLAIMED, state: 'waiting', settled_at: null })
-        .where('id', '=', id)
-        .where('claim', '=', this.#holder)
         .returning('id'),
     );
   }

@@ -14,10 +14,10 @@ export interface PageQuery {
   readonly after: string | undefined;
 }
 
-export interface PageOf<Item> {
+export interface PageOf<Item, Next = string> {
   readonly items: readonly Item[];
   /** `undefined` = this is the last page. */
-  readonly next: string | undefined;
+  readonly next: Next | undefined;
 }
 
 /** The cursor is none of this list. */
@@ -94,4 +94,49 @@ export function reading(ledger: Ledger, wait: Wait): ReadPiece {
       leave();
     }
   };
+}
+
+/** The key of a list that is sorted by one number; `undefined` = the first page. @throws CursorError */
+export function numberIn(after: string | undefined): bigint | undefined {
+  const [key] = after === undefined ? [] : keyOf(after, ['number']);
+  return typeof key === 'bigint' ? key : undefined;
+}
+
+/** Rows that are looked at in one piece, where not all of them may be wanted. */
+export const SCANNED = 500;
+/** Rows that are looked at for one page: one with few matches may be shorter than its limit, and have a next one. */
+export const LOOKED_AT = 10_000;
+
+export interface Piece<Item> {
+  readonly found: readonly Item[];
+  /** The last row that was looked at; `undefined` = there are no more. */
+  readonly lowest: bigint | undefined;
+}
+
+/**
+ * Goes back from the newest row, a piece at a time, until there are enough or the time is better left to others. `piece`: may find more than
+ * `wanted`, which tells that another page follows.
+ */
+export async function scanned<Item>(
+  limit: number,
+  before: bigint | undefined,
+  piece: (last: bigint | undefined, wanted: number) => Promise<Piece<Item>>,
+  idOf: (item: Item) => bigint,
+): Promise<PageOf<Item, bigint>> {
+  const items: Item[] = [];
+  let last = before;
+  for (let looked = 0; looked < LOOKED_AT; looked += SCANNED) {
+    const wanted = limit - items.length;
+    const { found, lowest } = await piece(last, wanted);
+    items.push(...found.slice(0, wanted));
+    const end = items.at(-1);
+    if (found.length > wanted && end !== undefined) {
+      return { items, next: idOf(end) };
+    }
+    if (lowest === undefined) {
+      return { items, next: undefined };
+    }
+    last = lowest;
+  }
+  return { items, next: last };
 }

@@ -239,3 +239,27 @@ export type LeaseRow = {
     ? Value
     : LeasesTable[Column];
 };
+
+/** The columns of `leases`, and their types. */
+export const LEASE_COLUMNS = {
+  id: 'bigint',
+  lease_id: 'text',
+  region: 'text',
+  project_id: 'text',
+  user_id: 'text',
+  name: 'text',
+  starts_at: 'bigint',
+  ends_at: 'bigint',
+  state: 'text',
+  demand: 'text',
+  claims: 'text',
+  alternatives: 'text',
+  repetition_key: 'text',
+  repetition_content: 'text',
+  revision: 'bigint',
+  recorded_at: 'bigint',
+  ended_at: 'bigint',
+  touched_at: 'bigint',
+  shown: 'text',
+  resources: 'text',
+} as const satisfies Record<keyof LeaseRow, 'text' | 'bigint'>;
