@@ -27,6 +27,7 @@ import { z } from 'zod';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { outsideTraces } from '../base/tracing.ts';
+import { leaseColumns } from './folding/folded-lease.ts';
 import type { Author } from './transactions/journal.ts';
 import type { Undo } from './transactions/lease-transactions.ts';
 
@@ -247,27 +248,15 @@ const integer = z
   .regex(/^-?\d{1,40}$/)
   .transform(BigInt);
 
+/** A file of an older version lacks some of the columns. */
 const row = z.object({
-  id: integer,
-  lease_id: z.string().nullable(),
-  region: z.string(),
-  project_id: z.string(),
-  user_id: z.string(),
-  name: z.string(),
-  starts_at: integer,
-  ends_at: integer,
-  state: z.enum(['open', 'ended']),
-  demand: z.string(),
-  claims: z.string(),
-  alternatives: z.string().nullable().default(null),
-  repetition_key: z.string().nullable().default(null),
-  repetition_content: z.string().nullable().default(null),
-  revision: integer,
-  recorded_at: integer,
-  ended_at: integer.nullable(),
-  touched_at: integer.default(0n),
-  shown: z.string().nullable().default(null),
-  resources: z.string().nullable().default(null),
+  ...leaseColumns,
+  alternatives: leaseColumns.alternatives.default(null),
+  repetition_key: leaseColumns.repetition_key.default(null),
+  repetition_content: leaseColumns.repetition_content.default(null),
+  touched_at: leaseColumns.touched_at.default(0n),
+  shown: leaseColumns.shown.default(null),
+  resources: leaseColumns.resources.default(null),
 });
 
 const written = z.object({

@@ -1,4 +1,7 @@
 /** What the ledger is asked about one lease. */
+
+import type { Amount } from '../filter/amount.ts';
+import type { Budget } from '../filter/budget.ts';
 import type { Repetition } from '../filter/call.ts';
 import type { Claims, Proposal, Standing } from '../filter/claim.ts';
 import type { LeaseIdentity } from './identity.ts';
@@ -34,4 +37,31 @@ export interface Claimant {
   /** As in `SharedLimit`. */
   readonly readsProject?: boolean | undefined;
   claims(proposal: Proposal, standing: Standing): Claims;
+}
+
+/** Who made an entry, and why. */
+export interface Author {
+  readonly operation: 'create' | 'update' | 'end' | 'undo' | 'reconcile';
+  readonly who: string;
+  readonly requestId: string | null;
+  readonly reason: string | null;
+}
+
+/** One recording of a lease. */
+export interface RecordingId {
+  readonly lease: bigint;
+  readonly revision: bigint;
+}
+
+/** What the changes of one transaction have in common. */
+export interface JournalEntry {
+  readonly project_id: string;
+  readonly at: bigint;
+  /** Before. */
+  readonly balances: ReadonlyMap<string, Amount>;
+  readonly author: Author;
+  /** Budgets that were read already. */
+  readonly budgets?: readonly Budget[];
+  /** What can be taken back. */
+  readonly recording?: RecordingId;
 }

@@ -1,19 +1,17 @@
 /** The ledger: which leases exist, what they take from shared limits, and what is left. Every transaction passes through here. */
 
-import { type Wait, withinDeadline } from '../base/deadline.ts';
+import { type Wait, waitFor, withinDeadline } from '../base/deadline.ts';
 import { LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { isTraced } from '../base/tracing.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Refusal } from './accounting/charge-calculation.ts';
 import { Doubts } from './doubts.ts';
-import { LedgerClock } from './ledger-clock.ts';
 import type { LedgerRequest } from './ledger-request.ts';
 import type { LedgerObserver, LedgerOperation } from './observer.ts';
 import { Crossings, type CrossingWatch } from './outbox/crossings.ts';
-import { LedgerBehindError, Position } from './position.ts';
+import { LedgerBehindError, Position, Suspension, suspendedError } from './position.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './storage/database.ts';
-import { Suspension, suspendedError } from './suspension.ts';
 import type { Author } from './transactions/journal.ts';
 import {
   type EndedLease,
@@ -25,12 +23,16 @@ import {
 } from './transactions/lease-transactions.ts';
 import type { CheckMemory } from './transactions/memory/check-memory.ts';
 import { GroupMemory } from './transactions/memory/group-memory.ts';
-import { recognisable } from './transactions/memory/query-kinds.ts';
+import { recognisable } from './transactions/memory/project-memory.ts';
 import { type LeasePreview, previewLease } from './transactions/preview.ts';
 import { createStatements, type Statements } from './transactions/statements.ts';
-import { tracedTransaction } from './transactions/traced-transaction.ts';
-import { Turn } from './transactions/transaction.ts';
-import { firstOf, tookTooLong, UNBOUNDED } from './transactions/transaction-wait.ts';
+import {
+  firstOf,
+  LedgerClock,
+  Transaction,
+  tookTooLong,
+  tracedTransaction,
+} from './transactions/transaction.ts';
 
 export interface LedgerParts {
   /** With `SYSTEM_CLOCK`, a ledger on PostgreSQL has the clock of the database. */
@@ -90,7 +92,7 @@ export class Ledger {
       folder: parts.doubtFolder || undefined,
       logger: parts.logger,
       ledgerId: async () => this.#id ?? (await this.#readId()),
-      takeBack: ({ undo, author }) => this.#takeBack(undo, author, UNBOUNDED),
+      takeBack: ({ undo, author }) => this.#takeBack(undo, author, waitFor(undefined)),
       count: (doubts) => parts.observer?.inDoubt?.(doubts),
     });
     // A new connection may lead to another server, or to another file.
@@ -134,7 +136,8 @@ export class Ledger {
     }
     const now = memory.now(() => this.now());
     return memory.run(
-      () => previewLease(memory.statements(this.statements), request, now),
+      this.statements,
+      () => previewLease(this.statements, request, now),
       (work) => this.read('check', work, wait),
     );
   }
@@ -143,7 +146,7 @@ export class Ledger {
   commit(request: LedgerRequest, author: Author, wait: Wait, force = false): Promise<Recording> {
     return this.transact(
       author.operation === 'reconcile' ? 'reconcile' : 'commit',
-      (turn) => record(this.statements, request, turn, author, force),
+      (transaction) => record(this.statements, request, transaction, author, force),
       wait,
       {
         project: request.identity.projectId,
@@ -175,14 +178,19 @@ export class Ledger {
   }
 
   #takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
-    return this.transact('undo', (turn) => takeBack(this.statements, undo, turn, author), wait, {
-      project: undo.projectId,
-    });
+    return this.transact(
+      'undo',
+      (transaction) => takeBack(this.statements, undo, transaction, author),
+      wait,
+      {
+        project: undo.projectId,
+      },
+    );
   }
 
   /** Ends a lease; resolves to whether it was open. @throws LedgerUnavailableError */
   end(ended: EndedLease, author: Author, wait: Wait): Promise<boolean> {
-    return this.transact('end', (turn) => end(this.statements, ended, turn, author), wait, {
+    return this.transact('end', (transaction) => end(this.statements, ended, transaction, author), wait, {
       project: ended.identity.projectId,
     });
   }
@@ -190,7 +198,7 @@ export class Ledger {
   /** Any other transaction that writes. @throws LedgerUnavailableError */
   transact<Result>(
     operation: LedgerOperation,
-    work: (turn: Turn) => Work<Result | Undone<Result>>,
+    work: (transaction: Transaction) => Work<Result | Undone<Result>>,
     wait: Wait,
     options: TransactionOptions<Result> = {},
   ): Promise<Result> {
@@ -204,18 +212,18 @@ export class Ledger {
 
   async #transact<Result>(
     operation: LedgerOperation,
-    work: (turn: Turn) => Work<Result | Undone<Result>>,
+    work: (transaction: Transaction) => Work<Result | Undone<Result>>,
     wait: Wait,
     { project, isRefused = notRefused }: TransactionOptions<Result>,
     begins?: () => void,
   ): Promise<Result> {
     const mayGrow = operation === 'commit';
-    let turn: Turn | undefined;
+    let transaction: Transaction | undefined;
     const clock = { now: () => this.now(), learn: (at: bigint) => this.#clock.learn(at) };
     const begin = () => {
       begins?.();
-      turn = new Turn(this.statements, clock, this.#position, mayGrow);
-      return withoutUndone(work(turn), turn);
+      transaction = new Transaction(this.statements, clock, this.#position, mayGrow);
+      return withoutUndone(work(transaction), transaction);
     };
     const result = await this.#observed(
       operation,
@@ -230,12 +238,12 @@ export class Ledger {
         throw thrown;
       })
       .finally(() => {
-        this.#id ??= turn?.ledgerId;
+        this.#id ??= transaction?.ledgerId;
       });
     this.#failedAt = undefined;
-    if (turn !== undefined) {
-      this.#position.acknowledge(turn.locked);
-      this.#observeClock(turn);
+    if (transaction !== undefined) {
+      this.#position.acknowledge(transaction.locked);
+      this.#observeClock(transaction);
     }
     return result;
   }
@@ -316,12 +324,12 @@ export class Ledger {
 
   async #readId(): Promise<string> {
     const query = this.database.queries.selectFrom('ledger').select('id').compile();
-    const [row] = await this.read('read', () => rows(query), UNBOUNDED);
+    const [row] = await this.read('read', () => rows(query), waitFor(undefined));
     this.#id = row?.id ?? '';
     return this.#id;
   }
 
-  #observeClock({ behind, locked }: Turn): void {
+  #observeClock({ behind, locked }: Transaction): void {
     if (locked.size === 0) {
       return;
     }
@@ -372,10 +380,10 @@ function notRefused(): boolean {
 }
 
 /** What is rolled back is not acknowledged. */
-function* withoutUndone<Result>(work: Work<Result>, turn: Turn): Work<Result> {
+function* withoutUndone<Result>(work: Work<Result>, transaction: Transaction): Work<Result> {
   const result = yield* work;
   if (result instanceof Undone) {
-    turn.locked.clear();
+    transaction.locked.clear();
   }
   return result;
 }

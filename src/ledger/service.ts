@@ -1,25 +1,38 @@
-/** The ledger of a chain of filters: opened when the first filter needs it, since databases take a while to load. */
+/** The ledger of a chain of filters: requests become what it needs, and what it cannot keep becomes a refusal. */
 
-import { type Wait, waitFor } from '../base/deadline.ts';
+import { inTime, type Wait, waitFor } from '../base/deadline.ts';
+import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import type { Call } from '../filter/call.ts';
 import type { SharedLimit } from '../filter/claim.ts';
-import type { LeaseRequest, LedgerService } from '../filter/services.ts';
-import type { Verdict } from '../filter/verdict.ts';
+import type { Clock, LeaseRequest, LedgerService } from '../filter/services.ts';
+import { allow, reject, type Verdict } from '../filter/verdict.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';
-import type { LeaseLedger, LeaseLedgerParts } from './lease-ledger.ts';
+import { requestMistake } from './identity.ts';
+import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';
-import type { Claimant } from './ledger-request.ts';
+import type { Author, Claimant } from './ledger-request.ts';
+import type { LedgerObserver } from './observer.ts';
+import type { Opened } from './open.ts';
 import type { LedgerSettings } from './options.ts';
-import type { Author } from './transactions/journal.ts';
+import type { CrossingWatch } from './outbox/crossings.ts';
 import type { Recording, Undo } from './transactions/lease-transactions.ts';
 import { CheckMemory } from './transactions/memory/check-memory.ts';
 import type { LeasePreview } from './transactions/preview.ts';
 
+interface ChainLedgerParts {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly observer: LedgerObserver | undefined;
+  /** Default: nothing is said about budgets. */
+  readonly watch?: CrossingWatch | undefined;
+}
+
 export class ChainLedger implements LedgerService {
   readonly #settings: LedgerSettings;
-  readonly #parts: LeaseLedgerParts;
-  #opening: Promise<LeaseLedger> | undefined;
+  readonly #parts: ChainLedgerParts;
+  #opening: Promise<Opened> | undefined;
   /**
    * Every filter of a chain reports the end of a lease, and the ledger must end it once: for a lease without an id, a second end
    * could be taken for that of another lease that looks the same.
@@ -29,20 +42,41 @@ export class ChainLedger implements LedgerService {
   /** Of calls that only try leases. */
   readonly #memories = new WeakMap<Call, CheckMemory>();
 
-  constructor(settings: LedgerSettings, parts: LeaseLedgerParts) {
+  constructor(settings: LedgerSettings, parts: ChainLedgerParts) {
     this.#settings = settings;
     this.#parts = parts;
   }
 
+  /** Call it when the first filter needs the ledger. One that cannot be reached now is tried again by every call. @throws ConfigurationError */
   async open(): Promise<void> {
     this.#opening ??= this.#open();
     await this.#opening;
   }
 
+  /** The ledger itself, once its tables are verified. @throws LedgerUnavailableError */
+  async ledger(wait: Wait): Promise<Ledger> {
+    const opened = await this.#opening;
+    if (opened === undefined) {
+      throw new Error('expected open() before any other call');
+    }
+    if (!opened.isVerified) {
+      await inTime(verify(opened), wait);
+    }
+    return opened.ledger;
+  }
+
   async check(filter: SharedLimit, request: LeaseRequest, call: Call): Promise<Verdict> {
-    const ledger = await this.#opened();
+    const wait = waitOf(call);
+    const ledger = await this.ledger(wait);
+    const mistake = requestMistake(request);
+    if (mistake !== undefined) {
+      return reject(notRecordable(mistake));
+    }
     const { repetition, names } = call;
-    return ledger.check(filter, { ...request, repetition, names }, waitOf(call), this.#memories.get(call));
+    const claimant = claimantOf(filter, filter.constructor.name, false);
+    const asked = ledgerRequest({ ...request, repetition, names }, [claimant]);
+    const [refusal] = await ledger.check(asked, wait, this.#memories.get(call));
+    return refusal === undefined ? allow() : reject(refusal.message);
   }
 
   /** From here on, all checks with this call, or with `like`, see the same rows, which are read once. */
@@ -56,14 +90,19 @@ export class ChainLedger implements LedgerService {
     claimants: readonly Claimant[],
     call: Call,
   ): Promise<LeasePreview | undefined> {
-    const ledger = await this.#opened();
-    const memory = this.#memories.get(call) ?? new CheckMemory();
-    return ledger.preview({ ...request, names: call.names }, claimants, waitOf(call), memory);
+    const wait = waitOf(call);
+    const ledger = await this.ledger(wait);
+    if (requestMistake(request) !== undefined) {
+      return undefined;
+    }
+    const asked = ledgerRequest({ ...request, names: call.names }, claimants);
+    return ledger.preview(asked, wait, this.#memories.get(call) ?? new CheckMemory());
   }
 
   /** @throws LedgerUnavailableError as long as no lease can be recorded: checks only read, and would not notice */
   async verifyGrants(call: Call): Promise<void> {
-    await (await this.#opened()).verifyGrants(waitOf(call));
+    const wait = waitOf(call);
+    await (await this.ledger(wait)).verifyGrants(wait);
   }
 
   async commit(
@@ -72,11 +111,27 @@ export class ChainLedger implements LedgerService {
     author: Author,
     wait: Wait,
   ): Promise<Recording> {
-    return (await this.#opened()).commit(request, claimants, author, wait);
+    const ledger = await this.ledger(wait);
+    const mistake = requestMistake(request);
+    if (mistake !== undefined) {
+      return refusedBy(claimants, notRecordable(mistake));
+    }
+    try {
+      return await ledger.commit(ledgerRequest(request, claimants), author, wait);
+    } catch (thrown) {
+      if (thrown instanceof LedgerContentError) {
+        this.#parts.logger.warn(
+          { project_id: request.context.project_id, error: errorText(thrown) },
+          'a lease cannot be recorded in the ledger',
+        );
+        return refusedBy(claimants, notRecordable('a text or a number in it does not fit'));
+      }
+      throw thrown;
+    }
   }
 
   async takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
-    return (await this.#opened()).takeBack(undo, author, wait);
+    return (await this.ledger(wait)).takeBack(undo, author, wait);
   }
 
   end(request: LeaseRequest, call: Call): Promise<void> {
@@ -84,15 +139,14 @@ export class ChainLedger implements LedgerService {
     if (reported?.lease === request.lease) {
       return reported.ended;
     }
-    const ended = this.#opened().then((ledger) => ledger.end(request, waitOf(call)));
+    const ended = this.#end(request, waitOf(call));
     this.#ends.set(call, { lease: request.lease, ended });
     return ended;
   }
 
   /** Any other read, for whoever shows the ledger. @throws LedgerUnavailableError */
   async read<Result>(work: (ledger: Ledger) => Promise<Result>): Promise<Result> {
-    const ledger = await this.#opened();
-    return work(await ledger.ledger(waitFor(undefined)));
+    return work(await this.ledger(waitFor(undefined)));
   }
 
   /** Microseconds of the epoch. */
@@ -100,30 +154,66 @@ export class ChainLedger implements LedgerService {
     return toInstant(this.#parts.clock.now()) ?? 0n;
   }
 
-  /** The ledger itself, once its tables are verified. @throws LedgerUnavailableError */
-  async ledger(wait: Wait): Promise<Ledger> {
-    return (await this.#opened()).ledger(wait);
-  }
-
   async close(): Promise<void> {
-    const ledger = await this.#opening?.catch(() => undefined);
-    await ledger?.close();
+    const opened = await this.#opening?.catch(() => undefined);
+    await opened?.ledger.close();
   }
 
-  async #open(): Promise<LeaseLedger> {
-    const { LeaseLedger } = await import('./lease-ledger.ts');
-    return LeaseLedger.open(this.#settings, this.#parts);
-  }
-
-  async #opened(): Promise<LeaseLedger> {
-    const ledger = await this.#opening;
-    if (ledger === undefined) {
-      throw new Error('expected open() before any other call');
+  /** Databases take a while to load. */
+  async #open(): Promise<Opened> {
+    const { openLedger } = await import('./open.ts');
+    const opened = openLedger(this.#settings, this.#parts);
+    try {
+      await opened.verify('write');
+    } catch (thrown) {
+      if (!(thrown instanceof LedgerUnavailableError)) {
+        await opened.ledger.close();
+        throw thrown;
+      }
+      this.#parts.logger.error(
+        { error: errorText(thrown) },
+        'the ledger cannot be reached: leases are refused until it can',
+      );
     }
-    return ledger;
+    opened.ledger.attend();
+    return opened;
+  }
+
+  async #end(request: LeaseRequest, wait: Wait): Promise<void> {
+    const ledger = await this.ledger(wait);
+    if (requestMistake(request) !== undefined) {
+      // Such a lease was never recorded.
+      return;
+    }
+    const author = { operation: 'end', who: request.context.user_id, requestId: null, reason: null } as const;
+    await ledger.end(endedLease(request), author, wait);
+  }
+}
+
+async function verify(opened: Opened): Promise<void> {
+  try {
+    await opened.verify('write');
+  } catch (thrown) {
+    // The process has started: a mistake in the configuration must not end it any more.
+    throw thrown instanceof ConfigurationError
+      ? new LedgerUnavailableError(errorText(thrown), { cause: thrown })
+      : thrown;
   }
 }
 
 function waitOf({ wait, signal }: Call): Wait {
   return wait ?? waitFor(signal);
+}
+
+/** For the user, who can change it. */
+function notRecordable(mistake: string): string {
+  return `The lease cannot be recorded: ${mistake}.`;
+}
+
+/** Attributed to the first enforced filter; when all are audited it is a warning. */
+function refusedBy(claimants: readonly Claimant[], message: string): Recording {
+  const enforced = claimants.find(({ audit }) => !audit);
+  const refusal = enforced && { filter: enforced.name, message };
+  const warnings = claimants.slice(0, 1).map(({ name: filter }) => ({ filter, message }));
+  return { refusal, warnings: refusal === undefined ? warnings : [], lease: null, undo: undefined };
 }

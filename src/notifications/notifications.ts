@@ -1,15 +1,17 @@
 /** `[notifications]` at work: what happens becomes events in the outbox, which delivers them. */
 import { randomUUID } from 'node:crypto';
-import { waitFor } from '../base/deadline.ts';
+import { sql } from 'kysely';
+import { type Wait, waitFor } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { addNotices } from '../ledger/outbox/add-notices.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
-import { NOTICES, type Notice } from '../ledger/outbox/notice.ts';
+import { messageOf, NOTICES, type Notice } from '../ledger/outbox/messages.ts';
+import { addMessages } from '../ledger/outbox/statements.ts';
 import type { ChainLedger } from '../ledger/service.ts';
+import { rows, Undone, type Work } from '../ledger/storage/database.ts';
 import {
   bypassedEvent,
   type Comparison,
@@ -185,4 +187,28 @@ export class Notifications {
 /** In a form that every database stores. */
 function shown(id: string): string {
   return id.replaceAll('\0', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd');
+}
+
+/**
+ * Writes notices, unless `most` of them wait or are dead: a receiver that is away must not fill the database. Resolves to whether they
+ * were written. @throws LedgerUnavailableError
+ */
+function addNotices(ledger: Ledger, notices: readonly Notice[], most: number, wait: Wait): Promise<boolean> {
+  const { queries } = ledger.database;
+  const undelivered = sql<{ notices: bigint }>`
+    select count(*) as notices from (
+      select 1 from outbox where sender = ${NOTICES} and state in ('waiting', 'dead') limit ${most}
+    ) as some`;
+  return ledger.transact(
+    'outbox',
+    function* (): Work<boolean | Undone<boolean>> {
+      const [found] = yield* rows(undelivered.compile(queries));
+      if (Number(found?.notices ?? 0n) >= most) {
+        return new Undone(false);
+      }
+      yield* addMessages(queries, notices.map(messageOf), ledger.now());
+      return true;
+    },
+    wait,
+  );
 }

@@ -1,14 +1,14 @@
 /** Posts messages of the outbox to the receiver. */
 
+import { createHmac } from 'node:crypto';
+import { deliveryOf, RETRY_AFTER } from '../filter/delivery.ts';
 import type { Delivery, OutboxMessage, OutboxSender } from '../filter/outbox.ts';
 import { deliveryOf, RETRY_AFTER } from '../filter/service-calls.ts';
 import { tlsFrom, tokenHeaders } from '../filter/service-options.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpClient } from '../http/contract.ts';
-import { NOTICES } from '../ledger/outbox/notice.ts';
-import type { NotificationsOptions } from './options.ts';
-import { secretsOf, tokenOf } from './secrets.ts';
-import { webhookHeaders } from './signature.ts';
+import { NOTICES } from '../ledger/outbox/messages.ts';
+import { type NotificationsOptions, secretsOf, tokenOf } from './options.ts';
 
 /** Source: CloudEvents 1.0.2, HTTP protocol binding, "Structured Content Mode". */
 const CONTENT_TYPE = 'application/cloudevents+json; charset=utf-8';
@@ -71,4 +71,29 @@ function mistakeIn({ status, body }: HttpAnswer): string | undefined {
   return /^\s*<(?:!doctype\s+html|html)\b/i.test(body)
     ? `expected no page from webhook_url, got ${status} with HTML`
     : undefined;
+}
+
+interface Signed {
+  readonly id: string;
+  readonly body: string;
+}
+
+/**
+ * The headers of one attempt: `webhook-id` and `webhook-timestamp`, and with secrets `webhook-signature`, which is over both and the
+ * body. The time is that of the attempt, so that a receiver can refuse old messages.
+ */
+export function webhookHeaders(
+  { id, body }: Signed,
+  secrets: readonly Buffer[],
+  now: Date,
+): Record<string, string> {
+  const timestamp = String(Math.floor(now.getTime() / 1000));
+  const signatures = secrets.map(
+    (secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`,
+  );
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    ...(signatures.length === 0 ? {} : { 'webhook-signature': signatures.join(' ') }),
+  };
 }

@@ -2,9 +2,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/filter/services.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { databaseTime } from '../../src/ledger/ledger-clock.ts';
 import { openLedger } from '../../src/ledger/open.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
+import { databaseTime } from '../../src/ledger/transactions/transaction.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { leaseOf, newGrounds } from './ground.ts';
@@ -67,8 +67,8 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
     const lock = () =>
       ledger.transact(
         'end',
-        function* (turn) {
-          const { now: system, latest } = yield* turn.lock(ground.project);
+        function* (transaction) {
+          const { now: system, latest } = yield* transaction.lock(ground.project);
           return [latest - system];
         },
         NO_WAIT,
@@ -107,7 +107,11 @@ describe('replicas with different clocks on one PostgreSQL', () => {
       onTestFinished(() => ledger.close());
       const before = await time();
       const project = `clocks-${wrong}`;
-      const { now, latest } = await ledger.transact('end', (turn) => turn.lock(project), NO_WAIT);
+      const { now, latest } = await ledger.transact(
+        'end',
+        (transaction) => transaction.lock(project),
+        NO_WAIT,
+      );
       const after = await time();
       expect(latest).toBe(now);
       expect(before <= now && now <= after).toBe(true);

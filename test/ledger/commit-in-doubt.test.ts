@@ -8,7 +8,7 @@ import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { CommitInDoubtError, type Database, rows } from '../../src/ledger/storage/database.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { recordLease } from './recorded-leases.ts';
 
@@ -47,8 +47,7 @@ function faulty(database: Database, fault: Fault): Database {
 }
 
 async function newGround() {
-  const ledger = await ledgerAt(await newLedger('sqlite'));
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(await newLedger('sqlite'));
   const folder = join(temporaryFolder(), 'doubt');
   const process = () => {
     const fault: Fault = { losesAnswer: false, isAway: false, attempts: 0 };

@@ -1,18 +1,16 @@
 /** A ledger that has lost what it had acknowledged: a standby that lagged and was promoted, a backup that was put in its place. */
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import SqliteConnection from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
-import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { DIALECTS, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordLease } from './recorded-leases.ts';
 
 const newLedger = newLedgers();
 
 async function opened(connection: string): Promise<Ledger> {
-  const ledger = await ledgerAt(connection);
-  onTestFinished(() => ledger.close().catch(() => {}));
-  return ledger;
+  return openedLedger(connection);
 }
 
 const names = async (ledger: Ledger) =>

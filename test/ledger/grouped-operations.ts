@@ -136,8 +136,8 @@ export async function perform(
         asked.fate === 'breaks'
           ? ledger.transact(
               'commit',
-              function* (turn) {
-                yield* record(ledger.statements, request, turn, author);
+              function* (transaction) {
+                yield* record(ledger.statements, request, transaction, author);
                 throw new Error('broken');
               },
               NO_WAIT,

@@ -11,7 +11,8 @@ import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import type { ListedLease } from '../../src/ledger/reconciliation/leases.ts';
 import { reconcileList } from '../../src/ledger/reconciliation/reconcile.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
-import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
+import { DIALECTS, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { by, leaseOf } from './ground.ts';
 import { CLAIMANT } from './recorded-leases.ts';
@@ -113,8 +114,7 @@ it('of one lease stops no reconciling of the others', async () => {
   ];
   const said = [];
   for (const dialect of DIALECTS) {
-    const ledger = await ledgerAt(await newLedger(dialect));
-    onTestFinished(() => ledger.close());
+    const ledger = await openedLedger(await newLedger(dialect));
     const options = {
       region: '',
       projectIds: undefined,

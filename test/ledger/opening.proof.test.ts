@@ -9,11 +9,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ConfigurationError } from '../../src/index.ts';
 import { openLedger } from '../../src/ledger/open.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
-import { type Connection, parseConnection } from '../../src/ledger/storage/connection.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
-import { upgradeTables } from '../../src/ledger/storage/migrations/index.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { DIALECTS, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { connectionOf, DIALECTS, NO_WAIT, newLedgers, upgrade } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
 
@@ -35,8 +33,8 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
   it('is created once, however often it is upgraded', async () => {
     const url = await newLedger(dialect);
     await run(url, ['DROP TABLE kysely_migration', ...TABLES.map((name) => `DROP TABLE ${name}`)]);
-    expect(await upgradeTables(connectionOf(url))).toEqual(MIGRATIONS);
-    expect(await upgradeTables(connectionOf(url))).toEqual([]);
+    expect(await upgrade(url)).toEqual(MIGRATIONS);
+    expect(await upgrade(url)).toEqual([]);
     expect(await openingOf(url)).toBe('open');
   });
 
@@ -56,7 +54,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
     const place = placeOf(url);
     const message = `the ledger in ${place} was made by a newer version of this program (0099-from-the-future)`;
     expect(await openingOf(url)).toEqual([message]);
-    await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+    await expect(upgrade(url)).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
     expect(await openingOf(url)).toEqual([message]);
   });
 
@@ -69,9 +67,9 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
       ...TABLES.map((name) => `DROP TABLE ${name}`),
       `CREATE TABLE ${last} (id integer)`,
     ]);
-    await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+    await expect(upgrade(url)).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
     await run(url, [`DROP TABLE ${last}`]);
-    expect(await upgradeTables(connectionOf(url))).toEqual(MIGRATIONS);
+    expect(await upgrade(url)).toEqual(MIGRATIONS);
     expect(await openingOf(url)).toBe('open');
   });
 });
@@ -99,14 +97,15 @@ describe('a ledger in a file', () => {
   });
 
   it('cannot be created in a folder that does not exist', async () => {
-    const connection = connectionOf(`sqlite://${temporaryFolder()}/missing/ledger.db`);
-    await expect(upgradeTables(connection)).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+    await expect(upgrade(`sqlite://${temporaryFolder()}/missing/ledger.db`)).rejects.toMatchObject({
+      name: 'LedgerUnavailableError',
+    });
   });
 
   it('is not created in a file that is something else', async () => {
     const file = join(temporaryFolder(), 'ledger.db');
     writeFileSync(file, 'This is a text.'.repeat(1000));
-    await expect(upgradeTables(connectionOf(`sqlite://${file}`))).rejects.toMatchObject({
+    await expect(upgrade(`sqlite://${file}`)).rejects.toMatchObject({
       name: 'LedgerUnavailableError',
     });
   });
@@ -139,14 +138,14 @@ describe('a ledger on a server', () => {
       'CREATE TABLE other.kysely_migration_lock (id varchar(255) PRIMARY KEY, is_locked integer)',
     ]);
     expect(await openingOf(url)).toEqual([expect.stringContaining('holds no ledger')]);
-    expect(await upgradeTables(connectionOf(url))).toEqual(MIGRATIONS);
-    expect(await upgradeTables(connectionOf(url))).toEqual([]);
+    expect(await upgrade(url)).toEqual(MIGRATIONS);
+    expect(await upgrade(url)).toEqual([]);
     expect(await openingOf(url)).toBe('open');
     // And a second ledger, in a schema that the URL names.
     await run(url, ['CREATE SCHEMA books']);
     const second = `${url}?options=-c%20search_path%3Dbooks`;
     expect(await openingOf(second)).toEqual([expect.stringContaining('holds no ledger')]);
-    expect(await upgradeTables(connectionOf(second))).toEqual(MIGRATIONS);
+    expect(await upgrade(second)).toEqual(MIGRATIONS);
     expect(await openingOf(second)).toBe('open');
   });
 
@@ -254,14 +253,6 @@ const TABLES = [
   'leases',
   'projects',
 ];
-
-function connectionOf(url: string): Connection {
-  const connection = parseConnection(url);
-  if (connection === undefined) {
-    throw new Error('expected a connection');
-  }
-  return connection;
-}
 
 function placeOf(url: string): string {
   const { protocol, host, pathname } = new URL(url);

@@ -2,12 +2,11 @@
 import SqliteConnection from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { createStatements } from '../../src/ledger/transactions/statements.ts';
-import { ledgerAt, newLedger } from '../support/ledgers.ts';
+import { newLedger, openedLedger } from '../support/ledgers.ts';
 
 it('finds everything that a commit reads in an index', async () => {
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection);
   const database = new SqliteConnection(connection.slice('sqlite://'.length), { readonly: true });
   onTestFinished(() => void database.close());
   const of = createStatements(ledger.database.queries, 'sqlite');

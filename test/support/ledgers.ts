@@ -3,14 +3,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import SqliteConnection from 'better-sqlite3';
-import { afterAll } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { type LedgerObserver, toInstant } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { openLedger } from '../../src/ledger/open.ts';
 import type { CrossingWatch } from '../../src/ledger/outbox/crossings.ts';
-import { parseConnection } from '../../src/ledger/storage/connection.ts';
+import { type Connection, parseConnection } from '../../src/ledger/storage/connection.ts';
 import { upgradeTables } from '../../src/ledger/storage/migrations/index.ts';
 import { temporaryFolder } from './filter-folder.ts';
 import { createDatabase } from './shared-postgres.ts';
@@ -41,12 +41,21 @@ export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<st
 
 /** Makes the tables. Returns the same URL. */
 export async function upgraded(url: string): Promise<string> {
+  await upgrade(url);
+  return url;
+}
+
+/** The migrations that were applied. */
+export function upgrade(url: string): Promise<string[]> {
+  return upgradeTables(connectionOf(url));
+}
+
+export function connectionOf(url: string): Connection {
   const connection = parseConnection(url);
   if (connection === undefined) {
     throw new Error(`expected a connection, got ${url}`);
   }
-  await upgradeTables(connection);
-  return url;
+  return connection;
 }
 
 let made: Promise<Buffer> | undefined;
@@ -99,6 +108,13 @@ export async function ledgerAt(connection: string, setup: LedgerSetup = {}): Pro
   );
   await opened.verify();
   return opened.ledger;
+}
+
+/** The same, closed after the test. */
+export async function openedLedger(connection: string, setup?: LedgerSetup): Promise<Ledger> {
+  const ledger = await ledgerAt(connection, setup);
+  onTestFinished(() => ledger.close().catch(() => {}));
+  return ledger;
 }
 
 export interface BudgetText {

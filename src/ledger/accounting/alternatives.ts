@@ -5,6 +5,7 @@
  */
 
 import type { Amount } from '../../filter/amount.ts';
+import { larger } from '../../filter/seconds.ts';
 import type { Instant } from '../../lease/dates.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import {
@@ -45,7 +46,7 @@ export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]
   return {
     starts_at: start,
     // The latest possible end: until then it counts.
-    ends_at: alternatives.map(({ end }) => end).reduce(later),
+    ends_at: alternatives.map(({ end }) => end).reduce(larger),
     demand,
     claims: formatClaims(claims),
     alternatives: alternatives.length === 1 ? null : JSON.stringify(alternatives.map(formatted)),
@@ -237,10 +238,6 @@ export function covers(one: Alternative, rest: Alternative): boolean {
       ),
     )
   );
-}
-
-function later(a: Instant, b: Instant): Instant {
-  return a < b ? b : a;
 }
 
 function formatted({ start, end, demand, claims }: Alternative): [string, string, string, string] {

@@ -122,9 +122,9 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
   // Of what was recorded, an update gives everything back except the most that the lease can have used by now.
   const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now, of.shownStart);
   const judged = chargedBy(asked.map((one) => after(spent, one)));
-  const standing =
+  const currentCharge =
     current === undefined || of.isOver ? new Map<string, Amount>() : chargedBy([alternativeOf(current)]);
-  const had = most([givenBack, standing]);
+  const had = most([givenBack, currentCharge]);
 
   const taken = (account: string) =>
     (balances.get(account) ?? 0n) - (of.returned.get(account) ?? 0n) - (givenBack.get(account) ?? 0n);

@@ -4,18 +4,9 @@ import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount } from '../../filter/budget.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
-import type { Turn } from '../transactions/transaction.ts';
-import { type BudgetChange, budgetOf, budgetsOfOwner, changeOf } from './rows.ts';
-import {
-  type BudgetAuthor,
-  eraseBudget,
-  otherOverlapping,
-  type WantedBudget,
-  writeBudget,
-} from './writing.ts';
+import { type BudgetChange, budgetId, budgetOf, budgetsOfOwner, changeOf, termsOf } from './rows.ts';
 
 export type { BudgetChange } from './rows.ts';
-export type { BudgetAuthor, WantedBudget } from './writing.ts';
 
 /** The budget would overlap with another one of the same owner. */
 export class BudgetConflictError extends Error {
@@ -43,10 +34,20 @@ export async function setBudget(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<Budget> {
-  const result = await ledger.transact('budget', (turn) => set(ledger, turn, wanted, author), wait, {
-    project: wanted.projectId,
-    isRefused: (one) => 'other' in one,
-  });
+  const result = await ledger.transact(
+    'budget',
+    function* (transaction): Work<Budget | { readonly other: Budget } | Undone<{ readonly other: Budget }>> {
+      // A conflict is a value: an error would close the connection, and count as a failure of the ledger.
+      yield* transaction.lock(wanted.projectId);
+      const other = otherOverlapping(wanted, yield* budgetsOfOwner(ledger.database.queries, wanted));
+      return other === undefined ? yield* writeBudget(ledger, wanted, author) : new Undone({ other });
+    },
+    wait,
+    {
+      project: wanted.projectId,
+      isRefused: (one) => 'other' in one,
+    },
+  );
   if ('other' in result) {
     throw new BudgetConflictError(result.other);
   }
@@ -60,9 +61,24 @@ export function removeBudget(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<Budget | undefined> {
-  return ledger.transact('budget', (turn) => remove(ledger, turn, which, author), wait, {
-    project: which.projectId,
-  });
+  return ledger.transact(
+    'budget',
+    function* (transaction): Work<Budget | undefined | Undone<undefined>> {
+      yield* transaction.lock(which.projectId);
+      const budget = (yield* budgetsOfOwner(ledger.database.queries, which)).find(
+        ({ validFrom }) => validFrom === which.validFrom,
+      );
+      if (budget === undefined) {
+        return new Undone(undefined);
+      }
+      yield* eraseBudget(ledger, budget, author);
+      return budget;
+    },
+    wait,
+    {
+      project: which.projectId,
+    },
+  );
 }
 
 /** The budgets in force, sorted by project, user and time. `undefined` = of all projects. @throws LedgerUnavailableError */
@@ -71,7 +87,34 @@ export function listBudgets(
   projectId: string | undefined,
   wait: Wait,
 ): Promise<BudgetStanding[]> {
-  return ledger.read('read', () => list(ledger, projectId), wait);
+  return ledger.read(
+    'read',
+    function* () {
+      const { queries } = ledger.database;
+      let query = queries.selectFrom('budgets').selectAll().where('removed_at', 'is', null);
+      let balances = queries.selectFrom('accounts').selectAll().where('name', 'like', 'usage_budget/%');
+      if (projectId !== undefined) {
+        query = query.where('project_id', '=', projectId);
+        balances = balances.where('project_id', '=', projectId);
+      }
+      const budgets = yield* rows(
+        query
+          .orderBy('project_id')
+          .orderBy('user_id', (order) => order.asc().nullsFirst())
+          .orderBy('valid_from')
+          .compile(),
+      );
+      const taken = new Map(
+        (yield* rows(balances.compile())).map((row) => [`${row.project_id}\0${row.name}`, row.balance]),
+      );
+      return budgets.map((row) => {
+        const budget = budgetOf(row);
+        const balance = taken.get(`${budget.projectId}\0${budgetAccount(budget)}`) ?? 0n;
+        return { ...budget, taken: balance, left: budget.amount - balance };
+      });
+    },
+    wait,
+  );
 }
 
 /** Every change, oldest first. `undefined` = of all projects. @throws LedgerUnavailableError */
@@ -80,67 +123,73 @@ export function budgetHistory(
   projectId: string | undefined,
   wait: Wait,
 ): Promise<BudgetChange[]> {
-  return ledger.read('read', () => history(ledger, projectId), wait);
-}
-
-/** A conflict is a value: an error would close the connection, and count as a failure of the ledger. */
-function* set(
-  ledger: Ledger,
-  turn: Turn,
-  wanted: WantedBudget,
-  author: BudgetAuthor,
-): Work<Budget | { readonly other: Budget } | Undone<{ readonly other: Budget }>> {
-  yield* turn.lock(wanted.projectId);
-  const other = otherOverlapping(wanted, yield* budgetsOfOwner(ledger.database.queries, wanted));
-  return other === undefined ? yield* writeBudget(ledger, wanted, author) : new Undone({ other });
-}
-
-function* remove(
-  ledger: Ledger,
-  turn: Turn,
-  which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
-  author: BudgetAuthor,
-): Work<Budget | undefined | Undone<undefined>> {
-  yield* turn.lock(which.projectId);
-  const budget = (yield* budgetsOfOwner(ledger.database.queries, which)).find(
-    ({ validFrom }) => validFrom === which.validFrom,
+  return ledger.read(
+    'read',
+    function* () {
+      let query = ledger.database.queries.selectFrom('budget_changes').selectAll();
+      if (projectId !== undefined) {
+        query = query.where('project_id', '=', projectId);
+      }
+      return (yield* rows(query.orderBy('id').compile())).map(changeOf);
+    },
+    wait,
   );
-  if (budget === undefined) {
-    return new Undone(undefined);
+}
+
+/** A budget to set. It replaces one of the same owner that starts at the same second. */
+export type WantedBudget = Omit<Budget, 'id'>;
+
+export interface BudgetAuthor {
+  readonly who: string;
+  readonly reason: string | null;
+}
+
+/** One of the owner's budgets that would overlap, other than the one that starts at the same second. */
+export function otherOverlapping(wanted: WantedBudget, ofOwner: readonly Budget[]): Budget | undefined {
+  return ofOwner.find(
+    ({ validFrom, validUntil }) =>
+      validFrom !== wanted.validFrom && validFrom < wanted.validUntil && wanted.validFrom < validUntil,
+  );
+}
+
+/** Writes a budget and its change. One that was removed comes back with its id, and with what leases were charged before. */
+export function* writeBudget(ledger: Ledger, wanted: WantedBudget, author: BudgetAuthor): Work<Budget> {
+  const { queries } = ledger.database;
+  const { crossings } = ledger.statements;
+  let id = yield* budgetId(queries, wanted);
+  const before = crossings && id !== undefined ? yield* crossings.amountOf(id) : undefined;
+  if (id === undefined) {
+    const values = { ...termsOf(wanted), removed_at: null };
+    const [added] = yield* rows(queries.insertInto('budgets').values(values).returning('id').compile());
+    id = added?.id ?? 0n;
+  } else {
+    const changed = { valid_until: wanted.validUntil, amount: wanted.amount, removed_at: null };
+    yield* rows(queries.updateTable('budgets').set(changed).where('id', '=', id).compile());
   }
-  yield* eraseBudget(ledger, budget, author);
+  const budget = { ...wanted, id };
+  yield* addChange(ledger, budget, 'set', author);
+  if (crossings !== undefined) {
+    yield* crossings.budgetSet(budget, before, author.who);
+  }
   return budget;
 }
 
-function* list(ledger: Ledger, projectId: string | undefined): Work<BudgetStanding[]> {
-  const { queries } = ledger.database;
-  let query = queries.selectFrom('budgets').selectAll().where('removed_at', 'is', null);
-  let balances = queries.selectFrom('accounts').selectAll().where('name', 'like', 'usage_budget/%');
-  if (projectId !== undefined) {
-    query = query.where('project_id', '=', projectId);
-    balances = balances.where('project_id', '=', projectId);
-  }
-  const budgets = yield* rows(
-    query
-      .orderBy('project_id')
-      .orderBy('user_id', (order) => order.asc().nullsFirst())
-      .orderBy('valid_from')
-      .compile(),
-  );
-  const taken = new Map(
-    (yield* rows(balances.compile())).map((row) => [`${row.project_id}\0${row.name}`, row.balance]),
-  );
-  return budgets.map((row) => {
-    const budget = budgetOf(row);
-    const balance = taken.get(`${budget.projectId}\0${budgetAccount(budget)}`) ?? 0n;
-    return { ...budget, taken: balance, left: budget.amount - balance };
-  });
+/** Removes a budget in force. What was charged to it stays charged. */
+export function* eraseBudget(ledger: Ledger, budget: Budget, author: BudgetAuthor): Work<void> {
+  const removed = ledger.database.queries
+    .updateTable('budgets')
+    .set({ removed_at: ledger.now() })
+    .where('id', '=', budget.id);
+  yield* rows(removed.compile());
+  yield* addChange(ledger, budget, 'removed', author);
 }
 
-function* history(ledger: Ledger, projectId: string | undefined): Work<BudgetChange[]> {
-  let query = ledger.database.queries.selectFrom('budget_changes').selectAll();
-  if (projectId !== undefined) {
-    query = query.where('project_id', '=', projectId);
-  }
-  return (yield* rows(query.orderBy('id').compile())).map(changeOf);
+function* addChange(
+  ledger: Ledger,
+  budget: Budget,
+  operation: BudgetChange['operation'],
+  { who, reason }: BudgetAuthor,
+): Work<void> {
+  const change = { at: ledger.now(), budget: budget.id, operation, ...termsOf(budget), who, reason };
+  yield* rows(ledger.database.queries.insertInto('budget_changes').values(change).compile());
 }

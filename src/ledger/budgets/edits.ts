@@ -4,16 +4,16 @@ import type { Amount } from '../../filter/amount.ts';
 import type { Budget } from '../../filter/budget.ts';
 import type { Ledger } from '../ledger.ts';
 import { Undone, type Work } from '../storage/database.ts';
-import type { Turn } from '../transactions/transaction.ts';
-import { budgetsOfOwner } from './rows.ts';
-import { type BudgetView, viewOf } from './view.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import {
   type BudgetAuthor,
   eraseBudget,
   otherOverlapping,
   type WantedBudget,
   writeBudget,
-} from './writing.ts';
+} from './budgets.ts';
+import { budgetsOfOwner } from './rows.ts';
+import { type BudgetView, viewOf } from './view.ts';
 
 export interface BudgetEditor extends BudgetAuthor {
   /** Whether a user's budget must lie within the project's: see `beyondProject`. */
@@ -58,8 +58,8 @@ export function createBudget(
   editor: BudgetEditor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, wanted, wait, function* (turn) {
-    yield* turn.lock(wanted.projectId);
+  return edited(ledger, wanted, wait, function* (transaction) {
+    yield* transaction.lock(wanted.projectId);
     const ofOwner = yield* budgetsOfOwner(ledger.database.queries, wanted);
     const same = ofOwner.find(({ validFrom }) => validFrom === wanted.validFrom);
     return (
@@ -77,11 +77,7 @@ export function amendBudget(
   editor: BudgetEditor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, seen, wait, function* (turn) {
-    const current = yield* currentOf(ledger, turn, seen);
-    if ('refusal' in current) {
-      return new Undone(current);
-    }
+  return editedAsSeen(ledger, seen, wait, function* (current) {
     const { id: _, projectId, userId, validFrom } = current;
     const wanted = {
       ...{ projectId, userId, validFrom },
@@ -100,11 +96,7 @@ export function withdrawBudget(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, seen, wait, function* (turn) {
-    const current = yield* currentOf(ledger, turn, seen);
-    if ('refusal' in current) {
-      return new Undone(current);
-    }
+  return editedAsSeen(ledger, seen, wait, function* (current) {
     yield* eraseBudget(ledger, current, author);
     return { kind: 'done', budget: current };
   });
@@ -114,23 +106,26 @@ function edited(
   ledger: Ledger,
   { projectId: project }: { readonly projectId: string },
   wait: Wait,
-  work: (turn: Turn) => Work<BudgetEdit | Undone<BudgetEdit>>,
+  work: (transaction: Transaction) => Work<BudgetEdit | Undone<BudgetEdit>>,
 ): Promise<BudgetEdit> {
   return ledger.transact('budget', work, wait, { project, isRefused: ({ kind }) => kind === 'refused' });
 }
 
-/** As it is once the project is locked: whoever waited for the lock sees what was changed meanwhile. */
-function* currentOf(
+/** `work`: on the budget as it is once the project is locked: whoever waited for the lock sees what was changed meanwhile. */
+function editedAsSeen(
   ledger: Ledger,
-  turn: Turn,
-  { id, projectId, version }: SeenBudget,
-): Work<BudgetView | (BudgetEdit & { readonly kind: 'refused' })> {
-  yield* turn.lock(projectId);
-  const current = yield* viewOf(ledger, id);
-  if (current === undefined || current.projectId !== projectId) {
-    return { kind: 'refused', refusal: { kind: 'gone' } };
-  }
-  return current.version === version ? current : { kind: 'refused', refusal: { kind: 'changed', current } };
+  seen: SeenBudget,
+  wait: Wait,
+  work: (current: BudgetView) => Work<BudgetEdit | Undone<BudgetEdit>>,
+): Promise<BudgetEdit> {
+  return edited(ledger, seen, wait, function* (transaction) {
+    yield* transaction.lock(seen.projectId);
+    const current = yield* viewOf(ledger, seen.id);
+    if (current === undefined || current.projectId !== seen.projectId) {
+      return refused({ kind: 'gone' });
+    }
+    return current.version === seen.version ? yield* work(current) : refused({ kind: 'changed', current });
+  });
 }
 
 function* written(

@@ -2,8 +2,8 @@
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import { nearestName } from '../../config/nearest.ts';
+import type { WantedBudget } from './budgets.ts';
 import { amountOf, newIdOf, secondOf } from './terms.ts';
-import type { WantedBudget } from './writing.ts';
 
 /** What a file has for a budget, in this order. */
 export const BUDGET_COLUMNS = ['project_id', 'user_id', 'valid_from', 'valid_until', 'amount'] as const;

@@ -2,9 +2,8 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from '../reports/pages.ts';
-import { reading } from '../reports/reading.ts';
-import { type LeaseReport, reportOf } from '../reports/reports.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
+import { chargedForTime, type LeaseReport, openLeases } from '../reports/reports.ts';
 import { rows } from '../storage/database.ts';
 import { textsTable } from '../storage/query-parts.ts';
 import { type BudgetChange, changeOf } from './rows.ts';
@@ -60,12 +59,7 @@ export async function pageOfChargedLeases(
 ): Promise<PageOf<LeaseReport>> {
   const key = after === undefined ? undefined : keyOf(after, ['number', 'number']);
   const now = ledger.now();
-  let query = ledger.database.queries
-    .selectFrom('leases')
-    .selectAll()
-    .where('project_id', '=', projectId)
-    .where('state', '=', 'open')
-    .where('ends_at', '>', now);
+  let query = openLeases(ledger, projectId, now);
   if (key !== undefined) {
     query = query.where(sql<boolean>`(ends_at, id) > (${key[0]}, ${key[1]})`);
   }
@@ -76,12 +70,7 @@ export async function pageOfChargedLeases(
   const found = await reading(ledger, wait)(() => rows(page.compile()));
   const last = found.length > limit ? found[limit - 1] : undefined;
   return {
-    items: found
-      .slice(0, limit)
-      .map((row) => reportOf(row, now))
-      .filter(({ claims, unconfirmed }) =>
-        [claims, ...unconfirmed].flat().some(({ kind }) => kind === 'usage'),
-      ),
+    items: chargedForTime(found.slice(0, limit), now),
     next: last && cursorOf([last.ends_at, last.id]),
   };
 }

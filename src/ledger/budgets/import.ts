@@ -5,11 +5,11 @@ import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import { recordsTable } from '../storage/query-parts.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
-import type { Turn } from '../transactions/transaction.ts';
+import type { Transaction } from '../transactions/transaction.ts';
+import type { BudgetAuthor } from './budgets.ts';
 import type { WantedLine } from './file.ts';
 import { type ImportPlan, type KnownBudget, type PlannedLine, planImport } from './plan.ts';
 import { budgetOf } from './rows.ts';
-import type { BudgetAuthor } from './writing.ts';
 
 /** What would be set. Writes nothing and locks nothing. @throws LedgerUnavailableError */
 export function tryImport(ledger: Ledger, wanted: readonly WantedLine[], wait: Wait): Promise<ImportPlan> {
@@ -26,18 +26,18 @@ export function importBudgets(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<ImportPlan> {
-  return ledger.transact('budget', (turn) => imported(ledger, turn, wanted, author), wait, {
+  return ledger.transact('budget', (transaction) => imported(ledger, transaction, wanted, author), wait, {
     isRefused: ({ mistakes }) => mistakes.length > 0,
   });
 }
 
 function* imported(
   ledger: Ledger,
-  turn: Turn,
+  transaction: Transaction,
   wanted: readonly WantedLine[],
   author: BudgetAuthor,
 ): Work<ImportPlan | Undone<ImportPlan>> {
-  yield* turn.lockAll(ledger.database, projectsOf(wanted));
+  yield* transaction.lockAll(ledger.database, projectsOf(wanted));
   const plan = yield* planned(ledger, wanted);
   if (plan.mistakes.length > 0) {
     return new Undone(plan);

@@ -2,12 +2,12 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import { leaseDigests } from '../outbox/lease-digests.ts';
+import { leaseDigests } from '../outbox/messages.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import { rowsTable, textsTable } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import type { Turn } from '../transactions/transaction.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
 import { addTotals } from './totals.ts';
 
@@ -54,7 +54,7 @@ export async function foldLeases(
         await keep(found.leases);
         done = await ledger.transact(
           'reconcile',
-          (turn) => folded(ledger, turn, { projectId, until }, found.leases),
+          (transaction) => folded(ledger, transaction, { projectId, until }, found.leases),
           wait,
           { project: projectId },
         );
@@ -85,12 +85,12 @@ async function* projectsOf({ database }: Ledger, wait: Wait): AsyncGenerator<str
 /** Those that are as they were kept: a lease that was changed meanwhile stays. */
 function* folded(
   { database }: Ledger,
-  turn: Turn,
+  transaction: Transaction,
   of: { readonly projectId: string; readonly until: bigint },
   kept: readonly FoldedLease[],
 ): Work<readonly FoldedLease[] | Undone<readonly FoldedLease[]>> {
   const { queries, dialect } = database;
-  yield* turn.lock(of.projectId);
+  yield* transaction.lock(of.projectId);
   const among = (column: string, leases: readonly FoldedLease[]) =>
     sql<boolean>`${sql.ref(column)} in (select value from ${rowsTable(
       dialect,

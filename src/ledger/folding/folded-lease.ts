@@ -34,7 +34,8 @@ const header = z
   .strictObject({ what: z.literal(WHAT), version: z.literal(VERSION), ledger: text, until: whole })
   .transform(({ ledger, until }): FoldHeader => ({ ledger, until }));
 
-const lease = z.strictObject({
+/** A row of `leases`. */
+export const leaseColumns = {
   id: whole,
   lease_id: text.nullable(),
   region: text,
@@ -43,7 +44,7 @@ const lease = z.strictObject({
   name: text,
   starts_at: whole,
   ends_at: whole,
-  state: z.literal('ended'),
+  state: z.enum(['open', 'ended']),
   demand: text,
   claims: text,
   alternatives: text.nullable(),
@@ -55,7 +56,7 @@ const lease = z.strictObject({
   touched_at: whole,
   shown: text.nullable(),
   resources: text.nullable(),
-});
+};
 
 const entry = z.strictObject({
   id: whole,
@@ -71,7 +72,10 @@ const entry = z.strictObject({
 });
 
 const foldedLease = z
-  .strictObject({ lease, entries: z.array(entry) })
+  .strictObject({
+    lease: z.strictObject({ ...leaseColumns, state: z.literal('ended') }),
+    entries: z.array(entry),
+  })
   .refine(({ lease: { id, project_id }, entries }) =>
     entries.every((one) => one.lease === id && one.project_id === project_id),
   );

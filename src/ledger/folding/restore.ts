@@ -4,7 +4,8 @@ import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Database, rows, Undone, type Work } from '../storage/database.ts';
 import { recordsTable, rowsTable, textsTable } from '../storage/query-parts.ts';
-import type { Turn } from '../transactions/transaction.ts';
+import { LEASE_COLUMNS } from '../storage/schema.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
 import { addTotals } from './totals.ts';
 
@@ -25,19 +26,24 @@ export function restoreLeases(
   leases: readonly FoldedLease[],
   wait: Wait,
 ): Promise<Restored> {
-  return ledger.transact('reconcile', (turn) => restored(ledger.database, turn, of, leases), wait, {
-    project: of.projectId,
-  });
+  return ledger.transact(
+    'reconcile',
+    (transaction) => restored(ledger.database, transaction, of, leases),
+    wait,
+    {
+      project: of.projectId,
+    },
+  );
 }
 
 function* restored(
   database: Database,
-  turn: Turn,
+  transaction: Transaction,
   of: { readonly projectId: string; readonly until: bigint },
   leases: readonly FoldedLease[],
 ): Work<Restored | Undone<Restored>> {
   const { queries, dialect } = database;
-  yield* turn.lock(of.projectId);
+  yield* transaction.lock(of.projectId);
   const ids = rowsTable(
     dialect,
     leases.map(({ lease }) => lease.id),
@@ -94,29 +100,6 @@ function* restored(
   );
   return result;
 }
-
-const LEASE_COLUMNS = {
-  id: 'bigint',
-  lease_id: 'text',
-  region: 'text',
-  project_id: 'text',
-  user_id: 'text',
-  name: 'text',
-  starts_at: 'bigint',
-  ends_at: 'bigint',
-  state: 'text',
-  demand: 'text',
-  claims: 'text',
-  alternatives: 'text',
-  repetition_key: 'text',
-  repetition_content: 'text',
-  revision: 'bigint',
-  recorded_at: 'bigint',
-  ended_at: 'bigint',
-  touched_at: 'bigint',
-  shown: 'text',
-  resources: 'text',
-} as const satisfies Record<keyof FoldedLease['lease'], 'text' | 'bigint'>;
 
 const ENTRY_COLUMNS = {
   id: 'bigint',

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import type { Ledger } from '../ledger.ts';
-import { reading } from '../reports/reading.ts';
+import { reading } from '../reports/pages.ts';
 import { type Database, rows, type Work } from '../storage/database.ts';
 import { recordsTable } from '../storage/query-parts.ts';
 import { type FoldedLease, sumsOf } from './folded-lease.ts';

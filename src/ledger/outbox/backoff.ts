@@ -1,4 +1,5 @@
 /** How fast messages are delivered, and how long a service is left alone after failures. */
+import { outsideTraces } from '../../base/tracing.ts';
 
 /** Times in milliseconds. */
 export interface Backoff {
@@ -31,12 +32,12 @@ export function pauseAfter(failures: number, { firstPause, longestPause }: Backo
 }
 
 /** The pause of a whole service: at least what it has asked for, in seconds. */
-function servicePause(failures: number, retryAfter: number | undefined, pace: Backoff): number {
-  return Math.max(pauseAfter(failures, pace), Math.min((retryAfter ?? 0) * 1000, LONGEST_RETRY_AFTER));
+function servicePause(failures: number, retryAfter: number | undefined, backoff: Backoff): number {
+  return Math.max(pauseAfter(failures, backoff), Math.min((retryAfter ?? 0) * 1000, LONGEST_RETRY_AFTER));
 }
 
 export class ServicePauses {
-  readonly #pace: Backoff;
+  readonly #backoff: Backoff;
   #failures = 0;
   /** Pauses in a row, and until when the current one lasts, by `performance.now()`. */
   #pauses = 0;
@@ -44,8 +45,8 @@ export class ServicePauses {
   /** The same, if the service has asked for it: then no answer that arrives late ends the pause. */
   #askedUntil = 0;
 
-  constructor(pace: Backoff) {
-    this.#pace = pace;
+  constructor(backoff: Backoff) {
+    this.#backoff = backoff;
   }
 
   /** Of the current pause, in milliseconds; 0 = there is none. */
@@ -89,7 +90,7 @@ export class ServicePauses {
       return undefined;
     }
     this.#pauses += 1;
-    const until = performance.now() + servicePause(this.#pauses, retryAfter, this.#pace);
+    const until = performance.now() + servicePause(this.#pauses, retryAfter, this.#backoff);
     this.#until = Math.max(this.#until, until);
     if (retryAfter !== undefined) {
       this.#askedUntil = this.#until;
@@ -124,5 +125,36 @@ export class Pause {
   end(): void {
     this.#isOver = true;
     this.#end?.();
+  }
+}
+
+export class ClaimRenewal {
+  readonly #every: number;
+  readonly #keep: (ids: readonly bigint[]) => Promise<void>;
+  readonly #ids = new Set<bigint>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `every`: in milliseconds. A `keep` that fails is tried again: a claim that is lost refuses the lease. */
+  constructor(every: number, keep: (ids: readonly bigint[]) => Promise<void>) {
+    this.#every = every;
+    this.#keep = keep;
+  }
+
+  add(id: bigint): void {
+    this.#ids.add(id);
+    this.#timer ??= setTimeout(() => this.#renew(), this.#every);
+  }
+
+  delete(id: bigint): void {
+    this.#ids.delete(id);
+    if (this.#ids.size === 0) {
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+    }
+  }
+
+  #renew(): void {
+    this.#timer = setTimeout(() => this.#renew(), this.#every);
+    outsideTraces(() => this.#keep([...this.#ids])).catch(() => {});
   }
 }

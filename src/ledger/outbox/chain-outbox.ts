@@ -6,11 +6,9 @@ import type { Call } from '../../filter/call.ts';
 import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filter/outbox.ts';
 import type { LedgerObserver } from '../observer.ts';
 import type { ChainLedger } from '../service.ts';
-import { UNBOUNDED } from '../transactions/transaction-wait.ts';
 import { BACKOFF, type Backoff } from './backoff.ts';
 
 type DeliveryQueue = import('./delivery-queue.ts').DeliveryQueue;
-type DeliveryQueueParts = import('./delivery-queue.ts').DeliveryQueueParts;
 type OutboxStore = import('./store.ts').OutboxStore;
 
 export interface ChainOutboxParts {
@@ -63,19 +61,22 @@ export class ChainOutbox implements OutboxService {
   }
 
   async open(sender: OutboxSender): Promise<Outbox> {
-    const { ledger, pace = BACKOFF } = this.#parts;
+    const { ledger, logger, observer, pace: backoff = BACKOFF } = this.#parts;
     await ledger.open();
     const [{ OutboxStore }, { DeliveryQueue }] = await Promise.all([
       import('./store.ts'),
       import('./delivery-queue.ts'),
     ]);
     const { name } = sender;
-    const store = new OutboxStore(name, () => ledger.ledger(UNBOUNDED), pace, {
+    const store = new OutboxStore(name, () => ledger.ledger(waitFor(undefined)), backoff, {
       take: (messages) => queue.take(messages),
       handOver: () => queue.handOver(),
       putBack: (settled) => queue.putBack(settled),
     });
-    const queue: DeliveryQueue = new DeliveryQueue(this.#queueParts(sender, store));
+    const queue: DeliveryQueue = new DeliveryQueue({
+      ...{ sender, store, backoff, logger, observer },
+      now: () => ledger.now(),
+    });
     await store.verify();
     this.#senders.set(name, { store, queue });
     if (this.#isDelivering) {
@@ -216,20 +217,6 @@ export class ChainOutbox implements OutboxService {
     commit?.push({ sender: name, store, row, fate: 'open' });
     queue.wake();
     await row;
-  }
-
-  #queueParts(sender: OutboxSender, store: OutboxStore): DeliveryQueueParts {
-    const { logger, observer, ledger, pace = BACKOFF } = this.#parts;
-    return {
-      sender,
-      pace,
-      logger,
-      now: () => ledger.now(),
-      round: (settled, kept, wanted) => store.round(settled, kept, wanted),
-      bodyOf: (id) => store.bodyOf(id),
-      expire: (olderThan, error) => store.expire(olderThan, error),
-      attempted: (outcome) => observer?.attempted?.(outcome),
-    };
   }
 }
 

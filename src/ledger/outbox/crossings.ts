@@ -8,10 +8,10 @@ import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount, budgetIdOf } from '../../filter/budget.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { budgetOf } from '../budgets/rows.ts';
+import type { Author, JournalEntry, RecordingId } from '../ledger-request.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { Tables } from '../storage/schema.ts';
-import type { Author, JournalEntry, RecordingId } from '../transactions/journal-entry.ts';
-import { messageOf, type Notice, orderOf } from './notice.ts';
+import { messageOf, type Notice, orderOf } from './messages.ts';
 import { addMessages } from './statements.ts';
 
 /** A budget of which a threshold is taken now, and was not before. */

@@ -5,27 +5,19 @@
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
+import type { LedgerObserver } from '../observer.ts';
 import { type Backoff, Pause, pauseAfter, ServicePauses } from './backoff.ts';
-import type { ClaimedMessage, Settlement, Wanted } from './statements.ts';
-import type { NewMessages } from './store.ts';
+import type { ClaimedMessage, Settlement } from './statements.ts';
+import type { NewMessages, OutboxStore } from './store.ts';
 
 export interface DeliveryQueueParts {
   readonly sender: OutboxSender;
-  readonly pace: Backoff;
+  readonly store: Pick<OutboxStore, 'round' | 'bodyOf' | 'expire'>;
+  readonly backoff: Backoff;
   readonly logger: Logger;
+  readonly observer: LedgerObserver | undefined;
   /** Microseconds of the epoch. */
   readonly now: () => bigint;
-  /** One transaction. */
-  readonly round: (
-    settled: readonly Settlement[],
-    kept: readonly bigint[],
-    wanted: Wanted,
-  ) => Promise<ClaimedMessage[]>;
-  /** Of a message whose body is not in memory. */
-  readonly bodyOf: (id: bigint) => Promise<string>;
-  /** Ends messages that have waited since before `olderThan`; resolves to how many there were. */
-  readonly expire: (olderThan: bigint, error: string) => Promise<number>;
-  readonly attempted: (outcome: 'delivered' | 'failed' | 'dead') => void;
 }
 
 /** Messages that are claimed at once, and when more are. */
@@ -57,7 +49,7 @@ export class DeliveryQueue implements NewMessages {
 
   constructor(parts: DeliveryQueueParts) {
     this.#parts = parts;
-    this.#pauses = new ServicePauses(parts.pace);
+    this.#pauses = new ServicePauses(parts.backoff);
   }
 
   start(): void {
@@ -130,7 +122,7 @@ export class DeliveryQueue implements NewMessages {
     const isPaused = this.#pauses.left > 0;
     const room = this.#pauses.isFailing ? 1 - this.#claimed : CLAIMED - this.#claimed;
     const wanted = isPaused || this.#queue.length > LOW ? 0 : Math.max(0, room);
-    const mustRenew = this.#claimed > 0 && this.#sinceRenewed() > this.#parts.pace.claim / 5;
+    const mustRenew = this.#claimed > 0 && this.#sinceRenewed() > this.#parts.backoff.claim / 5;
     if (wanted === 0 && this.#settled.length === 0 && !mustRenew) {
       return;
     }
@@ -147,12 +139,12 @@ export class DeliveryQueue implements NewMessages {
 
   /** `undefined` = the database failed: everything stays as it was. */
   async #record(count: number): Promise<ClaimedMessage[] | undefined> {
-    const { round, sender, logger } = this.#parts;
+    const { store, sender, logger } = this.#parts;
     const settled = this.handOver();
     const kept = [...this.#underWay.keys(), ...this.#queue.map(({ id }) => id)];
     const began = performance.now();
     try {
-      const claimed = await round(settled, kept, {
+      const claimed = await store.round(settled, kept, {
         count,
         first: this.#pauses.isFailing ? 'longest-due' : 'oldest',
       });
@@ -172,7 +164,7 @@ export class DeliveryQueue implements NewMessages {
   }
 
   #deliver(): void {
-    const { atOnce, claim } = this.#parts.pace;
+    const { atOnce, claim } = this.#parts.backoff;
     // Others may have taken the claims over.
     if (this.#queue.length > 0 && this.#sinceRenewed() > claim * 0.8) {
       this.#queue.length = 0;
@@ -201,9 +193,9 @@ export class DeliveryQueue implements NewMessages {
   }
 
   async #tried({ id, key, body }: ClaimedMessage): Promise<Delivery> {
-    const { bodyOf, sender } = this.#parts;
+    const { store, sender } = this.#parts;
     try {
-      return await sender.deliver({ key, body: body ?? (await bodyOf(id)) }, this.#aborting.signal);
+      return await sender.deliver({ key, body: body ?? (await store.bodyOf(id)) }, this.#aborting.signal);
     } catch (thrown) {
       return { outcome: 'refused', error: errorText(thrown) };
     }
@@ -211,10 +203,10 @@ export class DeliveryQueue implements NewMessages {
 
   #judge(message: ClaimedMessage, delivery: Delivery): void {
     const { id, attempts } = message;
-    const { attempted, pace } = this.#parts;
+    const { observer, backoff } = this.#parts;
     if (delivery.outcome === 'delivered') {
       this.#settled.push({ kind: 'delivered', id });
-      attempted('delivered');
+      observer?.attempted?.('delivered');
       this.#serves();
       return;
     }
@@ -230,7 +222,7 @@ export class DeliveryQueue implements NewMessages {
     // While a service is away messages stay due, so that the oldest is the first when it comes back.
     const hasItsOwnPause = outcome === 'refused' || attempts >= OFTEN;
     const own = hasItsOwnPause
-      ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, pace) * 1000))
+      ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, backoff) * 1000))
       : undefined;
     this.#fail(message, error, own);
     if (outcome === 'away' || this.#pauses.failures >= IN_A_ROW) {
@@ -243,10 +235,10 @@ export class DeliveryQueue implements NewMessages {
     error: string,
     pause: bigint | undefined,
   ): void {
-    const { attempted, now, sender, logger } = this.#parts;
+    const { observer, now, sender, logger } = this.#parts;
     const at = now();
     const isDead = at - expires_from >= microseconds(sender.maxAge);
-    attempted(isDead ? 'dead' : 'failed');
+    observer?.attempted?.(isDead ? 'dead' : 'failed');
     const nextAt = pause === undefined ? 0n : at + pause;
     this.#settled.push({ kind: isDead ? 'dead' : 'failed', id, at, nextAt, error });
     if (isDead) {
@@ -280,12 +272,12 @@ export class DeliveryQueue implements NewMessages {
   }
 
   async #expire(error: string): Promise<void> {
-    const { expire, now, sender, logger, attempted } = this.#parts;
+    const { store, now, sender, logger, observer } = this.#parts;
     // A message that cannot be ended now is ended after the next failure.
-    const dead = await expire(now() - microseconds(sender.maxAge), error).catch(() => 0);
+    const dead = await store.expire(now() - microseconds(sender.maxAge), error).catch(() => 0);
     if (dead > 0) {
       for (let one = 0; one < dead; one += 1) {
-        attempted('dead');
+        observer?.attempted?.('dead');
       }
       logger.error(
         { filter: sender.name, messages: dead, error },
@@ -310,7 +302,7 @@ export class DeliveryQueue implements NewMessages {
 
   /** How long to wait for something to do, in milliseconds. */
   #restTime(): number {
-    const { poll, claim } = this.#parts.pace;
+    const { poll, claim } = this.#parts.backoff;
     if (this.#databaseFailures > 0) {
       return Math.min(poll * 2 ** Math.min(this.#databaseFailures, 20), LONGEST_DATABASE_PAUSE);
     }

@@ -193,15 +193,13 @@ export function* keepClaims(
   claimed_until: bigint,
 ): Work<void> {
   if (kept.length > 0) {
-    yield* rows(
-      queries
-        .updateTable('outbox')
-        .set({ claimed_until })
-        .where('id', 'in', kept)
-        .where('claim', '=', worker)
-        .compile(),
-    );
+    yield* rows(claimedBy(queries, worker, kept).set({ claimed_until }).compile());
   }
+}
+
+/** Updates those of the messages that a worker still holds. */
+export function claimedBy(queries: Queries, worker: string, ids: readonly bigint[]) {
+  return queries.updateTable('outbox').where('id', 'in', ids).where('claim', '=', worker);
 }
 
 /** Records what became of attempts. */
@@ -216,14 +214,7 @@ export function* settle(queries: Queries, worker: string, settled: readonly Sett
   }
   const released = idsOf('released');
   if (released.length > 0) {
-    yield* rows(
-      queries
-        .updateTable('outbox')
-        .set(UNCLAIMED)
-        .where('id', 'in', released)
-        .where('claim', '=', worker)
-        .compile(),
-    );
+    yield* rows(claimedBy(queries, worker, released).set(UNCLAIMED).compile());
   }
   for (const one of settled) {
     if (one.kind === 'failed' || one.kind === 'dead') {
@@ -231,11 +222,8 @@ export function* settle(queries: Queries, worker: string, settled: readonly Sett
       const state =
         kind === 'dead' ? ({ state: 'dead', settled_at: at } as const) : ({ state: 'waiting' } as const);
       yield* rows(
-        queries
-          .updateTable('outbox')
+        claimedBy(queries, worker, [id])
           .set((row) => ({ ...UNCLAIMED, ...state, next_at, error, attempts: row('attempts', '+', 1n) }))
-          .where('id', '=', id)
-          .where('claim', '=', worker)
           .where('state', '=', 'waiting')
           .compile(),
       );

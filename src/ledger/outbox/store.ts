@@ -1,7 +1,7 @@
 /** The outbox of one sender in the ledger's database: what is written to it before anything is answered. */
 import { randomUUID } from 'node:crypto';
 import { type CompiledQuery, sql } from 'kysely';
-import type { Wait } from '../../base/deadline.ts';
+import { type Wait, waitFor } from '../../base/deadline.ts';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
@@ -10,16 +10,15 @@ import type { Ledger } from '../ledger.ts';
 import { type Database, rows, type Work } from '../storage/database.ts';
 import { PostgresDatabase } from '../storage/postgres/postgres.ts';
 import { missingRights, NEEDED_FOR_OUTBOX } from '../storage/rights.ts';
-import { UNBOUNDED } from '../transactions/transaction-wait.ts';
-import type { Backoff } from './backoff.ts';
-import { ClaimRenewal } from './claim-renewal.ts';
+import { type Backoff, ClaimRenewal } from './backoff.ts';
 import { GroupCommit } from './group-commit.ts';
-import { leaseOf, shownIdentity } from './lease-digests.ts';
+import { leaseOf, shownIdentity } from './messages.ts';
 import {
   type AddedMessage,
   addClaimed,
   addMessages,
   type ClaimedMessage,
+  claimedBy,
   expire,
   keepClaims,
   LONG_BODY,
@@ -162,12 +161,9 @@ export class OutboxStore {
   /** Has a prepared message sent; resolves to whether it was still held back. */
   release(id: bigint): Promise<boolean> {
     return this.#settle(id, ({ queries }) =>
-      queries
-        .updateTable('outbox')
+      claimedBy(queries, this.#holder, [id])
         // It may have expired, if its claim was lost for so long.
         .set({ ...UNCLAIMED, state: 'waiting', settled_at: null })
-        .where('id', '=', id)
-        .where('claim', '=', this.#holder)
         .returning('id'),
     );
   }
@@ -176,7 +172,7 @@ export class OutboxStore {
   async bodyOf(id: bigint): Promise<string> {
     const { database } = await this.#ledger();
     const query = database.queries.selectFrom('outbox').select('body').where('id', '=', id).compile();
-    const [found] = await database.read(() => rows(query), UNBOUNDED);
+    const [found] = await database.read(() => rows(query), waitFor(undefined));
     if (found === undefined) {
       throw new Error('the message is not in the outbox any more');
     }
@@ -229,7 +225,7 @@ export class OutboxStore {
 
   async #transact<Result>(work: (opened: Ledger) => Work<Result>): Promise<Result> {
     const opened = await this.#ledger();
-    return opened.transact('outbox', () => work(opened), UNBOUNDED);
+    return opened.transact('outbox', () => work(opened), waitFor(undefined));
   }
 }
 

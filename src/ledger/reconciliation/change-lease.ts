@@ -10,7 +10,7 @@ import type { LeaseRow } from '../storage/schema.ts';
 import type { Author } from '../transactions/journal.ts';
 import { record, release } from '../transactions/lease-transactions.ts';
 import { previewLease } from '../transactions/preview.ts';
-import type { Turn } from '../transactions/transaction.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import { digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
 
 /** What the transactions of a comparison have in common. */
@@ -76,12 +76,12 @@ export function isObserved(lease: ListedLease): lease is ShownLease {
 /** Ends a lease that Blazar does not have. `isUnused`: it was never there. */
 export function* releaseLease(
   ledger: Ledger,
-  turn: Turn,
+  transaction: Transaction,
   before: LeaseRow,
   { isUnused, note }: { readonly isUnused: boolean; readonly note: string | null },
   terms: Terms,
 ): Work<Reconciled | Undone<Reconciled>> {
-  const moment = yield* turn.lock(before.project_id);
+  const moment = yield* transaction.lock(before.project_id);
   const row = yield* untouched(ledger, before);
   if (row === undefined || row.state === 'ended') {
     return new Undone(left(before, CHANGED));
@@ -93,7 +93,7 @@ export function* releaseLease(
 /** Records a lease that the ledger does not know, as an update would: the time that has passed is not charged. */
 export function* recordLease(
   ledger: Ledger,
-  turn: Turn,
+  transaction: Transaction,
   lease: WholeLease,
   { readAt, revisions }: Seen,
   terms: Terms,
@@ -101,7 +101,7 @@ export function* recordLease(
   const { statements } = ledger;
   const { region } = terms;
   const { id: lease_id, projectId: project_id, userId: user_id, start, end } = lease;
-  const { now } = yield* turn.lock(project_id);
+  const { now } = yield* transaction.lock(project_id);
   const found = yield* rows(statements.leaseById({ region, project_id, lease_id }));
   const alike = yield* rows(statements.namelessLeases({ region, project_id, user_id, starts_at: start }));
   // A row that is new since rows were read may be this lease; one that was past its end is not.
@@ -113,7 +113,7 @@ export function* recordLease(
   const request = requestFor(identity, lease, { start, end }, terms);
   const why = isObserved(lease) ? 'Blazar has it, and the ledger had not' : null;
   const note = why ?? (yield* refusalOf(ledger, request, now));
-  const recording = yield* resultOf(record(statements, request, turn, authorOf(terms, why), true));
+  const recording = yield* resultOf(record(statements, request, transaction, authorOf(terms, why), true));
   return { ...unrecorded(lease, note), row: terms.isDryRun ? null : recording.lease, outcome: 'recorded' };
 }
 

@@ -1,6 +1,8 @@
 /** Makes a row of the ledger what Blazar has, in a transaction of its own. */
+
 import { MAX_AMOUNT } from '../../filter/amount.ts';
-import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { smaller } from '../../filter/seconds.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {
   type Alternative,
   added,
@@ -11,10 +13,9 @@ import {
   sums,
 } from '../accounting/alternatives.ts';
 import { TOO_MUCH } from '../accounting/charge-calculation.ts';
-import { demandOf } from '../accounting/demand.ts';
+import { demandOf, recordedResources } from '../accounting/demand.ts';
 import { movedClaims } from '../accounting/moved-claims.ts';
 import { charge, formatClaims, notBefore, type RecordedClaim } from '../accounting/recorded-claim.ts';
-import { recordedResources } from '../accounting/resources.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import { accountName } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
@@ -24,7 +25,7 @@ import type { LeaseRow } from '../storage/schema.ts';
 import { balancesOf, post } from '../transactions/journal.ts';
 import { record } from '../transactions/lease-transactions.ts';
 import { revisionStep } from '../transactions/statements.ts';
-import type { Moment, Turn } from '../transactions/transaction.ts';
+import type { Moment, Transaction } from '../transactions/transaction.ts';
 import {
   authorOf,
   CHANGED,
@@ -45,7 +46,7 @@ import { fits } from './pairing.ts';
 /** What both ways to correct a row begin with. */
 interface Correction {
   readonly ledger: Ledger;
-  readonly turn: Turn;
+  readonly transaction: Transaction;
   readonly row: LeaseRow;
   readonly moment: Moment;
   readonly terms: Terms;
@@ -53,23 +54,23 @@ interface Correction {
 
 export function* correctLease(
   ledger: Ledger,
-  turn: Turn,
+  transaction: Transaction,
   before: LeaseRow,
   lease: ListedLease,
   terms: Terms,
 ): Work<Result | Undone<Result>> {
-  const moment = yield* turn.lock(before.project_id);
+  const moment = yield* transaction.lock(before.project_id);
   const row = yield* untouched(ledger, before);
   if (row === undefined) {
     return new Undone(left(before, CHANGED));
   }
-  const correction = { ledger, turn, row, moment, terms };
+  const correction = { ledger, transaction, row, moment, terms };
   return isObserved(lease) ? yield* asObserved(correction, lease) : yield* asListed(correction, lease);
 }
 
 /** A list tells dates, and perhaps reservations: what was used until now stays charged. */
 function* asListed(
-  { ledger: { statements }, turn, row: found, terms }: Correction,
+  { ledger: { statements }, transaction, row: found, terms }: Correction,
   lease: ListedLease,
 ): Work<Reconciled | Undone<Reconciled>> {
   const row = { ...found, lease_id: lease.id };
@@ -96,7 +97,7 @@ function* asListed(
     claimants: isTold || known === undefined ? terms.claimants : [movedClaims(known)],
   });
   const demand = reservations === undefined ? (known?.demand ?? row.demand) : undefined;
-  yield* record(statements, { ...request, demand }, turn, authorOf(terms, null), true);
+  yield* record(statements, { ...request, demand }, transaction, authorOf(terms, null), true);
   const note = hasOtherDates(found, lease)
     ? `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`
     : found.state === 'ended'
@@ -184,11 +185,11 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
 }
 
 /** A change of which the ledger has not heard: nobody knows when it was made, so what was used until now stays charged. */
-function* unheard({ ledger, turn, row, terms }: Correction, shown: ShownLease): Work<Result> {
+function* unheard({ ledger, transaction, row, terms }: Correction, shown: ShownLease): Work<Result> {
   const current = currentOf(row, alternativesOf(row));
   const request = requestFor(identityOf(row, shown), shown, current, terms);
   const note = row.state === 'ended' ? 'it had ended, and is there' : 'Blazar has changed it without asking';
-  yield* resultOf(record(ledger.statements, request, turn, authorOf(terms, note), true));
+  yield* resultOf(record(ledger.statements, request, transaction, authorOf(terms, note), true));
   return { ...left(row, note), leaseId: shown.id, start: shown.start, end: shown.end, outcome: 'corrected' };
 }
 
@@ -200,7 +201,7 @@ function identityOf(
 }
 
 function currentOf({ ends_at: end }: LeaseRow, alternatives: readonly Alternative[]) {
-  return { start: alternatives.map(({ start }) => start).reduce(earlier), end };
+  return { start: alternatives.map(({ start }) => start).reduce(smaller), end };
 }
 
 /**
@@ -223,7 +224,7 @@ function beginOf(claims: readonly RecordedClaim[]): bigint | undefined {
   const usage = claims.filter((claim) => claim.kind === 'usage');
   const rest = usage.filter(({ from, until }) => from < until);
   return rest.length > 0
-    ? rest.map(({ from }) => from).reduce(earlier)
+    ? rest.map(({ from }) => from).reduce(smaller)
     : usage
         .map(({ from }) => from)
         .reduce<bigint | undefined>((a, b) => (a !== undefined && a > b ? a : b), undefined);
@@ -264,8 +265,4 @@ function differenceOf(row: LeaseRow, shown: ShownLease, costsOtherwise: boolean)
     return `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`;
   }
   return costsOtherwise ? 'Blazar shows what it was given' : null;
-}
-
-function earlier(a: Instant, b: Instant): Instant {
-  return a < b ? a : b;
 }

@@ -1,4 +1,5 @@
 /** Charges a cluster that is about to be launched. One that is charged already takes nothing more, unless it grows. */
+import { larger } from '../../filter/seconds.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
 import type { Refusal } from '../accounting/charge-calculation.ts';
@@ -11,17 +12,21 @@ import type { Author } from '../transactions/journal.ts';
 import { record } from '../transactions/lease-transactions.ts';
 import { previewLease } from '../transactions/preview.ts';
 import { revisionStep, type Statements } from '../transactions/statements.ts';
-import type { Turn } from '../transactions/transaction.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
 
-export interface Held {
+export interface HoldResult {
   readonly refusal: Refusal | undefined;
   /** Whether the ledger had charged it before. */
   readonly isCovered: boolean;
 }
 
 /** What `holdCluster` would answer. Writes nothing. */
-export function* previewCluster(statements: Statements, request: LedgerRequest, now: bigint): Work<Held> {
+export function* previewCluster(
+  statements: Statements,
+  request: LedgerRequest,
+  now: bigint,
+): Work<HoldResult> {
   const row = yield* findById(statements, request.identity);
   if (yield* isCovered(statements, request, row, now)) {
     return { refusal: undefined, isCovered: true };
@@ -33,10 +38,10 @@ export function* previewCluster(statements: Statements, request: LedgerRequest, 
 export function* holdCluster(
   statements: Statements,
   request: LedgerRequest,
-  turn: Turn,
+  transaction: Transaction,
   author: Author,
-): Work<Held | Undone<Held>> {
-  const { now } = yield* turn.lock(request.identity.projectId);
+): Work<HoldResult | Undone<HoldResult>> {
+  const { now } = yield* transaction.lock(request.identity.projectId);
   const row = yield* findById(statements, request.identity);
   if (row !== undefined && (yield* isCovered(statements, request, row, now))) {
     // It was asked for again: the cluster may be on its way, although SkyPilot does not show it at the moment.
@@ -44,7 +49,7 @@ export function* holdCluster(
     return { refusal: undefined, isCovered: true };
   }
   yield* reopenUnsettled(statements, row, now);
-  const recorded = yield* record(statements, { ...request, shown: markAfter(row, now) }, turn, author);
+  const recorded = yield* record(statements, { ...request, shown: markAfter(row, now) }, transaction, author);
   return recorded instanceof Undone
     ? new Undone({ refusal: recorded.result.refusal, isCovered: false })
     : { refusal: undefined, isCovered: false };
@@ -114,9 +119,5 @@ export function settledUntil(row: LeaseRow): bigint {
   const { since } = clusterMark(row);
   const { ended_at: endedAt, ends_at: endsAt } = row;
   const end = endedAt === null || endedAt > endsAt ? endsAt : endedAt;
-  return latest(end, since);
-}
-
-function latest(a: bigint, b: bigint): bigint {
-  return a < b ? b : a;
+  return larger(end, since);
 }

@@ -1,13 +1,13 @@
 /**
- * Which of several processes compares the ledger with Blazar: the row that it holds, by the database's clock. One round at a time: the others
+ * Which of several processes compares the ledger with Blazar: the row that it holds, by the database's clock. One comparison at a time: the others
  * learn when it was done.
  */
 import { sql } from 'kysely';
 import { type Wait, waitFor } from '../../base/deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
-import { databaseTime } from '../ledger-clock.ts';
 import { rows } from '../storage/database.ts';
+import { databaseTime } from '../transactions/transaction.ts';
 
 /** How long a process that is gone keeps others waiting, in seconds. Whoever is there renews in time. */
 const HELD = 30n;
@@ -15,11 +15,11 @@ const HELD = 30n;
 const SLACK = 10n * MICROSECONDS_PER_SECOND;
 
 export interface LeaderLease {
-  /** For how many seconds the last complete round is over; infinite = there was none. */
+  /** For how many seconds the last complete comparison is over; infinite = there was none. */
   readonly age: number;
   /** The endpoint and region whose leases were last found in this ledger. */
   readonly matched: string | null;
-  /** The rows that the last round would have released, but not without a second one that says the same. */
+  /** The rows that the last comparison would have released, but not without a second one that says the same. */
   readonly doubted: ReadonlySet<bigint>;
 }
 
@@ -27,14 +27,14 @@ export type Taken =
   | { readonly kind: 'mine'; readonly leader: LeaderLease }
   /** Somebody else holds it. */
   | { readonly kind: 'held'; readonly holder: string }
-  /** A round has ended `age` seconds ago, less than `every`; `seconds` are left. */
+  /** A comparison has ended `age` seconds ago, less than `every`; `seconds` are left. */
   | { readonly kind: 'early'; readonly age: number; readonly seconds: number };
 
 /** The leader leases: one process compares with Blazar, and one with SkyPilot. */
 export const BLAZAR_LEADER = 1n;
 export const SKYPILOT_LEADER = 2n;
 
-/** Takes the leader lease, if it is free and the last round is `every` seconds old. @throws LedgerUnavailableError */
+/** Takes the leader lease, if it is free and the last comparison is `every` seconds old. @throws LedgerUnavailableError */
 export function acquireLeaderLease(
   ledger: Ledger,
   holder: string,
@@ -107,7 +107,7 @@ export function renewLeaderLease(ledger: Ledger, holder: string, wait: Wait): Pr
   );
 }
 
-/** What a round leaves behind. */
+/** What a comparison leaves behind. */
 export interface Left {
   /** Whether it was complete. */
   readonly isGood: boolean;
@@ -115,11 +115,11 @@ export interface Left {
   readonly doubted: ReadonlySet<bigint>;
 }
 
-/** Frees it for others. `left`: `undefined` = the round has failed. @throws LedgerUnavailableError */
+/** Frees it for others. `left`: `undefined` = the comparison has failed. @throws LedgerUnavailableError */
 export function releaseLeaderLease(
   ledger: Ledger,
   holder: string,
-  round: Left | undefined,
+  done: Left | undefined,
   wait: Wait,
 ): Promise<void> {
   const left = ledger.database.queries
@@ -127,10 +127,10 @@ export function releaseLeaderLease(
     .set({
       holder: null,
       held_until: 0n,
-      ...(round && {
-        matched: round.matched,
-        doubted: round.doubted.size === 0 ? null : JSON.stringify([...round.doubted].map(Number)),
-        ...(round.isGood && { followed_at: databaseTime(ledger.database.dialect) }),
+      ...(done && {
+        matched: done.matched,
+        doubted: done.doubted.size === 0 ? null : JSON.stringify([...done.doubted].map(Number)),
+        ...(done.isGood && { followed_at: databaseTime(ledger.database.dialect) }),
       }),
     })
     .where('holder', '=', holder);
@@ -151,7 +151,7 @@ function rowsIn(written: string | null): Set<bigint> {
 /** The leader lease is kept for 30 s. */
 const RENEW_MS = 10_000;
 
-/** A round that another process does, or has done. */
+/** A comparison that another process does, or has done. */
 export type RoundElsewhere = Exclude<Taken, { readonly kind: 'mine' }>;
 
 export interface LeaderTerms {
@@ -159,7 +159,7 @@ export interface LeaderTerms {
   readonly id: bigint;
   /** A process, unlike any other. */
   readonly holder: string;
-  /** Do nothing if a round has ended less than so many seconds ago. */
+  /** Do nothing if a comparison has ended less than so many seconds ago. */
   readonly every: number;
   readonly signal: AbortSignal | undefined;
 }

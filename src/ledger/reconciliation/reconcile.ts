@@ -8,7 +8,7 @@ import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import { openLeasesOf } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import type { Turn } from '../transactions/transaction.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import {
   left,
   type Reconciled,
@@ -140,9 +140,14 @@ async function attempt(ledger: Ledger, step: Step, seen: Seen, terms: Terms, wai
   }
   const project = step.kind === 'record' ? step.lease.projectId : step.row.project_id;
   try {
-    return await ledger.transact('reconcile', (turn) => settled(ledger, turn, step, seen, terms), wait, {
-      project,
-    });
+    return await ledger.transact(
+      'reconcile',
+      (transaction) => settled(ledger, transaction, step, seen, terms),
+      wait,
+      {
+        project,
+      },
+    );
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
       throw thrown;
@@ -156,17 +161,17 @@ async function attempt(ledger: Ledger, step: Step, seen: Seen, terms: Terms, wai
 /** In a dry run everything is rolled back. */
 function* settled(
   ledger: Ledger,
-  turn: Turn,
+  transaction: Transaction,
   step: Exclude<Step, { kind: 'leave' }>,
   seen: Seen,
   terms: Terms,
 ): Work<Result | Undone<Result>> {
   const result =
     step.kind === 'release'
-      ? yield* releaseLease(ledger, turn, step.row, step, terms)
+      ? yield* releaseLease(ledger, transaction, step.row, step, terms)
       : step.kind === 'correct'
-        ? yield* correctLease(ledger, turn, step.row, step.lease, terms)
-        : yield* recordLease(ledger, turn, step.lease, seen, terms);
+        ? yield* correctLease(ledger, transaction, step.row, step.lease, terms)
+        : yield* recordLease(ledger, transaction, step.lease, seen, terms);
   return terms.isDryRun && !(result instanceof Undone) ? new Undone(result) : result;
 }
 
@@ -212,8 +217,8 @@ async function markNotBuilt(ledger: Ledger, absent: readonly LeaseRow[], wait: W
       const some = ofProject.slice(start, start + MARKED);
       await ledger.transact(
         'reconcile',
-        function* (turn) {
-          yield* turn.lock(project);
+        function* (transaction) {
+          yield* transaction.lock(project);
           for (const { id, revision } of some) {
             const query = ledger.database.queries
               .updateTable('leases')

@@ -31,7 +31,7 @@ export async function knownRegions(ledger: Ledger, wait: Wait): Promise<string[]
 const PIECE = 2000;
 
 /**
- * Leases that a round has recorded before any was asked for have the region of `[keystone]`. A Blazar without `os_region_name`, such as
+ * Leases that a comparison has recorded before any was asked for have the region of `[keystone]`. A Blazar without `os_region_name`, such as
  * that of Kolla-Ansible, asks without a region: then theirs was a guess, and they would be counted a second time.
  *
  * Whether Blazar has never asked about a lease of the region. The newest are looked at first, a piece at a time: one of them almost always tells.

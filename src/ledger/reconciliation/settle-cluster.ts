@@ -1,12 +1,14 @@
 /** Makes the lease of a cluster what SkyPilot shows of it: charged for exactly the time that it ran, and ahead while it runs. */
+
 import { type Amount, MAX_AMOUNT } from '../../filter/amount.ts';
 import type { Claim, Proposal } from '../../filter/claim.ts';
+import { larger } from '../../filter/seconds.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
 import { added, alternativesOf, changesOf, chargedBy, heldBy, usedBy } from '../accounting/alternatives.ts';
 import { TOO_MUCH } from '../accounting/charge-calculation.ts';
+import { recordedResources } from '../accounting/demand.ts';
 import { charge, formatClaims } from '../accounting/recorded-claim.ts';
-import { recordedResources } from '../accounting/resources.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import { accountName, type LeaseIdentity } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
@@ -16,7 +18,7 @@ import type { LeaseRow } from '../storage/schema.ts';
 import { findById } from '../transactions/find-lease.ts';
 import { type Author, balancesOf, post } from '../transactions/journal.ts';
 import { revisionStep } from '../transactions/statements.ts';
-import type { Turn } from '../transactions/transaction.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import { throwing, untouched } from './change-lease.ts';
 import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
 import { settledUntil } from './hold-cluster.ts';
@@ -70,7 +72,7 @@ export interface Settlement {
 /** `before`: the row as it was before SkyPilot was asked. `undefined` = nothing changed, or it was asked for meanwhile. */
 export function* settleCluster(
   ledger: Ledger,
-  turn: Turn,
+  transaction: Transaction,
   before: LeaseRow | undefined,
   truth: ClusterTruth,
   terms: SettlingTerms,
@@ -78,7 +80,7 @@ export function* settleCluster(
   const { statements } = ledger;
   const identity = before === undefined ? truth.identity : identityOf(before, truth.identity);
   const { projectId: project_id } = identity;
-  const { now, latest } = yield* turn.lock(project_id);
+  const { now, latest } = yield* transaction.lock(project_id);
   const row = before && (yield* untouched(ledger, before));
   if (before === undefined ? (yield* findById(statements, identity)) !== undefined : row === undefined) {
     return new Undone(undefined);
@@ -86,7 +88,7 @@ export function* settleCluster(
   const past = pastOf(row, truth, now);
   const runs = truth.runs
     .filter(({ until }) => until === undefined || until > past.since)
-    .map((run) => ({ ...run, from: later(run.from, past.since) }));
+    .map((run) => ({ ...run, from: larger(run.from, past.since) }));
   const last = runs.at(-1);
   const isRunning = last !== undefined && last.until === undefined;
   const isAwaited = row !== undefined && !isRunning && row.touched_at + terms.grace > now;
@@ -254,8 +256,4 @@ function proposalOf(
 function identityOf(row: LeaseRow, wanted: LeaseIdentity): LeaseIdentity {
   const { region, lease_id: leaseId, project_id: projectId, user_id: userId } = row;
   return { region, leaseId: leaseId ?? wanted.leaseId, projectId, userId };
-}
-
-function later(a: Instant, b: Instant): Instant {
-  return a < b ? b : a;
 }

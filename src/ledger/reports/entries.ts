@@ -4,8 +4,16 @@ import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { rowsTable } from '../storage/query-parts.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
-import { reading } from './reading.ts';
+import {
+  cursorOf,
+  numberIn,
+  type PageOf,
+  type PageQuery,
+  type Piece,
+  reading,
+  SCANNED,
+  scanned,
+} from './pages.ts';
 import type { EntryReport } from './reports.ts';
 
 export interface EntriesQuery extends PageQuery {
@@ -26,11 +34,6 @@ export interface EntryView extends EntryReport {
   readonly userId: string;
 }
 
-/** Entries that are looked at in one piece, where not all of them may be wanted. */
-const PIECE = 500;
-/** Entries that are looked at for one page. */
-export const LOOKED_AT = 10_000;
-
 /**
  * The newest first, as they were written. Only `next` tells whether there are more: a page may have fewer entries than `limit`, even none,
  * where few of many match. Entries of a lease or a project are found at once. @throws LedgerUnavailableError, CursorError
@@ -41,23 +44,13 @@ export async function listEntries(
   wait: Wait,
 ): Promise<PageOf<EntryView>> {
   const read = reading(ledger, wait);
-  const [key] = query.after === undefined ? [] : keyOf(query.after, ['number']);
-  let last = typeof key === 'bigint' ? key : undefined;
-  const items: EntryView[] = [];
-  for (let looked = 0; looked < LOOKED_AT; looked += PIECE) {
-    const before = last;
-    const wanted = query.limit - items.length;
-    const { entries, lowest } = await read(() => piece(ledger, query, before, wanted));
-    items.push(...entries.slice(0, wanted));
-    if (entries.length > wanted) {
-      return { items, next: cursorOf([items.at(-1)?.id ?? 0n]) };
-    }
-    if (lowest === undefined) {
-      return { items, next: undefined };
-    }
-    last = lowest;
-  }
-  return { items, next: last === undefined ? undefined : cursorOf([last]) };
+  const { items, next } = await scanned(
+    query.limit,
+    numberIn(query.after),
+    (last, wanted) => read(() => piece(ledger, query, last, wanted)),
+    ({ id }) => id,
+  );
+  return { items, next: next === undefined ? undefined : cursorOf([next]) };
 }
 
 /** `lowest`: the last entry that was looked at; `undefined` = there are no more. */
@@ -66,7 +59,7 @@ function* piece(
   query: EntriesQuery,
   before: bigint | undefined,
   wanted: number,
-): Work<{ entries: EntryView[]; lowest: bigint | undefined }> {
+): Work<Piece<EntryView>> {
   const { projectId, leaseId } = query;
   let looked = queries.selectFrom('entries').select('id');
   if (projectId !== undefined && leaseId === undefined) {
@@ -88,7 +81,7 @@ function* piece(
     [query.account, query.operation, query.requestId, query.since, query.until].some(
       (one) => one !== undefined,
     );
-  const size = isFiltered ? PIECE : wanted + 1;
+  const size = isFiltered ? SCANNED : wanted + 1;
   const ids = (yield* rows(looked.orderBy('id', 'desc').limit(size).compile())).map(({ id }) => id);
   let found = queries
     .selectFrom('entries')
@@ -114,11 +107,11 @@ function* piece(
   if (query.until !== undefined) {
     found = found.where('entries.at', '<', query.until);
   }
-  const entries = yield* rows(
+  const matching = yield* rows(
     found
       .orderBy('entries.id', 'desc')
       .limit(wanted + 1)
       .compile(),
   );
-  return { entries, lowest: ids.length < size ? undefined : ids.at(-1) };
+  return { found: matching, lowest: ids.length < size ? undefined : ids.at(-1) };
 }

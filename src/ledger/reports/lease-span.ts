@@ -1,16 +1,18 @@
 /** The leases of a project that overlap with a time span, and when they use what: read in pieces, and no more than a bound. */
+
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
+import { larger, smaller } from '../../filter/seconds.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { resourcePeriods } from '../accounting/resources.ts';
+import { resourcePeriods } from '../accounting/demand.ts';
 import { type FoldedTotals, foldedOf } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { LeaseRow, LeaseState } from '../storage/schema.ts';
 import { type ChargedRow, endedBefore, type Share, sharesOf, usedBefore } from './charges.ts';
 import { type BudgetAccounts, budgetAccounts, CHARGED, chargesOf, projectShares } from './leases.ts';
-import { type ReadPiece, reading } from './reading.ts';
+import { type ReadPiece, reading } from './pages.ts';
 
 export interface SpanLease {
   readonly userId: string;
@@ -213,14 +215,6 @@ function resourceShares(recorded: string, start: bigint, end: bigint): Share[] {
     }
   }
   return shares;
-}
-
-function larger(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function smaller(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }
 
 /** After every lease, in seconds of the epoch. */

@@ -3,14 +3,23 @@ import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { budgetAccount } from '../../filter/budget.ts';
-import { resourcePeriods } from '../accounting/resources.ts';
+import { resourcePeriods } from '../accounting/demand.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { rowsTable } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
-import { type ReadPiece, reading } from './reading.ts';
+import {
+  cursorOf,
+  numberIn,
+  type PageOf,
+  type PageQuery,
+  type Piece,
+  reading,
+  SCANNED,
+  scanned,
+} from './pages.ts';
+import { type ListedRow, listedRow } from './reports.ts';
 
 export interface LeasesQuery extends PageQuery {
   readonly projectId: string;
@@ -22,29 +31,17 @@ export interface LeasesQuery extends PageQuery {
   readonly until?: bigint | undefined;
 }
 
-export interface LeaseRowView {
-  /** The row of the ledger. */
-  readonly row: bigint;
-  readonly leaseId: string | null;
-  readonly region: string;
-  readonly projectId: string;
-  readonly userId: string;
-  readonly name: string;
-  /** Microseconds of the epoch, as all times here. `end`: the real one, if it ended earlier. */
-  readonly start: bigint;
+/** A lease in a list for people. */
+export interface LeaseRowView extends ListedRow {
+  /** The real one, if it ended earlier. */
   readonly end: bigint;
   readonly state: 'pending' | 'active' | 'ended';
-  readonly recordedAt: bigint;
   /** What it takes from budgets of the project, as a budget counts (`Amount`); the dearest it may be. */
   readonly cost: Amount;
   /** Resource type → how many were asked for. Empty = nobody knows: it was recorded by an older version. */
   readonly resources: ReadonlyMap<string, number>;
 }
 
-/** Leases that are looked at in one piece, where not all of them may be wanted. */
-const PIECE = 500;
-/** Leases that are looked at for one page: one with few matches may be shorter than `limit`, and have a next one. */
-export const LOOKED_AT = 10_000;
 /** Leases whose costs are read in one piece. */
 const COSTED = 50;
 
@@ -58,12 +55,16 @@ export async function listProjectLeases(
   wait: Wait,
 ): Promise<PageOf<LeaseRowView>> {
   const read = reading(ledger, wait);
-  const [last] = query.after === undefined ? [] : keyOf(query.after, ['number']);
-  const before = typeof last === 'bigint' ? last : undefined;
-  const { ids, next } =
+  const before = numberIn(query.after);
+  const { items: ids, next } =
     query.state !== undefined && query.state !== 'ended'
       ? await read(() => openIds(ledger, query, before))
-      : await scannedIds(ledger, read, query, before);
+      : await scanned(
+          query.limit,
+          before,
+          (last) => read(() => piece(ledger, query, last)),
+          (id) => id,
+        );
   const budgets = await read(() => budgetAccounts(ledger, query.projectId));
   const items: LeaseRowView[] = [];
   for (let start = 0; start < ids.length; start += COSTED) {
@@ -72,14 +73,12 @@ export async function listProjectLeases(
   return { items, next: next === undefined ? undefined : cursorOf([next]) };
 }
 
-interface Found {
-  readonly ids: readonly bigint[];
-  /** The row after which the next page begins. */
-  readonly next: bigint | undefined;
-}
-
 /** Open leases are few, and an index has them. */
-function* openIds(ledger: Ledger, query: LeasesQuery, before: bigint | undefined): Work<Found> {
+function* openIds(
+  ledger: Ledger,
+  query: LeasesQuery,
+  before: bigint | undefined,
+): Work<PageOf<bigint, bigint>> {
   const now = ledger.now();
   const { state, limit } = query;
   let found = filtered(ledger, query)
@@ -98,51 +97,22 @@ function* openIds(ledger: Ledger, query: LeasesQuery, before: bigint | undefined
       .limit(limit + 1)
       .compile(),
   )).map(({ id }) => id);
-  return { ids: ids.slice(0, limit), next: ids.length > limit ? ids[limit - 1] : undefined };
-}
-
-/** Goes back from the newest, a piece at a time, until there are enough or the time is better left to others. */
-async function scannedIds(
-  ledger: Ledger,
-  read: ReadPiece,
-  query: LeasesQuery,
-  before: bigint | undefined,
-): Promise<Found> {
-  const ids: bigint[] = [];
-  let last = before;
-  for (let looked = 0; looked < LOOKED_AT; looked += PIECE) {
-    const { matching, lowest } = await read(() => piece(ledger, query, last));
-    for (const id of matching) {
-      if (ids.length === query.limit) {
-        return { ids, next: ids.at(-1) };
-      }
-      ids.push(id);
-    }
-    if (lowest === undefined) {
-      return { ids, next: undefined };
-    }
-    last = lowest;
-  }
-  return { ids, next: last };
+  return { items: ids.slice(0, limit), next: ids.length > limit ? ids[limit - 1] : undefined };
 }
 
 /** `lowest`: the last row that was looked at; `undefined` = there are no more. */
-function* piece(
-  ledger: Ledger,
-  query: LeasesQuery,
-  before: bigint | undefined,
-): Work<{ matching: bigint[]; lowest: bigint | undefined }> {
+function* piece(ledger: Ledger, query: LeasesQuery, before: bigint | undefined): Work<Piece<bigint>> {
   const { queries, dialect } = ledger.database;
   let all = queries.selectFrom('leases').select('id').where('project_id', '=', query.projectId);
   if (before !== undefined) {
     all = all.where('id', '<', before);
   }
   const isWanted = query.userId !== undefined || query.state !== undefined || hasSpan(query);
-  const size = isWanted ? PIECE : query.limit + 1;
+  const size = isWanted ? SCANNED : query.limit + 1;
   const found = (yield* rows(all.orderBy('id', 'desc').limit(size).compile())).map(({ id }) => id);
   const lowest = found.length < size ? undefined : found.at(-1);
   if (!isWanted) {
-    return { matching: found, lowest };
+    return { found, lowest };
   }
   let matching = filtered(ledger, query).where(
     sql<boolean>`id in (select value from ${rowsTable(dialect, found)})`,
@@ -152,7 +122,7 @@ function* piece(
     matching = matching.where((row) => row.or([row('state', '=', 'ended'), row('ends_at', '<=', now)]));
   }
   const ids = yield* rows(matching.orderBy('id', 'desc').compile());
-  return { matching: ids.map(({ id }) => id), lowest };
+  return { found: ids.map(({ id }) => id), lowest };
 }
 
 function hasSpan({ from, until }: LeasesQuery): boolean {
@@ -196,16 +166,9 @@ function* rowViews(ledger: Ledger, budgets: BudgetAccounts, ids: readonly bigint
 function viewOf(row: LeaseRow, now: bigint): Omit<LeaseRowView, 'cost'> {
   const isOver = row.state === 'ended' || row.ends_at <= now;
   return {
-    row: row.id,
-    leaseId: row.lease_id,
-    region: row.region,
-    projectId: row.project_id,
-    userId: row.user_id,
-    name: row.name,
-    start: row.starts_at,
+    ...listedRow(row),
     end: row.ended_at ?? row.ends_at,
     state: isOver ? 'ended' : row.starts_at > now ? 'pending' : 'active',
-    recordedAt: row.recorded_at,
     resources: resourcePeriods(row.resources).at(-1)?.counts ?? new Map(),
   };
 }

@@ -1,5 +1,11 @@
 /** Lists in pages: a cursor says where the next page begins, so that what is added meanwhile moves nothing. */
+
+import type { Wait } from '../../base/deadline.ts';
+import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { textMistake } from '../identity.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Work } from '../storage/database.ts';
+import { Gate } from '../storage/gate.ts';
 
 export interface PageQuery {
   /** 1 to 1000. */
@@ -8,10 +14,10 @@ export interface PageQuery {
   readonly after: string | undefined;
 }
 
-export interface PageOf<Item> {
+export interface PageOf<Item, Next = string> {
   readonly items: readonly Item[];
   /** `undefined` = this is the last page. */
-  readonly next: string | undefined;
+  readonly next: Next | undefined;
 }
 
 /** The cursor is none of this list. */
@@ -60,4 +66,77 @@ export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (s
     }
     throw new CursorError();
   });
+}
+
+/** Reads of one process under way at the same time: each takes a connection of PostgreSQL, of which leases need most. */
+const READERS = 2;
+
+const gates = new WeakMap<Ledger, Gate>();
+
+/** Runs a piece of reading that takes a few milliseconds at most. @throws LedgerUnavailableError */
+export type ReadPiece = <Result>(work: () => Work<Result>) => Promise<Result>;
+
+/** For one view. Its pieces do not see the same moment. */
+export function reading(ledger: Ledger, wait: Wait): ReadPiece {
+  let gate = gates.get(ledger);
+  if (gate === undefined) {
+    gate = new Gate(READERS);
+    gates.set(ledger, gate);
+  }
+  const entered = gate;
+  const yieldIfDue = timedYield();
+  return async (work) => {
+    await yieldIfDue();
+    const leave = await entered.enter(wait);
+    try {
+      return await ledger.read('read', work, wait);
+    } finally {
+      leave();
+    }
+  };
+}
+
+/** The key of a list that is sorted by one number; `undefined` = the first page. @throws CursorError */
+export function numberIn(after: string | undefined): bigint | undefined {
+  const [key] = after === undefined ? [] : keyOf(after, ['number']);
+  return typeof key === 'bigint' ? key : undefined;
+}
+
+/** Rows that are looked at in one piece, where not all of them may be wanted. */
+export const SCANNED = 500;
+/** Rows that are looked at for one page: one with few matches may be shorter than its limit, and have a next one. */
+export const LOOKED_AT = 10_000;
+
+export interface Piece<Item> {
+  readonly found: readonly Item[];
+  /** The last row that was looked at; `undefined` = there are no more. */
+  readonly lowest: bigint | undefined;
+}
+
+/**
+ * Goes back from the newest row, a piece at a time, until there are enough or the time is better left to others. `piece`: may find more than
+ * `wanted`, which tells that another page follows.
+ */
+export async function scanned<Item>(
+  limit: number,
+  before: bigint | undefined,
+  piece: (last: bigint | undefined, wanted: number) => Promise<Piece<Item>>,
+  idOf: (item: Item) => bigint,
+): Promise<PageOf<Item, bigint>> {
+  const items: Item[] = [];
+  let last = before;
+  for (let looked = 0; looked < LOOKED_AT; looked += SCANNED) {
+    const wanted = limit - items.length;
+    const { found, lowest } = await piece(last, wanted);
+    items.push(...found.slice(0, wanted));
+    const end = items.at(-1);
+    if (found.length > wanted && end !== undefined) {
+      return { items, next: idOf(end) };
+    }
+    if (lowest === undefined) {
+      return { items, next: undefined };
+    }
+    last = lowest;
+  }
+  return { items, next: last };
 }

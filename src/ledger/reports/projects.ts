@@ -6,8 +6,7 @@ import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';
 import { textsTable } from '../storage/query-parts.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
-import { reading } from './reading.ts';
+import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from './pages.ts';
 
 export interface ProjectsQuery extends PageQuery {
   /** Only these; `undefined` = all. */
@@ -47,7 +46,7 @@ export async function listProjects(
   const items: ProjectRow[] = [];
   for (let start = 0; start < ids.length; start += PIECE) {
     const some = ids.slice(start, start + PIECE);
-    items.push(...(await read(() => standing(ledger, some))));
+    items.push(...(await read(() => projectRows(ledger, some))));
   }
   const last = found.length > query.limit ? ids.at(-1) : undefined;
   return { items, next: last === undefined ? undefined : cursorOf([last]) };
@@ -77,7 +76,7 @@ function idsQuery({ database }: Ledger, { projectIds, search, limit, after }: Pr
     .compile();
 }
 
-function* standing(ledger: Ledger, ids: readonly string[]) {
+function* projectRows(ledger: Ledger, ids: readonly string[]) {
   const { queries, dialect } = ledger.database;
   const now = ledger.now();
   const second = now / MICROSECONDS_PER_SECOND;

@@ -1,11 +1,11 @@
 /** Leases and entries for people: lists of leases, one lease with its entries, and an export of everything. */
-import { sql } from 'kysely';
+import { type CompiledQuery, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
 import { parseClaims, type RecordedClaim } from '../accounting/recorded-claim.ts';
 import type { Ledger } from '../ledger.ts';
 import { regionsOf } from '../reconciliation/regions.ts';
-import { rows, type Work } from '../storage/database.ts';
+import { rows } from '../storage/database.ts';
 import type {
   BudgetChangesTable,
   BudgetsTable,
@@ -24,8 +24,9 @@ export interface LeaseSelection {
   readonly limit: number;
 }
 
-/** A lease. One past its end date counts as ended, whether or not that was noticed. */
-export interface LeaseReport {
+/** What every list shows of a lease. */
+export interface ListedRow {
+  /** The row of the ledger. */
   readonly row: bigint;
   readonly leaseId: string | null;
   readonly region: string;
@@ -34,9 +35,21 @@ export interface LeaseReport {
   readonly name: string;
   /** Microseconds of the epoch, as all times here. */
   readonly start: bigint;
+  readonly recordedAt: bigint;
+}
+
+export function listedRow(row: LeaseRow): ListedRow {
+  const { id, lease_id: leaseId, region, project_id: projectId, user_id: userId, name } = row;
+  return {
+    ...{ row: id, leaseId, region, projectId, userId, name },
+    ...{ start: row.starts_at, recordedAt: row.recorded_at },
+  };
+}
+
+/** A lease. One past its end date counts as ended, whether or not that was noticed. */
+export interface LeaseReport extends ListedRow {
   readonly end: bigint;
   readonly state: LeaseState;
-  readonly recordedAt: bigint;
   readonly endedAt: bigint | null;
   /** What it takes as it was last requested. */
   readonly claims: readonly RecordedClaim[];
@@ -71,30 +84,94 @@ export function isBudgetAccount(account: string): boolean {
 
 /** Newest first. @throws LedgerUnavailableError */
 export function listLeases(ledger: Ledger, selection: LeaseSelection, wait: Wait): Promise<LeaseReport[]> {
-  return ledger.read('read', () => list(ledger, selection), wait);
+  return ledger.read(
+    'read',
+    function* () {
+      const now = ledger.now();
+      const { projectId, userId, state, limit } = selection;
+      // Leases of a user, and those that are open, are in indexes that begin with the region.
+      const isByRegion = userId !== undefined || (state === 'open' && projectId === undefined);
+      const found: LeaseRow[] = [];
+      for (const region of isByRegion ? yield* regionsOf(ledger) : [undefined]) {
+        let query = ledger.database.queries.selectFrom('leases').selectAll();
+        if (region !== undefined) {
+          query = query.where('region', '=', region);
+        }
+        if (userId !== undefined) {
+          query = query.where('user_id', '=', userId);
+        }
+        if (projectId !== undefined) {
+          query = query.where('project_id', '=', projectId);
+        }
+        if (state === 'open') {
+          // No parameter: SQLite would not see that an index of open leases has them.
+          query = query.where('state', '=', sql.lit<LeaseState>('open')).where('ends_at', '>', now);
+        } else if (state === 'ended') {
+          query = query.where((lease) =>
+            lease.or([lease('state', '=', 'ended'), lease('ends_at', '<=', now)]),
+          );
+        }
+        found.push(...(yield* rows(query.orderBy('id', 'desc').limit(limit).compile())));
+      }
+      return found
+        .sort((a, b) => (a.id > b.id ? -1 : 1))
+        .slice(0, limit)
+        .map((row) => reportOf(row, now));
+    },
+    wait,
+  );
 }
 
 /** By Blazar's id, which may exist in several regions, or by row. Empty when there is none. @throws LedgerUnavailableError */
 export function leaseDetails(ledger: Ledger, key: string | bigint, wait: Wait): Promise<LeaseDetails[]> {
-  return ledger.read('read', () => details(ledger, key), wait);
+  return ledger.read(
+    'read',
+    function* () {
+      const { queries } = ledger.database;
+      const all = queries.selectFrom('leases').selectAll();
+      const query = typeof key === 'bigint' ? all.where('id', '=', key) : all.where('lease_id', '=', key);
+      const found = yield* rows(query.orderBy('id').compile());
+      const result: LeaseDetails[] = [];
+      for (const row of found) {
+        const entries = queries.selectFrom('entries').selectAll().where('lease', '=', row.id).orderBy('id');
+        result.push({ lease: reportOf(row, ledger.now()), entries: yield* rows(entries.compile()) });
+      }
+      return result;
+    },
+    wait,
+  );
 }
 
 /** The open leases of a project that are charged for time, sorted by end. @throws LedgerUnavailableError */
 export async function chargedLeases(ledger: Ledger, projectId: string, wait: Wait): Promise<LeaseReport[]> {
   const now = ledger.now();
-  const open = ledger.database.queries
+  const open = openLeases(ledger, projectId, now).orderBy('ends_at');
+  return chargedForTime(await ledger.read('read', () => rows(open.compile()), wait), now);
+}
+
+/** The rows of the pending and active leases of a project. */
+export function openLeases({ database: { queries } }: Ledger, projectId: string, now: bigint) {
+  return queries
     .selectFrom('leases')
     .selectAll()
     .where('project_id', '=', projectId)
     .where('state', '=', 'open')
-    .where('ends_at', '>', now)
-    .orderBy('ends_at');
-  const found = await ledger.read('read', () => rows(open.compile()), wait);
-  return found
+    .where('ends_at', '>', now);
+}
+
+/** Those of them that are charged for time. */
+export function chargedForTime(open: readonly LeaseRow[], now: bigint): LeaseReport[] {
+  return open
     .map((row) => reportOf(row, now))
     .filter(({ claims, unconfirmed }) =>
       [claims, ...unconfirmed].flat().some(({ kind }) => kind === 'usage'),
     );
+}
+
+/** A query of a table that says which project a row is of. */
+interface OfProjects<Row> {
+  where(column: 'project_id', operator: '=', value: string): OfProjects<Row>;
+  compile(): CompiledQuery<Row>;
 }
 
 /**
@@ -109,102 +186,46 @@ export async function exportLedger(
 ): Promise<void> {
   const { queries } = ledger.database;
   const now = ledger.now();
-  const tables = {
-    leases: queries.selectFrom('leases').selectAll().orderBy('id'),
-    entries: queries.selectFrom('entries').selectAll().orderBy('id'),
-    budgets: queries.selectFrom('budgets').selectAll().orderBy('id'),
-    changes: queries.selectFrom('budget_changes').selectAll().orderBy('id'),
-    folds: queries.selectFrom('folds').selectAll().orderBy('project_id').orderBy('until').orderBy('region'),
-    sums: queries.selectFrom('folded_balances').selectAll().orderBy('project_id').orderBy('account'),
-  };
-  const mine = { ...tables };
-  if (projectId !== undefined) {
-    mine.leases = tables.leases.where('project_id', '=', projectId);
-    mine.entries = tables.entries.where('project_id', '=', projectId);
-    mine.budgets = tables.budgets.where('project_id', '=', projectId);
-    mine.changes = tables.changes.where('project_id', '=', projectId);
-    mine.folds = tables.folds.where('project_id', '=', projectId);
-    mine.sums = tables.sums.where('project_id', '=', projectId);
-  }
   await ledger.database.snapshot(async (snapshot) => {
-    for await (const row of snapshot.stream(mine.leases.compile())) {
-      await hand({ kind: 'lease', lease: reportOf(row, now) });
-    }
-    for await (const entry of snapshot.stream(mine.entries.compile())) {
-      await hand({ kind: 'entry', entry });
-    }
-    for await (const budget of snapshot.stream(mine.budgets.compile())) {
-      await hand({ kind: 'budget', budget });
-    }
-    for await (const change of snapshot.stream(mine.changes.compile())) {
-      await hand({ kind: 'budget_change', change });
-    }
-    for await (const fold of snapshot.stream(mine.folds.compile())) {
-      await hand({ kind: 'folded', fold });
-    }
-    for await (const sum of snapshot.stream(mine.sums.compile())) {
-      await hand({ kind: 'folded_balance', sum });
-    }
+    const handAll = async <Row>(rowsOfAll: OfProjects<Row>, recordOf: (row: Row) => LedgerRecord) => {
+      const mine = projectId === undefined ? rowsOfAll : rowsOfAll.where('project_id', '=', projectId);
+      for await (const row of snapshot.stream(mine.compile())) {
+        await hand(recordOf(row));
+      }
+    };
+    await handAll(queries.selectFrom('leases').selectAll().orderBy('id'), (row) => ({
+      kind: 'lease',
+      lease: reportOf(row, now),
+    }));
+    await handAll(queries.selectFrom('entries').selectAll().orderBy('id'), (entry) => ({
+      kind: 'entry',
+      entry,
+    }));
+    await handAll(queries.selectFrom('budgets').selectAll().orderBy('id'), (budget) => ({
+      kind: 'budget',
+      budget,
+    }));
+    await handAll(queries.selectFrom('budget_changes').selectAll().orderBy('id'), (change) => ({
+      kind: 'budget_change',
+      change,
+    }));
+    await handAll(
+      queries.selectFrom('folds').selectAll().orderBy('project_id').orderBy('until').orderBy('region'),
+      (fold) => ({ kind: 'folded', fold }),
+    );
+    await handAll(
+      queries.selectFrom('folded_balances').selectAll().orderBy('project_id').orderBy('account'),
+      (sum) => ({ kind: 'folded_balance', sum }),
+    );
   }, wait);
 }
 
-function* list(ledger: Ledger, selection: LeaseSelection): Work<LeaseReport[]> {
-  const now = ledger.now();
-  const { projectId, userId, state, limit } = selection;
-  // Leases of a user, and those that are open, are in indexes that begin with the region.
-  const isByRegion = userId !== undefined || (state === 'open' && projectId === undefined);
-  const found: LeaseRow[] = [];
-  for (const region of isByRegion ? yield* regionsOf(ledger) : [undefined]) {
-    let query = ledger.database.queries.selectFrom('leases').selectAll();
-    if (region !== undefined) {
-      query = query.where('region', '=', region);
-    }
-    if (userId !== undefined) {
-      query = query.where('user_id', '=', userId);
-    }
-    if (projectId !== undefined) {
-      query = query.where('project_id', '=', projectId);
-    }
-    if (state === 'open') {
-      // No parameter: SQLite would not see that an index of open leases has them.
-      query = query.where('state', '=', sql.lit<LeaseState>('open')).where('ends_at', '>', now);
-    } else if (state === 'ended') {
-      query = query.where((lease) => lease.or([lease('state', '=', 'ended'), lease('ends_at', '<=', now)]));
-    }
-    found.push(...(yield* rows(query.orderBy('id', 'desc').limit(limit).compile())));
-  }
-  return found
-    .sort((a, b) => (a.id > b.id ? -1 : 1))
-    .slice(0, limit)
-    .map((row) => reportOf(row, now));
-}
-
-function* details(ledger: Ledger, key: string | bigint): Work<LeaseDetails[]> {
-  const { queries } = ledger.database;
-  const all = queries.selectFrom('leases').selectAll();
-  const query = typeof key === 'bigint' ? all.where('id', '=', key) : all.where('lease_id', '=', key);
-  const found = yield* rows(query.orderBy('id').compile());
-  const result: LeaseDetails[] = [];
-  for (const row of found) {
-    const entries = queries.selectFrom('entries').selectAll().where('lease', '=', row.id).orderBy('id');
-    result.push({ lease: reportOf(row, ledger.now()), entries: yield* rows(entries.compile()) });
-  }
-  return result;
-}
-
-export function reportOf(row: LeaseRow, now: bigint): LeaseReport {
+function reportOf(row: LeaseRow, now: bigint): LeaseReport {
   const isOver = row.ends_at <= now;
   return {
-    row: row.id,
-    leaseId: row.lease_id,
-    region: row.region,
-    projectId: row.project_id,
-    userId: row.user_id,
-    name: row.name,
-    start: row.starts_at,
+    ...listedRow(row),
     end: row.ends_at,
     state: isOver ? 'ended' : row.state,
-    recordedAt: row.recorded_at,
     endedAt: row.ended_at ?? (isOver ? row.ends_at : null),
     claims: parseClaims(row.claims),
     unconfirmed: alternativesOf(row)

@@ -4,14 +4,14 @@ import type { Wait } from '../../base/deadline.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount } from '../../filter/budget.ts';
+import { larger, smaller } from '../../filter/seconds.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
-import type { Share } from './charges.ts';
-import { Cumulative } from './cumulative.ts';
+import { Cumulative, type Share } from './charges.ts';
 import { leaseSpan } from './lease-span.ts';
-import { reading } from './reading.ts';
+import { reading } from './pages.ts';
 
 export interface BudgetCourse {
   readonly budget: bigint;
@@ -142,12 +142,4 @@ function* balances(
     taken.set(name, (yield* rows(query.compile()))[0]?.balance ?? 0n);
   }
   return taken;
-}
-
-function larger(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function smaller(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }

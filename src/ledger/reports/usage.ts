@@ -5,8 +5,7 @@ import { timedYield } from '../../base/yield-to-event-loop.ts';
 import type { Amount } from '../../filter/amount.ts';
 import type { FoldedTotals } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
-import { type Share, usedBefore } from './charges.ts';
-import { Cumulative, firstAtLeast } from './cumulative.ts';
+import { Cumulative, firstAtLeast, type Share, usedBefore } from './charges.ts';
 import { type LeaseSpan, leaseSpan, type SpanLease } from './lease-span.ts';
 
 export interface UsageQuery {

@@ -156,7 +156,7 @@ async function verifyBalances(
   let entries = 0n;
   const compare = (projectId: string, subject: string, expected: Amount, found: Amount | undefined) => {
     if (expected !== (found ?? 0n)) {
-      differences.push({ kind: 'balance', projectId, subject, ...texts(expected, found) });
+      differences.push({ kind: 'balance', projectId, subject, ...shownAmounts(expected, found) });
     }
   };
   for await (const { project_id, account, high, low, count } of snapshot.stream(posted)) {
@@ -218,7 +218,7 @@ async function verifyHeld(
   for (const [key, { projectId, name, balance: expected }] of held) {
     const found = accounts.get(key)?.balance;
     if (expected !== (found ?? 0n)) {
-      differences.push({ kind: 'held', projectId, subject: name, ...texts(expected, found) });
+      differences.push({ kind: 'held', projectId, subject: name, ...shownAmounts(expected, found) });
     }
   }
   return { leases, differences };
@@ -278,7 +278,7 @@ function budgetText(
 }
 
 /** A missing account has a balance of 0. */
-function texts(expected: Amount, found: Amount | undefined): Pick<Difference, 'expected' | 'found'> {
+function shownAmounts(expected: Amount, found: Amount | undefined): Pick<Difference, 'expected' | 'found'> {
   return { expected: String(expected), found: found === undefined ? NOTHING : String(found) };
 }
 

@@ -1,7 +1,6 @@
 /** The parts of a group, one after the other in one transaction. */
-import type { CompiledQuery } from 'kysely';
+import { CompiledQuery } from 'kysely';
 import { announcedWith, announcing, type Memory, PostponedError, Undone, type Work } from './database.ts';
-import { RELEASE, ROLLBACK, SAVEPOINT } from './savepoints.ts';
 
 /** No further part begins beyond any of these. */
 export interface GroupBounds {
@@ -248,4 +247,15 @@ function measure({ parameters }: CompiledQuery, size: Size): void {
   for (const value of parameters) {
     size.characters += typeof value === 'string' ? value.length : 0;
   }
+}
+
+const SAVEPOINT = CompiledQuery.raw('SAVEPOINT part');
+const RELEASE = CompiledQuery.raw('RELEASE SAVEPOINT part');
+export const ROLLBACK = CompiledQuery.raw('ROLLBACK TO SAVEPOINT part');
+
+const ALL: ReadonlySet<CompiledQuery> = new Set([SAVEPOINT, RELEASE, ROLLBACK]);
+
+/** Whether it is one of these, which return no rows and do nothing outside of a transaction. */
+export function isSavepointStep(query: CompiledQuery): boolean {
+  return ALL.has(query);
 }

@@ -1,5 +1,7 @@
 /** The privileges that a role of PostgreSQL needs on the ledger's tables, and which of them it lacks. */
+
 import { sql } from 'kysely';
+import { waitFor } from '../../base/deadline.ts';
 import { type Database, rows } from './database.ts';
 
 const NEEDED = {
@@ -54,7 +56,7 @@ export async function missingRights(
     from (values ${sql.join(wanted.map(({ table, right }) => sql`(${table}, ${right})`))}) as wanted ("table", "right")
     where to_regclass(wanted.table) is not null and not has_table_privilege(to_regclass(wanted.table), wanted.right)
   `;
-  const wait = { signal: undefined, throwIfOver() {} };
+  const wait = waitFor(undefined);
   const found = await database.read(() => rows(query.compile(database.queries)), wait);
   const [first] = found;
   return (

@@ -123,11 +123,11 @@ export interface FollowerTable {
   holder: string | null;
   /** From then on, somebody else may. */
   held_until: bigint;
-  /** When the last complete round ended. */
+  /** When the last complete comparison ended. */
   followed_at: bigint | null;
   /** The endpoint and region whose leases were last found in this ledger. */
   matched: string | null;
-  /** The rows that the last round would have released, which were too many at once: a list of numbers in JSON. */
+  /** The rows that the last comparison would have released, which were too many at once: a list of numbers in JSON. */
   doubted: string | null;
 }
 
@@ -239,3 +239,27 @@ export type LeaseRow = {
     ? Value
     : LeasesTable[Column];
 };
+
+/** The columns of `leases`, and their types. */
+export const LEASE_COLUMNS = {
+  id: 'bigint',
+  lease_id: 'text',
+  region: 'text',
+  project_id: 'text',
+  user_id: 'text',
+  name: 'text',
+  starts_at: 'bigint',
+  ends_at: 'bigint',
+  state: 'text',
+  demand: 'text',
+  claims: 'text',
+  alternatives: 'text',
+  repetition_key: 'text',
+  repetition_content: 'text',
+  revision: 'bigint',
+  recorded_at: 'bigint',
+  ended_at: 'bigint',
+  touched_at: 'bigint',
+  shown: 'text',
+  resources: 'text',
+} as const satisfies Record<keyof LeaseRow, 'text' | 'bigint'>;

@@ -27,14 +27,19 @@ import type { GroupBounds } from './group-parts.ts';
 import type { Tables } from './schema.ts';
 import {
   asUnavailable,
+  filesOf,
   isBusy,
   isInDoubt,
+  isMarked,
+  isWhole,
+  MILLISECONDS_TO_OPEN,
+  mark,
   ownError,
   suspicionOf,
   unavailable,
+  verifyIntegrity,
   whenFree,
-} from './sqlite-errors.ts';
-import { filesOf, isMarked, isWhole, MILLISECONDS_TO_OPEN, mark, verifyIntegrity } from './sqlite-file.ts';
+} from './sqlite-file.ts';
 
 /**
  * When a commit is durable. `full`: before it is answered. `normal`: a loss of power may undo the latest ones, though none in part, and

@@ -1,11 +1,11 @@
 /** Writes balances together with the entries that explain them. */
 import type { Amount } from '../../filter/amount.ts';
+import type { JournalEntry } from '../ledger-request.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { EntriesTable } from '../storage/schema.ts';
-import type { JournalEntry } from './journal-entry.ts';
 import type { Statements } from './statements.ts';
 
-export type { Author } from './journal-entry.ts';
+export type { Author } from '../ledger-request.ts';
 
 /** The changes of balances by one lease. */
 export interface BalanceChange {

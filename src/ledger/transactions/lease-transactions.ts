@@ -11,18 +11,17 @@ import {
   refundOf,
 } from '../accounting/alternatives.ts';
 import { type Refusal, TOO_MUCH } from '../accounting/charge-calculation.ts';
-import { recordedResources } from '../accounting/resources.ts';
+import { recordedResources } from '../accounting/demand.ts';
 import type { LeaseIdentity } from '../identity.ts';
 import type { LedgerRequest } from '../ledger-request.ts';
 import { ASKED } from '../reconciliation/leases.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import { findById, findByShape, type LeaseShape } from './find-lease.ts';
-import { type FirstReads, listOf } from './first-reads.ts';
+import { type FirstReads, findById, findByShape, type LeaseShape, listOf } from './find-lease.ts';
 import { type Author, type BalanceChange, balancesOf, negative, post } from './journal.ts';
 import { begunOf, type LeasePreview, previewLease } from './preview.ts';
 import { type NewLease, revisionStep, type Statements } from './statements.ts';
-import type { Moment, Turn } from './transaction.ts';
+import type { Moment, Transaction } from './transaction.ts';
 
 export interface Recording {
   readonly refusal: Refusal | undefined;
@@ -50,14 +49,14 @@ export interface Undo {
 export function* record(
   statements: Statements,
   request: LedgerRequest,
-  turn: Turn,
+  transaction: Transaction,
   author: Author,
   force = false,
 ): Work<Recording | Undone<Recording>> {
   const { identity, repetition } = request;
   const { projectId: project_id } = identity;
-  const first = turn.firstReads(request);
-  const { now, latest } = yield* turn.lock(project_id, listOf(first));
+  const first = transaction.firstReads(request);
+  const { now, latest } = yield* transaction.lock(project_id, listOf(first));
   // What was read before the leases were reopened is out of date.
   const isReopened = yield* reopened(statements, project_id, { now, latest }, author);
   const preview = yield* previewLease(statements, request, now, latest, isReopened ? undefined : first);
@@ -140,10 +139,10 @@ function* addLease(statements: Statements, lease: NewLease, { nextId }: FirstRea
 export function* takeBack(
   statements: Statements,
   { lease, projectId: project_id, before, revision, deltas }: Undo,
-  turn: Turn,
+  transaction: Transaction,
   author: Author,
 ): Work<boolean> {
-  const { latest } = yield* turn.lock(project_id);
+  const { latest } = yield* transaction.lock(project_id);
   const [row] = yield* rows(statements.leaseByRow({ id: lease }));
   if (row === undefined || row.state === 'ended' || row.revision !== revision) {
     // The lock is committed all the same: it overwrites what an unconfirmed commit has left in the log of SQLite, where recovery would
@@ -173,11 +172,11 @@ export interface EndedLease {
 export function* end(
   statements: Statements,
   { identity, shape }: EndedLease,
-  turn: Turn,
+  transaction: Transaction,
   author: Author,
 ): Work<boolean | Undone<boolean>> {
   const { projectId: project_id } = identity;
-  const moment = yield* turn.lock(project_id);
+  const moment = yield* transaction.lock(project_id);
   const { now } = moment;
   const row =
     (yield* findById(statements, identity)) ??

@@ -19,8 +19,7 @@ import type { Claimant, LedgerRequest } from '../ledger-request.ts';
 import { isShown } from '../reconciliation/leases.ts';
 import { announcing, rows, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import { findByShape, repeatedAmong } from './find-lease.ts';
-import { type FirstReads, firstReads, listOf } from './first-reads.ts';
+import { type FirstReads, findByShape, firstReads, listOf, repeatedAmong } from './find-lease.ts';
 import { balancesOf } from './journal.ts';
 import type { Statements } from './statements.ts';
 
@@ -76,7 +75,7 @@ export function* previewLease(
     demand: request.demand ?? asked.demand,
   };
   const halves = halfway === undefined || isCertain ? [] : [claimed(halfway)];
-  const standing =
+  const currentClaims =
     current === undefined || isCertain ? undefined : known.length > 0 ? asClaimed(current) : claimed(current);
   const overdue = overdueRows.map((one) => ({ id: one.id, returned: heldBy(alternativesOf(one)) }));
 
@@ -85,7 +84,9 @@ export function* previewLease(
   for (const { claims } of recorded) {
     addAccounts(accounts, claims);
   }
-  for (const { byFilter } of standing === undefined ? [first, ...halves] : [first, ...halves, standing]) {
+  for (const { byFilter } of currentClaims === undefined
+    ? [first, ...halves]
+    : [first, ...halves, currentClaims]) {
     for (const { claims } of byFilter) {
       addAccounts(accounts, claims);
     }
@@ -100,7 +101,7 @@ export function* previewLease(
     now: now / MICROSECONDS_PER_SECOND,
     begun: begunOf(current, now),
     wanted: [first, ...halves] as const,
-    current: standing,
+    current: currentClaims,
     recorded,
     staysOpen: current === undefined,
     countsAreSeen: showsCounts(isCertain ? proposal : (current ?? proposal)),

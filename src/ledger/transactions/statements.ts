@@ -1,13 +1,19 @@
 /** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { LeaseIdentity } from '../identity.ts';
 import type { Crossings } from '../outbox/crossings.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
 import type { Dialect } from '../storage/connection.ts';
 import { prepared, preparedRows } from '../storage/prepared.ts';
 import { ENDED, OPEN } from '../storage/query-parts.ts';
-import type { AccountsTable, EntriesTable, LeaseRow, Tables } from '../storage/schema.ts';
-import { ExpectedAccounts } from './expected-accounts.ts';
+import {
+  type AccountsTable,
+  type EntriesTable,
+  LEASE_COLUMNS,
+  type LeaseRow,
+  type Tables,
+} from '../storage/schema.ts';
 
 export type Statements = ReturnType<typeof createStatements>;
 
@@ -45,6 +51,24 @@ export function createStatements(
   crossings?: Crossings,
   time?: RawBuilder<bigint>,
 ) {
+  const leasesOf = ({ project_id }: Pick<LeaseRow, 'project_id'>) =>
+    queries.selectFrom('leases').where('project_id', '=', project_id);
+  /** Open leases whose id is unknown. */
+  const namelessOf = ({ project_id, user_id, region }: Owner) =>
+    leasesOf({ project_id })
+      .selectAll()
+      .where('user_id', '=', user_id)
+      .where('region', '=', region)
+      .where('lease_id', 'is', null)
+      .where('state', '=', OPEN)
+      .orderBy('id');
+  const budgetsOf = (project_id: string) =>
+    queries
+      .selectFrom('budgets')
+      .selectAll()
+      .where('project_id', '=', project_id)
+      .where('removed_at', 'is', null)
+      .orderBy('valid_from');
   return {
     crossings,
     expected: new ExpectedAccounts(),
@@ -80,10 +104,8 @@ export function createStatements(
 
     /** Open leases past their end date. */
     overdueLeases: prepared((of: { project_id: string; now: bigint }) =>
-      queries
-        .selectFrom('leases')
-        .select(['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
-        .where('project_id', '=', of.project_id)
+      leasesOf(of)
+        .select(CLAIM_COLUMNS)
         .where('state', '=', OPEN)
         .where('ends_at', '<=', of.now)
         .orderBy('ends_at'),
@@ -91,10 +113,8 @@ export function createStatements(
 
     /** Those that are pending or active. */
     openLeases: prepared((of: { project_id: string; now: bigint }) =>
-      queries
-        .selectFrom('leases')
+      leasesOf(of)
         .select(({ fn }) => fn.countAll<bigint | number | string>().as('count'))
-        .where('project_id', '=', of.project_id)
         .where('state', '=', OPEN)
         .where('ends_at', '>', of.now)
         .where('region', '!=', CLUSTER_REGION),
@@ -124,39 +144,16 @@ export function createStatements(
         .limit(1),
     ),
 
-    /** Leases whose id is unknown. */
     namelessLeases: prepared((of: Owner & Pick<LeaseRow, 'starts_at'>) =>
-      queries
-        .selectFrom('leases')
-        .selectAll()
-        .where('project_id', '=', of.project_id)
-        .where('starts_at', '=', of.starts_at)
-        .where('user_id', '=', of.user_id)
-        .where('region', '=', of.region)
-        .where('lease_id', 'is', null)
-        .where('state', '=', OPEN)
-        .orderBy('id'),
+      namelessOf(of).where('starts_at', '=', of.starts_at),
     ),
 
     /** Those of them with alternatives, such as other dates. Few: updates usually have the id. */
-    unsettledNamelessLeases: prepared((of: Owner) =>
-      queries
-        .selectFrom('leases')
-        .selectAll()
-        .where('project_id', '=', of.project_id)
-        .where('user_id', '=', of.user_id)
-        .where('region', '=', of.region)
-        .where('lease_id', 'is', null)
-        .where('alternatives', 'is not', null)
-        .where('state', '=', OPEN)
-        .orderBy('id'),
-    ),
+    unsettledNamelessLeases: prepared((of: Owner) => namelessOf(of).where('alternatives', 'is not', null)),
 
     leasesByKey: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { repetition_key: string }) =>
-      queries
-        .selectFrom('leases')
+      leasesOf(of)
         .selectAll()
-        .where('project_id', '=', of.project_id)
         .where('repetition_key', '=', of.repetition_key)
         .where('region', '=', of.region)
         .where('state', '=', OPEN)
@@ -164,33 +161,17 @@ export function createStatements(
     ),
 
     budgets: prepared((of: { project_id: string; user_id: string }) =>
-      queries
-        .selectFrom('budgets')
-        .selectAll()
-        .where('project_id', '=', of.project_id)
-        .where('removed_at', 'is', null)
-        .where((budget) => budget.or([budget('user_id', 'is', null), budget('user_id', '=', of.user_id)]))
-        .orderBy('valid_from'),
+      budgetsOf(of.project_id).where((budget) =>
+        budget.or([budget('user_id', 'is', null), budget('user_id', '=', of.user_id)]),
+      ),
     ),
 
     /** The same for several users of one project. */
     budgetsOfUsers: preparedRows((of: { project_id: string; user_id: string }[]) =>
-      queries
-        .selectFrom('budgets')
-        .selectAll()
-        .where('project_id', '=', of[0]?.project_id ?? '')
-        .where('removed_at', 'is', null)
-        .where((budget) =>
-          budget.or([
-            budget('user_id', 'is', null),
-            budget(
-              'user_id',
-              'in',
-              of.map(({ user_id }) => user_id),
-            ),
-          ]),
-        )
-        .orderBy('valid_from'),
+      budgetsOf(of[0]?.project_id ?? '').where((budget) => {
+        const users = of.map(({ user_id }) => user_id);
+        return budget.or([budget('user_id', 'is', null), budget('user_id', 'in', users)]);
+      }),
     ),
 
     balances: preparedRows((accounts: Pick<AccountsTable, 'project_id' | 'name'>[]) =>
@@ -235,30 +216,26 @@ export function createStatements(
     addLease: prepared((lease: NewLease) =>
       queries
         .insertInto('leases')
-        .columns(LEASE_COLUMNS)
-        .expression(sql`values (${sql.join(LEASE_COLUMNS.map((name) => lease[name]))})`)
+        .columns(COLUMNS_OF_NEW)
+        .expression(sql`values ${valuesOf(lease, COLUMNS_OF_NEW)}`)
         .returning('id'),
     ),
 
     /** Several with the ids that they would be given. For SQLite, where nobody else adds any meanwhile. */
-    addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) => {
-      const columns = ['id', ...LEASE_COLUMNS] as const;
-      const values = leases.map((lease) => sql`(${sql.join(columns.map((name) => lease[name]))})`);
-      return queries
+    addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) =>
+      queries
         .insertInto('leases')
-        .columns(columns)
-        .expression(sql`values ${sql.join(values)}`);
-    }),
+        .columns(COLUMNS)
+        .expression(sql`values ${sql.join(leases.map((lease) => valuesOf(lease, COLUMNS)))}`),
+    ),
 
     /** The same with an id of `nextLeaseId`: there is no answer to wait for. */
-    addLeaseAs: prepared((lease: NewLease & { id: bigint }) => {
-      const columns = ['id', ...LEASE_COLUMNS] as const;
-      const values = sql.join(columns.map((name) => lease[name]));
-      return queries
+    addLeaseAs: prepared((lease: NewLease & { id: bigint }) =>
+      queries
         .insertInto('leases')
-        .columns(columns)
-        .expression(sql`overriding system value values (${values})`);
-    }),
+        .columns(COLUMNS)
+        .expression(sql`overriding system value values ${valuesOf(lease, COLUMNS)}`),
+    ),
 
     /** Records a known lease again. */
     setLease: prepared((lease: KnownLease & { readonly step: bigint }) =>
@@ -287,10 +264,8 @@ export function createStatements(
 
     /** Leases that have ended by date although the date is still to come. */
     endedEarly: prepared((of: { project_id: string; now: bigint }) =>
-      queries
-        .selectFrom('leases')
-        .select(['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
-        .where('project_id', '=', of.project_id)
+      leasesOf(of)
+        .select(CLAIM_COLUMNS)
         .where('state', '=', ENDED)
         .where('ends_at', '>', of.now)
         .whereRef('ended_at', '=', 'ends_at')
@@ -311,27 +286,19 @@ export function createStatements(
   };
 }
 
-const LEASE_COLUMNS = [
-  'lease_id',
-  'region',
-  'project_id',
-  'user_id',
-  'name',
-  'starts_at',
-  'ends_at',
-  'state',
-  'demand',
-  'claims',
-  'alternatives',
-  'repetition_key',
-  'repetition_content',
-  'revision',
-  'recorded_at',
-  'ended_at',
-  'touched_at',
-  'shown',
-  'resources',
-] as const satisfies readonly (keyof NewLease)[];
+/** What `alternativesOf` needs. */
+const CLAIM_COLUMNS = ['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'] as const;
+
+const COLUMNS = Object.keys(LEASE_COLUMNS) as (keyof LeaseRow)[];
+const COLUMNS_OF_NEW = COLUMNS.filter((name): name is keyof NewLease => name !== 'id');
+
+/** Their values, in the order of the columns. */
+function valuesOf<Name extends string>(
+  lease: Readonly<Record<Name, unknown>>,
+  columns: readonly Name[],
+): RawBuilder<unknown> {
+  return sql`(${sql.join(columns.map((name) => lease[name]))})`;
+}
 
 /** `null` for a role that may insert, but not use the sequence. */
 function nextLeaseIds(queries: Kysely<Tables>, { count }: { readonly count: number }) {
@@ -340,4 +307,39 @@ function nextLeaseIds(queries: Kysely<Tables>, { count }: { readonly count: numb
   }>`select case when has_sequence_privilege(ids, 'usage') then nextval(ids::regclass) end as id
     from (select pg_get_serial_sequence('leases', 'id') as ids) as it, generate_series(1, cast(${count} as integer))`;
   return { compile: () => query.compile(queries), toOperationNode: () => query.toOperationNode() };
+}
+
+/** The latest owners of leases. */
+const MOST_OWNERS = 1000;
+/** Leases that touch more are not guessed. */
+const MOST_ACCOUNTS = 32;
+
+type Requester = Pick<LeaseIdentity, 'projectId' | 'userId'>;
+
+class ExpectedAccounts {
+  readonly #known = new Map<string, readonly string[]>();
+
+  of(owner: Requester): readonly string[] {
+    return this.#known.get(keyOf(owner)) ?? [];
+  }
+
+  learn(owner: Requester, accounts: ReadonlySet<string>): void {
+    const key = keyOf(owner);
+    const known = this.#known.get(key);
+    if (known !== undefined && accounts.size === known.length && known.every((name) => accounts.has(name))) {
+      return;
+    }
+    this.#known.delete(key);
+    if (accounts.size > 0 && accounts.size <= MOST_ACCOUNTS) {
+      this.#known.set(key, [...accounts]);
+    }
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size > MOST_OWNERS) {
+      this.#known.delete(oldest);
+    }
+  }
+}
+
+function keyOf({ projectId, userId }: Requester): string {
+  return `${projectId.length} ${projectId}${userId}`;
 }

@@ -1,12 +1,17 @@
 /** One transaction: which project it has locked, and what time it is there. */
-import { type CompiledQuery, sql } from 'kysely';
-import { LedgerUnavailableError } from '../../base/errors.ts';
-import type { LedgerClock } from '../ledger-clock.ts';
-import type { Position } from '../position.ts';
+import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
+import type { Deadline, Wait } from '../../base/deadline.ts';
+import { LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
+import { errorTypeOf, inSpan, type SpanOutcome } from '../../base/tracing.ts';
+import type { Clock } from '../../filter/services.ts';
+import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
+import { type Instant, toInstant } from '../../lease/dates.ts';
+import type { LedgerOperation } from '../observer.ts';
+import { type Position, suspendedError } from '../position.ts';
+import type { Dialect } from '../storage/connection.ts';
 import { announcing, type Database, rows, type Work } from '../storage/database.ts';
 import { recordsTable } from '../storage/query-parts.ts';
-import { suspendedError } from '../suspension.ts';
-import { type FirstReads, firstReads } from './first-reads.ts';
+import { type FirstReads, firstReads } from './find-lease.ts';
 import type { Locked, Statements } from './statements.ts';
 
 /** What time it is in a project, in microseconds of the epoch. */
@@ -20,11 +25,11 @@ export interface Moment {
   readonly latest: bigint;
 }
 
-type TurnClock = Pick<LedgerClock, 'now' | 'learn'>;
+type TransactionClock = Pick<LedgerClock, 'now' | 'learn'>;
 
-export class Turn {
+export class Transaction {
   readonly #statements: Statements;
-  readonly #clock: TurnClock;
+  readonly #clock: TransactionClock;
   readonly #position: Position;
   readonly #mayGrow: boolean;
   /** The locked projects, with the revisions that hold after the commit. */
@@ -35,7 +40,7 @@ export class Turn {
   behind = 0n;
 
   /** `mayGrow`: it may let leases take more, which a suspended ledger must refuse. */
-  constructor(statements: Statements, clock: TurnClock, position: Position, mayGrow: boolean) {
+  constructor(statements: Statements, clock: TransactionClock, position: Position, mayGrow: boolean) {
     this.#statements = statements;
     this.#clock = clock;
     this.#position = position;
@@ -111,4 +116,105 @@ function lockProjects(
     returning project_id, revision, latest_at, (select id from ledger) as ledger,
       (select epoch from ledger) as epoch, (select suspended from ledger) as suspended`;
   return query.compile(queries);
+}
+
+export class LedgerClock {
+  readonly #clock: Clock;
+  /** The time in a statement, where the database's clock is the ledger's; `undefined` = it is that of this process. */
+  readonly sql: RawBuilder<bigint> | undefined;
+  /** What the database said last, and when, in milliseconds of a clock that nobody sets. */
+  #told: { readonly at: Instant; readonly when: number } | undefined;
+
+  /** `clock`: any other than `SYSTEM_CLOCK` is the ledger's on every database. */
+  constructor(clock: Clock, dialect: Dialect) {
+    this.#clock = clock;
+    this.sql = clock === SYSTEM_CLOCK && dialect === 'postgresql' ? databaseTime(dialect) : undefined;
+  }
+
+  now(): Instant {
+    if (this.#told === undefined) {
+      return toInstant(this.#clock.now()) ?? 0n;
+    }
+    const { at, when } = this.#told;
+    return at + BigInt(Math.round((performance.now() - when) * 1000));
+  }
+
+  /** The database has just said what time it is. What it has said before is no news: the parts of a group share an answer. */
+  learn(at: Instant): void {
+    if (at !== this.#told?.at) {
+      this.#told = { at, when: performance.now() };
+    }
+  }
+}
+
+/** By the database's clock, in microseconds of the epoch: while the statement runs, not when its transaction began. */
+export function databaseTime(dialect: Dialect): RawBuilder<bigint> {
+  return dialect === 'sqlite'
+    ? sql<bigint>`cast((julianday('now') - 2440587.5) * 86400000000 as integer)`
+    : sql<bigint>`cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)`;
+}
+
+/** Ends with the first of both. The combined signal is created on first use: most transactions on SQLite never wait. */
+export function firstOf(wait: Wait, deadline: Deadline): Wait {
+  let signal: AbortSignal | undefined;
+  return {
+    get signal() {
+      signal ??= AbortSignal.any([deadline.signal, wait.signal].filter((one) => one !== undefined));
+      return signal;
+    },
+    throwIfOver() {
+      wait.throwIfOver();
+      try {
+        deadline.throwIfOver();
+      } catch (thrown) {
+        throw tookTooLong(thrown);
+      }
+    },
+  };
+}
+
+export function tookTooLong(cause: unknown): LedgerUnavailableError {
+  return new LedgerUnavailableError('the transaction took too long', { cause });
+}
+
+/** `run`: runs the transaction; call what it is given whenever its work begins. */
+export function tracedTransaction<Result>(
+  operation: LedgerOperation,
+  dialect: Dialect,
+  isRefused: (result: Result) => boolean,
+  run: (begins: () => void) => Promise<Result>,
+): Promise<Result> {
+  const started = performance.now();
+  let attempts = 0;
+  let waited: number | undefined;
+  const begins = () => {
+    attempts += 1;
+    waited ??= (performance.now() - started) / 1000;
+  };
+  const told = (): SpanOutcome['attributes'] => ({
+    'blazar_enforcement.ledger.attempts': attempts,
+    ...(waited !== undefined && { 'blazar_enforcement.ledger.wait': waited }),
+  });
+  return inSpan(
+    {
+      name: `${operation} ledger`,
+      kind: 'client',
+      onlyWithin: true,
+      attributes: {
+        'db.system.name': dialect,
+        'db.operation.name': operation,
+        'db.query.summary': `${operation} ledger`,
+      },
+    },
+    () => run(begins),
+    (result) => ({
+      attributes: { ...told(), 'blazar_enforcement.ledger.refused': isRefused(result) },
+    }),
+    (thrown) => ({ attributes: told(), errorType: failureOf(thrown) }),
+  );
+}
+
+/** A value that the ledger cannot store is the caller's mistake. */
+function failureOf(thrown: unknown): string | undefined {
+  return thrown instanceof LedgerContentError ? undefined : errorTypeOf(thrown);
 }

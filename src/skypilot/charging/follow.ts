@@ -164,9 +164,14 @@ async function settled(
     ahead: BigInt(limit.ahead ?? Math.min(limit.hold, AHEAD)) * MICROSECONDS_PER_SECOND,
     grace: BigInt(limit.grace) * MICROSECONDS_PER_SECOND,
   };
-  return ledger.transact('reconcile', (turn) => settleCluster(ledger, turn, row, truth, terms), wait, {
-    project: identity.projectId,
-  });
+  return ledger.transact(
+    'reconcile',
+    (transaction) => settleCluster(ledger, transaction, row, truth, terms),
+    wait,
+    {
+      project: identity.projectId,
+    },
+  );
 }
 
 function unknownHardware({ name }: LaunchLimit): Claimant {

@@ -14,7 +14,7 @@ import { ledgerSection } from '../../ledger/options.ts';
 import { holdCluster, previewCluster } from '../../ledger/reconciliation/hold-cluster.ts';
 import { ChainLedger } from '../../ledger/service.ts';
 import { Undone, type Work } from '../../ledger/storage/database.ts';
-import type { Turn } from '../../ledger/transactions/transaction.ts';
+import type { Transaction } from '../../ledger/transactions/transaction.ts';
 import { skypilotSection } from '../section.ts';
 import { identityOf, launchRequest } from './cluster-request.ts';
 import type { Launch, LaunchLedger, LaunchLimit } from './contract.ts';
@@ -152,14 +152,14 @@ export class OpenLaunchLedger implements LaunchLedger {
     const ledger = await this.ledger(call);
     const { database, statements } = ledger;
     const projects = [...new Set(held.map(({ identity }) => identity.projectId))];
-    function* all(turn: Turn): Work<Overtaken | undefined | Undone<Overtaken>> {
+    function* all(transaction: Transaction): Work<Overtaken | undefined | Undone<Overtaken>> {
       if (projects.length > 1) {
-        yield* turn.lockAll(database, projects);
+        yield* transaction.lockAll(database, projects);
       }
       for (const { limit, audit, launch, identity, seconds } of held) {
         const request = launchRequest(limit, launch, identity, { now: ledger.now(), seconds, audit });
         const author = { operation: 'create', who: identity.userId, requestId: null, reason: null } as const;
-        const outcome = yield* holdCluster(statements, request, turn, author);
+        const outcome = yield* holdCluster(statements, request, transaction, author);
         const { refusal } = outcome instanceof Undone ? outcome.result : outcome;
         if (refusal !== undefined) {
           return new Undone({ policy: limit.name, message: refusal.message });

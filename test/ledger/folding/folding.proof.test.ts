@@ -3,12 +3,12 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { foldedOfLedger } from '../../../src/ledger/folding/totals.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { recordLease } from '../recorded-leases.ts';
 import { contentOf, fold, restore } from './folded-ledgers.ts';
 
@@ -69,8 +69,7 @@ it.each(DIALECTS)(
   async (dialect) => {
     const connection = await newLedger(dialect);
     let now = '2016-01-01T00:00:00Z';
-    const ledger = await ledgerAt(connection, { now: () => now });
-    onTestFinished(() => ledger.close());
+    const ledger = await openedLedger(connection, { now: () => now });
     for (let count = 0; count < 900; count += 1) {
       const projectId = `project-${count % 3}`;
       await recordLease(ledger, { name: 'x', projectId, start: '2016-02-01', end: '2016-02-02' });

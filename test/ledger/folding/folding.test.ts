@@ -1,5 +1,5 @@
 /** Old leases become totals, and leases again: nothing that anybody is charged changes. */
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { foldLeases } from '../../../src/ledger/folding/fold.ts';
 import { foldedLine, readFolded } from '../../../src/ledger/folding/folded-lease.ts';
 import type { LeaseIdentity } from '../../../src/ledger/identity.ts';
@@ -8,7 +8,7 @@ import { knownRegions } from '../../../src/ledger/reconciliation/regions.ts';
 import { usageOf } from '../../../src/ledger/reports/usage.ts';
 import { budgetCourses } from '../../../src/ledger/reports/usage-over-time.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { CLAIMANT, recordLease } from '../recorded-leases.ts';
 import { contentOf, fold, instant, restore } from './folded-ledgers.ts';
 
@@ -20,8 +20,7 @@ const FIRST_OF_YEAR = '2027-01-01';
 async function oldLedger(dialect: (typeof DIALECTS)[number]): Promise<Ledger> {
   const connection = await newLedger(dialect);
   let now = '2026-11-21T09:00:30Z';
-  const ledger = await ledgerAt(connection, { now: () => now });
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection, { now: () => now });
   await giveBudget(ledger, { amount: '1000' });
   await recordLease(ledger, { name: 'a', leaseId: 'A', region: 'north' });
   const early = await recordLease(ledger, { name: 'b', userId: 'bob', end: '2026-12-09' });

@@ -1,11 +1,18 @@
 /** When a budget passes a threshold, and what is written then: on both databases. */
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listBudgets, removeBudget } from '../../../src/ledger/budgets/budgets.ts';
 import type { LeaseIdentity } from '../../../src/ledger/identity.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import type { Crossing, CrossingWatch } from '../../../src/ledger/outbox/crossings.ts';
 import { listOutbox, outboxMessage } from '../../../src/ledger/outbox/reports.ts';
-import { breakLedger, DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import {
+  breakLedger,
+  DIALECTS,
+  giveBudget,
+  NO_WAIT,
+  newLedgers,
+  openedLedger,
+} from '../../support/ledgers.ts';
 import { recordLease, recordNewLease } from '../recorded-leases.ts';
 
 const newLedger = newLedgers();
@@ -20,9 +27,7 @@ const END = { operation: 'end', who: 'alice', requestId: null, reason: null } as
 const HUNDRED_HOURS = '100';
 
 async function opened(connection: string): Promise<Ledger> {
-  const ledger = await ledgerAt(connection, { watch: WATCH });
-  onTestFinished(() => ledger.close());
-  return ledger;
+  return openedLedger(connection, { watch: WATCH });
 }
 
 async function notices(ledger: Ledger): Promise<string[]> {

@@ -4,7 +4,7 @@ import type { CompiledQuery } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { isGuessed, knownRegions } from '../../../src/ledger/reconciliation/regions.ts';
 import { openLeasesOf } from '../../../src/ledger/storage/query-parts.ts';
-import { DIALECTS, ledgerAt, NO_WAIT, newLedger, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, NO_WAIT, newLedger, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { recordLease } from '../recorded-leases.ts';
 
 const newLedgerOn = newLedgers();
@@ -22,8 +22,7 @@ function planOf(connection: string, { sql, parameters }: CompiledQuery): string 
 
 it('finds the open leases of a region in an index, in their order', async () => {
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection);
   const open = openLeasesOf(ledger.database.queries, 'north', 1n).selectAll();
   for (const order of ['asc', 'desc'] as const) {
     expect(planOf(connection, open.orderBy('id', order).compile())).toBe(
@@ -33,8 +32,7 @@ it('finds the open leases of a region in an index, in their order', async () => 
 });
 
 it.each(DIALECTS)('tells on %s by an ended lease, too, whether a region was asked for', async (dialect) => {
-  const ledger = await ledgerAt(await newLedgerOn(dialect));
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(await newLedgerOn(dialect));
   const recorded = await recordLease(ledger, { name: 'a', leaseId: 'A' });
   const { region } = recorded;
   const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
@@ -45,8 +43,7 @@ it.each(DIALECTS)('tells on %s by an ended lease, too, whether a region was aske
 });
 
 it.each(DIALECTS)('knows on %s the regions of all leases', async (dialect) => {
-  const ledger = await ledgerAt(await newLedgerOn(dialect));
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(await newLedgerOn(dialect));
   expect(await knownRegions(ledger, NO_WAIT)).toEqual([]);
   for (const region of ['south', 'north', '', 'south', 'skypilot:']) {
     await recordLease(ledger, { name: 'a', region });

@@ -5,7 +5,7 @@ import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
-import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { startCutter } from '../../support/postgres-cutter.ts';
 
@@ -26,8 +26,7 @@ const lease = (name: string) => ({
 /** `most`: how many leases there is a budget for. */
 async function newGround(most: number) {
   const connection = await newLedger('postgresql');
-  const ledger = await ledgerAt(connection);
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection);
   await giveBudget(ledger, { amount: String(most * UNIT_HOURS), from: '2020-01-01', until: '2200-01-01' });
   const cutter = await startCutter(connection);
   const enforcement = await UsageEnforcement.load(

@@ -1,10 +1,10 @@
 /** A ledger behind a real PgBouncer in transaction mode: no two transactions of a connection need have the same session. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
-import { giveBudget, ledgerAt, NO_WAIT, upgraded } from '../../support/ledgers.ts';
+import { giveBudget, NO_WAIT, openedLedger, upgraded } from '../../support/ledgers.ts';
 import { hasPgBouncer, startPgBouncer } from '../../support/pgbouncer.ts';
 import { type Postgres, startPostgres } from '../../support/postgres.ts';
 import { backends, holdProject, runSql } from '../../support/postgres-activity.ts';
@@ -25,8 +25,7 @@ describe.skipIf(!hasPgBouncer())('a ledger behind PgBouncer', { timeout: 120_000
     const direct = await postgres.createDatabase();
     const pooled = await upgraded(await startPgBouncer(direct, CONNECTIONS));
     const opened = async (connection = pooled, setup = {}): Promise<Ledger> => {
-      const ledger = await ledgerAt(connection, setup);
-      onTestFinished(() => ledger.close().catch(() => {}));
+      const ledger = await openedLedger(connection, setup);
       return ledger;
     };
     return { direct, pooled, opened };

@@ -1,4 +1,5 @@
 /** The versions of the tables: which exist, which a database has, and how to apply the rest. */
+
 import {
   Kysely,
   type Migration,
@@ -7,34 +8,11 @@ import {
   Migrator,
   sql,
 } from 'kysely';
+import { waitFor } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
-
-import { firstTables } from './0001-ledger.ts';
-import { alternatives } from './0002-alternatives.ts';
-import { position } from './0003-position.ts';
-import { follower } from './0004-follower.ts';
-import { outbox } from './0005-outbox.ts';
-import { views } from './0006-views.ts';
-import { decisions } from './0007-decisions.ts';
-import { openLeases } from './0008-open-leases.ts';
-import { growth } from './0010-growth.ts';
-
-/** In order. A released name never changes. */
-function migrations(dialect: Dialect): Record<string, Migration> {
-  return {
-    '0001-ledger': firstTables(dialect),
-    '0002-alternatives': alternatives(),
-    '0003-position': position(),
-    '0004-follower': follower(),
-    '0005-outbox': outbox(dialect),
-    '0006-views': views(),
-    '0007-decisions': decisions(dialect),
-    '0008-open-leases': openLeases(dialect),
-    '0010-growth': growth(dialect),
-  };
-}
+import { migrations } from './versions.ts';
 
 /** Whether the tables can be used, and if not, why. */
 export type SchemaState =
@@ -75,7 +53,7 @@ async function appliedMigrations(database: Database, dialect: Dialect): Promise<
     kysely_migration: { name: string };
     sqlite_master: { name: string };
   }>;
-  const wait = { signal: undefined, throwIfOver() {} };
+  const wait = waitFor(undefined);
   // Only in the search path: other schemas may hold other programs' migrations.
   const table =
     dialect === 'sqlite'
@@ -106,8 +84,7 @@ async function schemaOf(database: Kysely<unknown>): Promise<string> {
 }
 
 async function migrateServer(database: Kysely<unknown>): Promise<MigrationResultSet> {
-  const { buildAhead, impatient, withPatience } = await import('./ahead.ts');
-  const { alone } = await import('./alone.ts');
+  const { alone, buildAhead, impatient, withPatience } = await import('./ahead.ts');
   return alone(database, async (stillAlone) => {
     await buildAhead(database, stillAlone);
     const migrator = new Migrator({

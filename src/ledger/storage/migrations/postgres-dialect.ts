@@ -2,8 +2,8 @@
 import { PostgresAdapter, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
+import { requireServer } from '../postgres/pool.ts';
 import { isTlsRefusal } from '../postgres/queries.ts';
-import { requireServer } from '../postgres/session.ts';
 import { postgresPlace } from '../postgres/settings.ts';
 
 /** One works, the other holds the lock of the upgrade. */

@@ -11,8 +11,8 @@ import pg from 'pg';
 import type { Wait } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import { announcedWith, type Work } from '../database.ts';
+import { isSavepointStep } from '../group-parts.ts';
 import { statementOf } from '../prepared.ts';
-import { isSavepointStep } from '../savepoints.ts';
 import { isOwn, unavailable } from './queries.ts';
 
 /** More writes than these are not sent ahead of their answers. */

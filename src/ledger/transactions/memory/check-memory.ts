@@ -6,6 +6,7 @@ import type { CompiledQuery } from 'kysely';
 import { budgetAccount } from '../../../filter/budget.ts';
 import type { Work } from '../../storage/database.ts';
 import type { Statements } from '../statements.ts';
+import { askOf } from './project-memory.ts';
 
 /** More budgets are read when they are needed. */
 const MOST_BUDGETS = 100;
@@ -17,10 +18,7 @@ export class CheckMemory {
   readonly #balances = new Map<string, Row | undefined>();
   /** The accounts of the budgets that were read: where a lease may be moved to. */
   #expected: readonly string[] = [];
-  readonly #asksBalances = new WeakMap<CompiledQuery, Ask>();
-  readonly #asksBudgets = new WeakSet<CompiledQuery>();
   #now: bigint | undefined;
-  #statements: Statements | undefined;
 
   /** When the first of the checks was made. */
   now(read: () => bigint): bigint {
@@ -32,53 +30,38 @@ export class CheckMemory {
     return this.#now === undefined;
   }
 
-  /** Those of the ledger; what they ask for is recognised here. */
-  statements(of: Statements): Statements {
-    this.#statements ??= {
-      ...of,
-      balances: (accounts) => {
-        const query = of.balances(accounts);
-        this.#asksBalances.set(query, { accounts, statements: of });
-        return query;
-      },
-      budgets: (owner) => {
-        const query = of.budgets(owner);
-        this.#asksBudgets.add(query);
-        return query;
-      },
-    };
-    return this.#statements;
-  }
-
   /** Runs some work that only reads, from memory where it can; else with `read`, which is called once. */
   run<Result>(
+    statements: Statements,
     work: () => Work<Result>,
     read: (work: () => Work<Result>) => Promise<Result>,
   ): Result | Promise<Result> {
-    const remembered = this.#remembered(work());
+    const remembered = this.#remembered(statements, work());
     const step = remembered.next([]);
     // Nothing was missing.
-    return step.done ? step.value : read(() => this.#remembered(work()));
+    return step.done ? step.value : read(() => this.#remembered(statements, work()));
   }
 
-  *#remembered<Result>(work: Work<Result>): Work<Result> {
+  *#remembered<Result>(statements: Statements, work: Work<Result>): Work<Result> {
     let step = work.next([]);
     while (!step.done) {
-      const asked = this.#asksBalances.get(step.value);
+      const ask = askOf(step.value);
       step = work.next(
-        asked === undefined ? yield* this.#answer(step.value) : yield* this.#balancesOf(asked),
+        ask?.kind === 'balances'
+          ? yield* this.#balancesOf(statements, ask.of)
+          : yield* this.#answer(step.value, ask?.kind === 'budgets'),
       );
     }
     return step.value;
   }
 
-  *#answer(query: CompiledQuery): Work<readonly unknown[]> {
+  *#answer(query: CompiledQuery, isAboutBudgets: boolean): Work<readonly unknown[]> {
     const key = `${query.sql}\0${query.parameters.map(String).join('\0')}`;
     let answer = this.#answers.get(key);
     if (answer === undefined) {
       answer = yield query;
       this.#answers.set(key, answer);
-      if (this.#asksBudgets.has(query)) {
+      if (isAboutBudgets) {
         const budgets = answer as readonly { readonly id: bigint }[];
         this.#expected = budgets.slice(0, MOST_BUDGETS).map(budgetAccount);
       }
@@ -87,7 +70,10 @@ export class CheckMemory {
   }
 
   /** Reads the accounts of all budgets together with the first that are asked for. */
-  *#balancesOf({ accounts, statements }: Ask): Work<readonly unknown[]> {
+  *#balancesOf(
+    statements: Statements,
+    accounts: Parameters<Statements['balances']>[0],
+  ): Work<readonly unknown[]> {
     const project_id = accounts[0]?.project_id ?? '';
     const wanted = accounts.map(({ name }) => name);
     if (wanted.some((name) => !this.#balances.has(name))) {
@@ -106,9 +92,4 @@ export class CheckMemory {
     }
     return wanted.flatMap((name) => this.#balances.get(name) ?? []);
   }
-}
-
-interface Ask {
-  readonly accounts: readonly { readonly project_id: string; readonly name: string }[];
-  readonly statements: Statements;
 }

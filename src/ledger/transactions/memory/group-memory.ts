@@ -11,8 +11,7 @@ import type { CompiledQuery } from 'kysely';
 import type { Memory } from '../../storage/database.ts';
 import type { Locked, Statements } from '../statements.ts';
 import { type Postponed, PostponedWrites } from './postponed-writes.ts';
-import { keyOf, ProjectMemory, type RowOf, type Rows } from './project-memory.ts';
-import { type Ask, askOf } from './query-kinds.ts';
+import { type Ask, askOf, keyOf, ProjectMemory, type RowOf, type Rows } from './project-memory.ts';
 
 /** Of the values of one query. */
 const MOST_VALUES = 64;

@@ -5,7 +5,7 @@
 import type { CompiledQuery } from 'kysely';
 import type { AccountsTable, EntriesTable, LeaseRow } from '../../storage/schema.ts';
 import type { Statements } from '../statements.ts';
-import type { Ask } from './query-kinds.ts';
+import type { Ask } from './project-memory.ts';
 
 /** Rows of one statement. */
 const MOST_ROWS = 64;

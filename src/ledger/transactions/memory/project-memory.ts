@@ -2,7 +2,6 @@
 import type { CompiledQuery } from 'kysely';
 import type { LeaseRow } from '../../storage/schema.ts';
 import type { Locked, Statements } from '../statements.ts';
-import type { Ask } from './query-kinds.ts';
 
 export type Rows<Row> = readonly Row[];
 export type RowOf<Kind extends keyof Statements> =
@@ -143,4 +142,52 @@ export class ProjectMemory {
 /** The same for two questions that are the same. */
 export function keyOf({ of }: { readonly of: object }): string {
   return JSON.stringify(Object.entries(of).sort());
+}
+
+const RECOGNISED = [
+  'lockProject',
+  'overdueLeases',
+  'budgets',
+  'budgetsOfUsers',
+  'balances',
+  'setBalances',
+  'addEntries',
+  'leasesByKey',
+  'leaseById',
+  'addLease',
+  'addLeaseAs',
+  'setLease',
+  'nextLeaseIds',
+] as const satisfies readonly (keyof Statements)[];
+
+type Kind = (typeof RECOGNISED)[number];
+
+/** The statement, and the values that it was made for. */
+export type Ask = {
+  [Name in Kind]: { readonly kind: Name; readonly of: Parameters<NonNullable<Statements[Name]>>[0] };
+}[Kind];
+
+/** On the query itself: a lease has about ten, and the garbage collector takes long for that many keys of a WeakMap. */
+const ASK = Symbol('ask');
+type Recognised = CompiledQuery & { [ASK]?: Ask };
+
+/** `undefined` = it is none of those that are recognised. */
+export function askOf(query: Recognised): Ask | undefined {
+  return query[ASK];
+}
+
+/** The same statements, whose queries `askOf` knows. */
+export function recognisable(statements: Statements): Statements {
+  const known: Record<string, unknown> = { ...statements };
+  for (const kind of RECOGNISED) {
+    const build = statements[kind] as ((of: never) => CompiledQuery) | undefined;
+    if (build !== undefined) {
+      known[kind] = (of: never) => {
+        const query: Recognised = build(of);
+        query[ASK] = { kind, of } as Ask;
+        return query;
+      };
+    }
+  }
+  return known as Statements;
 }

@@ -2,10 +2,8 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
-import { parseConnection } from '../../../../src/ledger/storage/connection.ts';
 import { rows } from '../../../../src/ledger/storage/database.ts';
-import { upgradeTables } from '../../../../src/ledger/storage/migrations/index.ts';
-import { DIALECTS, NO_WAIT } from '../../../support/ledgers.ts';
+import { DIALECTS, NO_WAIT, upgrade } from '../../../support/ledgers.ts';
 import { type Ground, leaseOf, newGrounds } from '../../ground.ts';
 
 const newGround = newGrounds();
@@ -55,8 +53,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
     }
     await first.close();
 
-    const connection = parseConnection(first.connection);
-    expect(connection && (await upgradeTables(connection))).toEqual([
+    expect(await upgrade(first.connection)).toEqual([
       '0002-alternatives',
       '0003-position',
       '0004-follower',

@@ -1,47 +1,21 @@
 /** An upgrade of a ledger on PostgreSQL while services decide: they go on, and what is half done is done again. */
-import pg from 'pg';
-import { expect, it, onTestFinished } from 'vitest';
+import type pg from 'pg';
+import { expect, it } from 'vitest';
 import type { Ledger } from '../../../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
-import { parseConnection } from '../../../../src/ledger/storage/connection.ts';
-import { upgradeTables } from '../../../../src/ledger/storage/migrations/index.ts';
-import { ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
+import { NO_WAIT, newLedgers, upgrade } from '../../../support/ledgers.ts';
+import { clientOf, filledLedger, goBack, LATEST } from '../../../support/upgrades.ts';
 import { recordLease } from '../../recorded-leases.ts';
 
 const newLedger = newLedgers();
 const TIMEOUT = 120_000;
-const NAME = '0010-growth';
 const ROWS = 200_000;
 
-async function upgrade(url: string): Promise<string[]> {
-  const connection = parseConnection(url);
-  return connection === undefined ? [] : await upgradeTables(connection);
-}
-
-async function clientOf(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  onTestFinished(() => client.end());
-  return client;
-}
-
-/** A ledger of the version before, with many leases, and a service that is open. */
 async function olderLedger(): Promise<{ url: string; ledger: Ledger; client: pg.Client }> {
   const url = await newLedger('postgresql');
-  const ledger = await ledgerAt(url);
-  onTestFinished(() => ledger.close());
-  await recordLease(ledger, { name: 'pattern', projectId: 'old' });
   const client = await clientOf(url);
-  await client.query('DROP INDEX leases_by_owner');
-  await client.query('DROP TABLE folds, folded_balances');
-  await client.query('DELETE FROM kysely_migration WHERE name = $1', [NAME]);
-  const { rows } = await client.query<{ column_name: string }>(
-    "SELECT column_name FROM information_schema.columns WHERE table_name = 'leases' AND column_name NOT IN ('id', 'name', 'state', 'ended_at')",
-  );
-  const names = rows.map(({ column_name }) => column_name).join(', ');
-  await client.query(
-    `INSERT INTO leases (${names}, name, state, ended_at) SELECT ${names}, 'past ' || i, 'ended', starts_at FROM leases, generate_series(1, ${ROWS}) AS i`,
-  );
+  const ledger = await filledLedger(url, client, ROWS);
+  await goBack(client);
   return { url, ledger, client };
 }
 
@@ -76,7 +50,7 @@ it(
       await recordLease(ledger, { name: `meanwhile ${recorded}` });
     }
     // Two at once: one of them applies it.
-    expect((await upgrading).flat()).toEqual([NAME]);
+    expect((await upgrading).flat()).toEqual([LATEST]);
     expect(await isValid(client)).toBe(true);
     const { rows } = await client.query<{ count: string }>(
       "SELECT count(*) FROM leases WHERE name LIKE 'meanwhile %'",
@@ -119,7 +93,7 @@ it(
     }
     await recordLease(ledger, { name: 'later' });
     await reader.query('COMMIT');
-    expect(await upgrading).toEqual([NAME]);
+    expect(await upgrading).toEqual([LATEST]);
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   },
   TIMEOUT,

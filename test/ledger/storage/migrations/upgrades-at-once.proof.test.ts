@@ -1,16 +1,15 @@
 /** Several upgrades of a ledger on PostgreSQL at once, some of them killed, while a service decides: what the last one leaves is whole. */
-import pg from 'pg';
-import { expect, it, onTestFinished } from 'vitest';
+import type pg from 'pg';
+import { expect, it } from 'vitest';
+import type { Ledger } from '../../../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
-import { parseConnection } from '../../../../src/ledger/storage/connection.ts';
-import { upgradeTables } from '../../../../src/ledger/storage/migrations/index.ts';
-import { ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
+import { NO_WAIT, newLedgers, upgrade } from '../../../support/ledgers.ts';
 import { hasPgBouncer, startPgBouncer } from '../../../support/pgbouncer.ts';
+import { clientOf, filledLedger, goBack, LATEST } from '../../../support/upgrades.ts';
 import { recordLease } from '../../recorded-leases.ts';
 
 const newLedger = newLedgers();
 const TIMEOUT = 600_000;
-const NAME = '0010-growth';
 const UPGRADES = 6;
 /** Those that are left must do it. */
 const MOST_KILLED = UPGRADES - 2;
@@ -21,17 +20,7 @@ const CONNECTIONS = 4;
 /** What a connection does that is to be cut; the third holds the lock of its upgrade, the last is any. */
 const MOMENTS = ['create index', 'drop index', 'pg_settings', 'kysely_migration', ''];
 
-async function upgrade(url: string): Promise<string[]> {
-  const connection = parseConnection(url);
-  return connection === undefined ? [] : await upgradeTables(connection);
-}
-
-async function onlooker(connectionString: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString, application_name: 'onlooker' });
-  await client.connect();
-  onTestFinished(() => client.end());
-  return client;
-}
+const onlooker = (url: string) => clientOf(url, 'onlooker');
 
 /** A ledger with a service; upgrades reach it in some way. */
 class Ground {
@@ -39,9 +28,9 @@ class Ground {
   recorded = 0;
   readonly #client: pg.Client;
   readonly #reader: pg.Client;
-  readonly #ledger: Awaited<ReturnType<typeof ledgerAt>>;
+  readonly #ledger: Ledger;
 
-  private constructor(url: string, ledger: Awaited<ReturnType<typeof ledgerAt>>, clients: pg.Client[]) {
+  private constructor(url: string, ledger: Ledger, clients: pg.Client[]) {
     this.url = url;
     this.#ledger = ledger;
     [this.#client, this.#reader] = clients as [pg.Client, pg.Client];
@@ -50,25 +39,15 @@ class Ground {
   static async open(reached: (direct: string) => Promise<string>): Promise<Ground> {
     const direct = await newLedger('postgresql');
     const url = await reached(direct);
+    const client = await onlooker(direct);
     // Not through the pooler: it may be given a connection that is just being cut.
-    const ledger = await ledgerAt(direct);
-    onTestFinished(() => ledger.close());
-    const ground = new Ground(url, ledger, [await onlooker(direct), await onlooker(direct)]);
-    await recordLease(ledger, { name: 'pattern', projectId: 'old' });
-    const [{ names } = { names: '' }] = await ground.#rows<{ names: string }>(
-      "SELECT string_agg(column_name, ', ') AS names FROM information_schema.columns WHERE table_name = 'leases' AND column_name NOT IN ('id', 'name', 'state', 'ended_at')",
-    );
-    await ground.#rows(
-      `INSERT INTO leases (${names}, name, state, ended_at) SELECT ${names}, 'past ' || i, 'ended', starts_at FROM leases, generate_series(1, ${ROWS}) AS i`,
-    );
-    return ground;
+    const ledger = await filledLedger(direct, client, ROWS);
+    return new Ground(url, ledger, [client, await onlooker(direct)]);
   }
 
   /** To the version before. `isHalf`: with what an interrupted upgrade leaves. */
   async goBack(isHalf: boolean): Promise<void> {
-    await this.#rows('DROP INDEX leases_by_owner');
-    await this.#rows('DROP TABLE folds, folded_balances');
-    await this.#rows(`DELETE FROM kysely_migration WHERE name = '${NAME}'`);
+    await goBack(this.#client);
     if (isHalf) {
       await this.#rows('CREATE INDEX leases_by_owner ON leases (region, user_id, id)');
       await this.#rows(
@@ -195,7 +174,7 @@ it.each([
       expect(failures.length, what).toBeLessThanOrEqual(killed);
       expect(await ground.indexes(), what).toEqual([true]);
       // Who was cut off after the commit was not told.
-      expect([[NAME], ...(killed > 0 ? [[]] : [])], what).toContainEqual(applied);
+      expect([[LATEST], ...(killed > 0 ? [[]] : [])], what).toContainEqual(applied);
     }
     await ground.verify();
   },
@@ -216,7 +195,7 @@ it('waits for a statement of a killed upgrade that waits for its lock', async ()
     .toBe(true);
   await leave();
   await building;
-  expect(await next).toEqual([NAME]);
+  expect(await next).toEqual([LATEST]);
   expect(await ground.indexes()).toEqual([true]);
   await ground.verify();
 });
@@ -231,7 +210,7 @@ it('stops when it has lost its lock, and begins again after the other one', asyn
   const second = upgrade(ground.url);
   await expect.poll(() => ground.isLooking(), { timeout: 60_000 }).toBe(true);
   await leave();
-  expect(await Promise.all([first, second])).toEqual([[], [NAME]]);
+  expect(await Promise.all([first, second])).toEqual([[], [LATEST]]);
   expect(await ground.indexes()).toEqual([true]);
   await ground.verify();
 });

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { rows, type Work } from '../../../../src/ledger/storage/database.ts';
 import { record } from '../../../../src/ledger/transactions/lease-transactions.ts';
-import type { Turn } from '../../../../src/ledger/transactions/transaction.ts';
+import type { Transaction } from '../../../../src/ledger/transactions/transaction.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
 import { groundAt, type Operation, perform, requestOf, runSql } from '../../grouped-operations.ts';
 
@@ -136,25 +136,25 @@ it.each(DIALECTS)('finds what it has written, and those before it, whatever it a
   const { ledger, time } = ground;
   const { statements } = ledger;
   const author = { operation: 'create', who: 'somebody', requestId: null, reason: null } as const;
-  const openLeases = (before: (turn: Turn) => Work<unknown>) =>
+  const openLeases = (before: (transaction: Transaction) => Work<unknown>) =>
     ledger.transact(
       'commit',
-      function* (turn) {
-        yield* before(turn);
+      function* (transaction) {
+        yield* before(transaction);
         const [row] = yield* rows(statements.openLeases({ project_id: 'climate', now: time.now }));
         return Number(row?.count);
       },
       NO_WAIT,
       { project: 'climate' },
     );
-  const recording = (user: string) => (turn: Turn) =>
-    record(statements, requestOf('climate', time.now, create(user)), turn, author);
+  const recording = (user: string) => (transaction: Transaction) =>
+    record(statements, requestOf('climate', time.now, create(user)), transaction, author);
   expect(
     await Promise.all([
-      openLeases((turn) => turn.lock('climate')),
+      openLeases((transaction) => transaction.lock('climate')),
       ...['alice', 'bob'].map((user) => openLeases(recording(user))),
       ledger.transact('commit', recording('carol'), NO_WAIT, { project: 'climate' }),
-      openLeases((turn) => turn.lock('climate')),
+      openLeases((transaction) => transaction.lock('climate')),
     ]),
   ).toMatchObject([0, 1, 2, { refusal: undefined }, 3]);
 });

@@ -4,6 +4,7 @@ import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
 import { identityOf } from '../identity.ts';
 import type { LeaseRow } from '../storage/schema.ts';
+import { type NewMessage, UNCLAIMED } from './statements.ts';
 
 /**
  * Equal for messages about one lease: by its id, or, before it has one, by the request that may be repeated. Every other lease without
@@ -55,4 +56,34 @@ function shown(text: string): string {
     .slice(0, LONGEST)
     .replaceAll('\0', '\ufffd')
     .replace(/\p{Surrogate}/gu, '\ufffd');
+}
+
+/** The sender in the outbox. No filter is called so. */
+export const NOTICES = 'notifications';
+
+export interface Notice {
+  /** What it is about: notices with equal ones are delivered in the order of writing. */
+  readonly about: readonly string[];
+  /** For lists; empty = it is about no single project. */
+  readonly projectId: string;
+  /** Unlike that of any other notice. */
+  readonly key: string;
+  readonly body: string;
+}
+
+/** The column that keeps the order. Never equal to that of a lease. */
+export function orderOf(about: readonly string[]): string {
+  return hash('sha256', JSON.stringify(['notice', ...about]), 'base64url');
+}
+
+export function messageOf({ about, projectId, key, body }: Notice): NewMessage {
+  return {
+    sender: NOTICES,
+    lease: orderOf(about),
+    project_id: projectId,
+    lease_id: null,
+    key,
+    body,
+    ...UNCLAIMED,
+  };
 }

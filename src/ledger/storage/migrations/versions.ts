@@ -1,0 +1,392 @@
+/** The versions of the tables, in order. A released one never changes. */
+import { randomUUID } from 'node:crypto';
+import {
+  type ColumnDefinitionBuilder,
+  type CreateTableBuilder,
+  type Kysely,
+  type Migration,
+  sql,
+} from 'kysely';
+import type { Dialect } from '../connection.ts';
+
+/** A released name never changes. */
+export function migrations(dialect: Dialect): Record<string, Migration> {
+  const versions = {
+    '0001-ledger': firstTables,
+    '0002-alternatives': alternatives,
+    '0003-position': position,
+    '0004-follower': follower,
+    '0005-outbox': outbox,
+    '0006-views': views,
+    '0007-decisions': decisions,
+    '0008-open-leases': openLeases,
+    '0010-growth': growth,
+  };
+  return Object.fromEntries(
+    Object.entries(versions).map(([name, up]) => [
+      name,
+      { up: (database: Kysely<unknown>) => up(database, dialect) },
+    ]),
+  );
+}
+
+/** An index of a table that may be large. On PostgreSQL it is built ahead of its migration: see `buildAhead`. */
+export interface LargeIndex {
+  readonly name: string;
+  readonly table: string;
+  readonly columns: readonly string[];
+  /** Which rows it has; `undefined` = all. */
+  readonly condition: string | undefined;
+}
+
+const OPEN_LEASES: LargeIndex = {
+  name: 'leases_open_by_region',
+  table: 'leases',
+  columns: ['region', 'id', 'ends_at'],
+  condition: "state = 'open'",
+};
+
+const OWNERS: LargeIndex = {
+  name: 'leases_by_owner',
+  table: 'leases',
+  columns: ['region', 'user_id', 'id'],
+  condition: undefined,
+};
+
+export const LARGE_INDEXES = [OPEN_LEASES, OWNERS];
+
+const required = (column: ColumnDefinitionBuilder) => column.notNull();
+const primary = (column: ColumnDefinitionBuilder) => column.primaryKey();
+
+/** The first tables. */
+async function firstTables(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const id = dialect === 'sqlite' ? sql`integer` : sql`bigint generated always as identity`;
+  const { schema } = database;
+  await schema
+    .createTable('projects')
+    .addColumn('project_id', 'text', primary)
+    .addColumn('revision', 'bigint', required)
+    .execute();
+  await schema
+    .createTable('leases')
+    .addColumn('id', id, primary)
+    .addColumn('lease_id', 'text')
+    .addColumn('region', 'text', required)
+    .addColumn('project_id', 'text', required)
+    .addColumn('user_id', 'text', required)
+    .addColumn('name', 'text', required)
+    .addColumn('starts_at', 'bigint', required)
+    .addColumn('ends_at', 'bigint', required)
+    .addColumn('state', 'text', (column) => column.notNull().check(sql`state in ('open', 'ended')`))
+    .addColumn('demand', 'text', required)
+    .addColumn('claims', 'text', required)
+    .addColumn('revision', 'bigint', required)
+    .addColumn('recorded_at', 'bigint', required)
+    .addColumn('ended_at', 'bigint')
+    .execute();
+  await schema
+    .createIndex('leases_by_lease_id')
+    .unique()
+    .on('leases')
+    .columns(['lease_id', 'region', 'project_id'])
+    .where(sql.ref('lease_id'), 'is not', null)
+    .execute();
+  await schema
+    .createIndex('leases_by_end')
+    .on('leases')
+    .columns(['project_id', 'state', 'ends_at'])
+    .execute();
+  await schema
+    .createIndex('leases_by_start')
+    .on('leases')
+    .columns(['project_id', 'starts_at', 'name'])
+    .execute();
+  await schema
+    .createTable('accounts')
+    .addColumn('project_id', 'text', required)
+    .addColumn('name', 'text', required)
+    .addColumn('balance', 'bigint', required)
+    .addPrimaryKeyConstraint('accounts_primary_key', ['project_id', 'name'])
+    .execute();
+  await schema
+    .createTable('entries')
+    .addColumn('id', id, primary)
+    .addColumn('at', 'bigint', required)
+    .addColumn('project_id', 'text', required)
+    .addColumn('account', 'text', required)
+    .addColumn('delta', 'bigint', required)
+    .addColumn('lease', 'bigint', (column) => column.notNull().references('leases.id'))
+    .addColumn('operation', 'text', required)
+    .addColumn('who', 'text', required)
+    .addColumn('request_id', 'text')
+    .addColumn('reason', 'text')
+    .execute();
+  await schema.createIndex('entries_by_lease').on('entries').columns(['lease']).execute();
+  await schema
+    .createTable('budgets')
+    .addColumn('id', id, primary)
+    .addColumn('project_id', 'text', required)
+    .addColumn('user_id', 'text')
+    .addColumn('valid_from', 'bigint', required)
+    .addColumn('valid_until', 'bigint', required)
+    .addColumn('amount', 'bigint', required)
+    .addColumn('removed_at', 'bigint')
+    .execute();
+  await schema.createIndex('budgets_by_project').on('budgets').columns(['project_id']).execute();
+  await schema
+    .createTable('budget_changes')
+    .addColumn('id', id, primary)
+    .addColumn('at', 'bigint', required)
+    .addColumn('budget', 'bigint', (column) => column.notNull().references('budgets.id'))
+    .addColumn('project_id', 'text', required)
+    .addColumn('user_id', 'text')
+    .addColumn('operation', 'text', required)
+    .addColumn('valid_from', 'bigint', required)
+    .addColumn('valid_until', 'bigint', required)
+    .addColumn('amount', 'bigint', required)
+    .addColumn('who', 'text', required)
+    .addColumn('reason', 'text')
+    .execute();
+  await schema
+    .createIndex('budget_changes_by_project')
+    .on('budget_changes')
+    .columns(['project_id'])
+    .execute();
+}
+
+/**
+ * What a lease may be until somebody says how it is, and what tells a request that is sent again. Leases that are there are taken
+ * for what they are recorded as, and charged what they are charged.
+ */
+async function alternatives(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
+  for (const column of ['alternatives', 'repetition_key', 'repetition_content']) {
+    await schema.alterTable('leases').addColumn(column, 'text').execute();
+  }
+  await schema
+    .createIndex('leases_by_repetition_key')
+    .on('leases')
+    .columns(['project_id', 'repetition_key'])
+    .where(sql.ref('repetition_key'), 'is not', null)
+    .execute();
+  await schema
+    .createIndex('leases_unsettled')
+    .on('leases')
+    .columns(['project_id', 'user_id'])
+    .where(sql.ref('alternatives'), 'is not', null)
+    .where(sql.ref('lease_id'), 'is', null)
+    .execute();
+}
+
+/** Which ledger it is and how far it has come: what tells one that has gone back from one that goes on. */
+async function position(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
+  await schema
+    .createTable('ledger')
+    .addColumn('id', 'text', primary)
+    .addColumn('epoch', 'bigint', required)
+    .addColumn('suspended', 'text')
+    .addColumn('file', 'text')
+    .execute();
+  await sql`insert into ledger (id, epoch) values (${randomUUID()}, 1)`.execute(database);
+  await schema
+    .alterTable('projects')
+    .addColumn('latest_at', 'bigint', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await sql`update projects set latest_at = coalesce(
+    (select max(at) from entries where entries.project_id = projects.project_id), 0)`.execute(database);
+}
+
+/** What following Blazar needs: when each lease was last asked for, what Blazar showed of it, and who follows at the moment. */
+async function follower(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
+  await schema
+    .alterTable('leases')
+    .addColumn('touched_at', 'bigint', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await sql`update leases set touched_at = recorded_at`.execute(database);
+  await schema.alterTable('leases').addColumn('shown', 'text').execute();
+  await schema
+    .createTable('follower')
+    .addColumn('id', 'bigint', primary)
+    .addColumn('holder', 'text')
+    .addColumn('held_until', 'bigint', required)
+    .addColumn('followed_at', 'bigint')
+    .addColumn('matched', 'text')
+    .addColumn('doubted', 'text')
+    .execute();
+  await sql`insert into follower (id, held_until) values (1, 0)`.execute(database);
+}
+
+/** Messages to other services that are not delivered yet. */
+async function outbox(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const { schema } = database;
+  await withOrderedId(schema.createTable('outbox'), dialect)
+    .addColumn('sender', 'text', required)
+    .addColumn('lease', 'text', required)
+    .addColumn('project_id', 'text', required)
+    .addColumn('lease_id', 'text')
+    .addColumn('key', 'text', required)
+    .addColumn('state', 'text', (column) =>
+      column.notNull().check(sql`state in ('waiting', 'dead', 'discarded')`),
+    )
+    .addColumn('written_at', 'bigint', required)
+    .addColumn('expires_from', 'bigint', required)
+    .addColumn('attempts', 'bigint', required)
+    .addColumn('next_at', 'bigint', required)
+    .addColumn('claim', 'text')
+    .addColumn('claimed_until', 'bigint', required)
+    .addColumn('error', 'text')
+    .addColumn('settled_at', 'bigint')
+    .addColumn('who', 'text')
+    .addColumn('reason', 'text')
+    // The last: SQLite reads past what comes before.
+    .addColumn('body', 'text', required)
+    .execute();
+  await schema.createIndex('outbox_by_sender').on('outbox').columns(['sender', 'state', 'id']).execute();
+  await schema.createIndex('outbox_by_lease').on('outbox').columns(['lease', 'state', 'id']).execute();
+}
+
+/** What people look at: which resources a lease reserves, and indexes for lists in pages. */
+async function views(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
+  // `null` = recorded before, and nobody knows.
+  await schema.alterTable('leases').addColumn('resources', 'text').execute();
+  await schema.createIndex('leases_by_project').on('leases').columns(['project_id', 'id']).execute();
+  // Only leases without an id are looked for by their start: this pays for the index above.
+  await schema.dropIndex('leases_by_start').execute();
+  await schema
+    .createIndex('leases_by_start')
+    .on('leases')
+    .columns(['project_id', 'starts_at'])
+    .where(sql.ref('lease_id'), 'is', null)
+    .execute();
+  // With the start, a time span is found without reading the leases beside it.
+  await schema.dropIndex('leases_by_end').execute();
+  await schema
+    .createIndex('leases_by_end')
+    .on('leases')
+    .columns(['project_id', 'state', 'ends_at', 'starts_at'])
+    .execute();
+  await schema.createIndex('entries_by_project').on('entries').columns(['project_id', 'id']).execute();
+  await schema.dropIndex('budgets_by_project').execute();
+  await schema
+    .createIndex('budgets_by_owner')
+    .on('budgets')
+    .columns(['project_id', 'user_id', 'valid_until'])
+    .execute();
+}
+
+/** Decisions of all replicas. Each search reads one of the indexes backwards: the newest first. */
+async function decisions(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const { schema } = database;
+  await withOrderedId(schema.createTable('decisions'), dialect)
+    .addColumn('at', 'bigint', required)
+    .addColumn('request_id', 'text', required)
+    .addColumn('operation', 'text', required)
+    .addColumn('outcome', 'text', required)
+    .addColumn('project_id', 'text')
+    .addColumn('user_id', 'text')
+    .addColumn('lease_id', 'text')
+    .addColumn('project_label', 'text')
+    .addColumn('user_label', 'text')
+    .addColumn('asked_start', 'bigint')
+    .addColumn('asked_end', 'bigint')
+    .addColumn('concerns', 'text')
+    .addColumn('replica', 'text', required)
+    // The last: SQLite reads past what comes before.
+    .addColumn('record', 'text', required)
+    .execute();
+  const index = (name: string, columns: string[]) =>
+    schema.createIndex(`decisions_by_${name}`).on('decisions').columns(columns);
+  // Outcome and operation stand in them to be compared without reading the row.
+  await index('time', ['at', 'id', 'outcome', 'operation']).execute();
+  await index('project', ['project_id', 'outcome', 'at', 'id', 'operation']).execute();
+  await index('user', ['user_id', 'outcome', 'at', 'id', 'operation']).execute();
+  await index('request', ['request_id', 'at', 'id']).execute();
+  for (const column of ['lease_id', 'project_label', 'user_label']) {
+    await index(column, [column, 'at', 'id']).where(sql.ref(column), 'is not', null).execute();
+  }
+  await index('outcome', ['outcome', 'at', 'id'])
+    .where(sql.ref('outcome'), '<>', sql.lit('allowed'))
+    .execute();
+
+  await schema
+    .createTable('decision_filters')
+    .addColumn('decision', 'bigint', required)
+    .addColumn('filter', 'text', required)
+    .addColumn('project_id', 'text')
+    .addColumn('at', 'bigint', required)
+    .addPrimaryKeyConstraint('decision_filters_primary_key', ['decision', 'filter'])
+    .execute();
+  await schema
+    .createIndex('decision_filters_by_filter')
+    .on('decision_filters')
+    .columns(['filter', 'at', 'decision'])
+    .execute();
+  await schema
+    .createIndex('decision_filters_by_project')
+    .on('decision_filters')
+    .columns(['project_id', 'filter', 'at', 'decision'])
+    .execute();
+}
+
+/**
+ * The open leases of a region, in the order in which they were recorded, without those that have ended: comparing with Blazar must not
+ * take longer from year to year.
+ */
+async function openLeases(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  await addedOnce(database, dialect, OPEN_LEASES);
+}
+
+/**
+ * Which regions there are, without reading their leases, and the leases of a user of one of them, in the order in which they were recorded.
+ * And what leases have come to that are folded.
+ */
+async function growth(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  await addedOnce(database, dialect, OWNERS);
+  await database.schema
+    .createTable('folds')
+    .addColumn('project_id', 'text', required)
+    .addColumn('region', 'text', required)
+    .addColumn('until', 'bigint', required)
+    .addColumn('leases', 'bigint', required)
+    .addColumn('entries', 'bigint', required)
+    .addPrimaryKeyConstraint('folds_primary_key', ['project_id', 'region', 'until'])
+    .execute();
+  await database.schema
+    .createTable('folded_balances')
+    .addColumn('project_id', 'text', required)
+    .addColumn('account', 'text', required)
+    .addColumn('amount', 'bigint', required)
+    .addPrimaryKeyConstraint('folded_balances_primary_key', ['project_id', 'account'])
+    .execute();
+}
+
+/** Builds it unless it is there. */
+async function addedOnce(
+  database: Kysely<unknown>,
+  dialect: Dialect,
+  { name, table, columns, condition }: LargeIndex,
+): Promise<void> {
+  if (dialect === 'postgresql') {
+    const found = await sql<{ found: string | null }>`select to_regclass(${name})::text as found`.execute(
+      database,
+    );
+    if (found.rows[0]?.found != null) {
+      return;
+    }
+  }
+  const index = database.schema
+    .createIndex(name)
+    .on(table)
+    .columns([...columns]);
+  await (condition === undefined ? index : index.where(sql<boolean>`${sql.raw(condition)}`)).execute();
+}
+
+/** The order of ids is that of writing: a file must not use one again. */
+function withOrderedId<Table extends string>(table: CreateTableBuilder<Table>, dialect: Dialect) {
+  return dialect === 'sqlite'
+    ? table.addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement())
+    : table.addColumn('id', sql`bigint generated always as identity`, primary);
+}

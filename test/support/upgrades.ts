@@ -1,0 +1,41 @@
+/** Ledgers on PostgreSQL that are to be upgraded, with many leases and a service that is open. */
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { recordLease } from '../ledger/recorded-leases.ts';
+import { openedLedger } from './ledgers.ts';
+
+/** The latest migration. */
+export const LATEST = '0010-growth';
+
+/** A client that is gone after the test. */
+export async function clientOf(connectionString: string, application_name?: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString,
+    ...(application_name !== undefined && { application_name }),
+  });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+/** Opens a ledger, and adds so many leases that have ended. */
+export async function filledLedger(url: string, client: pg.Client, leases: number): Promise<Ledger> {
+  const ledger = await openedLedger(url);
+  await recordLease(ledger, { name: 'pattern', projectId: 'old' });
+  const { rows } = await client.query<{ names: string }>(
+    "SELECT string_agg(column_name, ', ') AS names FROM information_schema.columns WHERE table_name = 'leases' AND column_name NOT IN ('id', 'name', 'state', 'ended_at')",
+  );
+  const names = rows[0]?.names;
+  await client.query(
+    `INSERT INTO leases (${names}, name, state, ended_at) SELECT ${names}, 'past ' || i, 'ended', starts_at FROM leases, generate_series(1, ${leases}) AS i`,
+  );
+  return ledger;
+}
+
+/** Makes the tables those of the version before. */
+export async function goBack(client: pg.Client): Promise<void> {
+  await client.query('DROP INDEX leases_by_owner');
+  await client.query('DROP TABLE folds, folded_balances');
+  await client.query('DELETE FROM kysely_migration WHERE name = $1', [LATEST]);
+}
