@@ -11,7 +11,6 @@ import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import type { ListedLease } from '../../src/ledger/reconciliation/leases.ts';
 import { reconcileList } from '../../src/ledger/reconciliation/reconcile.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
-import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
 import { DIALECTS, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { by, leaseOf } from './ground.ts';

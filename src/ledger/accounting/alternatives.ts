@@ -5,7 +5,7 @@
  */
 
 import type { Amount } from '../../filter/amount.ts';
-import { larger } from '../../filter/seconds.ts';
+import { larger } from '../../filter/budget.ts';
 import type { Instant } from '../../lease/dates.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import {

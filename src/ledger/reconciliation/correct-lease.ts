@@ -1,7 +1,7 @@
 /** Makes a row of the ledger what Blazar has, in a transaction of its own. */
 
 import { MAX_AMOUNT } from '../../filter/amount.ts';
-import { smaller } from '../../filter/seconds.ts';
+import { smaller } from '../../filter/budget.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {
   type Alternative,

@@ -2,7 +2,7 @@
 
 import { type Amount, MAX_AMOUNT } from '../../filter/amount.ts';
 import type { Claim, Proposal } from '../../filter/claim.ts';
-import { larger } from '../../filter/seconds.ts';
+import { larger } from '../../filter/budget.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
 import { added, alternativesOf, changesOf, chargedBy, heldBy, usedBy } from '../accounting/alternatives.ts';
