@@ -1,8 +1,8 @@
 /** Posts messages of the outbox to the receiver. */
 
 import { createHmac } from 'node:crypto';
-import { RETRY_AFTER, deliveryOf } from '../filter/service-calls.ts';
 import type { Delivery, OutboxMessage, OutboxSender } from '../filter/outbox.ts';
+import { deliveryOf, RETRY_AFTER } from '../filter/service-calls.ts';
 import { tlsFrom, tokenHeaders } from '../filter/service-options.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpClient } from '../http/contract.ts';

@@ -90,7 +90,7 @@ export async function typedId(
     process.stderr.write(`${onOneLine(warning)}\n`);
     return text;
   }
-  const { accountIdOf } = await import('../openstack/identity-records.ts');
+  const { accountIdOf } = await import('../../openstack/identity-records.ts');
   let id: string | undefined;
   try {
     id = await accountIdOf(opened.keystone, kind, text);

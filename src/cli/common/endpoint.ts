@@ -5,10 +5,27 @@ import type { ApiClient } from '../../client/client.ts';
 import { isReadByEveryone } from '../../config/file-modes.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import type { KeystoneErrorCode } from '../../openstack/contract.ts';
-import { ExitCode, UsageError, onOneLine } from '../output.ts';
+import { ExitCode, onOneLine, UsageError } from '../output.ts';
 
-import { type EndpointFlags, TOKEN_VARIABLE } from './endpoint.ts';
-import { onOneLine } from '../../base/visible-text.ts';
+export interface EndpointFlags {
+  readonly endpoint?: string;
+  readonly tokenFile?: string;
+  readonly osCloud?: string;
+  readonly caFile?: string;
+}
+
+const TOKEN_VARIABLE = 'BLAZAR_ENFORCEMENT_TOKEN';
+
+export function addEndpointFlags(command: Command): Command {
+  return command
+    .option(
+      '--endpoint <url>',
+      `Ask this service instead of the ledger of the configuration. The token comes from --token-file, $${TOKEN_VARIABLE}, --os-cloud or the variables OS_*.`,
+    )
+    .option('--token-file <path>', 'With --endpoint: a file with the token, in one line.')
+    .option('--os-cloud <name>', 'With --endpoint: ask Keystone for a token with this cloud of clouds.yaml.')
+    .option('--ca-file <path>', 'With --endpoint: the authorities to trust, in PEM.');
+}
 
 /** Asks a service. When it does not answer as it should, prints one line and sets exit code 3. */
 export async function withEndpoint(
@@ -81,8 +98,8 @@ async function keystoneToken(cloud: string): Promise<string> {
   try {
     return await keystone.token({});
   } catch (thrown) {
-    const { EndpointError } = await import('../client/endpoint-error.ts');
-    const { KeystoneError } = await import('../openstack/contract.ts');
+    const { EndpointError } = await import('../../client/endpoint-error.ts');
+    const { KeystoneError } = await import('../../openstack/contract.ts');
     const isMistake = thrown instanceof KeystoneError && MISTAKES.includes(thrown.code);
     const message = `no token of Keystone: ${errorText(thrown)}`;
     throw isMistake ? new UsageError(message) : new EndpointError('failed', message);

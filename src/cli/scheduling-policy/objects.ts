@@ -1,6 +1,5 @@
 /** Reads the objects for `scheduling-policy check`: pods, and controllers with a pod template. */
 
-import { type Mapping, type Path, isMapping, valueAt } from '../../yaml/tree.ts';
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { PodRequest } from '../../kubernetes/admission/admission-review.ts';
 import { asAdmitted, withAdditions } from '../../kubernetes/admission/api-server.ts';
@@ -11,6 +10,7 @@ import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policie
 import type { PolicySource } from '../../kubernetes/policies/policy-source.ts';
 import { YamlDocument } from '../../yaml/document.ts';
 import { YamlError } from '../../yaml/error.ts';
+import { isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
 import { readText, shownName, UsageError } from '../output.ts';
 
 /** The limit of the API server. */

@@ -1,6 +1,8 @@
 /** What `skypilot config` prints: the merged configuration, or the value that SkyPilot takes for a key. */
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { TaskSource } from '../../skypilot/config/config-file.ts';
+import type { Source } from '../../skypilot/config/config-schema.ts';
+import type { UnreadFile } from '../../skypilot/config/config-sources.ts';
 import {
   type EffectiveValue,
   effectiveValueOf,
@@ -9,10 +11,15 @@ import {
 import { keyOf, placeProblems, unknownKey, workspaceOf } from '../../skypilot/config/effective/question.ts';
 import { RULES } from '../../skypilot/config/effective/readers.ts';
 import type { Reading } from '../../skypilot/config/effective/rules.ts';
-import { type LeafSource, TracedMergeError, partOf, placedAt, taskOverrides, tracedConfig } from '../../skypilot/config/effective/traced.ts';
+import {
+  type LeafSource,
+  partOf,
+  placedAt,
+  TracedMergeError,
+  taskOverrides,
+  tracedConfig,
+} from '../../skypilot/config/effective/traced.ts';
 import { formatPlace, type MergedConfig, mergeSources } from '../../skypilot/config/layers.ts';
-import type { Source } from '../../skypilot/config/config-schema.ts';
-import type { UnreadFile } from '../../skypilot/config/config-sources.ts';
 import { SecretValues, withoutSecrets } from '../../skypilot/secrets.ts';
 import { headingOf, type PipelineTask } from '../../skypilot/task/pipeline.ts';
 import { YamlDocument } from '../../yaml/document.ts';

@@ -1,10 +1,10 @@
 /** Runs one case about pods, by scheduling policies from files and by rules. */
-import { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { dirname, resolve } from 'node:path';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { rulesOfFailure } from '../../filter/verdict.ts';
+import { type DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../kubernetes/admission/pod-rules.ts';
 import { type KubernetesOptions, kubernetesSection, policyOptions } from '../../kubernetes/options.ts';
 import { type Pod, parsePod } from '../../kubernetes/policies/pod.ts';

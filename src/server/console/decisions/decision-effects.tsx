@@ -1,8 +1,7 @@
 /** What a decision has taken from limits and budgets, as the ledger has recorded it. */
 import { inTime } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
-import type { ChangeRecord } from '../../../decisions/record.ts';
-import type { DecisionRecord, FilterRecord } from '../../../decisions/record.ts';
+import type { ChangeRecord, DecisionRecord, FilterRecord } from '../../../decisions/record.ts';
 import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
 import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts';
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';

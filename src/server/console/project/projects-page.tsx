@@ -1,7 +1,7 @@
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
-import { listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
-import { COUNTED } from '../../../ledger/reports/timeline.ts';
+import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
+
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { visibleProjects } from '../../users/access.ts';
 import type { ConsolePage } from '../page.ts';
@@ -93,7 +93,7 @@ function Row({ row, unit }: { readonly row: ProjectRow; readonly unit: string })
       </th>
       <td>{budget === null ? <span class="none">none</span> : <BudgetBar {...budget} unit={unit} />}</td>
       <td class="time">{budget === null ? '' : shownSecond(budget.validUntil)}</td>
-      <td class="number">{openLeases >= COUNTED ? `more than ${COUNTED - 1}` : openLeases}</td>
+      <td class="number">{openLeases >= COUNTED_OPEN ? `more than ${COUNTED_OPEN - 1}` : openLeases}</td>
     </tr>
   );
 }

@@ -2,15 +2,15 @@
  * The entry point of a policy's thread: constructs the policy and passes questions to it. Started by
  * `policy-thread.ts`.
  */
-import { HttpObserver } from '../../../http/contract.ts';
-import { ObservedRule, RuleObserver } from '../../../filter/rule-observer.ts';
 import dgram from 'node:dgram';
 import net from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Deadline } from '../../../base/deadline.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { createSharedServices } from '../../../enforcement/services.ts';
+import type { ObservedRule, RuleObserver } from '../../../filter/rule-observer.ts';
 import { rulesOfFailure } from '../../../filter/verdict.ts';
+import type { HttpObserver } from '../../../http/contract.ts';
 import type { AdminPolicy } from '../../admin-policy.ts';
 import { callPolicy, causeText, stackText } from '../call-policy.ts';
 import { policyOf } from '../policy-loader.ts';
