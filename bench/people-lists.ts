@@ -8,7 +8,7 @@ import { listProjectLeases } from '../src/ledger/reports/leases.ts';
 import { openClusters } from '../src/ledger/reports/ledger-status.ts';
 import { listProjects } from '../src/ledger/reports/projects.ts';
 import { usageOf } from '../src/ledger/reports/usage.ts';
-import { budgetCourses } from '../src/ledger/reports/usage-over-time.ts';
+import { budgetsOverTime } from '../src/ledger/reports/usage-over-time.ts';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
@@ -52,7 +52,7 @@ const LOOKS: Readonly<Record<string, (ledger: Ledger) => Promise<unknown>>> = {
   'usage of three days': (ledger) =>
     usageOf(ledger, { projectId: PROJECT, from: NOW - 3n * DAY, until: NOW, groupBy: 'day' }, NO_WAIT),
   'course of a budget over three days': (ledger) =>
-    budgetCourses(
+    budgetsOverTime(
       ledger,
       { projectId: PROJECT, from: NOW - 3n * DAY, until: NOW + DAY, points: 200 },
       NO_WAIT,

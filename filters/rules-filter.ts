@@ -10,12 +10,12 @@ import {
   type LeaseRequest,
   type OptionsCheck,
   type Problem,
+  type ProjectState,
   type Proposal,
   type RuleAnswer,
   reject,
   type SectionProblem,
   type SharedLimit,
-  type Standing,
   type Verdict,
 } from '../src/index.ts';
 import type { Judgement, LeaseRequestParts, Rule, RuleJudge } from '../src/rules/index.ts';
@@ -83,7 +83,7 @@ export class RulesFilter extends BaseFilter<Options> {
       await this.services.ledger.open().catch((thrown: unknown) => {
         throw thrown instanceof ConfigurationError ? withReaders(thrown, first) : thrown;
       });
-      this.claims = (proposal, standing) => this.#claims(proposal, standing, reading);
+      this.claims = (proposal, state) => this.#claims(proposal, state, reading);
     }
     this.services.ruleObserver?.rulesRead([...new Set([...rules.create, ...rules.update])]);
   }
@@ -115,8 +115,8 @@ export class RulesFilter extends BaseFilter<Options> {
     const { rules } = this.#read();
     let said: Verdict['rules'];
     const limit: SharedLimit = {
-      claims: (proposal, standing) => {
-        const verdict = this.#verdictIn(proposal, standing, rules, call);
+      claims: (proposal, state) => {
+        const verdict = this.#verdictIn(proposal, state, rules, call);
         said = verdict.rules;
         return verdict.allowed ? [] : reject(verdict.message);
       },
@@ -131,8 +131,8 @@ export class RulesFilter extends BaseFilter<Options> {
     return said === undefined ? verdict : { ...verdict, rules: said };
   }
 
-  #claims(proposal: Proposal, standing: Standing, rules: LeaseRules<undefined>): Claims {
-    const verdict = this.#verdictIn(proposal, standing, rules);
+  #claims(proposal: Proposal, state: ProjectState, rules: LeaseRules<undefined>): Claims {
+    const verdict = this.#verdictIn(proposal, state, rules);
     return verdict.allowed ? [] : verdict;
   }
 
@@ -147,8 +147,8 @@ export class RulesFilter extends BaseFilter<Options> {
   }
 
   /** `call`: that of a check. A commit asks again, and tells the log nothing that the check has told. */
-  #verdictIn(proposal: Proposal, standing: Standing, rules: LeaseRules<undefined>, call?: Call): Verdict {
-    const parts = this.#read().library.requestIn(proposal, standing);
+  #verdictIn(proposal: Proposal, state: ProjectState, rules: LeaseRules<undefined>, call?: Call): Verdict {
+    const parts = this.#read().library.requestIn(proposal, state);
     if (parts === undefined) {
       return allow();
     }

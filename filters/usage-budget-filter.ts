@@ -8,13 +8,13 @@ import {
   hasSoundCounts,
   LedgerFilter,
   type Precision,
+  type ProjectState,
   type Proposal,
   parseMillionths,
   projectOf,
   type Reservation,
   reject,
   reservationSize,
-  type Standing,
   userOf,
 } from '../src/index.ts';
 
@@ -91,7 +91,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     this.#maxFactor = most === undefined ? undefined : parseMillionths(String(most));
   }
 
-  claims(proposal: Proposal, { budgets }: Standing): Claims {
+  claims(proposal: Proposal, { budgets }: ProjectState): Claims {
     const { context, start, end, reservations, names } = proposal;
     const unsure = this.#typesWithUnknownHosts(proposal);
     let total = 0n;

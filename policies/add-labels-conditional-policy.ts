@@ -47,7 +47,7 @@ const options = z.object({
   }),
   add_labels_conditional_users: names.default([]).meta({
     description:
-      'The users whose requests get labels, by name or id (service accounts by id); clients do not send their user. Empty = everybody.',
+      'The users whose requests get labels, by name or id (service accounts by id); clients do not send their user. Empty = all.',
   }),
   add_labels_conditional_workspaces: names.default([]).meta({
     description: 'The workspaces whose requests get labels. Empty = all.',

@@ -77,7 +77,7 @@ const options = z.object({
     description: 'Users who may launch at any time, by name or id; service accounts by id.',
   }),
   business_hours_workspaces: z.array(z.string().min(1)).default([]).meta({
-    description: 'Workspaces in which everybody may launch at any time.',
+    description: 'Workspaces in which all users may launch at any time.',
   }),
 });
 

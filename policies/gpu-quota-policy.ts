@@ -41,7 +41,7 @@ const options = z.object({
   }),
   gpu_quota_instance_types: counts.meta({
     description:
-      'How many accelerators instance types have whose names do not tell: p4d.24xlarge:8, m6i.large:0. They count for *. A launch by another instance type must name its accelerators.',
+      'How many accelerators instance types have whose names do not show it: p4d.24xlarge:8, m6i.large:0. They count for *. A launch by another instance type must name its accelerators.',
     pairs: 'instance type:count',
   }),
   gpu_quota_hold: z.int().min(300).max(31_536_000).default(86_400).meta({

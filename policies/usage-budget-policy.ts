@@ -4,12 +4,12 @@ import {
   type Call,
   type Claims,
   type Problem,
+  type ProjectState,
   type Proposal,
   parseMillionths,
   type Rejection,
   reject,
   type SectionProblem,
-  type Standing,
 } from '../src/index.ts';
 import {
   AdminPolicy,
@@ -63,7 +63,7 @@ const options = z.object({
   }),
   usage_budget_hold: z.int().min(300).max(31_536_000).default(86_400).meta({
     description:
-      'For how long a launch is charged ahead. The rest is given back when the cluster stops. An autostop that waits for nothing shortens it.',
+      'For how long a launch is charged ahead. The rest is given back when the cluster stops. An autostop with wait_for: none shortens it.',
     unit: 'seconds',
   }),
   usage_budget_grace: z.int().min(60).max(604_800).default(1800).meta({
@@ -152,7 +152,7 @@ export class UsageBudgetPolicy extends AdminPolicy<Options> implements LaunchLim
     owner: LaunchOwner,
     hardware: Hardware,
     { context, start, end }: Proposal,
-    { budgets }: Standing,
+    { budgets }: ProjectState,
   ): Claims {
     const cost = this.#costOf(hardware);
     if (typeof cost !== 'bigint') {

@@ -51,10 +51,10 @@ export type {
   HeldClaim,
   OtherLeases,
   Precision,
+  ProjectState,
   Proposal,
   SharedLimit,
   Shortage,
-  Standing,
   UsageClaim,
 } from './filter/claim.ts';
 export { LedgerFilter } from './filter/ledger-filter.ts';
@@ -137,6 +137,6 @@ export {
   type PropertyRequirement,
   parseResourceProperties,
 } from './lease/resource-properties.ts';
-export { BudgetConflictError, type BudgetStanding } from './ledger/budgets/budgets.ts';
+export { BudgetConflictError, type BudgetUsage } from './ledger/budgets/budgets.ts';
 export type { BudgetKey, NewBudget } from './ledger/budgets/terms.ts';
 export type { LedgerObserver, LedgerOperation } from './ledger/observer.ts';

@@ -13,7 +13,8 @@ import { addSourceFlags, formatFlag, type SourceFlags } from './common/sources.t
 import { withLedger } from './ledger/access.ts';
 import { printJson, UsageError } from './output.ts';
 
-const WHO = 'Who makes the change. Default: the system user. Not with --endpoint: the token tells.';
+const WHO =
+  'Who makes the change. Default: the system user. Not with --endpoint, where it is the owner of the token.';
 const WHY = 'Why, for budget history. Required with --endpoint.';
 
 export function budgetCommand(): Command {
@@ -65,7 +66,7 @@ export function budgetCommand(): Command {
         ),
       )
         .argument('<file>', 'A file as budget export writes it. JSON if its name ends in .json.')
-        .option('--dry-run', 'Only tell what would be set, and every mistake.')
+        .option('--dry-run', 'Only print what would be set, and every mistake.')
         .option('--who <name>', WHO)
         .option('--reason <text>', WHY)
         .addOption(formatFlag('table', 'json'))
@@ -126,11 +127,11 @@ async function remove(project: string, flags: AuthorFlags): Promise<void> {
 }
 
 async function list(flags: FormatFlags): Promise<void> {
-  const { budgetStandingObject, printBudgets } = await import('./budget/output.ts');
+  const { budgetUsageObject, printBudgets } = await import('./budget/output.ts');
   await withBudgets(flags, async (budgets) => {
     const listed = await budgets.list();
     if (flags.format === 'json') {
-      printJson(listed.items.map((budget) => budgetStandingObject(budget, listed.names)));
+      printJson(listed.items.map((budget) => budgetUsageObject(budget, listed.names)));
     } else {
       await printBudgets(listed);
     }

@@ -37,7 +37,7 @@ const MAX_TOP = 10_000;
 export function decisionsCommand(): Command {
   return new Command('decisions')
     .description(
-      'Read decisions: of a log ([service] decision_log), or of all replicas, in the ledger ([service] decision_store).',
+      'Read decisions from a log ([service] decision_log), or those of all replicas from the ledger ([service] decision_store).',
     )
     .addCommand(
       addSourceFlags(addSelectionFlags(new Command('tail').description('Print the latest decisions.')))
@@ -58,7 +58,7 @@ export function decisionsCommand(): Command {
     .addCommand(
       addSourceFlags(
         addSelectionFlags(
-          new Command('stats').description('Count who was refused, by which filter, how often and why.'),
+          new Command('stats').description('Count refusals by filter, project, user and message.'),
         ),
       )
         .argument(
@@ -79,7 +79,7 @@ export function decisionsCommand(): Command {
         'show',
         'Print the decisions of a request, with the answer of every filter, from the ledger.',
       )
-        .argument('<request-id>', 'What the client got as X-Openstack-Request-Id.')
+        .argument('<request-id>', 'The X-Openstack-Request-Id of the response.')
         .addOption(formatFlag('table', 'json'))
         .action(show),
     );

@@ -254,7 +254,7 @@ async function verify(flags: FormatFlags): Promise<void> {
     }
     const { accounts, entries, leases, budgets } = compared;
     process.stdout.write(
-      `${differences.length === 0 ? 'The books agree' : `${differences.length} differences`}: balances ${accounts}, entries ${entries}, leases ${leases}, budgets ${budgets}\n`,
+      `${differences.length === 0 ? 'The ledger is consistent' : `${differences.length} differences`}: balances ${accounts}, entries ${entries}, leases ${leases}, budgets ${budgets}\n`,
     );
   });
 }
@@ -262,7 +262,7 @@ async function verify(flags: FormatFlags): Promise<void> {
 function upgradeCommand(): Command {
   return sourceCommand(
     'upgrade',
-    'Make the tables of [ledger] connection, or bring them up to date. Needs no enabled filter. Tables made by a newer version are refused, and stay as they are.',
+    'Create the tables of [ledger] connection, or update them. Needs no enabled filter. Tables made by a newer version are refused, and stay as they are.',
   ).action(upgrade);
 }
 

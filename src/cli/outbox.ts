@@ -55,7 +55,7 @@ export function outboxCommand(): Command {
         .action(show),
     )
     .addCommand(
-      decision('retry', 'Try messages again at once, dead ones too, for the whole maximum age.')
+      decision('retry', 'Retry messages now, dead ones included, for the whole maximum age.')
         .option('--all', 'Every message that is waiting or dead.')
         .option('--reason <text>', 'Why, for outbox list.')
         .action(retry),
@@ -71,7 +71,7 @@ export function outboxCommand(): Command {
 function decision(name: string, description: string): Command {
   return addSourceFlags(new Command(name).description(description))
     .argument('[message...]', 'The numbers of the messages, from outbox list.')
-    .option('--who <name>', 'Who decides. Default: the system user.');
+    .option('--who <name>', 'Who makes the change. Default: the system user.');
 }
 
 async function list(flags: ListFlags): Promise<void> {

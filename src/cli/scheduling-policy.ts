@@ -108,7 +108,7 @@ function whoCanCommand(): Command {
       .option('--user <name>', 'Answer yes or no for this user.', named)
       .option(
         '--group <name>',
-        'A group of the user, who is in system:authenticated too; without --user, answer for whoever is in it. Repeatable.',
+        'A group of the user, who is in system:authenticated too; without --user, answer for any member of it. Repeatable.',
         repeatableName,
       ),
   )
@@ -124,7 +124,7 @@ function scanCommand(): Command {
     addClusterFlags(
       new Command('scan')
         .description(
-          'Go through the running pods of the cluster and show which would be refused if they were created now, with all policies enforced, also those in audit mode. What Kubernetes has put on a pod does not count: the node chosen by the scheduler, tolerations of the system and of DaemonSets. Exit code: 0 all would be allowed, 1 at least one would be refused, 2 a mistake in the command, or the cluster forbids it, 3 the cluster gives no answer.',
+          'Go through the running pods of the cluster and show which would be refused if they were created now, with all policies enforced, also those in audit mode. What Kubernetes has added to a pod does not count: the node chosen by the scheduler, tolerations of the system and of DaemonSets. Exit code: 0 all would be allowed, 1 at least one would be refused, 2 a mistake in the command, or the cluster forbids it, 3 the cluster gives no answer.',
         )
         .option(
           '-n, --namespace <name>',
@@ -139,7 +139,7 @@ function scanCommand(): Command {
         )
         .option(
           '--exempt-namespace <name>',
-          'A namespace that the webhooks do not look at; repeatable. Default: kube-system and blazar-enforcement, as in etc/kubernetes.',
+          'A namespace whose pods the webhooks do not judge; repeatable. Default: kube-system and blazar-enforcement, as in etc/kubernetes.',
           repeatableName,
         )
         .option(
@@ -160,7 +160,7 @@ function exportCommand(): Command {
     addClusterFlags(
       new Command('export')
         .description(
-          'Write scheduling policies as ValidatingAdmissionPolicies with bindings, which Kubernetes 1.30 or newer evaluates without a webhook. They judge pods, templates of DaemonSets and bindings as the webhook does, but add no defaults. What cannot be said is a warning, and a comment in the output. Exit code: 0 written, 1 something cannot be said (with --strict), 2 a mistake in the policies or the command, or the cluster forbids it, 3 the cluster gives no answer.',
+          'Write scheduling policies as ValidatingAdmissionPolicies with bindings, which Kubernetes 1.30 or newer evaluates without a webhook. They judge pods, templates of DaemonSets and bindings as the webhook does, but add no defaults. What cannot be expressed in CEL is a warning, and a comment in the output. Exit code: 0 written, 1 something cannot be expressed (with --strict), 2 a mistake in the policies or the command, or the cluster forbids it, 3 the cluster gives no answer.',
         )
         .argument('[name...]', 'Names of the policies. Default: all.')
         .option(
@@ -179,7 +179,7 @@ function exportCommand(): Command {
       repeatable,
     )
     .option('--warn-only', 'Warn instead of refusing. Default if audit = * in --config-file.')
-    .option('--strict', 'Exit with 1 if something cannot be said.')
+    .option('--strict', 'Exit with 1 if something cannot be expressed.')
     .action(async (names: readonly string[], flags: ExportFlags) => {
       const { exportPolicies } = await import('./scheduling-policy/export.ts');
       await exportPolicies(names, flags);

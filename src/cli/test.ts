@@ -16,7 +16,7 @@ A case is a YAML file: what is asked for, when, what is known, and what is expec
 
 Cases are the .yaml files in folders called cases, files called *.case.yaml, and files that you name. A file may have several, in a list
 called cases. The configuration is that of --config-file, otherwise the nearest blazar.conf beside the case or above it.
-No other service is called, and no ledger but a temporary one. docs/reference/test.md has all keys.
+It calls no other service, and uses only a temporary ledger. docs/reference/test.md has all keys.
 
 Examples:
   blazar-enforcement test
@@ -34,7 +34,10 @@ export function testCommand(): Command {
     .addOption(formatFlag('table', 'json', 'junit', 'tap'))
     .addOption(filterFlag())
     .addOption(junitFlag())
-    .option('--coverage', 'Show which filters, rules and policies no case has seen allow, or refuse.')
+    .option(
+      '--coverage',
+      'Show which filters, rules and policies no case covers: allowing a request, and refusing one.',
+    )
     .option(
       '--threshold <percent>',
       'Exit with 1 if the coverage is less than this; implies --coverage.',
@@ -115,26 +118,26 @@ function addLogFlags(command: Command): Command {
     .addOption(
       new Option(
         '--replay <log>',
-        'Say which decisions of this decision log the configuration would decide otherwise; repeatable; a pattern such as log*, or - for standard input. Exit code: 0 all were judged and none differs, 1 some differ or cannot be judged, 2 a mistake, 3 a filter or rule failed.',
+        'Print which decisions of this decision log the configuration would decide differently; repeatable; a pattern such as log*, or - for standard input. Exit code: 0 all were judged and none differs, 1 some differ or cannot be judged, 2 a mistake, 3 a filter or rule failed.',
       )
         .argParser(repeatable)
         .conflicts(['record', ...OF_CASES]),
     )
     .option(
       '--record <log>',
-      'Write cases of the decisions of this decision log; repeatable, as above.',
+      'Write the decisions of this decision log as cases; repeatable, as above.',
       repeatable,
     )
-    .option('--since <time>', `Of logs, only decisions from this time on: ${TIME_FORMS}.`)
-    .option('--until <time>', 'Of logs, only decisions before this time, in the same forms.')
+    .option('--since <time>', `Only decisions of the log from this time on: ${TIME_FORMS}.`)
+    .option('--until <time>', 'Only decisions of the log before this time, in the same forms.')
     .option(
       '--project <project>',
-      'Of logs, only decisions of this project: its id, or name@domain where the log has names; repeatable.',
+      'Only decisions of the log for this project: its id, or name@domain where the log has names; repeatable.',
       repeatable,
     )
     .option(
       '--user <user>',
-      'Of logs, only decisions about this user: the id, or name@domain where the log has names; repeatable.',
+      'Only decisions of the log for this user: the id, or name@domain where the log has names; repeatable.',
       repeatable,
     )
     .option(
@@ -145,7 +148,7 @@ function addLogFlags(command: Command): Command {
     )
     .option(
       '--assume-recorded',
-      'With --replay: filters that cannot be asked again, such as those of the ledger, say what the log says that they said.',
+      'With --replay: for filters that cannot run again, such as those of the ledger, take the answer in the log.',
     )
     .option(
       '--allow-undecidable',
@@ -153,7 +156,7 @@ function addLogFlags(command: Command): Command {
     )
     .option('--out <folder>', 'With --record: where cases are written.', 'cases/recorded')
     .option('--max <count>', 'With --record: how many cases are written.', countUpTo(10_000), 1000)
-    .option('--force', 'With --record: replace cases that say something else.');
+    .option('--force', 'With --record: replace existing cases that differ.');
 }
 
 function countUpTo(most: number): (text: string) => number {

@@ -71,7 +71,7 @@ export interface paths {
         };
         /**
          * Every change of one budget.
-         * @description Also of one that was removed. Empty = there never was one, or it is of a project that the person may not see.
+         * @description Also of one that was removed. Empty = there never was one, or it is of a project that the caller may not see.
          *
          *     For: operator, reader, manager, member.
          */
@@ -1755,7 +1755,7 @@ export interface components {
                 "application/json": components["schemas"]["InvalidRequest"];
             };
         };
-        /** @description The person may not do this, or belongs to no such project. */
+        /** @description The caller may not do this, or belongs to no such project. */
         NotAllowed: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2114,7 +2114,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the person may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2139,7 +2139,7 @@ export interface operations {
                 reason: string;
             };
             header: {
-                /** @description The ETag of the budget, as the person has seen it. */
+                /** @description The ETag of the budget, as the caller has seen it. */
                 "If-Match": string;
                 /** @description The id under which both sides log the request. Any other text is ignored. */
                 "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
@@ -2162,7 +2162,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the person may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2216,7 +2216,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The ETag of the budget, as the person has seen it. */
+                /** @description The ETag of the budget, as the caller has seen it. */
                 "If-Match": string;
                 /** @description The id under which both sides log the request. Any other text is ignored. */
                 "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
@@ -2253,7 +2253,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the person may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2768,7 +2768,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description No decisions are stored, or none of this id that the person may see. */
+            /** @description No decisions are stored, or none of this id that the caller may see. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];

@@ -5,7 +5,7 @@ import { formatProblem } from '../base/errors.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { type Clock, SYSTEM_CLOCK } from '../filter/services.ts';
-import type { BudgetStanding } from '../ledger/budgets/budgets.ts';
+import type { BudgetUsage } from '../ledger/budgets/budgets.ts';
 import type { BudgetKey, NewBudget } from '../ledger/budgets/terms.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
@@ -79,7 +79,7 @@ export class BudgetLedger {
    * the new one. Throws `InvalidRequestError` (`field` is the property), and `BudgetConflictError` if it would overlap with another
    * budget of the same owner.
    */
-  async setBudget(budget: NewBudget, { who, reason }: BudgetChangeAuthor): Promise<BudgetStanding> {
+  async setBudget(budget: NewBudget, { who, reason }: BudgetChangeAuthor): Promise<BudgetUsage> {
     const ledger = await this.#open();
     const [{ setBudget, listBudgets }, { parseBudget }] = await Promise.all([
       import('../ledger/budgets/budgets.ts'),
@@ -106,7 +106,7 @@ export class BudgetLedger {
    * The budgets of a project, and what is left of each, sorted by user and time. Includes expired budgets. Default: all projects.
    * Amounts are exact: `formatUnitHours` formats them for people.
    */
-  async budgets(projectId?: string): Promise<readonly BudgetStanding[]> {
+  async budgets(projectId?: string): Promise<readonly BudgetUsage[]> {
     const ledger = await this.#open();
     const { listBudgets } = await import('../ledger/budgets/budgets.ts');
     return listBudgets(ledger, projectId, UNTIL_TIMEOUT);

@@ -1,7 +1,7 @@
 /** What the thread is executing, for a watchdog in another thread. */
 
 /** Marks the time in which one filter executes. */
-export interface Turn {
+export interface Execution {
   begin(): void;
   end(): void;
 }
@@ -19,7 +19,7 @@ interface OccupationSeen {
 
 /**
  * Writes to shared memory which filter executes: if a filter blocks the event loop, only another thread can tell which one.
- * A turn costs two writes of a number.
+ * An execution costs two writes of a number.
  */
 export class Occupation {
   readonly memory = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
@@ -32,8 +32,8 @@ export class Occupation {
     this.#named = named;
   }
 
-  /** The turn for a name. The number of a name does not change when a configuration is reloaded. */
-  turn(name: string): Turn {
+  /** The marks for a name. The number of a name does not change when a configuration is reloaded. */
+  executionOf(name: string): Execution {
     const cells = this.#cells;
     let number = this.#names.indexOf(name) + 1;
     if (number === 0) {

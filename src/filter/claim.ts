@@ -30,7 +30,7 @@ export interface Proposal {
 }
 
 /** The state of the project when the ledger asks for claims. */
-export interface Standing {
+export interface ProjectState {
   readonly now: Instant;
   /** Budgets of the project, and of the user in it, whenever they are valid. */
   readonly budgets: readonly Budget[];
@@ -102,7 +102,7 @@ export type Claims = readonly Claim[] | Rejection;
 /** A limit that leases share: the part of a `LedgerFilter` that the ledger calls. */
 export interface SharedLimit {
   /** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
-  claims(proposal: Proposal, standing: Standing): Claims;
+  claims(proposal: Proposal, state: ProjectState): Claims;
   /** Whether it asks for the other leases of the project. Default: no, since they cost a query. */
   readonly readsProject?: boolean;
   /**

@@ -1,7 +1,7 @@
 import type { Context, Lease } from '../lease/lease.ts';
 import { BaseFilter } from './base-filter.ts';
 import type { Call } from './call.ts';
-import type { Claims, Proposal, Standing } from './claim.ts';
+import type { Claims, ProjectState, Proposal } from './claim.ts';
 import type { Verdict } from './verdict.ts';
 
 /**
@@ -20,7 +20,7 @@ import type { Verdict } from './verdict.ts';
  */
 export abstract class LedgerFilter<Options = unknown> extends BaseFilter<Options> {
   /** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
-  abstract claims(proposal: Proposal, standing: Standing): Claims;
+  abstract claims(proposal: Proposal, state: ProjectState): Claims;
 
   override open(): void | Promise<void> {
     return this.services.ledger.open();

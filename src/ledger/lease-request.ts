@@ -14,7 +14,7 @@ import type { EndedLease } from './transactions/lease-transactions.ts';
 
 export function claimantOf(filter: SharedLimit, name: string, audit: boolean): Claimant {
   const { readsProject } = filter;
-  return { name, audit, readsProject, claims: (proposal, standing) => filter.claims(proposal, standing) };
+  return { name, audit, readsProject, claims: (proposal, state) => filter.claims(proposal, state) };
 }
 
 /** `request`: one that the chain has parsed. */

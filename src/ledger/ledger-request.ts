@@ -3,7 +3,7 @@
 import type { Amount } from '../filter/amount.ts';
 import type { Budget } from '../filter/budget.ts';
 import type { Repetition } from '../filter/call.ts';
-import type { Claims, Proposal, Standing } from '../filter/claim.ts';
+import type { Claims, ProjectState, Proposal } from '../filter/claim.ts';
 import type { LeaseIdentity } from './identity.ts';
 
 /** A lease as it is requested, and as it is. */
@@ -36,7 +36,7 @@ export interface Claimant {
   readonly audit: boolean;
   /** As in `SharedLimit`. */
   readonly readsProject?: boolean | undefined;
-  claims(proposal: Proposal, standing: Standing): Claims;
+  claims(proposal: Proposal, state: ProjectState): Claims;
 }
 
 /** Who made an entry, and why. */

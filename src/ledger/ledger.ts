@@ -6,7 +6,7 @@ import type { Logger } from '../base/logger.ts';
 import { isTraced } from '../base/tracing.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Refusal } from './accounting/charge-calculation.ts';
-import { Doubts } from './doubts.ts';
+import { InDoubtCommits } from './in-doubt-commits.ts';
 import type { LedgerRequest } from './ledger-request.ts';
 import type { LedgerObserver, LedgerOperation } from './observer.ts';
 import { Crossings, type CrossingWatch } from './outbox/crossings.ts';
@@ -66,7 +66,7 @@ export class Ledger {
   readonly #parts: LedgerParts;
   readonly #clock: LedgerClock;
   readonly #position = new Position();
-  readonly #doubts: Doubts;
+  readonly #doubts: InDoubtCommits;
   readonly #suspension: Suspension;
   /** When a lease could not be recorded, unless something was written since. */
   #failedAt: number | undefined;
@@ -88,7 +88,7 @@ export class Ledger {
     database.memory = () => new GroupMemory(this.statements);
     this.#parts = parts;
     this.#suspension = new Suspension(database, parts.timeout, parts.logger);
-    this.#doubts = new Doubts({
+    this.#doubts = new InDoubtCommits({
       folder: parts.doubtFolder || undefined,
       logger: parts.logger,
       ledgerId: async () => this.#id ?? (await this.#readId()),

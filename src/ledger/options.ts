@@ -20,7 +20,7 @@ export const ledgerOptions = z.object({
   }),
   timeout: z.int().min(1).max(3600).default(10).meta({
     description:
-      'Longest duration of a transaction, including waiting for others. After that the lease is refused. The deadline of the service applies as well.',
+      'Maximum duration of a transaction, including waiting for others. After that the lease is refused. The deadline of the service applies as well.',
     unit: 'seconds',
   }),
   doubt_folder: z.string().default('/var/lib/blazar-enforcement/doubt').meta({

@@ -56,7 +56,7 @@ export const notificationsOptions = z
       .default([...EVENTS])
       .meta({
         description:
-          'The events to send. budget.threshold: leases have taken a share of a budget. lease.refused: at most one for each project, user, filter and minute, with a count. ledger.corrected: a comparison with Blazar has changed the ledger. skypilot.bypassed: a comparison with SkyPilot has found clusters that got past the admin policies.',
+          'The events to send. budget.threshold: leases have taken a share of a budget. lease.refused: at most one for each project, user, filter and minute, with a count. ledger.corrected: the reconciliation with Blazar has changed the ledger. skypilot.bypassed: the reconciliation with SkyPilot has found clusters that got past the admin policies.',
         expected: `a list of ${EVENTS.join(', ')}`,
       }),
     budget_thresholds: z.array(z.int().min(1).max(100)).max(10).default([80, 95]).meta({

@@ -44,14 +44,14 @@ interface Cloud {
 export async function cloudNamed(
   name: string,
   region: string | undefined,
-  surroundings: Surroundings,
+  lookup: LookupContext,
 ): Promise<Cloud> {
-  const { environment } = surroundings;
+  const { environment } = lookup;
   const chosen = name === ENVIRONMENT ? environment.OS_CLOUD || name : name;
   if (chosen === ENVIRONMENT) {
     return { options: optionsOf(ofEnvironment(environment), region, 'OS_*'), source: 'OS_*', warnings: [] };
   }
-  const { clouds, files, warnings } = await readCloudFiles(surroundings);
+  const { clouds, files, warnings } = await readCloudFiles(lookup);
   const cloud = member(clouds, chosen);
   if (!isMapping(cloud)) {
     const known = Object.keys(clouds).slice(0, 20).join(', ') || 'none';
@@ -62,7 +62,7 @@ export async function cloudNamed(
   return { options: optionsOf(cloud, region, source), source, warnings };
 }
 
-function ofEnvironment(environment: Surroundings['environment']): Mapping {
+function ofEnvironment(environment: LookupContext['environment']): Mapping {
   const variables = Object.entries(environment).filter(
     // Those with two underscores are options of our own sections.
     ([name, value]) => /^OS_(?!CLOUD$|TEST|STD|LOG)/.test(name) && !name.includes('__') && value !== '',
@@ -173,7 +173,7 @@ function wrong(message: string): KeystoneError {
 }
 
 /** What `cloud` is looked up in. */
-export interface Surroundings {
+export interface LookupContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The working folder. */
   readonly folder: string;
@@ -192,9 +192,9 @@ const SUFFIXES = ['yaml', 'yml', 'json'];
 const MAX_TOKENS = 20_000;
 
 /** @throws KeystoneError for a file that cannot be trusted or is not YAML. The message contains nothing of its content. */
-async function readCloudFiles(surroundings: Surroundings): Promise<CloudFiles> {
-  const files = (['clouds', 'secure'] as const).flatMap((name) => firstFile(name, surroundings) ?? []);
-  const trees = await Promise.all(files.map((file) => read(file, surroundings.folder)));
+async function readCloudFiles(lookup: LookupContext): Promise<CloudFiles> {
+  const files = (['clouds', 'secure'] as const).flatMap((name) => firstFile(name, lookup) ?? []);
+  const trees = await Promise.all(files.map((file) => read(file, lookup.folder)));
   const clouds = trees.map((tree) => member(tree, 'clouds')).filter(isMapping);
   return {
     clouds: clouds.reduce(merged, {}),
@@ -205,7 +205,7 @@ async function readCloudFiles(surroundings: Surroundings): Promise<CloudFiles> {
   };
 }
 
-function firstFile(name: 'clouds' | 'secure', { environment, folder }: Surroundings): string | undefined {
+function firstFile(name: 'clouds' | 'secure', { environment, folder }: LookupContext): string | undefined {
   const named = environment[name === 'clouds' ? 'OS_CLIENT_CONFIG_FILE' : 'OS_CLIENT_SECURE_FILE'];
   const { HOME: home, XDG_CONFIG_HOME: config, XDG_CONFIG_DIRS: shared } = environment;
   const folders = [

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { errorText } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
 import type { HttpClientOptions } from '../http/contract.ts';
-import type { Surroundings } from './cloud.ts';
+import type { LookupContext } from './cloud.ts';
 import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
@@ -30,17 +30,13 @@ interface EffectiveOptions {
  */
 export async function effectiveOptions(
   options: KeystoneOptions,
-  surroundings: Surroundings = { environment: process.env, folder: process.cwd() },
+  lookup: LookupContext = { environment: process.env, folder: process.cwd() },
 ): Promise<EffectiveOptions> {
   if (options.cloud === undefined) {
     return { options, warnings: [] };
   }
   const { cloudNamed } = await import('./cloud.ts');
-  const {
-    options: below,
-    source,
-    warnings,
-  } = await cloudNamed(options.cloud, options.region_name, surroundings);
+  const { options: below, source, warnings } = await cloudNamed(options.cloud, options.region_name, lookup);
   const set = new Set(
     (Object.keys(options) as (keyof KeystoneOptions)[]).filter((name) => options[name] !== undefined),
   );

@@ -7,7 +7,7 @@ import { CLUSTER_REGION } from '../ledger/reconciliation/cluster-mark.ts';
 import {
   BLAZAR_LEADER,
   type LeaderLease,
-  type RoundElsewhere,
+  type ReconciledElsewhere,
   whileLeader,
 } from '../ledger/reconciliation/leader-lease.ts';
 import { OFTEN } from '../ledger/reconciliation/plan.ts';
@@ -56,7 +56,7 @@ export type Followed =
       readonly doubts: readonly string[];
       readonly endpoint: string;
     }
-  | RoundElsewhere;
+  | ReconciledElsewhere;
 
 /** How many of the latest leases tell the regions of the ledger. */
 const LATEST = 1000;

@@ -12,17 +12,17 @@ export const keystoneOptions = z.object({
     .url({ protocol: /^https?$/ })
     .optional()
     .meta({ description: 'The address of Keystone, such as https://keystone.example.org:5000/v3.' }),
-  username: text.meta({ description: 'The name of our user.' }),
-  password: text.meta({ description: 'The password of our user.', secret: true }),
+  username: text.meta({ description: 'The user name of the account.' }),
+  password: text.meta({ description: 'The password of the user.', secret: true }),
   password_file: text.meta({
     description: 'A file with the password. Read again when it changes.',
     file: true,
     secretFile: true,
     expected: 'the path of a file',
   }),
-  user_domain_name: text.meta({ description: 'The domain of our user. Default: Default.' }),
-  user_domain_id: text.meta({ description: 'The id of the domain of our user, instead of its name.' }),
-  project_name: text.meta({ description: 'The project that our tokens are for.' }),
+  user_domain_name: text.meta({ description: 'The domain of the user. Default: Default.' }),
+  user_domain_id: text.meta({ description: 'The id of the domain of the user, instead of its name.' }),
+  project_name: text.meta({ description: 'The project that the tokens are for.' }),
   project_id: text.meta({ description: 'The id of that project, instead of its name and domain.' }),
   project_domain_name: text.meta({ description: 'The domain of that project. Default: Default.' }),
   project_domain_id: text.meta({ description: 'The id of the domain of that project, instead of its name.' }),
@@ -54,7 +54,7 @@ export const keystoneOptions = z.object({
   }),
   resolve_names: z.boolean().default(false).meta({
     description:
-      'Whether to ask Keystone for the names of projects, domains and users, and for the tags of projects. Filters, messages, the decision log, the console and commands then show names, and limits may be written as name@domain or for a tag. Our account must be allowed to read projects, users and domains. Names are compared exactly, also in upper and lower case.',
+      'Whether to ask Keystone for the names of projects, domains and users, and for the tags of projects. Filters, messages, the decision log, the console and commands then show names, and limits may be written as name@domain or for a tag. The account must be allowed to read projects, users and domains. Names are compared exactly, also in upper and lower case.',
   }),
   names_cache_time: z.int().min(1).max(86_400).default(300).meta({
     description: 'How long names and tags are used without asking Keystone again.',

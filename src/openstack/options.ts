@@ -34,7 +34,7 @@ const blazarOptions = z.object({
     }),
   reconcile_interval: z.int().min(0).max(86_400).default(60).meta({
     description:
-      'Time between two comparisons of the ledger with the leases that Blazar has. 0 = never. They need [keystone], and a filter that uses the ledger.',
+      'Time between two reconciliations of the ledger with Blazar. 0 = never. They need [keystone], and a filter that uses the ledger.',
     unit: 'seconds',
   }),
   reconcile_grace: z.int().min(0).max(86_400).default(600).meta({

@@ -84,7 +84,7 @@ function unjudged({ name, on, file, line, column }: PlacedRule, settings: readon
     .map((operation) => ({
       severity: 'warning',
       origin: { kind: 'file', file, line, column },
-      message: `rule ${name}: nobody judges its ${operation}s: [${SECTIONS[operation]}] ${OPTION} does not name this file`,
+      message: `rule ${name}: its ${operation}s are not judged: [${SECTIONS[operation]}] ${OPTION} does not name this file`,
     }));
 }
 
@@ -133,7 +133,7 @@ function nameless(rule: Rule): Problem[] {
         {
           severity: 'error',
           origin: { kind: 'file', file: place.file, line: place.line },
-          message: `rule ${name}: ${why} needs [keystone] resolve_names = true: without it, nobody knows it`,
+          message: `rule ${name}: ${why} needs [keystone] resolve_names = true: without it, it is not known`,
         },
       ];
 }

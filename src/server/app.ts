@@ -26,8 +26,8 @@ import { servesSkypilot, skypilotEndpoint } from './protocols/skypilot.ts';
 import { LimitedLines, type RefusedRequests } from './refused-requests.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
-import { budgetReaders, createPeople } from './users/people.ts';
 import { Sessions } from './users/sessions.ts';
+import { budgetReaders, createUserAuthenticator } from './users/user-authenticator.ts';
 import { UserLimiter } from './users/user-limiter.ts';
 
 export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'line'> {
@@ -54,7 +54,7 @@ export function createApp(parts: AppParts): RequestListener {
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
   const sessions = new Sessions();
-  const people = createPeople({
+  const people = createUserAuthenticator({
     ...{ tokens: authenticators.people, sessions, wrong: authenticators.wrong },
     configuration: () => generations.current.configuration,
   });

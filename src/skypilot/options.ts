@@ -17,7 +17,7 @@ export const skypilotOptions = z.object({
     .meta({
       expected: 'a comma-separated list of user ids, such as 1f3870be or sa-1f3870be, not names',
       description:
-        "Users whose requests are allowed without policies, by the id that sky api info shows. Ids are as good as the authentication of SkyPilot's API server: without one, users choose theirs.",
+        "Users whose requests are allowed without policies, by the id that sky api info shows. Ids are only as reliable as the authentication of SkyPilot's API server: without authentication, users choose their own.",
     }),
   exempt_workspaces: z.array(z.string().min(1)).default([]).meta({
     description:
@@ -81,16 +81,17 @@ export const skypilotOptions = z.object({
       expected: 'ASCII text without spaces',
     }),
   api_server_token_file: z.string().min(1).optional().meta({
-    description: 'A file with that token, instead of api_server_token. Read again before each round.',
+    description:
+      'A file with that token, instead of api_server_token. Read again before each reconciliation.',
     file: true,
     expected: 'the path of a file',
   }),
   api_server_interval: z.int().min(5).max(3600).default(60).meta({
-    description: 'How often the API server is asked about clusters, by one of all replicas.',
+    description: 'Time between two reconciliations with the API server, by one of all replicas.',
     unit: 'seconds',
   }),
   api_server_timeout: z.int().min(1).max(600).default(60).meta({
-    description: 'Time limit for each of these questions.',
+    description: 'Time limit for each of these requests.',
     unit: 'seconds',
   }),
 });

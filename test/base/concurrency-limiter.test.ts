@@ -95,10 +95,10 @@ describe('WaitQueue', () => {
 
   it('lets nobody in who has given up, and the next one in their place', async () => {
     const line = new WaitQueue();
-    const impatient = new AbortController();
-    const first = line.join(waitFor(impatient.signal), 'too late');
+    const withLockTimeouts = new AbortController();
+    const first = line.join(waitFor(withLockTimeouts.signal), 'too late');
     const second = line.join(FOREVER, 'too late');
-    impatient.abort();
+    withLockTimeouts.abort();
     await expect(first).rejects.toThrow(new OverloadedError('too late'));
     expect(line.length).toBe(1);
     expect(line.letIn()).toBe(true);

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { openRehearsal } from '../../src/cli/test/log-run.ts';
+import { openReplay } from '../../src/cli/test/log-run.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { aRecord } from '../support/decision-logs.ts';
 import { confWith, RULES } from '../support/lease-cases.ts';
@@ -72,7 +72,7 @@ const PLAIN = {
 
 it('records cases that are replayed and tested to the decisions of their log', async () => {
   const folder = folderOf({ 'blazar.conf': CONF, 'rules.yaml': RULES });
-  const { rehearsal } = await openRehearsal({
+  const { replay } = await openReplay({
     configFiles: [join(folder, 'blazar.conf')],
     config: [`enforcement.rules_path=${join(folder, 'rules.yaml')}`],
   });
@@ -87,7 +87,7 @@ it('records cases that are replayed and tested to the decisions of their log', a
         const names = undefined;
         // As it is sent.
         const body = JSON.parse(JSON.stringify(request));
-        const { decision } = await rehearsal.judge({ operation, body, names, now: now.getTime() });
+        const { decision } = await replay.judge({ operation, body, names, now: now.getTime() });
         const { allowed, filter, message } = decision;
         const record = aRecord({
           ...{ time: now.toISOString(), operation, allowed, filter, message, failed: decision.failed },
@@ -112,7 +112,7 @@ it('records cases that are replayed and tested to the decisions of their log', a
     }),
     { numRuns: 20 },
   );
-  await rehearsal.close();
+  await replay.close();
 }, 120_000);
 
 const MAIN = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;

@@ -99,7 +99,9 @@ describe('test --replay', () => {
     const args = ['--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json'];
     const plain = JSON.parse((await testIn({ ...conf, log }, ...args)).stdout);
     expect(plain).toMatchObject({ same: 0, now_refused: 1, undecidable: 3 });
-    expect(plain.causes[0].by).toBe('MaxLeasesFilter asks the ledger, and nobody knows what was in it');
+    expect(plain.causes[0].by).toBe(
+      'MaxLeasesFilter asks the ledger, whose content at that time is not known',
+    );
     const assumed = JSON.parse((await testIn({ ...conf, log }, ...args, '--assume-recorded')).stdout);
     expect(assumed).toMatchObject({ same: 2, now_refused: 1, undecidable: 1 });
   });

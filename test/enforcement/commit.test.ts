@@ -6,7 +6,7 @@ import { filterSource } from '../support/filter-folder.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const UNAVAILABLE =
-  'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.';
+  'The ledger of leases cannot be read or written at the moment. Please try again later, or ask the operator.';
 
 const CREATE: CreateRequest = {
   context: { user_id: 'alice', project_id: 'climate' },
@@ -26,7 +26,7 @@ const UPDATE: UpdateRequest = {
 /** Custom ledger filters: each lease takes one place. */
 const places = (name: string, claims: string) => `import { LedgerFilter, reject } from 'blazar-enforcement';
 export class ${name} extends LedgerFilter {
-  claims(proposal, standing) { ${claims} }
+  claims(proposal, state) { ${claims} }
 }
 void reject;
 `;

@@ -201,12 +201,12 @@ it.for<[string, string, string]>([
   [
     'names without Keystone',
     '- {name: a, allow: context.project.name != "x", message: x}',
-    'rules.yaml:2: rule a: Project.name needs [keystone] resolve_names = true: without it, nobody knows it',
+    'rules.yaml:2: rule a: Project.name needs [keystone] resolve_names = true: without it, it is not known',
   ],
   [
     'tags without Keystone',
     '- {name: a, exempt: {tags: [x]}, allow: "true", message: x}',
-    'rules.yaml:2: rule a: exempt by tag needs [keystone] resolve_names = true: without it, nobody knows it',
+    'rules.yaml:2: rule a: exempt by tag needs [keystone] resolve_names = true: without it, it is not known',
   ],
   [
     'a mistake in match',

@@ -79,7 +79,7 @@ it('is answered alike, and breaks nothing', async () => {
         const lease = { ...leaseOf({ id: at('id', 'lease') }), name: at('name', 'run'), reservations };
         const [first, second] = await Promise.all(chains.map(({ answer }) => answer(context, lease)));
         expect(second).toEqual(first);
-        expect(JSON.stringify(first)).not.toContain('can not be read or written');
+        expect(JSON.stringify(first)).not.toContain('cannot be read or written');
       },
     ),
     { numRuns: 60 },

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Surroundings } from '../../src/openstack/cloud.ts';
+import type { LookupContext } from '../../src/openstack/cloud.ts';
 import { effectiveOptions } from '../../src/openstack/effective-options.ts';
 import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/options.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
@@ -10,7 +10,7 @@ const AUTH =
   'auth: {auth_url: "http://h:5000", username: u, password: s3cret, project_name: s, user_domain_id: d}';
 
 /** A folder with a clouds.yaml, in which commands are started. */
-function surroundings(text: string | undefined, environment: Record<string, string> = {}): Surroundings {
+function lookup(text: string | undefined, environment: Record<string, string> = {}): LookupContext {
   const folder = temporaryFolder();
   if (text !== undefined) {
     writeFileSync(join(folder, 'clouds.yaml'), text, { mode: 0o600 });
@@ -21,12 +21,12 @@ function surroundings(text: string | undefined, environment: Record<string, stri
 const site = (...lines: readonly string[]) =>
   `clouds:\n  site:\n${lines.map((line) => `    ${line}\n`).join('')}`;
 
-const read = (own: Partial<KeystoneOptions>, where: Surroundings) =>
+const read = (own: Partial<KeystoneOptions>, where: LookupContext) =>
   effectiveOptions(keystoneOptions.parse({ cloud: 'site', ...own }), where);
 
 /** Why a cloud cannot be used. */
 async function refusal(text: string | undefined, own: Partial<KeystoneOptions> = {}): Promise<string> {
-  const error = await read(own, surroundings(text)).then(
+  const error = await read(own, lookup(text)).then(
     () => new Error('it can be used'),
     (thrown: Error) => thrown,
   );
@@ -36,7 +36,7 @@ async function refusal(text: string | undefined, own: Partial<KeystoneOptions> =
 
 describe('[keystone] cloud', () => {
   it('adds what is not set', async () => {
-    const where = surroundings(site(AUTH, 'region_name: a', 'interface: internalURL'));
+    const where = lookup(site(AUTH, 'region_name: a', 'interface: internalURL'));
     const { options, source } = await read({ timeout: 3, username: 'own', project_id: 'p' }, where);
     expect(options).toMatchObject({
       auth_url: 'http://h:5000',
@@ -53,13 +53,13 @@ describe('[keystone] cloud', () => {
   });
 
   it('leaves out the password of a cloud for a password file', async () => {
-    const { options } = await read({ password_file: '/f' }, surroundings(site(AUTH)));
+    const { options } = await read({ password_file: '/f' }, lookup(site(AUTH)));
     expect(options).not.toHaveProperty('password');
   });
 
   it('is all that reads files and variables', async () => {
     const own = keystoneOptions.parse({ auth_url: 'http://own' });
-    const where = surroundings(site(AUTH), { OS_USERNAME: 'u', OS_CLOUD: 'site' });
+    const where = lookup(site(AUTH), { OS_USERNAME: 'u', OS_CLOUD: 'site' });
     expect((await effectiveOptions(own, where)).options).toEqual(own);
   });
 
@@ -105,32 +105,32 @@ describe('[keystone] cloud', () => {
   });
 
   it('refuses a file that others may write', async () => {
-    const where = surroundings(site(AUTH));
+    const where = lookup(site(AUTH));
     chmodSync(join(where.folder, 'clouds.yaml'), 0o666);
     await expect(read({}, where)).rejects.toThrow('everyone may write to it');
   });
 
   it.skipIf(process.getuid?.() !== 0)('refuses a file of another user in the working folder', async () => {
-    const where = surroundings(site(AUTH));
+    const where = lookup(site(AUTH));
     chownSync(join(where.folder, 'clouds.yaml'), 12_345, 12_345);
     await expect(read({}, where)).rejects.toThrow('it belongs to another user');
   });
 
   it('warns of secrets that everyone may read', async () => {
-    const where = surroundings(site(AUTH));
+    const where = lookup(site(AUTH));
     chmodSync(join(where.folder, 'clouds.yaml'), 0o644);
     expect((await read({}, where)).warnings).toEqual([expect.stringContaining('everyone may read')]);
   });
 
   it('refuses a file that is named and not there', async () => {
-    const where = surroundings(site(AUTH), { OS_CLIENT_CONFIG_FILE: '/nowhere.yaml' });
+    const where = lookup(site(AUTH), { OS_CLIENT_CONFIG_FILE: '/nowhere.yaml' });
     await expect(read({}, where)).rejects.toThrow(
       '/nowhere.yaml, which OS_CLIENT_CONFIG_FILE names, cannot be read',
     );
   });
 
   it('envvars is the variables, without options of our own sections', async () => {
-    const where = surroundings(undefined, {
+    const where = lookup(undefined, {
       OS_AUTH_URL: 'http://e',
       OS_USERNAME: 'u',
       OS_PASSWORD: '',

@@ -156,15 +156,15 @@ describe('our token', () => {
       };
     });
     const keystone = keystoneAt(server.url);
-    const impatient = new AbortController();
-    const first = keystone.token({ signal: impatient.signal });
+    const withLockTimeouts = new AbortController();
+    const first = keystone.token({ signal: withLockTimeouts.signal });
     const second = keystone.token();
     await vi.waitFor(() => expect(answer).toBeDefined(), SOON);
-    impatient.abort(new Error('no time'));
+    withLockTimeouts.abort(new Error('no time'));
     await expect(first).rejects.toThrow('no time');
     answer?.();
     expect(await second).toBe('token-1');
-    await expect(keystone.token({ signal: impatient.signal })).rejects.toThrow('no time');
+    await expect(keystone.token({ signal: withLockTimeouts.signal })).rejects.toThrow('no time');
   });
 });
 

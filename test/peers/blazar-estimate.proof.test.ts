@@ -19,7 +19,7 @@ const DAY = 86_400_000;
 /** Far from now, and each case apart: Blazar has hosts for all of them. */
 let day = 20;
 
-interface Wish {
+interface LeaseForm {
   readonly what: string;
   readonly minutes: number;
   readonly reservations: readonly object[];
@@ -29,7 +29,7 @@ const instances = (amount: number) => ({
   ...{ resource_type: 'virtual:instance', amount, affinity: null },
   ...{ vcpus: 1, memory_mb: 1000, disk_gb: 1, resource_properties: '' },
 });
-const WISHES: readonly Wish[] = [
+const WISHES: readonly LeaseForm[] = [
   { what: 'one host', minutes: 600, reservations: [hostReservation(1, 1)] },
   { what: 'a range of hosts that are there', minutes: 600, reservations: [hostReservation(2, 4)] },
   { what: 'more hosts than there are', minutes: 600, reservations: [hostReservation(1, 6)] },

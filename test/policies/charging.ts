@@ -14,7 +14,7 @@ import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import {
   type ClusterChange,
   followSkypilot,
-  type SkypilotRound,
+  type SkypilotReconciliation,
 } from '../../src/skypilot/charging/follow.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
@@ -144,7 +144,7 @@ export class Lab {
   }
 
   /** One round, and what it changed. */
-  async poll(): Promise<{ round: SkypilotRound; changes: ClusterChange[] }> {
+  async poll(): Promise<{ round: SkypilotReconciliation; changes: ClusterChange[] }> {
     const changes: ClusterChange[] = [];
     const server = new SkypilotApiServer(
       { url: this.api.url, token: this.#token, timeout: 5, pollPause: 0.01 },

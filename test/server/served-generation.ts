@@ -13,15 +13,15 @@ import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { DecisionStores } from '../../src/server/decisions/stores.ts';
 import { Metrics } from '../../src/server/metrics/metrics.ts';
 import { RefusedRequests } from '../../src/server/refused-requests.ts';
-import type { People } from '../../src/server/users/people.ts';
-import type { Person } from '../../src/server/users/person.ts';
+import type { Caller } from '../../src/server/users/caller.ts';
+import type { UserAuthenticator } from '../../src/server/users/user-authenticator.ts';
 import { UserLimiter } from '../../src/server/users/user-limiter.ts';
 import { recordingLogger } from '../support/logger.ts';
 
 export type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** `projects`: whether they manage it. */
-export function member(name: string, projects: Readonly<Record<string, boolean>>): Person {
+export function member(name: string, projects: Readonly<Record<string, boolean>>): Caller {
   return {
     ...{ kind: 'member', provenBy: 'keystone', identity: `keystone id-of-${name}` },
     ...{ who: `${name}@Default (id-of-${name})`, name, userId: `id-of-${name}` },
@@ -33,7 +33,7 @@ export function member(name: string, projects: Readonly<Record<string, boolean>>
 }
 
 export interface ServedParts {
-  readonly people: People;
+  readonly people: UserAuthenticator;
   readonly line: UserLimiter;
   readonly logger: ReturnType<typeof recordingLogger>;
   readonly generation: Generation;
@@ -52,7 +52,7 @@ export async function servedGeneration({
   readonly connection: string;
   readonly values?: Values | undefined;
   readonly now?: (() => string) | undefined;
-  readonly people: People;
+  readonly people: UserAuthenticator;
   readonly hasStores?: boolean;
   readonly routes?: (parts: ServedParts) => readonly Router[];
 }) {

@@ -1,4 +1,4 @@
-/** Rounds that compare the ledger with Blazar. One replica at a time makes them; what a round leaves is kept here, by virtual time. */
+/** Reconciler that compare the ledger with Blazar. One replica at a time makes them; what a round leaves is kept here, by virtual time. */
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
 import { readOpenRows, reconcileObservation } from '../../src/ledger/reconciliation/reconcile.ts';
 import { observe } from '../../src/openstack/observation.ts';

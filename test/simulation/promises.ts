@@ -7,7 +7,7 @@ import type { Window } from '../ledger/plain-blazar.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { PROJECT } from './blazar.ts';
 import { GRACE } from './follower.ts';
-import { BrokenPromise, SYNCHRONIZED, type Wish, type World } from './world.ts';
+import { BrokenPromise, type LeaseForm, SYNCHRONIZED, type World } from './world.ts';
 
 export interface Budget extends Window {
   /** In host-seconds. */
@@ -119,7 +119,7 @@ export class Promises {
     const nameless = rows.filter(({ lease_id }) => lease_id === null);
     const uncharged = [...blazar.live, ...building.values()].filter(({ id }) => !known.has(id));
     for (const lease of uncharged) {
-      const isAlike = (other: Wish) =>
+      const isAlike = (other: LeaseForm) =>
         other.user === lease.user && other.start === lease.start && other.end === lease.end;
       const charged = nameless.filter((row) =>
         alternativesOf(row).some(({ start, end }) =>

@@ -25,7 +25,7 @@ export const SYNCHRONIZED = 1;
 const WRONG = [30, 300, 3600, 24 * 3600] as const;
 
 /** A lease as Blazar and the ledger both know it. */
-export interface Wish {
+export interface LeaseForm {
   /** `null` = the ledger does not know it. */
   readonly id: string | null;
   readonly user: string;
@@ -60,9 +60,9 @@ export class World {
   readonly hasCrashes: boolean;
   now: number;
   /** Leases that Blazar was allowed and has not built yet. */
-  readonly building = new Map<string, Wish>();
+  readonly building = new Map<string, LeaseForm>();
   /** What rounds have released. */
-  readonly released: Wish[] = [];
+  readonly released: LeaseForm[] = [];
   /** Leases that Blazar is changing or ending. */
   readonly busy = new Set<string>();
   /** How many leases may be in the ledger that Blazar does not have. */

@@ -8,7 +8,7 @@ import { openLedger } from '../../src/ledger/open.ts';
 import { parseConnection } from '../../src/ledger/storage/connection.ts';
 import { upgradeTables } from '../../src/ledger/storage/migrations/index.ts';
 import { startService } from '../../src/server/service.ts';
-import { BUDGETS, PAST, PROJECT, TODAY, type Wish } from './invented.ts';
+import { BUDGETS, type LeaseForm, PAST, PROJECT, TODAY } from './invented.ts';
 
 export const OPERATOR_TOKEN = 'operator-of-the-pictures';
 const BLAZAR_TOKEN = 'blazar-of-the-pictures';
@@ -54,7 +54,7 @@ export async function startCloud(folder: string): Promise<Cloud> {
   };
 }
 
-function requestOf(wish: Wish, dateOf: (days: number) => string) {
+function requestOf(wish: LeaseForm, dateOf: (days: number) => string) {
   const { project = PROJECT, user, name, start, days, hosts } = wish;
   return {
     context: { user_id: user, project_id: project },

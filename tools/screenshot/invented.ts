@@ -1,6 +1,6 @@
 /** The cloud of the pictures: projects, budgets, and what their users ask for. All of it is invented. */
 
-export interface Wish {
+export interface LeaseForm {
   readonly project?: string;
   readonly user: string;
   readonly name: string;
@@ -31,7 +31,7 @@ export const BUDGETS: readonly InventedBudget[] = [
 ];
 
 /** Leases that are recorded in their time. */
-export const PAST: readonly Wish[] = [
+export const PAST: readonly LeaseForm[] = [
   { user: 'carol', name: 'spin-up', start: -24, days: 3, hosts: 2 },
   { user: 'bob', name: 'ensemble-0', start: -18, days: 3, hosts: 4 },
   { user: 'alice', name: 'calibration', start: -11, days: 2, hosts: 2 },
@@ -43,7 +43,7 @@ export const PAST: readonly Wish[] = [
 ];
 
 /** What is asked today. Some of it is refused, and says by which limit. */
-export const TODAY: readonly Wish[] = [
+export const TODAY: readonly LeaseForm[] = [
   { project: 'genomics', user: 'dana', name: 'annotation', start: 3, days: 1, hosts: 1 },
   { user: 'carol', name: 'storm-tracks', start: 4, days: 3, hosts: 2 },
   { project: 'seismology', user: 'erik', name: 'aftershocks', start: 5, days: 2, hosts: 1 },
@@ -55,4 +55,4 @@ export const TODAY: readonly Wish[] = [
 ];
 
 /** What is tried on the page for it: too much, and there is something smaller that would do. */
-export const TRIED: Wish = { user: 'bob', name: 'ensemble-3', start: 26, days: 6, hosts: 5 };
+export const TRIED: LeaseForm = { user: 'bob', name: 'ensemble-3', start: 26, days: 6, hosts: 5 };

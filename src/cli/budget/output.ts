@@ -4,7 +4,7 @@ import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import { charge } from '../../ledger/accounting/recorded-claim.ts';
-import type { BudgetChange, BudgetStanding } from '../../ledger/budgets/budgets.ts';
+import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
@@ -12,7 +12,7 @@ import { amountText, leaseObject, secondText, usageObject } from '../ledger/outp
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
 import type { BudgetFile, ChargedLease, ListedBudgets, ShownProject } from './store.ts';
 
-function budgetRow(budget: BudgetStanding, unit: string, names: CommandNames): string[] {
+function budgetRow(budget: BudgetUsage, unit: string, names: CommandNames): string[] {
   const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
   return [
     String(id),
@@ -27,7 +27,7 @@ function budgetRow(budget: BudgetStanding, unit: string, names: CommandNames): s
   ];
 }
 
-export function budgetStandingObject(budget: BudgetStanding, names: CommandNames) {
+export function budgetUsageObject(budget: BudgetUsage, names: CommandNames) {
   const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
   return {
     budget: id,
@@ -92,7 +92,7 @@ export async function printShown(
   if (format === 'json') {
     printJson({
       unit,
-      budgets: budgets.map((budget) => budgetStandingObject(budget, names)),
+      budgets: budgets.map((budget) => budgetUsageObject(budget, names)),
       leases: leases.map(({ lease, charges }) => ({
         ...leaseObject(lease, names),
         charges: charges.map(({ account, amount, from, until }) => ({

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ApiClient } from '../../client/client.ts';
 import { EndpointError } from '../../client/endpoint-error.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import type { BudgetStanding } from '../../ledger/budgets/budgets.ts';
+import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText, dateText } from '../../ledger/budgets/format.ts';
 import { parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
 import type { CommandNames } from '../common/command-names.ts';
@@ -73,7 +73,7 @@ type Account = z.infer<typeof account>;
 
 type Owner = { readonly project: Account; readonly user: Account | null };
 
-interface RemoteBudget extends BudgetStanding {
+interface RemoteBudget extends BudgetUsage {
   readonly etag: string;
 }
 
@@ -249,7 +249,7 @@ function refuseWho(who: string | undefined): void {
 function reasonOf({ reason, who }: { readonly reason?: string; readonly who?: string }): string {
   refuseWho(who);
   if (reason === undefined || reason.trim() === '') {
-    throw new UsageError('--reason: a service wants to know why');
+    throw new UsageError('--reason: required with --endpoint');
   }
   return reason;
 }

@@ -1,7 +1,7 @@
 /** What the commands of `budget` ask of the ledger and of a service alike, and their flags. */
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { Amount } from '../../filter/amount.ts';
-import type { BudgetChange, BudgetStanding } from '../../ledger/budgets/budgets.ts';
+import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import { whoseText } from '../../ledger/budgets/format.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
@@ -31,7 +31,7 @@ export interface BudgetStore {
 }
 
 export interface ListedBudgets {
-  readonly items: readonly BudgetStanding[];
+  readonly items: readonly BudgetUsage[];
   readonly unit: string;
   readonly names: CommandNames;
 }

@@ -26,7 +26,7 @@ export function compactCommand(): Command {
   )
     .requiredOption(
       '--before <date>',
-      'Only leases that ended before this date, and were to, in ISO 8601; without an offset it is UTC. At least a day ago.',
+      'Only leases that ended before this date and whose end date is before it; ISO 8601, UTC without an offset. At least a day ago.',
     )
     .option(
       '--export <file>',

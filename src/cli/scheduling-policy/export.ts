@@ -125,7 +125,7 @@ function comments(
     'Rights are asked for at each admission: the verb use on schedulingpolicies.',
     `Exempt namespaces: ${exempt}.`,
     ...(isTrial ? ['Warns only.'] : []),
-    leftOut.length === 0 ? 'Everything is said.' : 'Not said:',
+    leftOut.length === 0 ? 'Everything is expressed.' : 'Not expressed:',
     ...leftOut.map((one) => `- ${one}`),
   ];
   return lines.map((line) => `# ${onOneLine(line)}\n`).join('');

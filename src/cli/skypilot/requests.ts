@@ -156,7 +156,7 @@ export function addRequestFlags(command: Command): Command {
       (text) => wholeNumber(text, -1),
     )
     .option('--down', 'For a task: tear the cluster down instead of stopping it.')
-    .option('--dry-run', 'For a task: only try the launch.')
+    .option('--dry-run', 'For a task: a dry run of the launch.')
     .option(
       '--user <id[:name]>',
       'For a task: the user. Default: 00000000:user. Without a name, the id is the name.',
@@ -166,7 +166,7 @@ export function addRequestFlags(command: Command): Command {
       '--workspace <name>',
       'For a task: the active workspace. Default: that of the configuration, otherwise default.',
     )
-    .option('--client-side', 'For a task: the client asks, which sends neither user nor versions.')
+    .option('--client-side', 'For a task: send it as a client does, without user and versions.')
     .option('--client-version <version>', 'For a task: the version of the client. Default: unknown.')
     .option(
       '--client-api-version <number>',

@@ -145,7 +145,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/certificate is not yet valid/, 'its certificate is not valid yet'],
   [/altnames/, 'its certificate is for another host'],
   [/wrong version number|packet length too long/, 'it does not speak TLS: the address begins with https://'],
-  [/certificate required/, 'it wants a certificate of the client'],
+  [/certificate required/, 'it requires a client certificate'],
   [/ECONNREFUSED/, 'nothing listens there'],
   [/ENOTFOUND|EAI_AGAIN/, 'there is no such host'],
   [/ECONNRESET|other side closed|socket hang up/, 'it closed the connection without an answer'],

@@ -1,7 +1,7 @@
 /** Judges a past decision by another configuration, and says how the two answers differ. */
 
 import { InvalidRequestError } from '../../base/errors.ts';
-import type { Rehearsal, Unasked } from '../../enforcement/rehearsal.ts';
+import type { Replay, UnknownAnswer } from '../../enforcement/replay.ts';
 import type { ObservedRule } from '../../filter/rule-observer.ts';
 import type { PastDecision, PastRequest } from './past-decision.ts';
 
@@ -42,7 +42,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   'no-room': 'its request was not logged: too many waited',
 };
 const NEEDS = {
-  ledger: 'asks the ledger, and nobody knows what was in it',
+  ledger: 'asks the ledger, whose content at that time is not known',
   service: 'asks another service',
   keystone: 'asks for a token of Keystone',
   commit: 'has a say when a lease is recorded',
@@ -51,7 +51,7 @@ const NEEDS = {
 /** A promise only if filters must be asked: to await each answer would cost more than most of them. */
 export function judgeAgain(
   past: PastDecision,
-  rehearsal: Rehearsal,
+  replay: Replay,
   notes: Notes,
   options: AgainOptions,
 ): JudgedAgain | Promise<JudgedAgain> {
@@ -64,32 +64,32 @@ export function judgeAgain(
     const why = leftOut === undefined ? undefined : Object.hasOwn(LEFT_OUT, leftOut) && LEFT_OUT[leftOut];
     return undecidable(why || 'its request is not in the log');
   }
-  if (rehearsal.usesNames && request.names === undefined) {
+  if (replay.usesNames && request.names === undefined) {
     return undecidable('the configuration asks Keystone for names, and the log has none');
   }
-  return askAgain(past, request, rehearsal, notes, options);
+  return askAgain(past, request, replay, notes, options);
 }
 
 async function askAgain(
   past: PastDecision,
   { body, names }: PastRequest,
-  rehearsal: Rehearsal,
+  replay: Replay,
   notes: Notes,
   { assumeRecorded }: AgainOptions,
 ): Promise<JudgedAgain> {
   notes.refusing.length = 0;
   notes.causes.length = 0;
   const operation = past.operation === 'create' ? 'create' : 'update';
-  let rehearsed: Awaited<ReturnType<Rehearsal['judge']>>;
+  let replayed: Awaited<ReturnType<Replay['judge']>>;
   try {
-    rehearsed = await rehearsal.judge({ operation, body, names, now: past.now });
+    replayed = await replay.judge({ operation, body, names, now: past.now });
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {
       return undecidable('its request is not one of Blazar');
     }
     throw thrown;
   }
-  const { decision, unasked } = rehearsed;
+  const { decision, unasked } = replayed;
   if (decision.allowed) {
     return unasked.length === 0
       ? allowedNow(past)
@@ -130,7 +130,7 @@ function allowedNow(past: PastDecision): JudgedAgain {
     : { difference: 'now-allowed', by: past.filter === null ? [] : [past.filter], message: null };
 }
 
-function asRecorded(past: PastDecision, unasked: readonly Unasked[]): JudgedAgain {
+function asRecorded(past: PastDecision, unasked: readonly UnknownAnswer[]): JudgedAgain {
   for (const one of unasked) {
     const said = past.filters.find(({ filter, audit }) => filter === one.filter && !audit);
     if (said?.outcome === 'rejected') {
@@ -143,7 +143,7 @@ function asRecorded(past: PastDecision, unasked: readonly Unasked[]): JudgedAgai
   return allowedNow(past);
 }
 
-function needsOf(unasked: readonly Unasked[]): string {
+function needsOf(unasked: readonly UnknownAnswer[]): string {
   return unasked.map(({ filter, needs }) => `${filter} ${NEEDS[needs]}`).join('; ');
 }
 

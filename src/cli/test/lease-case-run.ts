@@ -13,13 +13,13 @@ import { pathDifferences, textDifference } from '../cases/expected.ts';
 import { type ExplainedRule, ExplainedRules, explanationLines } from '../cases/explanations.ts';
 import {
   budgetsIn,
+  type ExistingLease,
   type GivenAccount,
   giveBudget,
   giveLeases,
   givenKeystone,
   givenServices,
-  type StandingLease,
-} from './case-surroundings.ts';
+} from './case-peers.ts';
 import type { Coverage } from './coverage.ts';
 import type { LeaseCase, LeaseExpectation, ShortLease } from './lease-case.ts';
 import { contextOf, requestOfCase, wholeLease } from './lease-case-request.ts';
@@ -142,13 +142,13 @@ async function fill(read: ReadCase<LeaseCase>, trial: LeaseTrial, request: Tried
     });
   }
   const now: Instant = trial.now();
-  const standing: StandingLease[] = leases.map((short, index) => ({
+  const existing: ExistingLease[] = leases.map((short, index) => ({
     context: contextOf(short),
     lease: { id: `lease-${index + 1}`, ...wholeLease(short, now) },
   }));
   const current =
     request.operation === 'update' ? [{ context: request.context, lease: request.currentLease }] : [];
-  await giveLeases(trial, [...standing, ...current]).catch((thrown: unknown) => {
+  await giveLeases(trial, [...existing, ...current]).catch((thrown: unknown) => {
     throw thrown instanceof ConfigurationError || !(thrown instanceof Error)
       ? thrown
       : CaseMistake.at(read, ['ledger'], `ledger: a lease cannot be recorded: ${thrown.message}`);

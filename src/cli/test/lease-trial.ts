@@ -26,7 +26,7 @@ export type TriedRequest =
   | ({ readonly operation: 'create' } & CreateRequest)
   | ({ readonly operation: 'update' } & UpdateRequest);
 
-interface TrialSurroundings {
+interface TrialContext {
   /** Microseconds of the epoch. `undefined` = the clock of the machine. */
   readonly now: Instant | undefined;
   readonly keystone: Keystone;
@@ -58,8 +58,8 @@ export class LeaseTrial {
   }
 
   /** `configuration`: one that `requireConfiguration` has returned, with `SECTIONS`. @throws ConfigurationError */
-  static async open(configuration: Configuration, surroundings: TrialSurroundings): Promise<LeaseTrial> {
-    const { now, keystone, http, ruleObserver, ledgers } = surroundings;
+  static async open(configuration: Configuration, trialContext: TrialContext): Promise<LeaseTrial> {
+    const { now, keystone, http, ruleObserver, ledgers } = trialContext;
     const causes: string[] = [];
     const clock = new TrialClock(now);
     const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-test-'));

@@ -8,7 +8,7 @@ import { systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { NumberedLines } from '../../decisions/numbered-lines.ts';
 import { requireConfiguration } from '../../enforcement/configuration.ts';
-import { Rehearsal } from '../../enforcement/rehearsal.ts';
+import { Replay } from '../../enforcement/replay.ts';
 import { causeLogger } from '../cases/explanations.ts';
 import { Progress } from '../common/progress.ts';
 import { parseTime, type SourceFlags, sourcesOf } from '../common/sources.ts';
@@ -33,7 +33,7 @@ export interface LogFlags {
 }
 
 export interface LogRun {
-  readonly rehearsal: Rehearsal;
+  readonly replay: Replay;
   readonly notes: Notes;
   readonly decisions: LogDecisions;
   /** Calls `take` with each selected decision, and shows how far it is. @throws UsageError */
@@ -49,9 +49,9 @@ export async function openLogRun(
 ): Promise<LogRun> {
   const files = namedLogs(logs, folders);
   const decisions = new LogDecisions(files, selectionOf(flags));
-  const { rehearsal, notes } = await openRehearsal(sourcesOf(flags));
+  const { replay, notes } = await openReplay(sourcesOf(flags));
   return {
-    ...{ rehearsal, notes, decisions },
+    ...{ replay, notes, decisions },
     async each(take) {
       const sizes = files.map(({ size }) => size ?? Number.NaN);
       const bytes = sizes.reduce((sum, size) => sum + size, 0);
@@ -69,7 +69,7 @@ export async function openLogRun(
         progress.end();
       }
     },
-    close: () => rehearsal.close(),
+    close: () => replay.close(),
   };
 }
 
@@ -94,11 +94,11 @@ function selectionOf(flags: LogFlags): LogSelection {
 }
 
 /** @throws ConfigurationError */
-export async function openRehearsal(sources: ConfigSources): Promise<Pick<LogRun, 'rehearsal' | 'notes'>> {
+export async function openReplay(sources: ConfigSources): Promise<Pick<LogRun, 'replay' | 'notes'>> {
   const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const configuration = await requireConfiguration(sources, SECTIONS);
   const notes: Notes = { refusing: [], causes: [] };
-  const rehearsal = await Rehearsal.open(configuration, {
+  const replay = await Replay.open(configuration, {
     logger: causeLogger(notes.causes),
     ruleObserver: {
       rulesRead: () => {},
@@ -109,7 +109,7 @@ export async function openRehearsal(sources: ConfigSources): Promise<Pick<LogRun
       },
     },
   });
-  return { rehearsal, notes };
+  return { replay, notes };
 }
 
 /** Lines that are no decisions, such as one that was cut off. */

@@ -82,14 +82,14 @@ export async function record(
 }
 
 /** Whether a filter of the configuration asks for something that the log does not hold. */
-async function needsMore({ operation, request, now }: PastDecision, { rehearsal }: LogRun): Promise<boolean> {
-  if (request === undefined || (rehearsal.usesNames && request.names === undefined)) {
+async function needsMore({ operation, request, now }: PastDecision, { replay }: LogRun): Promise<boolean> {
+  if (request === undefined || (replay.usesNames && request.names === undefined)) {
     return true;
   }
   try {
     const { body, names } = request;
     const asked = operation === 'create' ? 'create' : 'update';
-    const { decision, unasked } = await rehearsal.judge({ operation: asked, body, names, now });
+    const { decision, unasked } = await replay.judge({ operation: asked, body, names, now });
     // In a case, a filter that is asked too early fails; one that is never asked does no harm.
     return unasked.length > 0 || (decision.failed && !decision.allowed);
   } catch (thrown) {

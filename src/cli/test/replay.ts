@@ -22,7 +22,7 @@ export async function replay(
   const options = { assumeRecorded: flags.assumeRecorded === true };
   try {
     await run.each(async (past) => {
-      summary.add(past, await judgeAgain(past, run.rehearsal, run.notes, options));
+      summary.add(past, await judgeAgain(past, run.replay, run.notes, options));
     });
   } finally {
     await run.close();

@@ -19,7 +19,7 @@ import {
 import { describeChanges, FAILED_MESSAGE, logAudit, outcomeWarnings } from './messages.ts';
 
 /** If filters still change the lease in this round, they contradict each other. */
-const MAX_ROUNDS = 5;
+const MAX_PASSES = 5;
 
 /** How to ask the filters of a chain. */
 interface DecideOptions {
@@ -88,9 +88,9 @@ export async function decide(
         hasChanged = true;
       }
     }
-    if (round === MAX_ROUNDS && hasChanged && rejection === undefined && lastChange !== undefined) {
+    if (round === MAX_PASSES && hasChanged && rejection === undefined && lastChange !== undefined) {
       const { filter } = lastChange;
-      logger.error({ operation, filter }, `filters kept changing the lease for ${MAX_ROUNDS} rounds`);
+      logger.error({ operation, filter }, `filters kept changing the lease for ${MAX_PASSES} rounds`);
       rejection = { ...lastChange, allowed: false, failed: true, message: FAILED_MESSAGE };
     }
   }

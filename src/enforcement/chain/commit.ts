@@ -15,7 +15,7 @@ import type { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { Author } from '../../ledger/transactions/journal.ts';
 import type { Recording } from '../../ledger/transactions/lease-transactions.ts';
-import type { Turn } from '../occupation.ts';
+import type { Execution } from '../occupation.ts';
 import { accepted, afterCommit, isTried, outcomeOf, refused } from './chain.ts';
 import { type ChainedFilter, callHook, commitRequest, type HookRequest, type HookResult } from './hook.ts';
 import { failureMessage, failureVerdict, logAudit, logFailure } from './messages.ts';
@@ -43,8 +43,8 @@ export class Commits {
     this.#ledger = ledger;
     this.#outbox = outbox;
     this.#logger = logger;
-    this.#claimants = chain.flatMap(({ name, filter, audit, turn }) =>
-      isLedgerFilter(filter) ? [withTurn(claimantOf(filter, name, audit), turn)] : [],
+    this.#claimants = chain.flatMap(({ name, filter, audit, execution }) =>
+      isLedgerFilter(filter) ? [withExecution(claimantOf(filter, name, audit), execution)] : [],
     );
   }
 
@@ -212,14 +212,14 @@ export class Commits {
   }
 }
 
-/** Marks the turn of the filter around `claims`, which the ledger calls within a transaction. */
-function withTurn(claimant: Claimant, turn: Turn): Claimant {
+/** Marks the execution of the filter around `claims`, which the ledger calls within a transaction. */
+function withExecution(claimant: Claimant, execution: Execution): Claimant {
   return {
     ...claimant,
-    claims(proposal, standing) {
-      turn.begin();
-      const claims = claimant.claims(proposal, standing);
-      turn.end();
+    claims(proposal, state) {
+      execution.begin();
+      const claims = claimant.claims(proposal, state);
+      execution.end();
       return claims;
     },
   };
@@ -237,9 +237,9 @@ function rejectingOnFailure(
   const { name } = claimant;
   return {
     ...claimant,
-    claims(proposal, standing) {
+    claims(proposal, state) {
       try {
-        const claims = claimant.claims(proposal, standing);
+        const claims = claimant.claims(proposal, state);
         if ('rules' in claims && claims.rules !== undefined) {
           ruled.set(name, claims.rules);
         }

@@ -12,7 +12,7 @@ import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '.
 import { readOnly, withoutViews } from '../../lease/read-only.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
 import type { CheckOptions } from '../check-options.ts';
-import type { Turn } from '../occupation.ts';
+import type { Execution } from '../occupation.ts';
 import { failureVerdict, type LoggedRequest, logFailure, shownAnswer } from './messages.ts';
 
 /** A filter in the chain. */
@@ -21,7 +21,7 @@ export interface ChainedFilter {
   readonly filter: BaseFilter;
   readonly audit: boolean;
   /** Begins and ends with each call of the filter, up to its first `await`. */
-  readonly turn: Turn;
+  readonly execution: Execution;
 }
 
 /** A request to a hook. */
@@ -207,13 +207,13 @@ function hookResult(
   logger: Logger,
   invoke: typeof invokeHook,
 ): HookResult | Promise<HookResult> {
-  const { filter, turn } = member;
+  const { filter, execution } = member;
   const { wait } = request;
   try {
     wait.throwIfOver();
-    turn.begin();
+    execution.begin();
     const returned = invoke(filter, lease, request);
-    turn.end();
+    execution.end();
     if (isThenable(returned)) {
       return awaitedResult(member, returned, request, logger);
     }
@@ -259,14 +259,14 @@ export function callOnEnd(
 }
 
 async function endResult(
-  { name, filter, turn }: ChainedFilter,
+  { name, filter, execution }: ChainedFilter,
   request: EndHookRequest,
   logger: Logger,
 ): Promise<HookResult> {
   try {
-    turn.begin();
+    execution.begin();
     const returned: unknown = filter.onEnd(request.seenContext, request.seenLease, request.call);
-    turn.end();
+    execution.end();
     if (isThenable(returned)) {
       await inTime(returned, request.wait);
     }

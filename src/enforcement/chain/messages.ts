@@ -9,7 +9,7 @@ import type { Context, Lease } from '../../lease/lease.ts';
 export const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
 
 export const UNAVAILABLE_MESSAGE =
-  'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.';
+  'The ledger of leases cannot be read or written at the moment. Please try again later, or ask the operator.';
 
 export function failureMessage(thrown: unknown): string {
   return thrown instanceof LedgerUnavailableError ? UNAVAILABLE_MESSAGE : FAILED_MESSAGE;

@@ -91,9 +91,9 @@ function unrecorded(
 function claimingNothingOnFailure(claimant: Claimant): Claimant {
   return {
     ...claimant,
-    claims(proposal, standing) {
+    claims(proposal, state) {
       try {
-        return claimant.claims(proposal, standing);
+        return claimant.claims(proposal, state);
       } catch {
         return reject('failed');
       }

@@ -17,13 +17,13 @@ export async function openChain(
   const chain: ChainedFilter[] = [];
   for (const { installed, options, audit } of filters) {
     const { name, filterClass } = installed;
-    const turn = occupation.turn(name);
+    const execution = occupation.executionOf(name);
     try {
-      turn.begin();
+      execution.begin();
       const filter = new filterClass(options as never, services);
-      chain.push({ name, audit, filter, turn });
+      chain.push({ name, audit, filter, execution });
       const opened = filter.open();
-      turn.end();
+      execution.end();
       await opened;
     } catch (thrown) {
       await closeChain(chain, services.logger);
@@ -42,11 +42,11 @@ export async function openChain(
 /** Closes every filter, even if some of them fail. */
 export async function closeChain(chain: readonly ChainedFilter[], logger: Logger): Promise<void> {
   await Promise.all(
-    chain.map(async ({ name, filter, turn }) => {
+    chain.map(async ({ name, filter, execution }) => {
       try {
-        turn.begin();
+        execution.begin();
         const closed = filter.close();
-        turn.end();
+        execution.end();
         await closed;
       } catch (thrown) {
         logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');

@@ -20,7 +20,7 @@ export class BudgetConflictError extends Error {
 }
 
 /** A budget, and how much of it is taken. */
-export interface BudgetStanding extends Budget {
+export interface BudgetUsage extends Budget {
   /** What leases have used, and what they are still to use. */
   readonly taken: Amount;
   /** Less than 0 when the budget was made smaller than what was already taken. */
@@ -86,7 +86,7 @@ export function listBudgets(
   ledger: Ledger,
   projectId: string | undefined,
   wait: Wait,
-): Promise<BudgetStanding[]> {
+): Promise<BudgetUsage[]> {
   return ledger.read(
     'read',
     function* () {

@@ -6,11 +6,11 @@ import type { Ledger } from '../ledger.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { textsTable } from '../storage/query-parts.ts';
-import type { BudgetStanding } from './budgets.ts';
+import type { BudgetUsage } from './budgets.ts';
 import { budgetOf } from './rows.ts';
 
 /** A budget in force, with its latest change. */
-export interface BudgetView extends BudgetStanding {
+export interface BudgetView extends BudgetUsage {
   /** Another one after each change: opaque. */
   readonly version: string;
   /** Microseconds of the epoch. */

@@ -182,8 +182,8 @@ export function requestOf(identity: LeaseIdentity, { lease, current, claimants }
 export function throwing(claimant: Claimant): Claimant {
   return {
     ...claimant,
-    claims(proposal, standing) {
-      const claims = claimant.claims(proposal, standing);
+    claims(proposal, state) {
+      const claims = claimant.claims(proposal, state);
       if ('allowed' in claims) {
         throw new Error(claims.message);
       }
@@ -196,8 +196,7 @@ export function throwing(claimant: Claimant): Claimant {
 export function exact(claimant: Claimant): Claimant {
   return {
     ...claimant,
-    claims: (proposal, standing) =>
-      claimant.claims({ ...proposal, allocationsAreByReservation: true }, standing),
+    claims: (proposal, state) => claimant.claims({ ...proposal, allocationsAreByReservation: true }, state),
   };
 }
 

@@ -233,13 +233,13 @@ function beginOf(claims: readonly RecordedClaim[]): bigint | undefined {
 function claimsOf(
   shown: ShownLease,
   { claimants, region }: Terms,
-  standing: Parameters<Claimant['claims']>[1],
+  state: Parameters<Claimant['claims']>[1],
 ): RecordedClaim[] {
   const { projectId: project_id, userId: user_id, start, end, given: reservations } = shown;
   const context = { project_id, user_id, region_name: region };
   const proposal = { context, start, end, reservations, allocationsAreExact: true };
   return claimants.flatMap((claimant) => {
-    const claims = throwing(exact(claimant)).claims(proposal, standing);
+    const claims = throwing(exact(claimant)).claims(proposal, state);
     if ('allowed' in claims) {
       return [];
     }

@@ -152,7 +152,7 @@ function rowsIn(written: string | null): Set<bigint> {
 const RENEW_MS = 10_000;
 
 /** A comparison that another process does, or has done. */
-export type RoundElsewhere = Exclude<Taken, { readonly kind: 'mine' }>;
+export type ReconciledElsewhere = Exclude<Taken, { readonly kind: 'mine' }>;
 
 export interface LeaderTerms {
   /** `BLAZAR_LEADER` or `SKYPILOT_LEADER`. */
@@ -175,7 +175,7 @@ export async function whileLeader<Result>(
     leader: LeaderLease,
     signal: AbortSignal,
   ) => Promise<{ readonly result: Result; readonly left: Left | undefined }>,
-): Promise<Result | RoundElsewhere> {
+): Promise<Result | ReconciledElsewhere> {
   const taken = await acquireLeaderLease(ledger, holder, every, waitFor(signal), id);
   if (taken.kind !== 'mine') {
     return taken;

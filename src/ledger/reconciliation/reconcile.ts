@@ -78,7 +78,7 @@ export async function* reconcileList(
 }
 
 /** What is known when an observation was compared. */
-export interface RoundEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
+export interface ReconciliationEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
 
 /**
  * With all leases that Blazar has, each id once. Blazar's list is older than requests that are answered while it is read, so a row that was
@@ -91,7 +91,7 @@ export async function* reconcileObservation(
   listed: readonly ShownLease[],
   terms: ObservationTerms,
   wait: Wait,
-): AsyncGenerator<Reconciled, RoundEnd> {
+): AsyncGenerator<Reconciled, ReconciliationEnd> {
   const ended = await endedRows(ledger, before, listed, wait);
   const plan = await planForObservation(before, ended, listed, terms);
   const doubts = yield* execute(ledger, plan, before, terms, wait);

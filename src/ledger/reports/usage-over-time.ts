@@ -12,7 +12,7 @@ import { Cumulative, type Share } from './charges.ts';
 import { leaseSpan } from './lease-span.ts';
 import { reading } from './pages.ts';
 
-export interface BudgetCourse {
+export interface BudgetOverTime {
   readonly budget: bigint;
   readonly amount: Amount;
   /** Seconds of the epoch, as all times here. */
@@ -28,7 +28,7 @@ export interface BudgetCourse {
   readonly isPartial: boolean;
 }
 
-export interface CoursesQuery {
+export interface BudgetsOverTimeQuery {
   readonly projectId: string;
   /** Seconds of the epoch; at most `MAX_DAYS` days. */
   readonly from: bigint;
@@ -46,11 +46,11 @@ const PIECE = 100;
  * The course of each of the project's own budgets that is in force at some time from `from` until `until`; of the latest, if there are
  * more than 60. Counted back from what is taken, so that leases before that time are not read. @throws LedgerUnavailableError
  */
-export async function budgetCourses(
+export async function budgetsOverTime(
   ledger: Ledger,
-  query: CoursesQuery,
+  query: BudgetsOverTimeQuery,
   wait: Wait,
-): Promise<readonly BudgetCourse[]> {
+): Promise<readonly BudgetOverTime[]> {
   const read = reading(ledger, wait);
   const budgets = await read(() => budgetsBetween(ledger, query));
   const { projectId } = query;
@@ -65,7 +65,7 @@ export async function budgetCourses(
   const { leases, completeFrom } = await leaseSpan(ledger, { projectId, from, until }, wait);
   const taken = await read(() => balances(ledger, projectId, budgets));
   const now = ledger.now() / MICROSECONDS_PER_SECOND;
-  const courses = new Map(
+  const overTime = new Map(
     budgets.map((budget) => {
       const start = larger(larger(budget.validFrom, query.from), completeFrom);
       const end = smaller(budget.validUntil, query.until);
@@ -84,10 +84,10 @@ export async function budgetCourses(
       await yieldIfDue();
     }
     for (const share of shares as readonly Share[]) {
-      courses.get(share.account)?.used.add(share);
+      overTime.get(share.account)?.used.add(share);
     }
   }
-  return [...courses].map(([account, { budget, times, used, isPartial }]) => {
+  return [...overTime].map(([account, { budget, times, used, isPartial }]) => {
     const totals = used.totals();
     // What leases used that were not read is used before all of these times.
     const before = (taken.get(account) ?? 0n) - (totals.at(-1) ?? 0n);
@@ -112,7 +112,10 @@ function timesBetween(start: bigint, end: bigint, points: number, now: bigint): 
   return [...times].sort((a, b) => (a < b ? -1 : 1));
 }
 
-function* budgetsBetween({ database }: Ledger, { projectId, from, until }: CoursesQuery): Work<Budget[]> {
+function* budgetsBetween(
+  { database }: Ledger,
+  { projectId, from, until }: BudgetsOverTimeQuery,
+): Work<Budget[]> {
   const query = database.queries
     .selectFrom('budgets')
     .selectAll()

@@ -2,7 +2,7 @@
 
 import type { Amount } from '../../filter/amount.ts';
 import { type Budget, budgetAccount } from '../../filter/budget.ts';
-import type { Claim, OtherLeases, Proposal, Standing } from '../../filter/claim.ts';
+import type { Claim, OtherLeases, ProjectState, Proposal } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { added, alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
 import {
@@ -225,10 +225,10 @@ export function shapeOf({ start, end, reservations }: Proposal) {
   return { start, end, demand: demandOf(reservations) };
 }
 
-function claimedBy(claimants: readonly Claimant[], proposal: Proposal, standing: Standing): Claimed {
+function claimedBy(claimants: readonly Claimant[], proposal: Proposal, state: ProjectState): Claimed {
   const byFilter = claimants.map((claimant): FilterClaims => {
     const { name: filter, audit } = claimant;
-    const claims = claimant.claims(proposal, standing);
+    const claims = claimant.claims(proposal, state);
     return 'allowed' in claims
       ? { filter, audit, claims: [], refusal: claims.message }
       : { filter, audit, claims: claims.map(kept), refusal: undefined };

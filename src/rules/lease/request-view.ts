@@ -1,7 +1,7 @@
 /** A request about a lease as the values that its rules may name. */
 
 import { unitHours } from '../../filter/amount.ts';
-import type { Proposal, Standing } from '../../filter/claim.ts';
+import type { ProjectState, Proposal } from '../../filter/claim.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Context, Lease } from '../../lease/lease.ts';
@@ -144,7 +144,7 @@ export interface LedgerView {
 /** What a transaction of the ledger knows of a request. `undefined` = the lease exists already: nothing is asked for. */
 export function requestIn(
   { context, names, request, start }: Proposal,
-  { now, budgets, others }: Standing,
+  { now, budgets, others }: ProjectState,
 ): LeaseRequestParts | undefined {
   if (request === undefined) {
     return undefined;

@@ -58,7 +58,7 @@ const listChangesOfBudget = route({
   action: 'list-budgets',
   summary: 'Every change of one budget.',
   description:
-    'Also of one that was removed. Empty = there never was one, or it is of a project that the person may not see.',
+    'Also of one that was removed. Empty = there never was one, or it is of a project that the caller may not see.',
   query: listQuery({ order }),
   answers: [page, WITHOUT_LEDGER],
   async answer(request) {

@@ -36,7 +36,7 @@ const OVERLAPS = refusedAs(
 );
 const NOT_THERE = refusedAs(
   404,
-  'There is none, it was removed, or it is of a project that the person may not see; or no filter of the configuration uses a ledger.',
+  'There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger.',
 );
 const MISTAKEN = refusedAs(
   422,
@@ -51,7 +51,7 @@ const reason = z
   .string()
   .meta({ description: 'Why, for the history.', examples: ['Second half of the grant'] });
 const IF_MATCH = {
-  'If-Match': { description: 'The ETag of the budget, as the person has seen it.' },
+  'If-Match': { description: 'The ETag of the budget, as the caller has seen it.' },
 };
 const amount = z.union([z.string(), z.number()]).meta({
   description: 'In unit-hours: a decimal number, 0 or more, with up to six decimals.',

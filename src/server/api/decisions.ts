@@ -7,7 +7,7 @@ import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contr
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { visibleProjects } from '../users/access.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
 import { ApiError, route } from './route.ts';
 import {
   type Accounts,
@@ -112,9 +112,9 @@ export const decisionsRoute = route({
   description: LIST,
   query,
   answers: [PAGE, NOT_STORED],
-  async answer({ generation, person, query: { project_id, ...asked }, deadline }) {
+  async answer({ generation, caller, query: { project_id, ...asked }, deadline }) {
     const projects = project_id === undefined ? undefined : [project_id];
-    return { json: await listed(generation, person, { ...selectionOf(asked), projects }, deadline) };
+    return { json: await listed(generation, caller, { ...selectionOf(asked), projects }, deadline) };
   },
 });
 
@@ -127,9 +127,9 @@ export const projectDecisionsRoute = route({
   description: LIST,
   query: projectQuery,
   answers: [PAGE, NOT_STORED],
-  async answer({ generation, person, params, query: asked, deadline }) {
+  async answer({ generation, caller, params, query: asked, deadline }) {
     const projects = [pathId(params, 'project_id')];
-    return { json: await listed(generation, person, { ...selectionOf(asked), projects }, deadline) };
+    return { json: await listed(generation, caller, { ...selectionOf(asked), projects }, deadline) };
   },
 });
 
@@ -142,10 +142,10 @@ export const decisionRoute = route({
   description:
     'A request id may have several decisions, such as a check and its commit, and clients may send an id again. The newest first, with the answer of every filter.',
   query: listQuery({}),
-  answers: [PAGE, refusedAs(404, 'No decisions are stored, or none of this id that the person may see.')],
-  async answer({ generation, person, params, query: asked, deadline }) {
+  answers: [PAGE, refusedAs(404, 'No decisions are stored, or none of this id that the caller may see.')],
+  async answer({ generation, caller, params, query: asked, deadline }) {
     const requestId = pathId(params, 'request_id');
-    const found = await listed(generation, person, { ...pageQueryOf(asked), requestId }, deadline);
+    const found = await listed(generation, caller, { ...pageQueryOf(asked), requestId }, deadline);
     if (found.items.length === 0 && asked.after === undefined) {
       throw new ApiError(404, 'no decision with this request id is stored');
     }
@@ -179,12 +179,12 @@ function millisecond(instant: bigint | undefined): number | undefined {
 }
 
 /** @throws ApiError 404 if decisions are not stored; LedgerUnavailableError */
-async function listed(generation: Generation, person: Person, wanted: DecisionsQuery, deadline: Deadline) {
+async function listed(generation: Generation, caller: Caller, wanted: DecisionsQuery, deadline: Deadline) {
   const source = generation.decisions?.source;
   if (source === undefined) {
     throw new ApiError(404, 'this service stores no decisions: see [service] decision_store');
   }
-  const visible = visibleProjects(person);
+  const visible = visibleProjects(caller);
   const page: PageOf<StoredDecision> = await source
     .search({ ...wanted, visible }, deadline)
     .catch((thrown: unknown) => {

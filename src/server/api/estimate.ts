@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { decisionRecordSchema } from '../../decisions/record.ts';
 import { estimateLease } from '../estimate/estimate-lease.ts';
 import { UnusableLeaseError, wantedLeaseSchema } from '../estimate/wanted-lease.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
 import { ApiError, type ApiRoute, route } from './route.ts';
 import { pathId } from './shown.ts';
 
@@ -91,11 +91,11 @@ export const ESTIMATE: ApiRoute = route({
     },
   },
   answers: [{ status: 200, description: 'The estimate.', name: 'Estimate', schema: answerSchema }],
-  async answer({ person, params, body, generation, requestId, deadline }) {
+  async answer({ caller, params, body, generation, requestId, deadline }) {
     const { user_id, ...wanted } = body;
     const projectId = pathId(params, 'project_id');
-    const userId = forWhom(person, user_id);
-    const forMember = person.kind === 'member';
+    const userId = forWhom(caller, user_id);
+    const forMember = caller.kind === 'member';
     try {
       const asked = { generation, requestId, projectId, userId, wanted, deadline, forMember };
       return { json: await estimateLease(asked) };
@@ -109,7 +109,7 @@ export const ESTIMATE: ApiRoute = route({
 });
 
 /** Members ask for themselves. */
-function forWhom({ kind, userId }: Person, named: string | undefined): string {
+function forWhom({ kind, userId }: Caller, named: string | undefined): string {
   if (named !== undefined && named !== userId && kind === 'member') {
     throw new ApiError(403, 'expected no other user: members estimate their own leases', {
       field: 'user_id',

@@ -15,11 +15,11 @@ export interface LimitOption {
   readonly unit: string | null;
   /** `null` = it is not set, or not shown. Of limits of single accounts, only those that may concern the project. */
   readonly value: unknown;
-  /** Whether the value is not shown to this person. */
+  /** Whether the value is not shown to this caller. */
   readonly isHidden: boolean;
   /** Whether it is the default, because nothing sets it. */
   readonly isDefault: boolean;
-  /** `etc/blazar.conf:7`; `null` = not shown to this person. */
+  /** `etc/blazar.conf:7`; `null` = not shown to this caller. */
   readonly origin: string | null;
 }
 

@@ -56,11 +56,11 @@ export const projectsRoute = route({
     search: textParameter('Only projects whose id contains this text, whatever the case.'),
   }),
   answers: [pageAnswer(listed, 'Projects', 'A page of projects.'), WITHOUT_LEDGER],
-  async answer({ generation, person, query: asked, deadline }) {
+  async answer({ generation, caller, query: asked, deadline }) {
     const ledger = await ledgerOf(generation, deadline);
     const page = await listProjects(
       ledger,
-      { ...pageQueryOf(asked), projectIds: visibleProjects(person), search: asked.search },
+      { ...pageQueryOf(asked), projectIds: visibleProjects(caller), search: asked.search },
       deadline,
     );
     const ids = page.items.map(({ projectId }) => projectId);
@@ -150,7 +150,7 @@ export const projectRoute = route({
     'Its budgets, what it used, its open leases and the limits that apply to it. A project of which the ledger knows nothing has empty lists.',
   answers: [{ status: 200, description: 'The project.', schema: project, name: 'Project' }, WITHOUT_LEDGER],
   async answer(request) {
-    const { generation, params, person, deadline } = request;
+    const { generation, params, caller, deadline } = request;
     const projectId = pathId(params, 'project_id');
     const ledger = await ledgerOf(generation, deadline);
     const facts = await factsOf(ledger, projectId, request);
@@ -163,8 +163,8 @@ export const projectRoute = route({
     const accounts = await accountsOf(generation, { projects: [projectId], users }, deadline);
     const { configuration, enforcement } = generation;
     const unit = budgetUnit(configuration);
-    const names = enforcement.names?.known({ project_id: projectId, user_id: person.userId ?? '' });
-    const viewer = { isMember: person.kind === 'member', userId: person.userId };
+    const names = enforcement.names?.known({ project_id: projectId, user_id: caller.userId ?? '' });
+    const viewer = { isMember: caller.kind === 'member', userId: caller.userId };
     return {
       json: {
         ...projectJson(projectId, facts, accounts, unit),

@@ -5,10 +5,10 @@ import type { Logger } from '../../base/logger.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Action } from '../users/access.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
 
 export interface ApiRequest<Query, Body> {
-  readonly person: Person;
+  readonly caller: Caller;
   /** From the path; empty for a route without. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
@@ -103,7 +103,7 @@ export class ApiError extends Error {
 }
 
 /** The same for projects that do not exist: who may not see one learns nothing about it. */
-export const NOT_ALLOWED = 'expected a person with more rights: see "Who may do what" in the documentation';
+export const NOT_ALLOWED = 'expected a caller with more rights: see "Who may do what" in the documentation';
 
 const NO_LEDGER = 'this service keeps no ledger: no filter or policy that needs one is enabled';
 

@@ -11,13 +11,13 @@ import { EXACT } from '../own-paths.ts';
 import { readJson, readText } from '../protocols/read-body.ts';
 import { bodyLimit, stateOf } from '../request-state.ts';
 import { may } from '../users/access.ts';
-import type { People } from '../users/people.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
+import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
 interface ApiParts {
-  readonly people: People;
+  readonly people: UserAuthenticator;
   readonly line: UserLimiter;
   readonly logger: Logger;
 }
@@ -41,9 +41,9 @@ export function apiRoutes(routes: readonly ApiRoute[], parts: ApiParts): Router 
 async function serve(ctx: Context, entry: ApiRoute, { people, line, logger }: ApiParts): Promise<void> {
   stateOf(ctx).route = entry.path;
   ctx.set('Cache-Control', 'no-store');
-  const person = await personOf(ctx, entry, people);
+  const caller = await callerOf(ctx, entry, people);
   const params: Readonly<Record<string, string>> = ctx.params ?? {};
-  if (!may(person, entry.action, params.project_id)) {
+  if (!may(caller, entry.action, params.project_id)) {
     ctx.throw(403, NOT_ALLOWED);
   }
   const { generation, requestId } = stateOf(ctx);
@@ -53,13 +53,13 @@ async function serve(ctx: Context, entry: ApiRoute, { people, line, logger }: Ap
     const isEstimate = entry.action === 'estimate';
     const answer = await line.run(
       generation,
-      person,
+      caller,
       async (deadline) => {
         if (isEstimate) {
           await yieldToEventLoop();
         }
         return entry.answer({
-          ...{ person, params, query, body: received(), generation, requestId, deadline, logger },
+          ...{ caller, params, query, body: received(), generation, requestId, deadline, logger },
           header: (name) => ctx.get(name),
         });
       },
@@ -93,10 +93,10 @@ function clientError(thrown: unknown): unknown {
 }
 
 /** A session counts for reading only: a request of another site carries the cookie, but no token. */
-async function personOf(ctx: Context, { method }: ApiRoute, people: People): Promise<Person> {
+async function callerOf(ctx: Context, { method }: ApiRoute, people: UserAuthenticator): Promise<Caller> {
   const byToken = await people.byToken(ctx);
-  const person = byToken ?? (method === 'GET' ? await people.bySession(ctx) : undefined) ?? people.anybody;
-  return person ?? ctx.throw(401, 'expected a valid token in the header X-Auth-Token');
+  const caller = byToken ?? (method === 'GET' ? await people.bySession(ctx) : undefined) ?? people.anybody;
+  return caller ?? ctx.throw(401, 'expected a valid token in the header X-Auth-Token');
 }
 
 function parsedQuery(ctx: Context, schema: z.ZodType | undefined): unknown {

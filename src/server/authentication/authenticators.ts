@@ -27,7 +27,7 @@ export class Authenticator {
   readonly #wrong: WrongTokens;
   #keystone: KeystoneGate | undefined;
   /** Whether a token is one of people, which does not pass, and which Keystone is not told. Default: none is. */
-  isOfPeople: (token: string) => boolean = () => false;
+  isOfUsers: (token: string) => boolean = () => false;
 
   constructor(
     name: ProtocolName,
@@ -81,7 +81,7 @@ export class Authenticator {
       return undefined;
     }
     const token = WAYS['X-Auth-Token'].read(request) ?? '';
-    if (this.isOfPeople(token)) {
+    if (this.isOfUsers(token)) {
       // No guess: it is right elsewhere.
       throw createError(401, this.#entry.expected);
     }
@@ -121,7 +121,7 @@ export function createAuthenticators(
   const blazar = authenticator('blazar');
   const people = new FixedTokens(blazar.tokens, tokens.people);
   blazar.keystone = keystone;
-  blazar.isOfPeople = (token) => people.isOfPeople(token);
+  blazar.isOfUsers = (token) => people.isOfUsers(token);
   return {
     blazar,
     skypilot: authenticator('skypilot'),

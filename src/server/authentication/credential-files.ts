@@ -5,7 +5,7 @@ import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
-import { readDoorTokens, tokenOptionsOf } from '../configuration/sections.ts';
+import { readProtocolTokens, tokenOptionsOf } from '../configuration/sections.ts';
 import type { Listener } from '../listener/socket.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type Authenticators, replaceTokens } from './authenticators.ts';
@@ -25,7 +25,7 @@ export function rereadCredentials(
   { authenticators, listeners, logger, metrics }: CredentialUsers,
 ): boolean {
   const mistakes = [
-    ...mistakeOf(() => replaceTokens(authenticators, readDoorTokens(configuration))),
+    ...mistakeOf(() => replaceTokens(authenticators, readProtocolTokens(configuration))),
     ...mistakeOf(() => {
       const tls = readTls(tlsOptions);
       if (tls !== undefined) {

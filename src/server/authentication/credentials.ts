@@ -61,14 +61,14 @@ export interface ServiceTokenOptions extends TokenOptions {
 }
 
 /** What operators, readers, and those who read metrics show. */
-export interface PeopleTokens {
+export interface UserTokens {
   readonly operator: readonly string[];
   readonly reader: readonly string[];
   readonly metrics: readonly string[];
 }
 
 /** @throws CredentialError also for a token that is in two of the lists: nobody could tell what it permits */
-export function readPeopleTokens(options: ServiceTokenOptions): PeopleTokens {
+export function readUserTokens(options: ServiceTokenOptions): UserTokens {
   const read = (list: 'operator_tokens' | 'reader_tokens' | 'metrics_tokens') =>
     readTokens({ tokens: options[list], tokens_file: options[`${list}_file`] }, list);
   const people = {
@@ -85,10 +85,10 @@ export function readPeopleTokens(options: ServiceTokenOptions): PeopleTokens {
 /** `others`: further lists by their names. @throws CredentialError that names the lists, never the token */
 export function refuseShared(
   options: ServiceTokenOptions,
-  { operator, reader, metrics }: PeopleTokens,
+  { operator, reader, metrics }: UserTokens,
   others: Readonly<Record<string, readonly string[]>>,
 ): void {
-  const refuse = (list: keyof PeopleTokens, tokens: readonly string[], beside: typeof others) => {
+  const refuse = (list: keyof UserTokens, tokens: readonly string[], beside: typeof others) => {
     const option = `${list}_tokens` as const;
     const [name] =
       Object.entries(beside).find(([, other]) => tokens.some((one) => other.includes(one))) ?? [];
@@ -169,7 +169,7 @@ export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
   return [
     ...ofBlazar,
     // They are compared with those of Blazar, whose mistake would be said twice.
-    ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readPeopleTokens(options)).map(asProblem)),
+    ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readUserTokens(options)).map(asProblem)),
     ...mistakesOf(() => readTls(options)),
   ];
 }

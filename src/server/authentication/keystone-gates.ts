@@ -118,13 +118,13 @@ interface GateOptions {
   readonly generation: number;
 }
 
-interface OwnerQuestion<Person> {
+interface OwnerQuestion<Caller> {
   /** Refuses a token that Keystone does not know. */
   readonly refuse: Refuse;
   /** The message of a 403. */
   readonly expectedRoles: string;
   /** `undefined` = nobody here. */
-  readonly personOf: (token: ValidToken) => Person | undefined;
+  readonly callerOf: (token: ValidToken) => Caller | undefined;
 }
 
 /** Answers a token that Keystone does not know, by an HTTP error with these headers. */
@@ -179,21 +179,21 @@ export class KeystoneGate {
   }
 
   /**
-   * The person behind a token. Throws an HTTP error: by `refuse` for one that Keystone does not know, 403 for one of somebody who is nobody here,
+   * The caller behind a token. Throws an HTTP error: by `refuse` for one that Keystone does not know, 403 for one of somebody who is nobody here,
    * 503 if nobody can tell.
    */
-  async ownerOf<Person>(
+  async ownerOf<Caller>(
     token: string,
-    { refuse, expectedRoles, personOf }: OwnerQuestion<Person>,
-  ): Promise<Person> {
+    { refuse, expectedRoles, callerOf }: OwnerQuestion<Caller>,
+  ): Promise<Caller> {
     const answer = await this.#validation.ask(token, this.#settings);
-    const person = answer.kind === 'valid' ? personOf(answer.token) : undefined;
+    const caller = answer.kind === 'valid' ? callerOf(answer.token) : undefined;
     if (answer.kind === 'valid') {
-      this.#count(person === undefined ? 'forbidden' : 'allowed', answer.from);
-      if (person === undefined) {
+      this.#count(caller === undefined ? 'forbidden' : 'allowed', answer.from);
+      if (caller === undefined) {
         throw createError(403, expectedRoles);
       }
-      return person;
+      return caller;
     }
     return this.#refuse(answer, refuse);
   }

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { kubernetesPathOf, pathOf, queryOf } from '../own-paths.ts';
-import type { PeopleTokens } from './credentials.ts';
+import type { UserTokens } from './credentials.ts';
 
 /** How a token is sent. */
 interface Way {
@@ -127,7 +127,7 @@ export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly ProtocolName[];
 
 /** The tokens that are accepted for each protocol, and those of people, which are accepted for none. */
 export type ProtocolTokens = Readonly<Record<ProtocolName, readonly string[]>> & {
-  readonly people: PeopleTokens;
+  readonly people: UserTokens;
 };
 
 /** Which clients need a certificate: all of them, or API servers only. Read at the start, like everything about the socket. */

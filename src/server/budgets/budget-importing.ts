@@ -33,7 +33,7 @@ export async function importFor(
   const named = await namedLines(asker, file.lines);
   const { wanted, mistakes } = await inTurns(named.lines, budgetUnit(asker.generation.configuration));
   const all = [...file.mistakes, ...named.mistakes, ...mistakes];
-  const author = { who: asker.person.who, reason };
+  const author = { who: asker.caller.who, reason };
   const { deadline } = asker;
   const plan =
     isDryRun || all.length > 0

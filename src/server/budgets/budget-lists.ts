@@ -1,4 +1,4 @@
-/** Lists of budgets and of their changes, narrowed to what a person may see. */
+/** Lists of budgets and of their changes, narrowed to what a caller may see. */
 import type { Wait } from '../../base/deadline.ts';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
@@ -50,7 +50,7 @@ async function narrowed<Query extends Filters, Item>(
   const { projectId, userId, ...rest } = query;
   const projectIds = await projectsAsked(asker, projectId);
   // Whoever may give a budget to a user of any name finds it again by that name.
-  const mayName = visibleProjects(asker.person) === undefined || may(asker.person, 'set-user-budget');
+  const mayName = visibleProjects(asker.caller) === undefined || may(asker.caller, 'set-user-budget');
   const user = userId === undefined || !mayName ? userId : await typed(asker, 'user', userId);
   return page(ledger, { ...rest, projectIds, userId: user }, asker.deadline);
 }
@@ -63,14 +63,14 @@ export async function projectsAsked(
   asker: Asker,
   projectId: string | undefined,
 ): Promise<readonly string[] | undefined> {
-  const visible = visibleProjects(asker.person);
+  const visible = visibleProjects(asker.caller);
   if (projectId === undefined) {
     return visible;
   }
   if (visible === undefined) {
     return [await typed(asker, 'project', projectId)];
   }
-  const own = ownProject(asker.person, projectId);
+  const own = ownProject(asker.caller, projectId);
   return own === undefined ? [] : [own];
 }
 
@@ -79,14 +79,14 @@ function typed(asker: Asker, kind: 'project' | 'user', text: string): Promise<st
   return text.includes('@') ? accountId(asker, kind, text, `${kind}_id`) : text;
 }
 
-/** All budgets that a person may see. @throws ApiError 404, LedgerUnavailableError */
+/** All budgets that a caller may see. @throws ApiError 404, LedgerUnavailableError */
 export async function exportFor(
   asker: Asker,
   format: ExportFormat,
   query: Pick<BudgetsQuery, 'projectIds' | 'validAt'>,
 ): Promise<AsyncIterable<string>> {
   const ledger = await ledgerFor(asker);
-  const projectIds = query.projectIds ?? visibleProjects(asker.person);
+  const projectIds = query.projectIds ?? visibleProjects(asker.caller);
   return exportedBudgets(
     ledger,
     format,

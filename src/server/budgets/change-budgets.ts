@@ -20,10 +20,10 @@ import { type BudgetView, budgetById } from '../../ledger/budgets/view.ts';
 import { textMistake } from '../../ledger/identity.ts';
 import { ApiError } from '../api/route.ts';
 import { type Action, may, visibleProjects } from '../users/access.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
 import { type Asker, accountId, ledgerFor, notAllowed, ownProject } from './named-accounts.ts';
 
-/** A budget as a person writes it. Ids may be `name@domain`. */
+/** A budget as a caller writes it. Ids may be `name@domain`. */
 interface BudgetInput {
   readonly projectId: string;
   /** Default: the budget is the whole project's. */
@@ -44,13 +44,13 @@ interface AmendmentInput {
 
 /** @throws ApiError 403, 409 (another budget is there), 422, LedgerUnavailableError */
 export async function createBudgetFor(asker: Asker, input: BudgetInput): Promise<BudgetView> {
-  const { person } = asker;
+  const { caller } = asker;
   const ledger = await ledgerFor(asker);
   const isOfUser = input.userId !== undefined && input.userId !== null;
   const action: Action = isOfUser ? 'set-user-budget' : 'set-project-budget';
   const project = inApi(() => idOf('projectId', input.projectId));
-  const own = person.kind === 'member' ? ownProject(person, project) : undefined;
-  if (!may(person, action, own ?? project)) {
+  const own = caller.kind === 'member' ? ownProject(caller, project) : undefined;
+  if (!may(caller, action, own ?? project)) {
     throw notAllowed();
   }
   const reason = reasonOf(input.reason);
@@ -66,10 +66,10 @@ export async function createBudgetFor(asker: Asker, input: BudgetInput): Promise
     projectId: own ?? (await accountId(asker, 'project', project, 'project_id')),
     userId: parsed.userId === null ? null : await accountId(asker, 'user', parsed.userId, 'user_id'),
   };
-  return done(asker, await createBudget(ledger, wanted, editorOf(person, reason), asker.deadline));
+  return done(asker, await createBudget(ledger, wanted, editorOf(caller, reason), asker.deadline));
 }
 
-/** `etag`: of the budget as the person has seen it (`If-Match`). @throws ApiError 403, 404, 409, 412, 422, 428, LedgerUnavailableError */
+/** `etag`: of the budget as the caller has seen it (`If-Match`). @throws ApiError 403, 404, 409, 412, 422, 428, LedgerUnavailableError */
 export async function amendBudgetFor(
   asker: Asker,
   id: string,
@@ -88,7 +88,7 @@ export async function amendBudgetFor(
     throw new ApiError(400, 'expected amount or valid_until: what is to change', { field: 'amount' });
   }
   const seen = { id: budget.id, projectId: budget.projectId, version };
-  const editor = editorOf(asker.person, reason);
+  const editor = editorOf(asker.caller, reason);
   return done(asker, await amendBudget(await ledgerFor(asker), seen, amendment, editor, asker.deadline));
 }
 
@@ -101,37 +101,37 @@ export async function withdrawBudgetFor(
 ): Promise<BudgetView> {
   const budget = await changeable(asker, id);
   const seen = { id: budget.id, projectId: budget.projectId, version: seenVersion(etag) };
-  const author = editorOf(asker.person, reasonOf(why));
+  const author = editorOf(asker.caller, reasonOf(why));
   return done(asker, await withdrawBudget(await ledgerFor(asker), seen, author, asker.deadline));
 }
 
-/** A budget that the person may see. @throws ApiError 404, LedgerUnavailableError */
+/** A budget that the caller may see. @throws ApiError 404, LedgerUnavailableError */
 export async function budgetFor(asker: Asker, id: string): Promise<BudgetView> {
   const ledger = await ledgerFor(asker);
   const budget = /^\d{1,18}$/.test(id) ? await budgetById(ledger, BigInt(id), asker.deadline) : undefined;
-  const visible = visibleProjects(asker.person);
+  const visible = visibleProjects(asker.caller);
   if (budget === undefined || visible?.includes(budget.projectId) === false) {
     throw noBudget();
   }
   return budget;
 }
 
-/** Whether the person may change the budget: the console shows the forms only then. */
-export function mayChange(person: Person, { projectId, userId }: Pick<BudgetView, 'projectId' | 'userId'>) {
-  return may(person, userId === null ? 'set-project-budget' : 'set-user-budget', projectId);
+/** Whether the caller may change the budget: the console shows the forms only then. */
+export function mayChange(caller: Caller, { projectId, userId }: Pick<BudgetView, 'projectId' | 'userId'>) {
+  return may(caller, userId === null ? 'set-project-budget' : 'set-user-budget', projectId);
 }
 
 /** Whose a budget is never changes: the right to change it can be told before. */
 async function changeable(asker: Asker, id: string): Promise<BudgetView> {
   const budget = await budgetFor(asker, id);
-  if (!mayChange(asker.person, budget)) {
+  if (!mayChange(asker.caller, budget)) {
     throw notAllowed();
   }
   return budget;
 }
 
-function editorOf(person: Person, reason: string): BudgetEditor {
-  return { who: person.who, reason, isBounded: person.kind !== 'operator' };
+function editorOf(caller: Caller, reason: string): BudgetEditor {
+  return { who: caller.who, reason, isBounded: caller.kind !== 'operator' };
 }
 
 const LONGEST_REASON = 1000;

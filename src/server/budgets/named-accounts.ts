@@ -4,7 +4,7 @@ import { errorText } from '../../base/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { ApiError, ledgerOf, NOT_ALLOWED } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
 
 type Kind = 'project' | 'user';
 
@@ -58,7 +58,7 @@ export async function accountId(asker: Asker, kind: Kind, text: string, field: s
 }
 
 /** The project of a member, by id or name; `undefined` = they belong to none of that name. Asks nobody. */
-export function ownProject({ memberships }: Person, text: string): string | undefined {
+export function ownProject({ memberships }: Caller, text: string): string | undefined {
   return memberships.find(({ projectId, name, domain }) => projectId === text || `${name}@${domain}` === text)
     ?.projectId;
 }
@@ -69,7 +69,7 @@ function unknown(kind: Kind, text: string, field: string): ApiError {
 }
 
 export interface Asker {
-  readonly person: Person;
+  readonly caller: Caller;
   readonly generation: Pick<Generation, 'enforcement' | 'ledger' | 'configuration'>;
   readonly deadline: Wait & { readonly milliseconds: number };
 }

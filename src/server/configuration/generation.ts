@@ -24,7 +24,7 @@ import type { DecisionStores, HeldDecisions } from '../decisions/stores.ts';
 import type { HeldSource, KubernetesSources } from '../followers/kubernetes-sources.ts';
 import { TrustedProxies } from '../listener/client-address.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
-import { readDoorTokens } from './sections.ts';
+import { readProtocolTokens } from './sections.ts';
 
 export interface SkypilotParts {
   readonly options: SkypilotOptions;
@@ -93,7 +93,7 @@ export class Generation {
     },
   ): Promise<Generation> {
     const options = sectionOf(configuration, serviceSection);
-    const tokens = readDoorTokens(configuration);
+    const tokens = readProtocolTokens(configuration);
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
     let keystone: HeldGate | undefined;
     let decisions: HeldDecisions | undefined;

@@ -24,8 +24,8 @@ import { oidcSection } from '../users/oidc-options.ts';
 import { KeptRules } from './cut-off-rules.ts';
 import { Generation } from './generation.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
-import { readDoorTokens, SECTIONS } from './sections.ts';
-import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
+import { readProtocolTokens, SECTIONS } from './sections.ts';
+import { protocolsInUse, type Started, startedWith, startProblems } from './start-checks.ts';
 
 interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
@@ -245,10 +245,10 @@ function refuseEmptied(before: Configuration, next: Configuration): void {
  * a file, or with an unset variable.
  */
 function refuseOpened(before: Generation, next: Configuration, { certificates }: Started): void {
-  const tokens = readDoorTokens(next);
+  const tokens = readProtocolTokens(next);
   const asked = (of: ProtocolTokens, configuration: Configuration, name: ProtocolName) =>
     of[name].length > 0 || (name === 'blazar' && sectionOf(configuration, serviceSection).keystone_auth);
-  const opened = servedDoors(next).filter(
+  const opened = protocolsInUse(next).filter(
     (name) =>
       asked(before.tokens, before.configuration, name) &&
       !asked(tokens, next, name) &&
@@ -257,9 +257,9 @@ function refuseOpened(before: Generation, next: Configuration, { certificates }:
   if (opened.length > 0) {
     throw new ConfigurationError(opened.map((name) => openedProblem(name, before)));
   }
-  if (asksPeople(before.tokens, before.configuration) && !asksPeople(tokens, next)) {
+  if (asksForCredentials(before.tokens, before.configuration) && !asksForCredentials(tokens, next)) {
     const message =
-      'nobody would have to log in any more, and everyone could see everything; restart to accept it';
+      'no login would be needed any more, and everyone could see everything; restart to accept it';
     throw new ConfigurationError([
       { severity: 'error', section: 'service', option: 'operator_tokens', message },
     ]);
@@ -281,7 +281,7 @@ function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
 }
 
 /** With any way to prove who one is, everybody must. */
-function asksPeople({ blazar, people }: ProtocolTokens, configuration: Configuration): boolean {
+function asksForCredentials({ blazar, people }: ProtocolTokens, configuration: Configuration): boolean {
   const tokens = [...blazar, ...people.operator, ...people.reader];
   const { keystone_auth } = sectionOf(configuration, serviceSection);
   return tokens.length > 0 || keystone_auth || sectionOf(configuration, oidcSection).issuer !== undefined;

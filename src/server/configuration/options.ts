@@ -55,7 +55,7 @@ export const serviceOptions = z
     }),
     trusted_proxies: z.array(network).default([]).meta({
       description:
-        'Addresses and networks of proxies whose X-Forwarded-For or Forwarded is believed: the client is the rightmost address in it that is not one of these. Limits count by the address of the client, and logs have it. Not set = nobody is believed, and the client is where the connection comes from.',
+        'Addresses and networks of proxies whose X-Forwarded-For or Forwarded is trusted: the client is the rightmost address in it that is not one of these. Limits count by the address of the client, and logs have it. Not set = these headers are ignored, and the client is the address of the connection.',
       expected: 'addresses and networks such as 10.0.0.0/8, with commas between them',
     }),
     tokens: tokens(
@@ -63,7 +63,7 @@ export const serviceOptions = z
     ),
     tokens_file: tokensFile('A file with more tokens'),
     operator_tokens: tokens(
-      'Tokens of operators, who may do everything in the API and the console, and ask for no leases as Blazar. None of them may be in another list.',
+      'Tokens of operators, who may do everything in the API and the console, but are not accepted at the endpoints for Blazar. None of them may be in another list.',
     ),
     operator_tokens_file: tokensFile('A file with more tokens of operators'),
     reader_tokens: tokens(
@@ -76,7 +76,7 @@ export const serviceOptions = z
     metrics_tokens_file: tokensFile('A file with more tokens for /metrics'),
     keystone_auth: z.boolean().default(false).meta({
       description:
-        'Whether tokens of Keystone count: Blazar may send one as X-Auth-Token, and people may use the API with theirs and log in to the console. They are validated with the account in [keystone].',
+        'Whether tokens of Keystone are accepted: Blazar may send one as X-Auth-Token, and users may use the API with theirs and log in to the console. They are validated with the account in [keystone].',
     }),
     token_cache_time: z.int().min(0).max(86_400).default(300).meta({
       description:
@@ -108,7 +108,7 @@ export const serviceOptions = z
         'Start even if everyone who reaches the address may ask. Unless this is true, each protocol that is served at an address other than loopback needs a token or a certificate.',
     }),
     session_lifetime: z.int().min(60).max(2_592_000).default(28_800).meta({
-      description: 'Longest time that a login to the console lasts.',
+      description: 'Maximum duration of a session of the console.',
       unit: 'seconds',
     }),
     tls_cert_file: path.meta({
@@ -133,12 +133,13 @@ export const serviceOptions = z
       expected: expectedPath,
     }),
     body_limit: z.int().min(1024).max(67_108_864).default(8_388_608).meta({
-      description: 'The longest request body, decompressed. A lease of ten thousand hosts has about 5 MB.',
+      description:
+        'Maximum size of a request body, decompressed. A lease of ten thousand hosts has about 5 MB.',
       unit: 'bytes',
     }),
     deadline: z.int().min(1).max(3600).default(30).meta({
       description:
-        'Longest time for a decision, and for a request to arrive. A filter that has not answered by then has failed, and the lease is refused.',
+        'Maximum time for a decision, and for a request to arrive. A filter that has not answered by then has failed, and the lease is refused.',
       unit: 'seconds',
     }),
     max_concurrent: z.int().min(1).max(1_000_000).default(256).meta({
@@ -149,24 +150,24 @@ export const serviceOptions = z
         'Maximum number of decisions that wait; further ones are refused at once, with status 503.',
     }),
     shutdown_grace: z.int().min(0).max(3600).default(35).meta({
-      description: 'Longest time to finish what is under way at a stop.',
+      description: 'Maximum time to finish what is under way at a stop.',
       unit: 'seconds',
     }),
     hang_timeout: z.int().min(0).max(3600).default(30).meta({
       description:
-        'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit.',
+        'Maximum time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit.',
       unit: 'seconds',
     }),
     metrics_budgets: z.int().min(0).max(10_000).default(0).meta({
       description:
-        'How many budgets /metrics shows one by one, to those who show one of metrics_tokens, or a token of a reader or operator: those of which the largest share is taken. 0 = none.',
+        'How many budgets /metrics shows individually, to clients with one of metrics_tokens or a token of a reader or operator: the ones with the largest share taken. 0 = none.',
     }),
     log_level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').meta({
       description: 'Verbosity of the log on standard error. Read at the start.',
     }),
     log_format: z.enum(['json', 'pretty']).default('json').meta({
       description:
-        'The form of log lines. json: one object on each line. pretty: for people. Read at the start.',
+        'The form of log lines. json: one object on each line. pretty: readable text. Read at the start.',
     }),
     decision_log: path.meta({
       description:
@@ -215,7 +216,8 @@ export const serviceOptions = z
       check.addIssue({
         code: 'custom',
         path: ['client_ca_file'],
-        message: 'expected tls_cert_file and tls_key_file with it: without TLS nobody shows a certificate',
+        message:
+          'expected tls_cert_file and tls_key_file with it: without TLS, clients cannot present a certificate',
       });
     }
   });
@@ -241,7 +243,7 @@ function sharedRoles({ admin_roles, manager_roles, reader_roles }: ServiceOption
 function unseenBudgets(options: ServiceOptions): Problem[] {
   const lists = ['tokens', 'operator_tokens', 'reader_tokens', 'metrics_tokens'] as const;
   const isSeen = lists.some((list) => options[list].length > 0 || options[`${list}_file`] !== undefined);
-  const message = 'without metrics_tokens or metrics_tokens_file nobody sees single budgets in /metrics';
+  const message = 'without metrics_tokens or metrics_tokens_file, /metrics shows no single budgets';
   return options.metrics_budgets === 0 || isSeen
     ? []
     : [{ severity: 'warning', section: 'service', option: 'metrics_budgets', message }];
@@ -269,7 +271,7 @@ function scatteredSessions(options: ServiceOptions, settings: readonly Setting[]
       ({ option, value }) => option.section === 'oidc' && option.name === 'issuer' && value !== undefined,
     );
   const message =
-    'each process keeps its own sessions, and the connections of a browser reach any of them, so people are logged out again and again: give them one process with a port of its own, without reuse_port';
+    'each process keeps its own sessions, and the connections of a browser reach any of them, so users are logged out again and again: serve the console from one process with a port of its own, without reuse_port';
   return options.reuse_port && logsIn
     ? [{ severity: 'warning', section: 'service', option: 'reuse_port', message }]
     : [];

@@ -9,8 +9,8 @@ import { skypilotSection } from '../../skypilot/section.ts';
 import {
   mistakesOf,
   readAuthorities,
-  readPeopleTokens,
   readTokens,
+  readUserTokens,
   refuseShared,
   type ServiceTokenOptions,
   type TokenOptions,
@@ -53,10 +53,10 @@ export function tokenOptionsOf(
 }
 
 /** Reads the tokens of a configuration and its files. @throws CredentialError */
-export function readDoorTokens(configuration: Configuration): ProtocolTokens {
+export function readProtocolTokens(configuration: Configuration): ProtocolTokens {
   const { blazar, skypilot, kubernetes } = tokenOptionsOf(configuration);
   const others = { skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
-  const people = readPeopleTokens(blazar);
+  const people = readUserTokens(blazar);
   const further = { '[skypilot] tokens': others.skypilot, '[kubernetes] tokens': others.kubernetes };
   // Many know these, and some are sent in the URL.
   refuseShared(blazar, people, further);

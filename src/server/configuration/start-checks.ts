@@ -16,7 +16,7 @@ import {
   type ProtocolName,
 } from '../authentication/protocols.ts';
 import { serviceSection } from './options.ts';
-import { readDoorTokens, tokenOptionsOf } from './sections.ts';
+import { readProtocolTokens, tokenOptionsOf } from './sections.ts';
 
 /** What a reload cannot change. */
 export interface Started {
@@ -62,7 +62,7 @@ function openDoors(
     !asksForCertificate(name, certificates) &&
     !hasTokens(tokens[name]) &&
     !(name === 'blazar' && keystone_auth);
-  return servedDoors(configuration)
+  return protocolsInUse(configuration)
     .filter(isOpen)
     .map((name) => {
       const { section, openTo, ownCertificates } = PROTOCOLS[name];
@@ -74,7 +74,7 @@ function openDoors(
 
 /** A token of people or metrics that is in the list of another protocol. The mistakes of one section are found with it. */
 function sharedTokens(configuration: Configuration): Problem[] {
-  return mistakesOf(() => readDoorTokens(configuration))
+  return mistakesOf(() => readProtocolTokens(configuration))
     .filter(({ option }) => /^(operator|reader|metrics)_tokens/.test(option))
     .map(asProblem);
 }
@@ -103,7 +103,7 @@ function certificateProblems(configuration: Configuration): Omit<Problem, 'sever
   }
   if (ofKubernetes !== undefined && tls_cert_file === undefined) {
     const message =
-      'expected [service] tls_cert_file and tls_key_file with it: without TLS nobody shows a certificate';
+      'expected [service] tls_cert_file and tls_key_file with it: without TLS, clients cannot present a certificate';
     return [{ ...at, message }];
   }
   return [];
@@ -114,7 +114,7 @@ function hasTokens({ tokens, tokens_file }: TokenOptions): boolean {
 }
 
 /** The protocols that are served. Blazar's always is. */
-export function servedDoors(configuration: Configuration): ProtocolName[] {
+export function protocolsInUse(configuration: Configuration): ProtocolName[] {
   const { admin_policies } = sectionOf(configuration, skypilotSection);
   const isServed = {
     blazar: true,

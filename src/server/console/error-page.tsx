@@ -9,7 +9,7 @@ import { Text } from './parts/text.tsx';
 /** A mistake of the client, or something that is not there now. */
 interface ShownError {
   readonly status: number;
-  /** For the person. */
+  /** For the caller. */
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
   /** For the log. */
@@ -19,7 +19,7 @@ interface ShownError {
 /** In seconds. */
 const RETRY_AFTER = { 'Retry-After': '5' };
 
-/** `undefined` = a fault of the service, of which the person gets the request id alone. */
+/** `undefined` = a fault of the service, of which the caller gets the request id alone. */
 export function shownError(thrown: unknown): ShownError | undefined {
   if (thrown instanceof ApiError) {
     const { status, message, field, headers, cause } = thrown;
@@ -44,7 +44,7 @@ export function shownError(thrown: unknown): ShownError | undefined {
     };
   }
   if (thrown instanceof OverloadedError) {
-    return { status: 503, message: 'too many people ask at the same time', headers: RETRY_AFTER };
+    return { status: 503, message: 'there are too many requests at the same time', headers: RETRY_AFTER };
   }
   if (thrown instanceof HttpError && thrown.expose) {
     return { status: thrown.status, message: thrown.message, headers: thrown.headers ?? {} };
@@ -56,8 +56,8 @@ const TITLES: Readonly<Record<number, string>> = {
   400: 'This request is not valid',
   403: 'You may not see or do this',
   404: 'There is nothing here',
-  409: 'Somebody else was faster',
-  412: 'Somebody else was faster',
+  409: 'This conflicts with another change',
+  412: 'This was changed in the meantime',
   413: 'This is too long',
   500: 'Something went wrong here',
   503: 'Please try again in a moment',
@@ -87,10 +87,10 @@ export function ErrorContent({ message, requestId, isForm }: ErrorPageProps) {
       {isForm && message !== undefined && <p>Nothing was changed. Go back to correct the form.</p>}
       {message === undefined && <p>The log of the service has the cause.</p>}
       <p>
-        If you ask somebody for help, name this request: <code>{requestId}</code>
+        If you ask for help, give this request id: <code>{requestId}</code>
       </p>
       <p>
-        <a href="/">To the first page</a>
+        <a href="/">Back to the start page</a>
       </p>
     </section>
   );

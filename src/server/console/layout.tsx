@@ -1,16 +1,16 @@
 /** The frame around a page for somebody who may see it: navigation, who they are, the heading. */
 import type { ComponentChildren } from 'preact';
 import { may } from '../users/access.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
 import { assetPath } from './assets.ts';
 import type { ConsolePage } from './page.ts';
 import { Text, visible } from './parts/text.tsx';
 
 /** What the frame shows besides a page. */
 interface Frame {
-  readonly person: Person;
+  readonly caller: Caller;
   readonly csrf: string;
-  /** All pages; the navigation has those with a label that the person may see. */
+  /** All pages; the navigation has those with a label that the caller may see. */
   readonly pages: readonly ConsolePage[];
   /** The path of the page, as its `path` has it. */
   readonly path: string;
@@ -21,7 +21,7 @@ interface LayoutProps extends Frame {
   readonly children: ComponentChildren;
 }
 
-export function Layout({ title, person, csrf, pages, path, children }: LayoutProps) {
+export function Layout({ title, caller, csrf, pages, path, children }: LayoutProps) {
   return (
     <Document title={title}>
       <a class="skip" href="#main">
@@ -33,7 +33,7 @@ export function Layout({ title, person, csrf, pages, path, children }: LayoutPro
         </a>
         <nav aria-label="Pages">
           <ul>
-            {navigation(pages, person).map((page) => (
+            {navigation(pages, caller).map((page) => (
               <li>
                 <a href={page.path} aria-current={isWithin(page.path, path) ? 'page' : undefined}>
                   {page.label}
@@ -42,7 +42,7 @@ export function Layout({ title, person, csrf, pages, path, children }: LayoutPro
             ))}
           </ul>
         </nav>
-        <Account person={person} csrf={csrf} />
+        <Account caller={caller} csrf={csrf} />
       </header>
       <main id="main" tabIndex={-1}>
         <div class="title">
@@ -61,13 +61,13 @@ export function Layout({ title, person, csrf, pages, path, children }: LayoutPro
   );
 }
 
-function Account({ person, csrf }: { readonly person: Person; readonly csrf: string }) {
+function Account({ caller, csrf }: { readonly caller: Caller; readonly csrf: string }) {
   return (
     <div class="account">
       <span>
-        <Text>{person.name}</Text> <small>{roleOf(person)}</small>
+        <Text>{caller.name}</Text> <small>{roleOf(caller)}</small>
       </span>
-      {person.provenBy === 'keystone' && csrf !== '' && <a href="/login/project">Switch project</a>}
+      {caller.provenBy === 'keystone' && csrf !== '' && <a href="/login/project">Switch project</a>}
       {csrf !== '' && (
         <form method="post" action="/logout">
           <input type="hidden" name="csrf" value={csrf} />
@@ -81,14 +81,14 @@ function Account({ person, csrf }: { readonly person: Person; readonly csrf: str
 }
 
 /** What they are in the project of the session. */
-function roleOf({ kind, memberships }: Person): string {
+function roleOf({ kind, memberships }: Caller): string {
   return memberships.some(({ isManager }) => isManager) ? 'manager' : kind;
 }
 
-/** The pages with a label that a person may see. */
-export function navigation(pages: readonly ConsolePage[], person: Person): readonly ConsolePage[] {
+/** The pages with a label that a caller may see. */
+export function navigation(pages: readonly ConsolePage[], caller: Caller): readonly ConsolePage[] {
   return pages.filter(
-    ({ method, label, action }) => method === 'GET' && label !== undefined && may(person, action),
+    ({ method, label, action }) => method === 'GET' && label !== undefined && may(caller, action),
   );
 }
 

@@ -19,9 +19,9 @@ import {
 import { LoginAttempts } from '../users/login-attempts.ts';
 import { OidcLogins } from '../users/oidc-login.ts';
 import { OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
-import type { People } from '../users/people.ts';
 import { FixedProof, KeystoneProof } from '../users/proofs.ts';
 import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
+import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { WrongTokens } from '../users/wrong-tokens.ts';
 import { readForm } from './form.ts';
 import { PAGE_HEADERS } from './layout.tsx';
@@ -30,7 +30,7 @@ import { addOidcRoutes, LoggedOutPage } from './oidc-routes.tsx';
 import { returnPath } from './paths.ts';
 
 interface LoginParts {
-  readonly people: People;
+  readonly people: UserAuthenticator;
   readonly tokens: FixedTokens;
   readonly wrong: WrongTokens;
   readonly sessions: Sessions;
@@ -69,7 +69,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     if (fixed !== undefined) {
       return { proof: new FixedProof(tokens, fixed) };
     }
-    return tokens.isOfPeople(token)
+    return tokens.isOfUsers(token)
       ? refused(NO_TOKEN, { isWrong: true })
       : attempts.inLine(ctx, () => loginByToken(ctx, token, logger));
   };
@@ -187,8 +187,8 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
 
   async function showProjects(ctx: Context, proof: KeystoneProof, status: number, error?: string) {
     const projects = await attempts.inLine(ctx, () => projectsOf(ctx, proof, logger));
-    const person = await proof.owner(ctx);
-    const props = { csrf: sessions.csrfOf(ctx), current: person?.memberships[0]?.projectId };
+    const caller = await proof.owner(ctx);
+    const props = { csrf: sessions.csrfOf(ctx), current: caller?.memberships[0]?.projectId };
     if ('message' in projects) {
       render(ctx, projects.status, <SwitchPage {...props} projects={[]} error={error ?? projects.message} />);
     } else {
@@ -204,9 +204,9 @@ const SYSTEM = 'system:all';
 
 /** What has opened a session that can be switched to another project; `undefined` = there is none. */
 async function switchable(ctx: Context, sessions: Sessions): Promise<KeystoneProof | undefined> {
-  const person = await sessions.personOf(ctx);
+  const caller = await sessions.callerOf(ctx);
   const proof = sessions.proofOf(ctx);
-  return person !== undefined && proof instanceof KeystoneProof && proof.tokens.unscoped !== undefined
+  return caller !== undefined && proof instanceof KeystoneProof && proof.tokens.unscoped !== undefined
     ? proof
     : undefined;
 }

@@ -145,7 +145,7 @@ function TokenForm({
       <p class="hint" id="login-hint">
         {hasTokens
           ? 'A token of an operator or a reader, one that clients send as X-Auth-Token, or your own token of Keystone.'
-          : 'Nobody can log in: there are no tokens.'}
+          : 'Login is not possible: no tokens are configured.'}
       </p>
       <button type="submit">Log in</button>
     </form>
@@ -157,13 +157,13 @@ const MAX_SHOWN = 200;
 
 interface SwitchProps {
   readonly projects: readonly ListedProject[];
-  /** Of the project that the person is in. */
+  /** Of the project that the caller is in. */
   readonly current: string | undefined;
   readonly csrf: string;
   readonly error?: string | undefined;
 }
 
-/** The projects of a person, each a button that leads into it. */
+/** The projects of a caller, each a button that leads into it. */
 export function SwitchPage({ projects, current, csrf, error }: SwitchProps) {
   const shown = projects.toSorted((one, other) => (one.name < other.name ? -1 : 1)).slice(0, MAX_SHOWN);
   return (

@@ -70,7 +70,7 @@ export function addOidcRoutes(
     // Not counted as a guess: there is nothing to guess behind a state of ours, and behind a proxy all share one address.
     const outcome = await attempts.inLine(ctx, () => logins.finish(ctx, begun));
     if ('message' in outcome) {
-      stateOf(ctx).refusedFor = 'expected somebody whom the identity provider confirms';
+      stateOf(ctx).refusedFor = 'expected a user whom the identity provider confirms';
       refuse(ctx, outcome.status, begun.next, outcome.message);
       return;
     }
@@ -94,7 +94,7 @@ export function addOidcRoutes(
       const logout = await issuerLogout(ctx, token);
       const ended = sessions.endThose((proof) => proof instanceof OidcProof && proof.isEndedBy(logout));
       const facts = { request_id: stateOf(ctx).requestId, sessions: ended };
-      logger.info(facts, 'the identity provider has logged somebody out');
+      logger.info(facts, 'the identity provider has logged a user out');
       ctx.body = '';
     } catch (thrown) {
       if (thrown instanceof OverloadedError) {

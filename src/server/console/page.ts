@@ -5,10 +5,10 @@ import type { Problem } from '../../base/errors.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Action } from '../users/access.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
 
 export interface PageRequest {
-  readonly person: Person;
+  readonly caller: Caller;
   /** From the path; empty for a page without. */
   readonly params: Readonly<Record<string, string>>;
   /** From the URL; of a name that is given twice, the first counts. */

@@ -14,9 +14,9 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { may } from '../users/access.ts';
-import type { People } from '../users/people.ts';
-import type { Person } from '../users/person.ts';
+import type { Caller } from '../users/caller.ts';
 import { isCsrf } from '../users/sessions.ts';
+import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { ErrorContent, shownError, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
@@ -33,7 +33,7 @@ export interface ConsoleParts {
   readonly metrics: Metrics;
   /** Whether the service is stopping. */
   readonly isDraining: () => boolean;
-  readonly people: People;
+  readonly people: UserAuthenticator;
   readonly showLogin: ShowLogin;
   readonly line: UserLimiter;
   readonly logger: Logger;
@@ -52,7 +52,7 @@ export function consoleRoutes(pages: readonly ConsolePage[], parts: ConsoleParts
 
 /** Somebody, and whether a cookie told who: browsers add it to requests of other sites too. */
 interface Asker {
-  readonly person: Person;
+  readonly caller: Caller;
   readonly isBySession: boolean;
 }
 
@@ -71,8 +71,8 @@ async function serve(
       showLogin(ctx, parts);
       return;
     }
-    const { person } = asker;
-    const home = homeOf(page, pages, person);
+    const { caller } = asker;
+    const home = homeOf(page, pages, caller);
     const answer = home ?? (await answerOf(ctx, page, asker, parts));
     if ('redirect' in answer) {
       // A page may build the path from what somebody has written.
@@ -81,7 +81,7 @@ async function serve(
       return;
     }
     const { status = 200, title, main } = answer;
-    const frame = { person, pages, path: page.path, csrf: parts.people.csrfOf(ctx) };
+    const frame = { caller, pages, path: page.path, csrf: parts.people.csrfOf(ctx) };
     show(ctx, status, <Layout {...{ ...frame, title }}>{main}</Layout>);
   } catch (thrown) {
     if (thrown instanceof HttpError && thrown.status === 401) {
@@ -89,19 +89,19 @@ async function serve(
       parts.showLogin(ctx);
       return;
     }
-    showError(ctx, thrown, { page, pages, person: asker?.person, parts });
+    showError(ctx, thrown, { page, pages, caller: asker?.caller, parts });
   }
 }
 
 async function answerOf(
   ctx: Context,
   page: ConsolePage,
-  { person, isBySession }: Asker,
+  { caller, isBySession }: Asker,
   parts: ConsoleParts,
 ): Promise<PageAnswer> {
   const { people, line, generations, recorder, isDraining } = parts;
   const params: Readonly<Record<string, string>> = ctx.params ?? {};
-  if (!may(person, page.action, params.project_id)) {
+  if (!may(caller, page.action, params.project_id)) {
     // The same for projects that do not exist: who may not see one learns nothing about it.
     throw new ApiError(403, 'your roles do not allow it; ask a manager of the project, or an operator');
   }
@@ -111,10 +111,10 @@ async function answerOf(
   const isEstimate = page.action === 'estimate' && page.method === 'POST';
   return line.run(
     generation,
-    person,
+    caller,
     (deadline) =>
       page.answer({
-        ...{ person, params, form, generation, requestId, deadline, recorder },
+        ...{ caller, params, form, generation, requestId, deadline, recorder },
         query: new URLSearchParams(ctx.querystring),
         csrf: people.csrfOf(ctx),
         problems: generations.problems,
@@ -125,24 +125,24 @@ async function answerOf(
 }
 
 /** A member has no overview of the service: their first page is the first that they may see. */
-function homeOf(page: ConsolePage, pages: readonly ConsolePage[], person: Person): PageAnswer | undefined {
-  if (page.path !== '/' || page.method !== 'GET' || may(person, page.action)) {
+function homeOf(page: ConsolePage, pages: readonly ConsolePage[], caller: Caller): PageAnswer | undefined {
+  if (page.path !== '/' || page.method !== 'GET' || may(caller, page.action)) {
     return undefined;
   }
-  const [first] = navigation(pages, person);
+  const [first] = navigation(pages, caller);
   return first === undefined ? undefined : { redirect: first.path };
 }
 
-async function askerOf(ctx: Context, people: People): Promise<Asker | undefined> {
+async function askerOf(ctx: Context, people: UserAuthenticator): Promise<Asker | undefined> {
   const byToken = await people.byToken(ctx);
   if (byToken !== undefined) {
-    return { person: byToken, isBySession: false };
+    return { caller: byToken, isBySession: false };
   }
   const bySession = await people.bySession(ctx);
   if (bySession !== undefined) {
-    return { person: bySession, isBySession: true };
+    return { caller: bySession, isBySession: true };
   }
-  return people.anybody && { person: people.anybody, isBySession: false };
+  return people.anybody && { caller: people.anybody, isBySession: false };
 }
 
 /** @throws HttpError 403 for a form of another site, 413, 415, or 400 for an incomplete one */
@@ -150,7 +150,7 @@ async function checkedForm(
   ctx: Context,
   { formLimit = FORM_LIMIT }: ConsolePage,
   isBySession: boolean,
-  people: People,
+  people: UserAuthenticator,
 ): Promise<URLSearchParams> {
   const form = await readForm(ctx, formLimit);
   if (form === undefined) {
@@ -174,11 +174,11 @@ interface Failed {
   readonly page: ConsolePage;
   readonly pages: readonly ConsolePage[];
   /** `undefined` = nobody knows who asks. */
-  readonly person: Person | undefined;
+  readonly caller: Caller | undefined;
   readonly parts: ConsoleParts;
 }
 
-function showError(ctx: Context, thrown: unknown, { page, pages, person, parts }: Failed): void {
+function showError(ctx: Context, thrown: unknown, { page, pages, caller, parts }: Failed): void {
   const { people, metrics, logger } = parts;
   const state = stateOf(ctx);
   const { requestId } = state;
@@ -204,7 +204,7 @@ function showError(ctx: Context, thrown: unknown, { page, pages, person, parts }
   show(
     ctx,
     status,
-    person === undefined ? (
+    caller === undefined ? (
       <Document title={title} hasScripts={false}>
         <main>
           <h1>
@@ -214,7 +214,7 @@ function showError(ctx: Context, thrown: unknown, { page, pages, person, parts }
         </main>
       </Document>
     ) : (
-      <Layout {...{ title, person, pages, path: page.path, csrf: people.csrfOf(ctx) }}>{content}</Layout>
+      <Layout {...{ title, caller, pages, path: page.path, csrf: people.csrfOf(ctx) }}>{content}</Layout>
     ),
   );
 }

@@ -190,11 +190,6 @@ svg .refusal { fill: var(--bad); }
 .budgets { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem 2rem; margin: 1rem 0; }
 .budgets p { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; margin: 0 0 0.35rem; max-width: none; }
 .budgets small { flex-basis: 100%; }
-.timeline { margin: 0.75rem 0; }
-.timeline .tick line { stroke: var(--line); }
-.timeline .tick text { fill: var(--muted); font-size: 0.75rem; }
-.timeline .now line { stroke: var(--care); stroke-width: 2; }
-.timeline .now text { fill: var(--care); font-weight: 700; font-size: 0.75rem; }
 /* uPlot, from its own style, without what is not used here. */
 .uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
 .uplot { width: min-content; max-width: 100%; line-height: 1.5; }
@@ -223,8 +218,8 @@ svg .refusal { fill: var(--bad); }
 .scrolls { position: relative; }
 .what > bdi { max-height: none; }
 select { max-width: 100%; }
-.lanes.movable .track { cursor: grab; touch-action: pan-y; }
-.lanes ol { list-style: none; margin: 0; padding: 0; }
+.timeline.movable .track { cursor: grab; touch-action: pan-y; }
+.timeline ol { list-style: none; margin: 0; padding: 0; }
 .lane { display: grid; grid-template-columns: minmax(0, 20rem) minmax(0, 1fr); gap: 0 1rem; align-items: center; border-top: 1px solid var(--line); }
 .lane.axis { border-top: 0; }
 /* The lines of the days go through from row to row; the bars are in the middle, however many words there are. */

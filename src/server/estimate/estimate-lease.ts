@@ -1,4 +1,4 @@
-/** Estimates a lease for a person: what a member sees of it, and the form of the API. */
+/** Estimates a lease for a caller: what a member sees of it, and the form of the API. */
 
 import type { Deadline } from '../../base/deadline.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';

@@ -7,8 +7,13 @@ import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { Corrections } from '../../notifications/corrections.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
-import type { FollowerMetrics } from '../metrics/round-metrics.ts';
-import { type Held, type RoundResult, Rounds, type RoundTerms } from './reconciliation.ts';
+import type { FollowerMetrics } from '../metrics/reconciliation-metrics.ts';
+import {
+  type Held,
+  Reconciler,
+  type ReconciliationResult,
+  type ReconciliationTerms,
+} from './reconciliation.ts';
 
 /** The part of a generation that a round needs. */
 interface Followable extends Held {
@@ -23,7 +28,7 @@ interface FollowerParts {
   readonly logger: Logger;
 }
 
-export class Follower extends Rounds<Followable> {
+export class Follower extends Reconciler<Followable> {
   readonly #metrics: FollowerMetrics;
   readonly #logger: Logger;
   readonly #known = new RowAges();
@@ -47,7 +52,10 @@ export class Follower extends Rounds<Followable> {
     this.#logger = parts.logger;
   }
 
-  async #ask({ generation, ...terms }: RoundTerms<Followable>): Promise<RoundResult | undefined> {
+  async #ask({
+    generation,
+    ...terms
+  }: ReconciliationTerms<Followable>): Promise<ReconciliationResult | undefined> {
     const { configuration, enforcement } = generation;
     const { keystone, ledger: chain, claimants } = enforcement;
     if (keystone === undefined || chain === undefined) {

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { RoundElsewhere } from '../../ledger/reconciliation/leader-lease.ts';
-import type { RoundMetrics } from '../metrics/round-metrics.ts';
+import type { ReconciledElsewhere } from '../../ledger/reconciliation/leader-lease.ts';
+import type { ReconciliationMetrics } from '../metrics/reconciliation-metrics.ts';
 
 /** The part of a generation that rounds need. It stays open until the round has ended. */
 export interface Held {
@@ -13,7 +13,7 @@ export interface Held {
 }
 
 /** What one round does. */
-export interface RoundTerms<Generation extends Held> {
+export interface ReconciliationTerms<Generation extends Held> {
   readonly generation: Generation;
   /** A process, unlike any other. */
   readonly holder: string;
@@ -23,7 +23,7 @@ export interface RoundTerms<Generation extends Held> {
   readonly signal: AbortSignal;
 }
 
-export type RoundResult =
+export type ReconciliationResult =
   | {
       readonly kind: 'done';
       /** How many the other system listed. */
@@ -31,10 +31,10 @@ export type RoundResult =
       /** Why nothing, or not everything, was released; empty = the round was complete. */
       readonly doubts: readonly string[];
     }
-  | RoundElsewhere;
+  | ReconciledElsewhere;
 
 /** What is logged. */
-interface RoundLines {
+interface ReconciliationLines {
   readonly done: string;
   /** With `doubts`; once, until they change. */
   readonly doubtful: string;
@@ -42,16 +42,16 @@ interface RoundLines {
   readonly failed: string;
 }
 
-interface RoundsParts<Generation extends Held> {
+interface ReconcilerParts<Generation extends Held> {
   /** The configuration that decides now. */
   readonly current: () => Generation;
-  readonly metrics: RoundMetrics<string>;
+  readonly metrics: ReconciliationMetrics<string>;
   readonly logger: Logger;
-  readonly lines: RoundLines;
+  readonly lines: ReconciliationLines;
   /** In seconds; `undefined` = this configuration has no rounds. */
   readonly interval: (generation: Generation) => number | undefined;
   /** Resolves to `undefined` if there is nothing to do. What it throws is logged. */
-  readonly round: (terms: RoundTerms<Generation>) => Promise<RoundResult | undefined>;
+  readonly round: (terms: ReconciliationTerms<Generation>) => Promise<ReconciliationResult | undefined>;
 }
 
 /** Replicas that start together must not ask together. */
@@ -63,8 +63,8 @@ const RETRY = 60;
 /** Ledger and process have different clocks, and a timer may be early. */
 const EARLY = 0.9;
 
-export class Rounds<Generation extends Held> {
-  readonly #parts: RoundsParts<Generation>;
+export class Reconciler<Generation extends Held> {
+  readonly #parts: ReconcilerParts<Generation>;
   readonly #holder = `${hostname()}/${process.pid}/${randomUUID()}`;
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -77,7 +77,7 @@ export class Rounds<Generation extends Held> {
   #doubts = '';
   #failure = '';
 
-  constructor(parts: RoundsParts<Generation>) {
+  constructor(parts: ReconcilerParts<Generation>) {
     this.#parts = parts;
   }
 
@@ -147,7 +147,7 @@ export class Rounds<Generation extends Held> {
     }
   }
 
-  #done(result: RoundResult, interval: number, seconds: number): void {
+  #done(result: ReconciliationResult, interval: number, seconds: number): void {
     const { metrics, logger, lines } = this.#parts;
     if (result.kind !== 'done') {
       metrics.round('elsewhere', seconds);

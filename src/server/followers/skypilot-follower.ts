@@ -10,8 +10,13 @@ import type { Notifications } from '../../notifications/notifications.ts';
 import type { ClusterChange } from '../../skypilot/charging/follow.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 import type { SkypilotParts } from '../configuration/generation.ts';
-import type { SkypilotMetrics } from '../metrics/round-metrics.ts';
-import { type Held, type RoundResult, Rounds, type RoundTerms } from './reconciliation.ts';
+import type { SkypilotMetrics } from '../metrics/reconciliation-metrics.ts';
+import {
+  type Held,
+  Reconciler,
+  type ReconciliationResult,
+  type ReconciliationTerms,
+} from './reconciliation.ts';
 
 /** The part of a generation that a round needs. */
 interface FollowableSkypilot extends Held {
@@ -35,7 +40,7 @@ interface SkypilotFollowerParts {
 const MAX_ANSWER = 64 * 1024 * 1024;
 const MAX_TOKEN_FILE = 65_536;
 
-export class SkypilotFollower extends Rounds<FollowableSkypilot> {
+export class SkypilotFollower extends Reconciler<FollowableSkypilot> {
   readonly #parts: SkypilotFollowerParts;
   /** The reason that was logged last, which is not logged again. */
   #complaint = '';
@@ -56,7 +61,10 @@ export class SkypilotFollower extends Rounds<FollowableSkypilot> {
     this.#parts = parts;
   }
 
-  async #ask({ generation, ...terms }: RoundTerms<FollowableSkypilot>): Promise<RoundResult | undefined> {
+  async #ask({
+    generation,
+    ...terms
+  }: ReconciliationTerms<FollowableSkypilot>): Promise<ReconciliationResult | undefined> {
     const { configuration, skypilot } = generation;
     const { logger, httpObserver } = this.#parts;
     const { launches } = skypilot.policies;

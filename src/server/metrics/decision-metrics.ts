@@ -42,7 +42,7 @@ export class DecisionMetrics {
     });
     this.#launches = new Counter({
       ...{ name: `${prefix}skypilot_launches_total`, registers, labelNames: byOutcome },
-      help: 'Launches of SkyPilot, each counted once, by the decision that ended it or let it go on.',
+      help: 'Launches of SkyPilot, each counted once, by the decision that refused or allowed it.',
     });
     this.#auditRefusals = new Counter({
       ...{ name: `${prefix}audit_refusals_total`, registers, labelNames: byOutcome },

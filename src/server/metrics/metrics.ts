@@ -15,7 +15,7 @@ import { DecisionMetrics } from './decision-metrics.ts';
 import { type FollowedSource, KubernetesMetrics, KubernetesStatusMetrics } from './kubernetes-metrics.ts';
 import { DecisionStoreMetrics, LedgerMetrics } from './ledger-metrics.ts';
 import { OutboxMetrics } from './outbox-metrics.ts';
-import { FollowerMetrics, SkypilotMetrics } from './round-metrics.ts';
+import { FollowerMetrics, SkypilotMetrics } from './reconciliation-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
 /** In seconds, up to more than the longest deadline that can be set, 3600. */
@@ -69,7 +69,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly #ledger = new LedgerMetrics(this.#registry, PREFIX, BUCKETS);
   readonly #missingNames = this.#counter(
     'names_unresolved_total',
-    'Names of projects, users and domains that Keystone did not tell for a request. Limits by name and tag did not apply.',
+    'Names of projects, users and domains that Keystone did not return for a request. Limits by name and tag did not apply.',
     ['kind', 'reason'],
   );
   readonly follower = new FollowerMetrics(this.#registry);

@@ -62,7 +62,7 @@ export class TokenMetrics implements GateObserver {
     });
     new Gauge({
       name: `${prefix}keystone_validations_under_way`,
-      help: 'Tokens that Keystone is being asked about, or that wait for their turn.',
+      help: 'Tokens that Keystone is being asked about, or that wait in the queue.',
       registers,
       collect() {
         this.set(sizes?.().underWay ?? 0);

@@ -235,7 +235,7 @@ export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
   '/': {
     id: 'getPage',
     tag: 'service',
-    summary: 'The page for people.',
+    summary: 'The console.',
     description: 'The configuration, the latest decisions, and a form to try requests.',
     responses: ['Page', 'Login'],
     authenticator: 'blazar',

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { EXPECTED_CERTIFICATE, PROTOCOLS } from '../authentication/protocols.ts';
 import { REQUEST_ID_HEADER } from '../request-state.ts';
-import { EXPECTED_TOKEN } from '../users/people.ts';
+import { EXPECTED_TOKEN } from '../users/user-authenticator.ts';
 import { TOO_MANY } from '../users/wrong-tokens.ts';
 import type { AnswerSchemaName } from './bodies.ts';
 
@@ -166,7 +166,7 @@ export const RESPONSES = {
       },
       failed: {
         message:
-          'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.',
+          'The ledger of leases cannot be read or written at the moment. Please try again later, or ask the operator.',
       },
     },
   },
@@ -243,12 +243,12 @@ export const RESPONSES = {
   },
   NotAllowed: {
     status: 403,
-    description: 'The person may not do this, or belongs to no such project.',
+    description: 'The caller may not do this, or belongs to no such project.',
     headers: ANSWERED,
     body: 'InvalidRequest',
     examples: {
       notAllowed: {
-        message: 'expected a person with more rights: see "Who may do what" in the documentation',
+        message: 'expected a caller with more rights: see "Who may do what" in the documentation',
       },
     },
   },

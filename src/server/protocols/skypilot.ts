@@ -4,7 +4,7 @@
  */
 import { type Context, HttpError, type Middleware } from 'koa';
 import { reviewRecord } from '../../decisions/review-record.ts';
-import { decodeInTurns, InvalidBodyError, type ReceivedRequest } from '../../skypilot/request/wire.ts';
+import { decodeYielding, InvalidBodyError, type ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { Authenticator } from '../authentication/authenticators.ts';
 import type { SkypilotParts } from '../configuration/generation.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
@@ -44,7 +44,7 @@ export function servesSkypilot({ options, policies }: SkypilotParts, path: strin
 async function receivedRequest(ctx: Context): Promise<ReceivedRequest> {
   try {
     const body = await readJson(ctx.req, bodyLimit(ctx));
-    return await decodeInTurns(typeof body === 'string' ? await innerJson(body) : body);
+    return await decodeYielding(typeof body === 'string' ? await innerJson(body) : body);
   } catch (thrown) {
     if (thrown instanceof InvalidBodyError || (thrown instanceof HttpError && thrown.status === 400)) {
       return ctx.throw(422, thrown.message);

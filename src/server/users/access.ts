@@ -1,5 +1,5 @@
 /** Who may do what: the one table that the API, the console and docs/reference/access.md follow. */
-import type { Person } from './person.ts';
+import type { Caller } from './caller.ts';
 
 /**
  * For each action, the kinds of persons who may do it. `member` and `manager` = in projects that they belong to; a manager is a member who
@@ -23,20 +23,20 @@ export type Role = 'operator' | 'reader' | 'manager' | 'member';
 export type Action = keyof typeof ACTIONS;
 
 /**
- * Whether a person may do something in a project. `projectId`: `undefined` = in no particular one: a list is then narrowed to what the
- * person may see (`visibleProjects`).
+ * Whether a caller may do something in a project. `projectId`: `undefined` = in no particular one: a list is then narrowed to what the
+ * caller may see (`visibleProjects`).
  */
-export function may(person: Person, action: Action, projectId?: string): boolean {
+export function may(caller: Caller, action: Action, projectId?: string): boolean {
   const allowed: readonly Role[] = ACTIONS[action];
-  return rolesOf(person, projectId).some((role) => allowed.includes(role));
+  return rolesOf(caller, projectId).some((role) => allowed.includes(role));
 }
 
 /** The projects that lists show; `undefined` = all. */
-export function visibleProjects({ kind, memberships }: Person): readonly string[] | undefined {
+export function visibleProjects({ kind, memberships }: Caller): readonly string[] | undefined {
   return kind === 'member' ? memberships.map(({ projectId }) => projectId) : undefined;
 }
 
-function rolesOf({ kind, memberships }: Person, projectId: string | undefined): readonly Role[] {
+function rolesOf({ kind, memberships }: Caller, projectId: string | undefined): readonly Role[] {
   if (kind !== 'member') {
     return [kind];
   }

@@ -1,10 +1,10 @@
 /** Those who show a token of the configuration: operators, readers, Blazar itself, which may read, and Prometheus, which reads metrics. */
-import { AcceptedTokens, type PeopleTokens } from '../authentication/credentials.ts';
-import { fixedPerson, type Person } from './person.ts';
+import { AcceptedTokens, type UserTokens } from '../authentication/credentials.ts';
+import { type Caller, tokenCaller } from './caller.ts';
 
-/** A person, and what identifies the token: a session ends with it. */
-export interface FixedPerson {
-  readonly person: Person;
+/** A caller, and what identifies the token: a session ends with it. */
+export interface TokenCaller {
+  readonly caller: Caller;
   readonly key: string;
 }
 
@@ -20,12 +20,12 @@ export class FixedTokens {
   /** Those of Blazar's authenticator, which replaces them. */
   readonly #service: AcceptedTokens;
 
-  constructor(service: AcceptedTokens, tokens: PeopleTokens) {
+  constructor(service: AcceptedTokens, tokens: UserTokens) {
     this.#service = service;
     this.replace(tokens);
   }
 
-  replace({ operator, reader, metrics }: PeopleTokens): void {
+  replace({ operator, reader, metrics }: UserTokens): void {
     this.#operator.replace(operator);
     this.#reader.replace(reader);
     this.#metrics.replace(metrics);
@@ -42,18 +42,18 @@ export class FixedTokens {
   }
 
   /** The owner of a token; `undefined` = it is none of these. Compared with all of them, in constant time. */
-  ownerOf(token: string): FixedPerson | undefined {
+  ownerOf(token: string): TokenCaller | undefined {
     const owners = this.#lists.map(([kind, tokens]) => ({ kind, key: tokens.sessionKeyOf(token) }));
     const [owner] = owners.flatMap(({ kind, key }) =>
-      key === undefined ? [] : [{ person: fixedPerson(...kind, key), key }],
+      key === undefined ? [] : [{ caller: tokenCaller(...kind, key), key }],
     );
     return owner;
   }
 
   /** The owner of a token that is still in the configuration, by its key. */
-  byKey(key: string): Person | undefined {
+  byKey(key: string): Caller | undefined {
     const kind = this.#lists.find(([, tokens]) => tokens.sessionKeys().includes(key))?.[0];
-    return kind && fixedPerson(...kind, key);
+    return kind && tokenCaller(...kind, key);
   }
 
   /** Whether its owner sees single budgets in the metrics. Compared with all of them, in constant time. */
@@ -63,7 +63,7 @@ export class FixedTokens {
   }
 
   /** Whether it is a token of operators, readers or metrics, and none of Blazar's: Keystone must not hear of it. */
-  isOfPeople(token: string): boolean {
+  isOfUsers(token: string): boolean {
     const keys = [this.#operator, this.#reader, this.#metrics].map((tokens) => tokens.sessionKeyOf(token));
     return keys.some((key) => key !== undefined);
   }

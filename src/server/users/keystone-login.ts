@@ -6,15 +6,15 @@ import type { Logger } from '../../base/logger.ts';
 import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
 import type { HeldGate } from '../authentication/keystone-gates.ts';
 import { stateOf } from '../request-state.ts';
-import { KeystoneProof, keystonePerson } from './proofs.ts';
+import { KeystoneProof, keystoneCaller } from './proofs.ts';
 import type { Proof } from './sessions.ts';
 
-/** A session that may be opened, or a sentence for the person. `isWrong`: it counts as a guess. */
+/** A session that may be opened, or a sentence for the caller. `isWrong`: it counts as a guess. */
 export type LoginOutcome =
   | { readonly proof: Proof; readonly isWrong?: never }
   | { readonly status: 401 | 403 | 503; readonly message: string; readonly isWrong: boolean };
 
-/** How many projects are tried for one with a role that counts here, if the person names none. */
+/** How many projects are tried for one with a role that counts here, if the caller names none. */
 const MAX_TRIED = 20;
 
 const REFUSALS: Readonly<Record<LoginRefusal, string>> = {
@@ -68,13 +68,13 @@ export async function loginByToken(ctx: Context, token: string, logger: Logger):
     if (valid === undefined) {
       return refused(NO_TOKEN, { isWrong: true });
     }
-    return keystonePerson(valid, stateOf(ctx).generation.options) === undefined
+    return keystoneCaller(valid, stateOf(ctx).generation.options) === undefined
       ? refused(noRole(ctx), { status: 403 })
       : { proof: new KeystoneProof(valid.user.id, { scoped: token, unscoped: undefined }) };
   });
 }
 
-/** The same person in another project, or in the system. */
+/** The same caller in another project, or in the system. */
 export async function switchScope(
   ctx: Context,
   { tokens }: KeystoneProof,
@@ -87,7 +87,7 @@ export async function switchScope(
   });
 }
 
-/** What the person may switch to; empty if the session cannot be switched. */
+/** What the caller may switch to; empty if the session cannot be switched. */
 export async function projectsOf(
   ctx: Context,
   { tokens }: KeystoneProof,
@@ -113,7 +113,7 @@ async function proofIn(
   const scoped = await keystone?.login.scoped(unscoped, scope, { signal });
   // By the same question as every later request, so that the login opens no session that the next request ends.
   const valid = scoped === undefined ? undefined : await keystone?.gate.validated(scoped);
-  return scoped === undefined || valid === undefined || keystonePerson(valid, options) === undefined
+  return scoped === undefined || valid === undefined || keystoneCaller(valid, options) === undefined
     ? undefined
     : new KeystoneProof(valid.user.id, { scoped, unscoped });
 }
@@ -142,7 +142,7 @@ async function withKeystone<Result>(
   }
 }
 
-/** A login that opens no session, with the sentence for the person. */
+/** A login that opens no session, with the sentence for the caller. */
 export function refused(
   message: string,
   { status = 401, isWrong = false }: { status?: 401 | 403 | 503; isWrong?: boolean } = {},

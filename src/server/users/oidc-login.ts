@@ -14,13 +14,13 @@ import {
   type IssuerLogout,
   keyOf,
   OidcProof,
+  oidcCaller,
   oidcOptionsOf,
-  oidcPerson,
   type Renewal,
 } from './oidc-proof.ts';
 import { isSecure, readCookie, writeCookie } from './sessions.ts';
 
-/** A refusal is a sentence for the person. */
+/** A refusal is a sentence for the caller. */
 type OidcOutcome = { readonly proof: OidcProof } | { readonly status: 401 | 403; readonly message: string };
 
 export class OidcLogins {
@@ -43,10 +43,10 @@ export class OidcLogins {
     const options = oidcOptionsOf(ctx);
     return this.#within(ctx, async (client, redirectUrl): Promise<OidcOutcome> => {
       const confirmed = await client.claims(ctx.querystring, begun, redirectUrl);
-      const person = oidcPerson(confirmed.claims, options);
-      return person === undefined
+      const caller = oidcCaller(confirmed.claims, options);
+      return caller === undefined
         ? { status: 403, message: 'Your account has neither a role nor a project here.' }
-        : { proof: new OidcProof(person, confirmed, options, (at, token) => this.#renew(at, token)) };
+        : { proof: new OidcProof(caller, confirmed, options, (at, token) => this.#renew(at, token)) };
     });
   }
 
@@ -84,7 +84,7 @@ export class OidcLogins {
       // The text of an error may hold what the issuer has written, but no code, token or secret.
       this.#logger.warn(
         { request_id: stateOf(ctx).requestId, error: causesOf(thrown) },
-        'somebody could not be logged in with OpenID Connect',
+        'a login with OpenID Connect failed',
       );
       const message = 'The identity provider did not confirm who you are. Please try again.';
       return { status: 401, message };

@@ -15,13 +15,13 @@ export const oidcOptions = z.object({
     .optional()
     .meta({
       description:
-        'The issuer, such as https://keycloak.example.org/realms/cloud. Not set = nobody logs in with OpenID Connect.',
+        'The issuer, such as https://keycloak.example.org/realms/cloud. Not set = there is no login with OpenID Connect.',
       guard: true,
     }),
-  title: text.default('single sign-on').meta({ description: 'What the login page calls it.' }),
-  client_id: text.optional().meta({ description: 'Our id at the issuer.' }),
+  title: text.default('single sign-on').meta({ description: 'The name of the issuer on the login page.' }),
+  client_id: text.optional().meta({ description: 'The client id of this service at the issuer.' }),
   client_secret: text.optional().meta({
-    description: 'Our secret there. Neither it nor client_secret_file = a public client, with PKCE alone.',
+    description: 'The client secret. Neither it nor client_secret_file = a public client, with PKCE alone.',
     secret: true,
   }),
   client_secret_file: z.string().min(1).optional().meta({
@@ -35,7 +35,7 @@ export const oidcOptions = z.object({
     .optional()
     .meta({
       description:
-        'Where the issuer leads back to: our own address, with the path /login/oidc/callback. Default: the address by which the browser has asked.',
+        'Where the issuer redirects to: the address of this service, with the path /login/oidc/callback. Default: the address by which the browser has asked.',
     }),
   scopes: texts(['openid', 'profile']).meta({
     description: 'The scopes to ask for, openid among them.',

@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { textMistake } from '../../ledger/identity.ts';
 import { stateOf } from '../request-state.ts';
+import { type Caller, type Membership, whoOf } from './caller.ts';
 import { type OidcOptions, oidcSection } from './oidc-options.ts';
-import { type Membership, type Person, whoOf } from './person.ts';
 import type { Proof } from './sessions.ts';
 
 /** In milliseconds: no right is used that the issuer has not confirmed for so long. */
@@ -23,7 +23,7 @@ export interface Confirmed {
   readonly refreshToken: string | undefined;
 }
 
-/** `refused` = it takes the login back; `unknown` = it says nothing of the person; `away` = it could not be asked. */
+/** `refused` = it takes the login back; `unknown` = it says nothing of the caller; `away` = it could not be asked. */
 export type Renewal = Confirmed | 'refused' | 'unknown' | 'away';
 
 /** Asks the issuer again, by a refresh token. Never rejects. */
@@ -43,24 +43,24 @@ export class OidcProof implements Proof {
   readonly #sid: unknown;
   readonly #renew: Renew;
   /** `undefined` = the issuer has taken it back. */
-  #person: Person | undefined;
+  #caller: Caller | undefined;
   #refreshToken: string | undefined;
   #confirmedAt = Date.now();
   #askedAt = 0;
   #asking: Promise<void> | undefined;
 
-  constructor(person: Person, { claims, refreshToken }: Confirmed, options: OidcOptions, renew: Renew) {
-    this.identity = person.identity;
+  constructor(caller: Caller, { claims, refreshToken }: Confirmed, options: OidcOptions, renew: Renew) {
+    this.identity = caller.identity;
     this.#key = keyOf(options);
     this.#sub = claims.sub;
     this.#sid = claims.sid;
     this.#renew = renew;
-    this.#person = person;
+    this.#caller = caller;
     this.#refreshToken = refreshToken;
   }
 
   /** Also `undefined` when `[oidc]` has changed, or when nothing was confirmed for too long. */
-  async owner(ctx: Context): Promise<Person | undefined> {
+  async owner(ctx: Context): Promise<Caller | undefined> {
     const options = oidcOptionsOf(ctx);
     if (keyOf(options) !== this.#key) {
       return undefined;
@@ -73,7 +73,7 @@ export class OidcProof implements Proof {
     } else if (!this.#isConfirmedFor(ASK_AFTER) && !this.#wasAskedNow) {
       void this.#ask(ctx, options);
     }
-    return this.#isConfirmedFor(LONGEST) ? this.#person : undefined;
+    return this.#isConfirmedFor(LONGEST) ? this.#caller : undefined;
   }
 
   /** Whether the session is one of those that the issuer has ended. */
@@ -111,13 +111,13 @@ export class OidcProof implements Proof {
 
   #take(renewal: Renewal, options: OidcOptions, askedAt: number): void {
     if (renewal === 'refused') {
-      this.#person = undefined;
+      this.#caller = undefined;
     } else if (renewal === 'unknown') {
       this.#refreshToken = undefined;
     } else if (renewal !== 'away') {
-      const person = oidcPerson(renewal.claims, options);
-      const isSame = renewal.claims.sub === this.#sub && person?.identity === this.identity;
-      this.#person = isSame ? person : undefined;
+      const caller = oidcCaller(renewal.claims, options);
+      const isSame = renewal.claims.sub === this.#sub && caller?.identity === this.identity;
+      this.#caller = isSame ? caller : undefined;
       this.#refreshToken = renewal.refreshToken ?? this.#refreshToken;
       this.#confirmedAt = askedAt;
     }
@@ -145,7 +145,7 @@ const list = z.array(z.unknown());
 const object = z.record(z.string(), z.unknown());
 
 /** `undefined` = nobody here: the claims name no user, or give neither a role nor a project. */
-export function oidcPerson(claims: Claims, options: OidcOptions): Person | undefined {
+export function oidcCaller(claims: Claims, options: OidcOptions): Caller | undefined {
   const id = textAt(claims, options.user_claim);
   if (id === undefined) {
     return undefined;

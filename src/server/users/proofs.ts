@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import type { ValidToken } from '../../openstack/contract.ts';
 import { stateOf } from '../request-state.ts';
-import type { FixedPerson, FixedTokens } from './fixed-tokens.ts';
-import { type Person, whoOf } from './person.ts';
+import { type Caller, whoOf } from './caller.ts';
+import type { FixedTokens, TokenCaller } from './fixed-tokens.ts';
 import type { Proof } from './sessions.ts';
 
 /** A token of the configuration. The session ends when it is removed. */
@@ -13,13 +13,13 @@ export class FixedProof implements Proof {
   readonly #tokens: FixedTokens;
   readonly #key: string;
 
-  constructor(tokens: FixedTokens, { person, key }: FixedPerson) {
-    this.identity = person.identity;
+  constructor(tokens: FixedTokens, { caller, key }: TokenCaller) {
+    this.identity = caller.identity;
     this.#tokens = tokens;
     this.#key = key;
   }
 
-  async owner(): Promise<Person | undefined> {
+  async owner(): Promise<Caller | undefined> {
     return this.#tokens.byKey(this.#key);
   }
 }
@@ -27,7 +27,7 @@ export class FixedProof implements Proof {
 interface KeystoneTokens {
   /** For a project or the system. */
   readonly scoped: string;
-  /** Without a scope: for switching to another project. `undefined` = the person has logged in with a token. */
+  /** Without a scope: for switching to another project. `undefined` = the caller has logged in with a token. */
   readonly unscoped: string | undefined;
 }
 
@@ -43,15 +43,15 @@ export class KeystoneProof implements Proof {
   }
 
   /** Asks through the cache of the tokens of requests. Throws an HTTP error 503 if Keystone cannot be asked. */
-  async owner(ctx: Context): Promise<Person | undefined> {
+  async owner(ctx: Context): Promise<Caller | undefined> {
     const { options, keystone } = stateOf(ctx).generation;
     const valid = await keystone?.gate.validated(this.tokens.scoped);
-    return valid && keystonePerson(valid, options);
+    return valid && keystoneCaller(valid, options);
   }
 }
 
 /** The options of `[service]` that give roles of Keystone a meaning here. */
-interface PeopleRoles {
+interface CallerRoles {
   readonly admin_roles: readonly string[];
   readonly manager_roles: readonly string[];
   readonly reader_roles: readonly string[];
@@ -61,7 +61,7 @@ interface PeopleRoles {
  * `undefined` = nobody here: the token has none of the roles, or only roles in a domain, which say nothing about its projects. Roles in the
  * system count for all projects. An administrator of a project is none of the cloud where Keystone names another project for these.
  */
-export function keystonePerson(token: ValidToken, roles: PeopleRoles): Person | undefined {
+export function keystoneCaller(token: ValidToken, roles: CallerRoles): Caller | undefined {
   const { user, project, systemRoles = [] } = token;
   const has = (names: readonly string[], among: readonly string[]) =>
     among.some((role) => names.includes(role));
@@ -94,7 +94,7 @@ export function keystonePerson(token: ValidToken, roles: PeopleRoles): Person | 
 }
 
 /** The message of a 403. */
-export function expectedRoles({ admin_roles, manager_roles, reader_roles }: PeopleRoles): string {
+export function expectedRoles({ admin_roles, manager_roles, reader_roles }: CallerRoles): string {
   const roles = [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
   return `expected a token for a project in which its user has one of the roles ${roles}`;
 }

@@ -5,7 +5,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import { stateOf } from '../request-state.ts';
-import type { Person } from './person.ts';
+import type { Caller } from './caller.ts';
 import { Shares } from './shares.ts';
 
 const COOKIE = 'blazar-enforcement-session';
@@ -16,16 +16,16 @@ const MAX_OF_USER = 20;
 /** Of one token of the configuration. One more ends the newest: strangers who share it cannot end those of the others. */
 const MAX_OF_TOKEN = 200;
 /** For people. */
-export const TOO_MANY_SESSIONS = 'Too many people are logged in now. Please try again later.';
+export const TOO_MANY_SESSIONS = 'There are too many sessions. Please try again later.';
 
 /** What has opened a session, and keeps it open. */
 export interface Proof {
-  /** Whose it is, as in `Person`. */
+  /** Whose it is, as in `Caller`. */
   readonly identity: string;
   /** Whether many may have it, such as a token of the configuration. */
   readonly isShared: boolean;
   /** Whom it proves now; `undefined` = nobody any more. Throws an HTTP error if nobody can tell. */
-  owner(ctx: Context): Promise<Person | undefined>;
+  owner(ctx: Context): Promise<Caller | undefined>;
 }
 
 interface Session {
@@ -63,18 +63,18 @@ export class Sessions {
     return true;
   }
 
-  /** The person of the session of a request. Ends one that has expired, or whose proof is gone. */
-  async personOf(ctx: Context): Promise<Person | undefined> {
+  /** The caller of the session of a request. Ends one that has expired, or whose proof is gone. */
+  async callerOf(ctx: Context): Promise<Caller | undefined> {
     const [name, session] = this.#find(ctx);
     if (session === undefined) {
       return undefined;
     }
-    const person = await session.proof.owner(ctx);
-    if (person === undefined) {
+    const caller = await session.proof.owner(ctx);
+    if (caller === undefined) {
       this.#delete(name);
     }
     // Somebody may have logged out meanwhile.
-    return this.#open.get(name) === session ? person : undefined;
+    return this.#open.get(name) === session ? caller : undefined;
   }
 
   /** What has opened the session of a request. */

@@ -2,7 +2,7 @@ import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limi
 import { type Deadline, NoAnswerError, withinDeadline } from '../../base/deadline.ts';
 import { ApiError } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
-import type { Person } from './person.ts';
+import type { Caller } from './caller.ts';
 
 /** How many people are answered at the same time, and how many wait: whoever asks for a lease waits for none of them. */
 const MAX_UNDER_WAY = 32;
@@ -36,18 +36,18 @@ export class UserLimiter {
    */
   run<Result>(
     { options }: Pick<Generation, 'options'>,
-    person: Person,
+    caller: Caller,
     work: (deadline: Deadline) => Promise<Result>,
     { isEstimate = false } = {},
   ): Promise<Result> {
     return withinDeadline(options.deadline, async (deadline) => {
       const answer = () => work(deadline).catch(triedAgain);
-      if (person.provenBy === 'nobody') {
+      if (caller.provenBy === 'nobody') {
         // It may be everybody.
         return within([...(isEstimate ? [this.#estimates] : []), this.#limiter], deadline, answer);
       }
-      const { identity, kind } = person;
-      const own = this.#ownOf(person);
+      const { identity, kind } = caller;
+      const own = this.#ownOf(caller);
       const estimates = isEstimate ? [...(kind === 'member' ? [own.estimates] : []), this.#estimates] : [];
       try {
         return await within([own.requests, ...estimates, this.#limiter], deadline, answer);
@@ -59,7 +59,7 @@ export class UserLimiter {
     });
   }
 
-  #ownOf({ identity, kind, provenBy }: Person): Own {
+  #ownOf({ identity, kind, provenBy }: Caller): Own {
     const own = this.#ofOne.get(identity) ?? {
       requests: new ConcurrencyLimiter(MAX_OF_ONE, MAX_WAITING_OF_ONE),
       estimates: new ConcurrencyLimiter(MAX_ESTIMATES_OF_MEMBER, MAX_OF_ONE),

@@ -150,7 +150,7 @@ function digest(...texts: string[]): string {
   return createHash('sha256').update(JSON.stringify(texts).toLowerCase()).digest('base64');
 }
 
-/** The addresses that one person usually has: one IPv4 address, or a /64 of IPv6. */
+/** The addresses that one caller usually has: one IPv4 address, or a /64 of IPv6. */
 function blockOf(address: string): string {
   const [plain = ''] = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%');
   if (!isIPv6(plain)) {

@@ -1,6 +1,6 @@
 /** Turns a launch, or a cluster, into what the ledger needs. */
 import { hash } from 'node:crypto';
-import type { Claim, Claims, Proposal, Standing } from '../../filter/claim.ts';
+import type { Claim, Claims, ProjectState, Proposal } from '../../filter/claim.ts';
 import { type Rejection, reject } from '../../filter/verdict.ts';
 import type { Reservation } from '../../lease/lease.ts';
 import { charge } from '../../ledger/accounting/recorded-claim.ts';
@@ -73,7 +73,7 @@ export function claimantOf(
   return {
     name: limit.name,
     audit,
-    claims: (proposal, standing) => dearest(limit, owner, alternatives, proposal, standing),
+    claims: (proposal, state) => dearest(limit, owner, alternatives, proposal, state),
   };
 }
 
@@ -82,11 +82,11 @@ function dearest(
   owner: LaunchOwner,
   alternatives: readonly Hardware[],
   proposal: Proposal,
-  standing: Standing,
+  state: ProjectState,
 ): Claims {
   const most = new Map<string, Claim>();
   for (const hardware of alternatives) {
-    const claims = limit.claims(owner, hardware, proposal, standing);
+    const claims = limit.claims(owner, hardware, proposal, state);
     if ('allowed' in claims) {
       return claims;
     }

@@ -1,6 +1,6 @@
 /** Charging launches of SkyPilot against the ledger of leases: what policies see of it. */
 import type { Call } from '../../filter/call.ts';
-import type { Claims, Proposal, Standing } from '../../filter/claim.ts';
+import type { Claims, ProjectState, Proposal } from '../../filter/claim.ts';
 import type { Rejection, Verdict } from '../../filter/verdict.ts';
 
 /** Who launches, and where. */
@@ -24,13 +24,13 @@ export interface Hardware {
   readonly accelerators: { readonly name: string; readonly count: number } | null;
   readonly isSpot: boolean;
   /** What a task says that only prices depend on. `undefined` = nothing. */
-  readonly wishes?: HardwareWishes;
+  readonly wishes?: HardwareRequest;
   /** The instance type that SkyPilot shows of a cluster; `null` = it shows none. `undefined` = it is no cluster yet. */
   readonly shownType?: string | null;
 }
 
 /** What a task says about the machines from which SkyPilot chooses. */
-export interface HardwareWishes {
+export interface HardwareRequest {
   /** As written: `8`, `8+`. */
   readonly cpus: string | null;
   /** As written: `32`, `32GB+`, `4x`. */
@@ -78,7 +78,7 @@ export interface LaunchLimit {
   readonly believed?: number;
   payerOf(owner: LaunchOwner): Payer | Rejection;
   /** The claims of a cluster with this hardware. */
-  claims(owner: LaunchOwner, hardware: Hardware, proposal: Proposal, standing: Standing): Claims;
+  claims(owner: LaunchOwner, hardware: Hardware, proposal: Proposal, state: ProjectState): Claims;
 }
 
 /** The ledger, for policies that charge launches. */

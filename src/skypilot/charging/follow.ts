@@ -9,7 +9,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import { CLUSTER_REGION, clusterMark, SETTLED } from '../../ledger/reconciliation/cluster-mark.ts';
 import {
-  type RoundElsewhere,
+  type ReconciledElsewhere,
   SKYPILOT_LEADER,
   whileLeader,
 } from '../../ledger/reconciliation/leader-lease.ts';
@@ -54,7 +54,7 @@ export interface ClusterChange {
   readonly error: string | undefined;
 }
 
-export type SkypilotRound =
+export type SkypilotReconciliation =
   | {
       readonly kind: 'done';
       /** How many clusters SkyPilot listed, with those that are gone since a day. */
@@ -62,7 +62,7 @@ export type SkypilotRound =
       /** Why nothing, or not everything, was released; empty = the round was complete. */
       readonly doubts: readonly string[];
     }
-  | RoundElsewhere;
+  | ReconciledElsewhere;
 
 const BATCH = 100;
 /** For so long SkyPilot is asked about a lease that ended by its date, in microseconds. */
@@ -72,13 +72,13 @@ const NO_CLAIMS = formatClaims([]);
 const AHEAD = 3600;
 
 /** @throws Error if SkyPilot, or the ledger, does not answer: what was done before stays */
-export async function followSkypilot(following: FollowedSkypilot): Promise<SkypilotRound> {
+export async function followSkypilot(following: FollowedSkypilot): Promise<SkypilotReconciliation> {
   const { ledger, limits, holder, signal } = following;
   const marks = await ledger.read('read', () => readCountedAt(ledger), waitFor(signal));
   // A limit that was enabled a moment ago does not wait: launches are refused until then.
   const isDue = !limits.every((limit) => isCounted(limit, marks, ledger.now(), following.every * BEHIND));
   const terms = { id: SKYPILOT_LEADER, holder, every: isDue ? 0 : following.every, signal };
-  return whileLeader<SkypilotRound & { kind: 'done' }>(ledger, terms, async (leader, either) => {
+  return whileLeader<SkypilotReconciliation & { kind: 'done' }>(ledger, terms, async (leader, either) => {
     const startedAt = ledger.now();
     const result = await run({ ...following, signal: either }, waitFor(either));
     const isGood = result.doubts.length === 0;
@@ -87,7 +87,10 @@ export async function followSkypilot(following: FollowedSkypilot): Promise<Skypi
   });
 }
 
-async function run(following: FollowedSkypilot, wait: Wait): Promise<SkypilotRound & { kind: 'done' }> {
+async function run(
+  following: FollowedSkypilot,
+  wait: Wait,
+): Promise<SkypilotReconciliation & { kind: 'done' }> {
   const { ledger, limits, server, signal, report } = following;
   // Before SkyPilot is asked: a row that a launch touches since then stays as it is.
   const readAt = ledger.now();

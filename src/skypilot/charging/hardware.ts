@@ -9,7 +9,7 @@ import type { Task } from '../request/user-request.ts';
 import { acceleratorsOf, isPlainAccelerator } from '../task/accelerators.ts';
 import { canonicalCloud } from '../task/infra.ts';
 import { type Resources, resourcesOf } from '../task/resources.ts';
-import type { Hardware, HardwareWishes } from './contract.ts';
+import type { Hardware, HardwareRequest } from './contract.ts';
 
 /** A task with more alternatives is refused. */
 const MAX_ALTERNATIVES = 500;
@@ -55,8 +55,8 @@ function alternativesOf(resources: Resources, nodes: number): Hardware[] {
 
 function wishesOf(
   resources: Resources,
-  { clouds, mayFallBack }: Pick<HardwareWishes, 'clouds' | 'mayFallBack'>,
-): HardwareWishes {
+  { clouds, mayFallBack }: Pick<HardwareRequest, 'clouds' | 'mayFallBack'>,
+): HardwareRequest {
   const { cpus, memory, max_hourly_cost: max, accelerator_args: args } = resources;
   const recovery = resources.job_recovery ?? resources.spot_recovery;
   return {

@@ -27,7 +27,7 @@ export interface LaunchServices extends EnforcementServices {
 }
 
 /** Who would have charged a request. */
-export interface Stake {
+export interface ChargingPolicy {
   /** One that is enforced, if there is one. `null` = no policy charges anything. */
   readonly policy: string | null;
   /** Whether a request that cannot be charged must be refused: not if only policies that are not enforced hold something. */
@@ -114,7 +114,7 @@ export class OpenLaunchLedger implements LaunchLedger {
   }
 
   /** Whom it concerns that a request cannot be charged. Ask before `charge`. */
-  stakeOf(call: Call): Stake {
+  stakeOf(call: Call): ChargingPolicy {
     const held = this.#held.get(call) ?? [];
     const { limit } = held.find(({ audit }) => !audit) ?? {};
     const any = limit ?? held[0]?.limit ?? this.#enforced ?? this.#limits[0];

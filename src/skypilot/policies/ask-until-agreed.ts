@@ -4,7 +4,7 @@ import { type Call, isChanged, type PolicyAsking } from './policy-asking.ts';
 import type { PolicyRunner } from './policy-runner.ts';
 
 /** How often a policy is asked about one request. Policies that need more never agree. */
-export const MAX_ROUNDS = 5;
+export const MAX_PASSES = 5;
 
 export interface ChainedPolicy {
   readonly runner: PolicyRunner;
@@ -41,7 +41,7 @@ export async function askUntilAgreed(
     const own = left.get(policy);
     return own !== undefined && (policy.isAskedOnce || !isChanged(passed.state, own));
   };
-  for (let round = 1; round <= MAX_ROUNDS; round += 1) {
+  for (let round = 1; round <= MAX_PASSES; round += 1) {
     const changed: string[] = [];
     for (const policy of policies) {
       const { runner, audit } = policy;
@@ -61,7 +61,7 @@ export async function askUntilAgreed(
       return;
     }
     const isAgreed = policies.every((one) => one.audit || agrees(one));
-    if (round === MAX_ROUNDS && !isAgreed) {
+    if (round === MAX_PASSES && !isAgreed) {
       disagree(asking, changed, passed, call);
     }
   }
@@ -95,7 +95,7 @@ function disagree(asking: PolicyAsking, names: readonly string[], passed: Passed
 /** For the log: `names` are those that still changed the request in the last round. */
 function disagreement(names: readonly string[]): Error {
   return new Error(
-    `the policies do not agree: asked ${MAX_ROUNDS} times, ${names.join(' and ')} still changed what another policy, or the policy itself, had set`,
+    `the policies do not agree: asked ${MAX_PASSES} times, ${names.join(' and ')} still changed what another policy, or the policy itself, had set`,
   );
 }
 

@@ -95,7 +95,7 @@ export function decodeRequest(body: unknown): ReceivedRequest {
 }
 
 /** The same, with a turn for other requests after each YAML text. @throws InvalidBodyError */
-export async function decodeInTurns(body: unknown): Promise<ReceivedRequest> {
+export async function decodeYielding(body: unknown): Promise<ReceivedRequest> {
   const steps = decoding(body);
   let step = steps.next();
   while (step.done !== true) {

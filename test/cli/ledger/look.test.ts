@@ -150,7 +150,7 @@ describe('ledger verify', () => {
     expect(await ledger('verify')).toEqual({
       code: 0,
       stderr: '',
-      stdout: 'The books agree: balances 7, entries 9, leases 3, budgets 1\n',
+      stdout: 'The ledger is consistent: balances 7, entries 9, leases 3, budgets 1\n',
     });
   });
 

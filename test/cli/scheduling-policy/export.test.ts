@@ -19,7 +19,7 @@ describe('scheduling-policy export', () => {
   it('writes policies and bindings for pods, DaemonSets and bindings, and says what it leaves out', async () => {
     const { code, stdout, stderr } = await run('export', '--policies', EXAMPLES);
     expect({ code, stderr }).toEqual({ code: 0, stderr: `warning: ${NOTHING_ADDED}\n` });
-    expect(stdout).toContain(`# Not said:\n# - ${NOTHING_ADDED}\n`);
+    expect(stdout).toContain(`# Not expressed:\n# - ${NOTHING_ADDED}\n`);
     expect(read(stdout).map(({ kind, metadata: { name } }) => `${kind} ${name}`)).toEqual(
       ['pods', 'daemonsets', 'bindings'].flatMap((one) => [
         `ValidatingAdmissionPolicy scheduling-policies-${one}`,
@@ -32,7 +32,7 @@ describe('scheduling-policy export', () => {
     expect(await run('export', '--policies', EXAMPLES, '--strict')).toMatchObject({ code: 1 });
     const result = await run('export', 'gpu', '--policies', EXAMPLES, '--strict');
     expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(result.stdout).toContain('# Everything is said.\n');
+    expect(result.stdout).toContain('# Everything is expressed.\n');
     expect(result.stdout).not.toContain('everybody');
   });
 

@@ -65,12 +65,12 @@ export function crowding(grounds: Grounds): void {
   it('gives up after its timeout while another process locks the ledger, and recovers', async () => {
     const ground = await grounds({ budget: '48' });
     // On a busy machine, what nobody stands in the way of may take as long.
-    const impatient = await vi.waitFor(
+    const withLockTimeouts = await vi.waitFor(
       () => ledgerAt(ground.connection, { now: () => ground.now, timeout: 0.2 }),
       PATIENT,
     );
     const which = { projectId: ground.project, userId: null, validFrom: 1_767_225_600n };
-    const remove = () => removeBudget(impatient, which, { who: 'operator', reason: null }, NO_WAIT);
+    const remove = () => removeBudget(withLockTimeouts, which, { who: 'operator', reason: null }, NO_WAIT);
     const release = await hold(ground);
     await Promise.all(
       // More than there are connections: none may be lost.
@@ -81,7 +81,7 @@ export function crowding(grounds: Grounds): void {
     await release();
     await vi.waitFor(remove, PATIENT);
     expect(await ground.taken()).toEqual([]);
-    await impatient.close();
+    await withLockTimeouts.close();
   });
 }
 

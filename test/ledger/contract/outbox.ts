@@ -473,8 +473,8 @@ export function preparing(grounds: Grounds): void {
     }
     const over = new AbortController();
     over.abort(new Error('nobody waits'));
-    const impatient = { ...call, signal: over.signal };
-    await expect(sender.prepare(impatient, 'A', 'prepared')).rejects.toThrow('nobody waits');
+    const withLockTimeouts = { ...call, signal: over.signal };
+    await expect(sender.prepare(withLockTimeouts, 'A', 'prepared')).rejects.toThrow('nobody waits');
     await sender.prepare({}, 'B');
     expect((await sender.list()).map(({ lease_id }) => lease_id)).toEqual(['A']);
   });

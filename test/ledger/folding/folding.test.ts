@@ -6,7 +6,7 @@ import type { LeaseIdentity } from '../../../src/ledger/identity.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { knownRegions } from '../../../src/ledger/reconciliation/regions.ts';
 import { usageOf } from '../../../src/ledger/reports/usage.ts';
-import { budgetCourses } from '../../../src/ledger/reports/usage-over-time.ts';
+import { budgetsOverTime } from '../../../src/ledger/reports/usage-over-time.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { CLAIMANT, recordLease } from '../recorded-leases.ts';
@@ -104,7 +104,7 @@ describe.each(DIALECTS)('folding on %s', (dialect) => {
     const ledger = await oldLedger(dialect);
     const [from, until] = [instant('2026-11-01') / 1_000_000n, instant('2027-04-01') / 1_000_000n];
     const query = { projectId: 'climate', from, until };
-    const coursesOf = () => budgetCourses(ledger, { ...query, points: 4 }, NO_WAIT);
+    const coursesOf = () => budgetsOverTime(ledger, { ...query, points: 4 }, NO_WAIT);
     const [whole] = await coursesOf();
     await fold(ledger, FIRST_OF_YEAR);
     const usage = await usageOf(ledger, { ...query, groupBy: 'user' }, NO_WAIT);

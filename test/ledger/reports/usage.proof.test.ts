@@ -5,7 +5,7 @@ import '../../support/properties.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { listProjectLeases } from '../../../src/ledger/reports/leases.ts';
 import { type UsageQuery, usageOf } from '../../../src/ledger/reports/usage.ts';
-import { budgetCourses } from '../../../src/ledger/reports/usage-over-time.ts';
+import { budgetsOverTime } from '../../../src/ledger/reports/usage-over-time.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';
 import { type Ground, leaseOf, newGrounds } from '../ground.ts';
 
@@ -250,7 +250,7 @@ describe.each(DIALECTS)('usage on %s', (dialect) => {
 
 async function expectCourses(ground: Ground, world: World, hasTwo: boolean): Promise<void> {
   const query = { projectId: ground.project, from: at(0), until: at(HOURS), points: 24 };
-  for (const { points, budget } of await budgetCourses(ground.ledger, query, NO_WAIT)) {
+  for (const { points, budget } of await budgetsOverTime(ground.ledger, query, NO_WAIT)) {
     const used = points.map((point) => point.used);
     expect([...used].sort((a, b) => (a < b ? -1 : 1))).toEqual(used);
     if (hasTwo) {

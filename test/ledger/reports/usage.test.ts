@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatUnitHours } from '../../../src/filter/amount.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { type UsageQuery, type UsageReport, usageOf } from '../../../src/ledger/reports/usage.ts';
-import { budgetCourses } from '../../../src/ledger/reports/usage-over-time.ts';
+import { budgetsOverTime } from '../../../src/ledger/reports/usage-over-time.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';
 import { type Ground, leaseOf, newGrounds } from '../ground.ts';
 
@@ -31,8 +31,8 @@ function shown({ groups }: UsageReport): string[] {
 
 async function course(ground: Ground, from: string, until: string, points = 4): Promise<string[][]> {
   const query = { projectId: ground.project, from: second(from), until: second(until), points };
-  const courses = await budgetCourses(ground.ledger, query, NO_WAIT);
-  return courses.map((one) =>
+  const overTime = await budgetsOverTime(ground.ledger, query, NO_WAIT);
+  return overTime.map((one) =>
     one.points.map(
       ({ at, used }) => `${new Date(Number(at) * 1000).toISOString().slice(5, 16)} ${formatUnitHours(used)}`,
     ),

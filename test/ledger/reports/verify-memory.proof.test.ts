@@ -30,7 +30,7 @@ it(
     expect(verify()).toMatchObject({
       status: 0,
       stderr: '',
-      stdout: `The books agree: balances ${accounts}, entries ${3 * (LEASES + 1)}, leases ${LEASES + 1}, budgets 0\n`,
+      stdout: `The ledger is consistent: balances ${accounts}, entries ${3 * (LEASES + 1)}, leases ${LEASES + 1}, budgets 0\n`,
     });
     const database = new SqliteConnection(connection.slice('sqlite://'.length));
     database.exec("UPDATE accounts SET balance = 2 WHERE name = 'max_leases/user/user-7777'");

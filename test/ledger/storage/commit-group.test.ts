@@ -269,10 +269,10 @@ describe.each([
   it('are recorded or refused, as each of them can wait for a file that another process has locked', async () => {
     const { beside, database, names } = place();
     beside.exec('BEGIN IMMEDIATE');
-    const impatient = new AbortController();
-    const gone = joinAll(database, [() => part('gone')], waitFor(impatient.signal));
+    const withLockTimeouts = new AbortController();
+    const gone = joinAll(database, [() => part('gone')], waitFor(withLockTimeouts.signal));
     const patient = joinAll(database, [() => part('a'), () => part('b')]);
-    impatient.abort(new Error('nobody waits'));
+    withLockTimeouts.abort(new Error('nobody waits'));
     expect(await gone).toEqual(['failed: nobody waits']);
     const late = joinAll(database, [() => part('late')], waitFor(AbortSignal.abort(new Error('too late'))));
     expect(await late).toEqual(['failed: too late']);

@@ -30,10 +30,10 @@ it('forgets who waits no longer, and lets the next in instead', async () => {
   const gate = new Gate(1);
   const leave = await gate.enter(FOREVER);
   const controller = new AbortController();
-  const impatient = gate.enter(waitFor(controller.signal));
+  const withLockTimeouts = gate.enter(waitFor(controller.signal));
   const patient = gate.enter(FOREVER);
   controller.abort(new Error('too late'));
-  await expect(impatient).rejects.toThrow('too late');
+  await expect(withLockTimeouts).rejects.toThrow('too late');
   await expect(gate.enter(waitFor(controller.signal))).rejects.toThrow('too late');
   leave();
   (await patient)();

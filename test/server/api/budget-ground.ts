@@ -2,15 +2,15 @@
 import type Koa from 'koa';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { Generation } from '../../../src/server/configuration/generation.ts';
-import { fixedPerson, type Person } from '../../../src/server/users/person.ts';
+import { type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
 import { DIALECTS, newLedgers } from '../../support/ledgers.ts';
 import type { RecordingLogger } from '../../support/logger.ts';
 import { member, servedGeneration, type Values } from '../served-generation.ts';
 
 /** By their tokens. Mona and Max manage `climate`, and Mona is a member of `physics`; Meg is a member of `climate`. */
-export const PEOPLE: Readonly<Record<string, Person>> = {
-  operator: fixedPerson('operator', 'operator token'),
-  reader: fixedPerson('reader', 'reader token'),
+export const PEOPLE: Readonly<Record<string, Caller>> = {
+  operator: tokenCaller('operator', 'operator token'),
+  reader: tokenCaller('reader', 'reader token'),
   mona: member('mona', { climate: true, physics: false }),
   max: member('max', { climate: true }),
   meg: member('meg', { climate: false }),

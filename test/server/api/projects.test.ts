@@ -82,7 +82,7 @@ for (const dialect of DIALECTS) {
       await lease(ground(), { name: 'wet', project: 'ocean' });
     });
 
-    it('lists projects with their budgets, to each person their own', async () => {
+    it('lists projects with their budgets, to each caller their own', async () => {
       const [climate, desert] = await items('/v1/projects?limit=2');
       expect(climate).toEqual({
         project: { id: 'climate', name: null, domain: null },

@@ -79,7 +79,7 @@ describe('[service]', () => {
 
   it('client_ca_file without TLS would ask nobody for a certificate', async () => {
     expect(await mistakesOf(confOf(`client_ca_file = ${tlsFixture('ca.pem')}`))).toEqual([
-      'CONF:6: [service] client_ca_file: expected tls_cert_file and tls_key_file with it: without TLS nobody shows a certificate',
+      'CONF:6: [service] client_ca_file: expected tls_cert_file and tls_key_file with it: without TLS, clients cannot present a certificate',
     ]);
   });
 

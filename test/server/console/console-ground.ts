@@ -1,18 +1,18 @@
-/** The console on a ledger, visited by people of a test: a header, or the cookie `person`, says who. */
+/** The console on a ledger, visited by people of a test: a header, or the cookie `caller`, says who. */
 import type Koa from 'koa';
 import type { Generation } from '../../../src/server/configuration/generation.ts';
 import { assetRoutes } from '../../../src/server/console/assets.ts';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { consoleRoutes } from '../../../src/server/console/router.tsx';
 import { DecisionRecorder } from '../../../src/server/decisions/recorder.ts';
-import { fixedPerson, type Person } from '../../../src/server/users/person.ts';
+import { type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
 import type { RecordingLogger } from '../../support/logger.ts';
 import { member, servedGeneration, type Values } from '../served-generation.ts';
 
 /** Mona manages `climate`, and Meg is a member of it. */
 export const PEOPLE = {
-  operator: fixedPerson('operator', 'operator token'),
-  reader: fixedPerson('reader', 'reader token'),
+  operator: tokenCaller('operator', 'operator token'),
+  reader: tokenCaller('reader', 'reader token'),
   mona: member('mona', { climate: true }),
   meg: member('meg', { climate: false }),
 } as const;
@@ -41,10 +41,10 @@ export async function consoleOn(
   values: Values = {},
   now?: () => string,
 ): Promise<ConsoleGround> {
-  const personOf = (name: string): Person | undefined => PEOPLE[name as Name];
+  const callerOf = (name: string): Caller | undefined => PEOPLE[name as Name];
   const people = {
-    byToken: async (ctx: Koa.Context) => personOf(ctx.get('X-Auth-Token')),
-    bySession: async (ctx: Koa.Context) => personOf(ctx.cookies.get('person') ?? ''),
+    byToken: async (ctx: Koa.Context) => callerOf(ctx.get('X-Auth-Token')),
+    bySession: async (ctx: Koa.Context) => callerOf(ctx.cookies.get('person') ?? ''),
     anybody: undefined,
     csrfOf: (ctx: Koa.Context) => (ctx.cookies.get('person') ? `csrf of ${ctx.cookies.get('person')}` : ''),
   };

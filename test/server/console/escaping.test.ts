@@ -11,7 +11,7 @@ import { Field, LongField, Select } from '../../../src/server/console/parts/fiel
 import { Pager } from '../../../src/server/console/parts/pager.tsx';
 import { Chart } from '../../../src/server/console/parts/pictures.tsx';
 import { Text } from '../../../src/server/console/parts/text.tsx';
-import type { Person } from '../../../src/server/users/person.ts';
+import type { Caller } from '../../../src/server/users/caller.ts';
 import { filterSource } from '../../support/filter-folder.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
@@ -44,7 +44,7 @@ function record(text: string): DecisionRecord {
   };
 }
 
-const person = (text: string): Person => ({
+const caller = (text: string): Caller => ({
   ...{ kind: 'member', provenBy: 'keystone', identity: text, who: text, name: text, userId: text },
   memberships: [{ projectId: text, name: text, domain: text, isManager: true }],
 });
@@ -57,7 +57,7 @@ const everywhere = (text: string): string[] => [
   renderToString(h(Select, { name: 'x', label: 'x', options: [[text, text]] })),
   renderToString(
     h(Layout, {
-      ...{ title: text, person: person(text), csrf: 'x', pages: CONSOLE_PAGES, path: '/', children: null },
+      ...{ title: text, caller: caller(text), csrf: 'x', pages: CONSOLE_PAGES, path: '/', children: null },
     }),
   ),
 ];

@@ -150,7 +150,7 @@ describe('a form', () => {
     expect(sent).toEqual(['x']);
   });
 
-  it('that the person may not send is refused before it is read', async () => {
+  it('that the caller may not send is refused before it is read', async () => {
     const { send, sent } = await visit({ action: 'import-budgets' });
     const { status, text } = await send('/thing/x', { text: 'x' });
     expect(status).toBe(403);

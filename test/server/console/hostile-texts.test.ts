@@ -3,11 +3,11 @@ import { renderToString } from 'preact-render-to-string';
 import { describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { BudgetHistory, BudgetList } from '../../../src/server/console/budgets/list-pages.tsx';
-import { Lanes } from '../../../src/server/console/project/lanes.tsx';
 import { ProjectsView } from '../../../src/server/console/project/projects-page.tsx';
 import { LeasesTable, LimitsTable, RefusalsTable } from '../../../src/server/console/project/tables.tsx';
+import { Timeline } from '../../../src/server/console/project/timeline.tsx';
+import { newReservation } from '../../../src/server/console/try/lease-form.ts';
 import { TryForm } from '../../../src/server/console/try/try-form.tsx';
-import { newReservation } from '../../../src/server/console/try/wish.ts';
 import { PEOPLE } from './console-ground.ts';
 import { textOf } from './visitor.ts';
 
@@ -68,7 +68,7 @@ function everywhere(text: string): string {
   const fields = Object.fromEntries(
     Object.entries(reservation.fields).map(([name, value]) => [name, name === 'type' ? value : text]),
   ) as typeof reservation.fields;
-  const wish = {
+  const leaseForm = {
     project: text,
     user: text,
     name: text,
@@ -92,29 +92,29 @@ function everywhere(text: string): string {
         query,
         search: text,
         project: text,
-        person: PEOPLE.operator,
+        caller: PEOPLE.operator,
         unit: 'node-hours',
         nameOf,
       },
       ...{ now: 0n, done: undefined },
     }),
     h(BudgetHistory, { page: page({ ...change }), query, unit: 'node-hours', nameOf }),
-    h(Lanes, {
+    h(Timeline, {
       ...{ window: { from: 0n, until: 1_000_000n }, now: 0n, href: () => '/' },
-      lanes: [{ name: text, userId: text, start: 0n, end: 1n, look: 'refused', reason: text }],
+      rows: [{ name: text, userId: text, start: 0n, end: 1n, look: 'refused', reason: text }],
     }),
     h(LeasesTable, { leases: [lease], unit: 'node-hours' }),
     h(LimitsTable, { limits: [limit], isExempt: false, showsOrigins: true }),
     h(RefusalsTable, { refusals: [{ record, start: 0n, end: 1n, decisionPath: '/', tryPath: '/' }] }),
     h(TryForm, {
       ...{
-        wish,
+        leaseForm,
         mistakes: new Map([['name', text]]),
         csrf: text,
         projects: [[text, text]],
         choosesUser: true,
       },
-      ...{ person: PEOPLE.operator, types: ['physical:host', text] },
+      ...{ caller: PEOPLE.operator, types: ['physical:host', text] },
     }),
   ];
   return (views as VNode[]).map((view) => renderToString(view)).join('\n');

@@ -8,7 +8,7 @@ import { rows } from '../../../src/ledger/storage/database.ts';
 import type { LeaseRow } from '../../../src/ledger/storage/schema.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { Follower } from '../../../src/server/followers/blazar-follower.ts';
-import { FollowerMetrics } from '../../../src/server/metrics/round-metrics.ts';
+import { FollowerMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { eventIn } from '../../notifications/cloud-events.ts';
 import { recorded } from '../../openstack/blazar-world.ts';
 import { drips, endsEarly, hugely, sends } from '../../support/faulty-answers.ts';

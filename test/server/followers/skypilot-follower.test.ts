@@ -6,7 +6,7 @@ import { type DecisionRecord, decisionRecordSchema } from '../../../src/decision
 import { sectionOf } from '../../../src/enforcement/configuration.ts';
 import type { FoundBypasses } from '../../../src/notifications/events.ts';
 import { SkypilotFollower } from '../../../src/server/followers/skypilot-follower.ts';
-import { SkypilotMetrics } from '../../../src/server/metrics/round-metrics.ts';
+import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { Lab, type LabSetup } from '../../policies/charging.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';

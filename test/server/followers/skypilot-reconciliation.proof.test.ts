@@ -14,7 +14,7 @@ import { ledgerSection } from '../../../src/ledger/options.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { notificationsSection } from '../../../src/notifications/options.ts';
 import { SkypilotFollower } from '../../../src/server/followers/skypilot-follower.ts';
-import { SkypilotMetrics } from '../../../src/server/metrics/round-metrics.ts';
+import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { Lab } from '../../policies/charging.ts';

@@ -9,7 +9,7 @@ import { readSamples, samplesOf } from '../../support/samples.ts';
 
 const END = capturedText('on-end-active.json');
 const UNAVAILABLE =
-  'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.';
+  'The ledger of leases cannot be read or written at the moment. Please try again later, or ask the operator.';
 
 async function withLedger(connection: string, more = '') {
   const conf = (filters: string) =>

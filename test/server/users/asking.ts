@@ -1,4 +1,4 @@
-/** People who ask with headers, and what is answered about them. */
+/** UserAuthenticator who ask with headers, and what is answered about them. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,31 +7,31 @@ import { onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { keystoneOptions } from '../../../src/openstack/options.ts';
-import { AcceptedTokens, type PeopleTokens } from '../../../src/server/authentication/credentials.ts';
+import { AcceptedTokens, type UserTokens } from '../../../src/server/authentication/credentials.ts';
 import { KeystoneGates } from '../../../src/server/authentication/keystone-gates.ts';
 import { serviceOptions } from '../../../src/server/configuration/options.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { FixedTokens } from '../../../src/server/users/fixed-tokens.ts';
-import { createPeople } from '../../../src/server/users/people.ts';
 import { Sessions } from '../../../src/server/users/sessions.ts';
+import { createUserAuthenticator } from '../../../src/server/users/user-authenticator.ts';
 import { WrongTokens } from '../../../src/server/users/wrong-tokens.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
 export interface Asked {
   readonly status: number;
-  /** The person, or the message. */
+  /** The caller, or the message. */
   readonly body: Record<string, unknown>;
   readonly headers: Headers;
 }
 
-export interface Configured extends Partial<PeopleTokens> {
+export interface Configured extends Partial<UserTokens> {
   readonly blazar?: readonly string[];
   readonly service?: Readonly<Record<string, unknown>>;
   /** The account for Keystone. Default: `keystone_auth` is off. */
   readonly keystone?: object;
 }
 
-/** Answers each request with the person who asks it: by a token, or else anybody. */
+/** Answers each request with the caller who asks it: by a token, or else anybody. */
 export async function peopleOf(configured: Configured) {
   const { blazar = [], operator = [], reader = [], metrics = [], service, keystone } = configured;
   const ofBlazar = new AcceptedTokens(blazar);
@@ -47,7 +47,7 @@ export async function peopleOf(configured: Configured) {
   ofBlazar.requiredAnyway = held !== undefined;
   onTestFinished(() => held?.release());
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
-  const people = createPeople({
+  const people = createUserAuthenticator({
     ...{ tokens, sessions: new Sessions(), wrong: new WrongTokens() },
     configuration: () => configuration,
   });

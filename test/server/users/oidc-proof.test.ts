@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { oidcOptions } from '../../../src/server/users/oidc-options.ts';
-import { oidcPerson } from '../../../src/server/users/oidc-proof.ts';
+import { oidcCaller } from '../../../src/server/users/oidc-proof.ts';
 
-const personOf = (claims: object, options: object = {}) =>
-  oidcPerson({ sub: 's1', ...claims }, oidcOptions.parse(options));
+const callerOf = (claims: object, options: object = {}) =>
+  oidcCaller({ sub: 's1', ...claims }, oidcOptions.parse(options));
 const membershipsOf = (groups: unknown, options: object = {}) =>
-  personOf({ groups }, options)?.memberships.map(({ projectId, isManager }) => [projectId, isManager]);
+  callerOf({ groups }, options)?.memberships.map(({ projectId, isManager }) => [projectId, isManager]);
 
 describe('oidcPerson', () => {
   it('finds projects and roles in groups such as those of Keycloak', () => {
@@ -56,18 +56,18 @@ describe('oidcPerson', () => {
     const groups = ['/projects/a\0b/manager', '/projects/a\ud800/member', '/projects/c/member'];
     expect(membershipsOf(groups)).toEqual([['c', false]]);
     expect(membershipsOf(['/projects/n/member'], { project_ids: { n: 'a\0' } })).toBeUndefined();
-    const ofUser = (sub: unknown) => personOf({ sub, groups })?.userId;
+    const ofUser = (sub: unknown) => callerOf({ sub, groups })?.userId;
     expect([7, 'u', 'u\0', '\udc00', 2 ** 53, 1e30, 1.5].map(ofUser)).toEqual([
       ...['7', 'u', undefined, undefined, undefined, undefined, undefined],
     ]);
   });
 
   it('calls projects by their ids', () => {
-    const person = personOf(
+    const caller = callerOf(
       { groups: ['/projects/climate/member', '/projects/other/member'] },
       { project_ids: { climate: 'c11' } },
     );
-    expect(person?.memberships).toEqual([
+    expect(caller?.memberships).toEqual([
       { projectId: 'c11', name: 'climate', isManager: false },
       { projectId: 'other', isManager: false },
     ]);
@@ -83,26 +83,26 @@ describe('oidcPerson', () => {
       reader_values: ['audit'],
       roles_claim: 'realm_access.roles',
     };
-    const kindOf = (roles: unknown) => personOf({ realm_access: { roles } }, options)?.kind;
+    const kindOf = (roles: unknown) => callerOf({ realm_access: { roles } }, options)?.kind;
     expect(kindOf(['audit', 'root'])).toBe('operator');
     expect(kindOf('audit')).toBe('reader');
     for (const roles of [['Root'], ['roots'], [['root']], { 0: 'root' }, 'root,x', undefined]) {
       expect(kindOf(roles), JSON.stringify(roles)).toBeUndefined();
     }
-    expect(personOf({ roles: ['admin', 'operator', 'root'] })).toBeUndefined();
-    expect(personOf({ 'realm_access.roles': 'root' }, options)?.kind, 'a claim with a dot in it').toBe(
+    expect(callerOf({ roles: ['admin', 'operator', 'root'] })).toBeUndefined();
+    expect(callerOf({ 'realm_access.roles': 'root' }, options)?.kind, 'a claim with a dot in it').toBe(
       'operator',
     );
   });
 
   it('names the user by claims that may be chosen, and nobody without an id', () => {
     const groups = ['/projects/c/member'];
-    expect(personOf({ groups, preferred_username: 'alice' })).toMatchObject({
+    expect(callerOf({ groups, preferred_username: 'alice' })).toMatchObject({
       ...{ userId: 's1', name: 'alice', who: 'alice (s1)', provenBy: 'oidc' },
     });
-    expect(personOf({ groups, uid: 7 }, { user_claim: 'uid' })).toMatchObject({ userId: '7', who: '7 (7)' });
+    expect(callerOf({ groups, uid: 7 }, { user_claim: 'uid' })).toMatchObject({ userId: '7', who: '7 (7)' });
     for (const uid of [undefined, '', null, ['a'], { a: 1 }, 'x'.repeat(256)]) {
-      expect(personOf({ groups, uid }, { user_claim: 'uid' }), JSON.stringify(uid)).toBeUndefined();
+      expect(callerOf({ groups, uid }, { user_claim: 'uid' }), JSON.stringify(uid)).toBeUndefined();
     }
   });
 });

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { ValidToken } from '../../../src/openstack/contract.ts';
-import { keystonePerson } from '../../../src/server/users/proofs.ts';
+import { keystoneCaller } from '../../../src/server/users/proofs.ts';
 
 const ROLES = { admin_roles: ['admin'], manager_roles: ['manager'], reader_roles: ['reader', 'member'] };
 const ALICE = { id: 'a11ce', name: 'alice', domain: 'Default' };
 const CLIMATE = { id: 'c11', name: 'climate', domain: 'Default' };
 
 function kindOf(token: Partial<ValidToken>) {
-  const person = keystonePerson(
+  const caller = keystoneCaller(
     { expiresAt: 0, user: ALICE, project: undefined, roles: [], ...token },
     ROLES,
   );
-  return person?.kind === 'member' ? person.memberships : person?.kind;
+  return caller?.kind === 'member' ? caller.memberships : caller?.kind;
 }
 const inClimate = (...roles: string[]) => ({ project: CLIMATE, roles });
 const climate = (isManager: boolean) => [{ projectId: 'c11', name: 'climate', domain: 'Default', isManager }];
@@ -52,7 +52,7 @@ describe('keystonePerson', () => {
 
   it('names somebody in a line of at most 255 characters, with the id', () => {
     const whoOf = (name: string, domain = 'Default', id = 'a11ce') =>
-      keystonePerson({ expiresAt: 0, user: { id, name, domain }, ...inClimate('reader') }, ROLES)?.who ?? '';
+      keystoneCaller({ expiresAt: 0, user: { id, name, domain }, ...inClimate('reader') }, ROLES)?.who ?? '';
     expect(whoOf('alice')).toBe('alice@Default (a11ce)');
     expect(whoOf('alice', '')).toBe('alice (a11ce)');
     expect(whoOf('operator token', '')).toBe('operator token (a11ce)');

@@ -1,9 +1,9 @@
 import Koa, { type Context } from 'koa';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { fixedPerson, type Person } from '../../../src/server/users/person.ts';
+import { type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
 import { isCsrf, type Proof, Sessions } from '../../../src/server/users/sessions.ts';
 
-const OPERATOR = fixedPerson('operator', 'operator token');
+const OPERATOR = tokenCaller('operator', 'operator token');
 
 /** A request with these cookies, over TLS or not. */
 function request(cookie = '', headers: Record<string, string> = {}): Context {
@@ -29,9 +29,9 @@ function cookieOf(ctx: Context): string {
   return all.find((one) => !one.includes('=;'))?.split(';')[0] ?? '';
 }
 
-const proofOf = (person: Person | undefined, identity = 'token', isShared = false): Proof => ({
+const proofOf = (caller: Caller | undefined, identity = 'token', isShared = false): Proof => ({
   ...{ identity, isShared },
-  owner: async () => person,
+  owner: async () => caller,
 });
 
 afterEach(() => {
@@ -39,16 +39,16 @@ afterEach(() => {
 });
 
 describe('Sessions', () => {
-  it('knows the person of a cookie, until the proof is gone, for good', async () => {
+  it('knows the caller of a cookie, until the proof is gone, for good', async () => {
     const sessions = new Sessions();
     const login = request();
-    let person: Person | undefined = OPERATOR;
-    sessions.open(login, { ...proofOf(OPERATOR), owner: async () => person });
-    expect(await sessions.personOf(request(cookieOf(login)))).toBe(OPERATOR);
-    person = undefined;
-    expect(await sessions.personOf(request(cookieOf(login)))).toBeUndefined();
-    person = OPERATOR;
-    expect(await sessions.personOf(request(cookieOf(login)))).toBeUndefined();
+    let caller: Caller | undefined = OPERATOR;
+    sessions.open(login, { ...proofOf(OPERATOR), owner: async () => caller });
+    expect(await sessions.callerOf(request(cookieOf(login)))).toBe(OPERATOR);
+    caller = undefined;
+    expect(await sessions.callerOf(request(cookieOf(login)))).toBeUndefined();
+    caller = OPERATOR;
+    expect(await sessions.callerOf(request(cookieOf(login)))).toBeUndefined();
     expect(sessions.csrfOf(request(cookieOf(login)))).toBe('');
   });
 
@@ -56,20 +56,20 @@ describe('Sessions', () => {
     const sessions = new Sessions();
     const [mine, theirs] = [request(), request()];
     sessions.open(mine, proofOf(OPERATOR));
-    sessions.open(theirs, proofOf(fixedPerson('reader', 'a neighbour')));
+    sessions.open(theirs, proofOf(tokenCaller('reader', 'a neighbour')));
     const both = `${cookieOf(theirs)}; ${cookieOf(mine)}`;
     for (const cookie of [
       both,
       `${cookieOf(mine)};${cookieOf(theirs)}`,
       `${cookieOf(mine)}; ${cookieOf(mine)}`,
     ]) {
-      expect(await sessions.personOf(request(cookie))).toBeUndefined();
+      expect(await sessions.callerOf(request(cookie))).toBeUndefined();
       expect(sessions.csrfOf(request(cookie))).toBe('');
     }
-    expect(await sessions.personOf(request(`other=1; ${cookieOf(mine)}; x`))).toBe(OPERATOR);
+    expect(await sessions.callerOf(request(`other=1; ${cookieOf(mine)}; x`))).toBe(OPERATOR);
     sessions.end(request(both));
-    expect(await sessions.personOf(request(cookieOf(mine)))).toBeUndefined();
-    expect(await sessions.personOf(request(cookieOf(theirs)))).toBeUndefined();
+    expect(await sessions.callerOf(request(cookieOf(mine)))).toBeUndefined();
+    expect(await sessions.callerOf(request(cookieOf(theirs)))).toBeUndefined();
   });
 
   it.for(['https', 'HTTPS', 'https, http', ' https ,https'])(
@@ -89,16 +89,16 @@ describe('Sessions', () => {
     const login = request();
     const owner = vi.fn<Proof['owner']>().mockRejectedValueOnce(new Error('503')).mockResolvedValue(OPERATOR);
     sessions.open(login, { ...proofOf(OPERATOR), owner });
-    await expect(sessions.personOf(request(cookieOf(login)))).rejects.toThrow('503');
-    expect(await sessions.personOf(request(cookieOf(login)))).toBe(OPERATOR);
+    await expect(sessions.callerOf(request(cookieOf(login)))).rejects.toThrow('503');
+    expect(await sessions.callerOf(request(cookieOf(login)))).toBe(OPERATOR);
   });
 
   it('lets nobody through who has logged out while the proof was asked', async () => {
     const sessions = new Sessions();
     const login = request();
-    let answer = (_: Person) => {};
+    let answer = (_: Caller) => {};
     sessions.open(login, { ...proofOf(OPERATOR), owner: () => new Promise((resolve) => (answer = resolve)) });
-    const asked = sessions.personOf(request(cookieOf(login)));
+    const asked = sessions.callerOf(request(cookieOf(login)));
     sessions.end(request(cookieOf(login)));
     answer(OPERATOR);
     expect(await asked).toBeUndefined();
@@ -128,9 +128,9 @@ describe('Sessions', () => {
     sessions.open(login, proofOf(OPERATOR));
     const cookie = cookieOf(login);
     expect(cookie).toMatch(/^__Host-blazar-enforcement-session=/);
-    expect(await sessions.personOf(request(cookie, tls))).toBe(OPERATOR);
-    expect(await sessions.personOf(request(cookie.replace('__Host-', ''), tls))).toBeUndefined();
-    expect(await sessions.personOf(request(cookie))).toBeUndefined();
+    expect(await sessions.callerOf(request(cookie, tls))).toBe(OPERATOR);
+    expect(await sessions.callerOf(request(cookie.replace('__Host-', ''), tls))).toBeUndefined();
+    expect(await sessions.callerOf(request(cookie))).toBeUndefined();
   });
 
   it('keeps twenty of one user: whoever logs in again and again ends no session of others', async () => {
@@ -141,9 +141,9 @@ describe('Sessions', () => {
     for (const one of mallory) {
       sessions.open(one, proofOf(OPERATOR, 'keystone mallory'));
     }
-    expect(await sessions.personOf(request(cookieOf(alice)))).toBe(OPERATOR);
-    const open = await Promise.all(mallory.map((one) => sessions.personOf(request(cookieOf(one)))));
-    expect(open.map((person) => person !== undefined)).toEqual(mallory.map((_, index) => index >= 1080));
+    expect(await sessions.callerOf(request(cookieOf(alice)))).toBe(OPERATOR);
+    const open = await Promise.all(mallory.map((one) => sessions.callerOf(request(cookieOf(one)))));
+    expect(open.map((caller) => caller !== undefined)).toEqual(mallory.map((_, index) => index >= 1080));
   });
 
   it('keeps two hundred of one shared token: the newest give way to each other', async () => {
@@ -152,8 +152,8 @@ describe('Sessions', () => {
     for (const guest of guests) {
       expect(sessions.open(guest, proofOf(OPERATOR, 'token reader', true))).toBe(true);
     }
-    const open = await Promise.all(guests.map((one) => sessions.personOf(request(cookieOf(one)))));
-    expect(open.map((person) => person !== undefined)).toEqual(
+    const open = await Promise.all(guests.map((one) => sessions.callerOf(request(cookieOf(one)))));
+    expect(open.map((caller) => caller !== undefined)).toEqual(
       guests.map((_, index) => index < 199 || index === 299),
     );
   });
@@ -169,7 +169,7 @@ describe('Sessions', () => {
     const others = Array.from({ length: 19 }, (_, index) => open(`other ${index}`));
     expect(others).not.toContain(undefined);
     expect(open('one too many'), 'everybody has one').toBeUndefined();
-    const isOpen = async (cookie = '') => (await sessions.personOf(request(cookie))) !== undefined;
+    const isOpen = async (cookie = '') => (await sessions.callerOf(request(cookie))) !== undefined;
     expect(await Promise.all(mallory.map(isOpen))).toEqual(mallory.map((_, index) => index === 19));
     expect(await Promise.all([...single, ...others].map(isOpen))).not.toContain(false);
     expect(await isOpen(open('user 0')), 'in place of their own').toBe(true);

@@ -22,9 +22,9 @@ describe('a token of the configuration', () => {
     ['blazar-1-0123456789abcdef', 'reader', 'service token'],
   ] as const)('%s is that of an %s', async ([token, kind, who]) => {
     const { ask } = await peopleOf(tokens);
-    const person = { kind, who, name: who, provenBy: 'token', userId: null, memberships: [] };
-    expect(await ask(sends(token))).toMatchObject({ status: 200, body: person });
-    expect(await ask(bearer(token))).toMatchObject({ status: 200, body: person });
+    const caller = { kind, who, name: who, provenBy: 'token', userId: null, memberships: [] };
+    expect(await ask(sends(token))).toMatchObject({ status: 200, body: caller });
+    expect(await ask(bearer(token))).toMatchObject({ status: 200, body: caller });
   });
 
   it('is refused if it is another one', async () => {

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { OverloadedError } from '../../../src/base/concurrency-limiter.ts';
 import { NoAnswerError } from '../../../src/base/deadline.ts';
 import type { Generation } from '../../../src/server/configuration/generation.ts';
-import { ANYBODY, fixedPerson, type Person } from '../../../src/server/users/person.ts';
+import { ANYBODY, type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 
 const generation = { options: { deadline: 60 } } as Pick<Generation, 'options'>;
-const member = (userId: string): Person => ({
+const member = (userId: string): Caller => ({
   ...{ kind: 'member', provenBy: 'keystone', identity: userId, who: userId, name: userId, userId },
   memberships: [{ projectId: 'climate', isManager: false }],
 });
@@ -18,16 +18,16 @@ describe('the limits of users', () => {
     const slow = new Promise<void>((resolve) => {
       answer = resolve;
     });
-    const ask = (person: Person) => line.run(generation, person, () => slow);
+    const ask = (caller: Caller) => line.run(generation, caller, () => slow);
     const mine = Array.from({ length: 16 }, () => ask(member('meg')));
     await expect(ask(member('meg'))).rejects.toMatchObject({
       status: 429,
       message: 'too many requests of this user at the same time',
       headers: { 'Retry-After': '5' },
     });
-    const quick = (person: Person) => line.run(generation, person, async () => 'answered');
+    const quick = (caller: Caller) => line.run(generation, caller, async () => 'answered');
     expect(await quick(member('max'))).toBe('answered');
-    expect(await quick(fixedPerson('operator', 'operator token'))).toBe('answered');
+    expect(await quick(tokenCaller('operator', 'operator token'))).toBe('answered');
     answer();
     await Promise.all(mine);
     expect(await quick(member('meg'))).toBe('answered');
@@ -69,7 +69,7 @@ describe('the limits of users', () => {
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const readers = ['1', '2'].map((key) => fixedPerson('reader', 'reader token', key));
+    const readers = ['1', '2'].map((key) => tokenCaller('reader', 'reader token', key));
     const estimates = readers.flatMap((reader) =>
       Array.from({ length: 16 }, () =>
         line.run(
@@ -100,8 +100,8 @@ describe('the limits of users', () => {
   it('lets many requests with one token of the configuration wait, but only for each other', async () => {
     const line = new UserLimiter();
     const [one, other] = [
-      fixedPerson('reader', 'reader token', '1'),
-      fixedPerson('reader', 'reader token', '2'),
+      tokenCaller('reader', 'reader token', '1'),
+      tokenCaller('reader', 'reader token', '2'),
     ];
     let answer = () => {};
     const slow = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** Every route of the service, and every kind of person: what the walk through all of them needs. */
+/** Every route of the service, and every kind of caller: what the walk through all of them needs. */
 import Router from '@koa/router';
 import { onTestFinished, vi } from 'vitest';
 import type { Role } from '../../../src/server/users/access.ts';

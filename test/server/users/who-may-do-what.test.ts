@@ -1,4 +1,4 @@
-/** Walks through every route with every kind of person, and compares with the one table. */
+/** Walks through every route with every kind of caller, and compares with the one table. */
 import { describe, expect, it } from 'vitest';
 import { routerPath } from '../../../src/server/api/router.ts';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';

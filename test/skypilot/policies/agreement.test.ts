@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { MAX_ROUNDS } from '../../../src/skypilot/policies/ask-until-agreed.ts';
+import { MAX_PASSES } from '../../../src/skypilot/policies/ask-until-agreed.ts';
 import { filterFolder } from '../../support/filter-folder.ts';
 import {
   chainOf,
@@ -99,7 +99,7 @@ describe('policies that undo what others set', () => {
         message: 'policy failed',
         fields: {
           policy: names[0],
-          error: `the policies do not agree: asked ${MAX_ROUNDS} times, ${names.join(' and ')} still changed what another policy, or the policy itself, had set`,
+          error: `the policies do not agree: asked ${MAX_PASSES} times, ${names.join(' and ')} still changed what another policy, or the policy itself, had set`,
         },
       },
     ]);

@@ -32,10 +32,7 @@ export const execSchema = z.looseObject(
     installHint: z.string('a string').nullish(),
     provideClusterInfo: z.boolean('true or false').nullish(),
     interactiveMode: z
-      .enum(
-        ['Never', 'IfAvailable'],
-        'Never or IfAvailable, because nobody can answer questions of the program',
-      )
+      .enum(['Never', 'IfAvailable'], 'Never or IfAvailable, because the program cannot ask a user')
       .nullish(),
   },
   'a mapping with apiVersion and command',

@@ -14,7 +14,7 @@ import type {
 } from './contract.ts';
 
 /** Policies may be added while rights are asked for; nobody adds some each time. */
-const MAX_ROUNDS = 10;
+const MAX_PASSES = 10;
 
 export interface ClusterSourceOptions extends PolicySetOptions {
   readonly policies: LivePolicies;
@@ -93,7 +93,7 @@ export class ClusterSource implements LiveSource {
       asked,
       askedNames,
     ];
-    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    for (let round = 0; round < MAX_PASSES; round += 1) {
       const usable = await answer;
       const unavailable = this.#unavailable();
       if (unavailable !== undefined) {

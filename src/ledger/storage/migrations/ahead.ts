@@ -76,7 +76,7 @@ async function stateOf(
 }
 
 /** The migrations, none of which waits for a lock for long. Not a setting of the session: a pooler would give it to a service. */
-export function impatient(
+export function withLockTimeouts(
   migrations: Readonly<Record<string, Migration>>,
   stillAlone: StillAlone,
 ): Record<string, Migration> {
@@ -91,7 +91,7 @@ export function impatient(
 }
 
 /** Tries again where a lock could not be had: nothing was changed. `migrate` returns its error. */
-export async function withPatience<Result extends { readonly error?: unknown }>(
+export async function retryOnLockTimeout<Result extends { readonly error?: unknown }>(
   migrate: () => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {

@@ -84,15 +84,15 @@ async function schemaOf(database: Kysely<unknown>): Promise<string> {
 }
 
 async function migrateServer(database: Kysely<unknown>): Promise<MigrationResultSet> {
-  const { alone, buildAhead, impatient, withPatience } = await import('./ahead.ts');
+  const { alone, buildAhead, withLockTimeouts, retryOnLockTimeout } = await import('./ahead.ts');
   return alone(database, async (stillAlone) => {
     await buildAhead(database, stillAlone);
     const migrator = new Migrator({
       db: database,
-      provider: providerOf(impatient(migrations('postgresql'), stillAlone)),
+      provider: providerOf(withLockTimeouts(migrations('postgresql'), stillAlone)),
       migrationTableSchema: await schemaOf(database),
     });
-    const result = await withPatience(() => migrator.migrateToLatest());
+    const result = await retryOnLockTimeout(() => migrator.migrateToLatest());
     if (result.error !== undefined) {
       throw result.error;
     }

@@ -8,9 +8,9 @@ if (document.querySelector('[data-file-into]') !== null) {
   const { readFilesIntoFields } = await import('./files.js');
   readFilesIntoFields();
 }
-if (document.querySelector('.lanes') !== null) {
-  const { moveLanes } = await import('./lanes.js');
-  moveLanes();
+if (document.querySelector('.timeline') !== null) {
+  const { moveTimelines } = await import('./timeline.js');
+  moveTimelines();
 }
 if (document.querySelector('[data-live]') !== null) {
   const { keepUpToDate } = await import('./live.js');

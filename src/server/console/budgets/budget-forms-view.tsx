@@ -129,7 +129,7 @@ export function EditBudgetView(props: EditBudgetProps) {
     <WithNames nameOf={nameOf}>
       <section>
         {isChanged ? <Changed {...props} /> : <WholeMistake mistake={mistake} />}
-        {isRemoval && <p>Is this budget to be removed? What leases were charged to it stays charged.</p>}
+        {isRemoval && <p>Remove this budget? What was charged to it stays charged.</p>}
         <Facts {...props} />
         <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
           <input type="hidden" name="etag" value={etag} />

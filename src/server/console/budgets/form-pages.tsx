@@ -37,7 +37,7 @@ function budgetValues(form: URLSearchParams): BudgetValues {
 
 const NOTHING = budgetValues(new URLSearchParams());
 
-/** A mistake that the person can mend: in the form, or by looking at what others have done meanwhile. */
+/** A mistake that the caller can mend: in the form, or by looking at what others have done meanwhile. */
 export function isMendable(thrown: unknown): thrown is ApiError {
   return thrown instanceof ApiError && [400, 409, 412, 422].includes(thrown.status);
 }
@@ -91,18 +91,18 @@ export const NEW_BUDGET_PAGES = formPages('/budgets/new', 'set', newBudget, (req
 );
 
 async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> {
-  const { person, generation, csrf, query } = request;
+  const { caller, generation, csrf, query } = request;
   const title = 'Set a budget';
-  const nameOf = nameOfFor(generation, person);
-  const maySetProject = may(person, 'set-project-budget');
-  const managed = person.memberships.filter(({ isManager }) => isManager).map(({ projectId }) => projectId);
+  const nameOf = nameOfFor(generation, caller);
+  const maySetProject = may(caller, 'set-project-budget');
+  const managed = caller.memberships.filter(({ isManager }) => isManager).map(({ projectId }) => projectId);
   const linked = { project_id: query.get('project') ?? '', user_id: query.get('user') ?? '' };
   const given = sent?.values ?? budgetValues(new URLSearchParams(linked));
   const project = given.project_id || (!maySetProject && managed.length === 1 ? (managed[0] ?? '') : '');
   if (!maySetProject && project === '') {
     return { title, main: <ChooseProject projects={managed} nameOf={nameOf} /> };
   }
-  if (project !== '' && !may(person, 'set-user-budget', project)) {
+  if (project !== '' && !may(caller, 'set-user-budget', project)) {
     throw notAllowed();
   }
   const within = project === '' ? undefined : await budgetInForce(request, project);
@@ -150,9 +150,9 @@ const CONFLICT = 412;
 
 function editBudget(isRemoval: boolean) {
   return async (request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> => {
-    const { generation, person, csrf } = request;
+    const { generation, caller, csrf } = request;
     const budget = await budgetFor(request, idOf(request));
-    if (!mayChange(person, budget)) {
+    if (!mayChange(caller, budget)) {
       throw notAllowed();
     }
     await learnNames(generation, [budget.projectId], budget.userId === null ? [] : [budget.userId]);
@@ -167,7 +167,7 @@ function editBudget(isRemoval: boolean) {
           values={sent?.values ?? { ...NOTHING, ...now }}
           mistake={sent}
           unit={budgetUnit(generation.configuration)}
-          nameOf={nameOfFor(generation, person)}
+          nameOf={nameOfFor(generation, caller)}
           // Who mends another mistake has not been told yet of what others did meanwhile.
           etag={sent === undefined || isChanged ? budgetEtag(budget) : etagOf(request)}
         />

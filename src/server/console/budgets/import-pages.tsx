@@ -67,7 +67,7 @@ async function imported(
   }
   if (request.form.get('digest') !== digest) {
     const mistake =
-      'Nothing was set: the text, or budgets that it would change, are not as they were when you saw what it would change. Look again.';
+      'Nothing was set: the text, or a budget that it would change, has changed since you looked. Check again what it would change.';
     return shown(request, { csv, reason, plan, digest, mistake, status: 412 });
   }
   const done = await importFor(request, file, { isDryRun: false, reason });
@@ -95,7 +95,7 @@ type Shown = Partial<
 };
 
 function shown(
-  { csrf, generation, person }: PageRequest,
+  { csrf, generation, caller }: PageRequest,
   { csv = '', reason = '', plan, digest = '', mistake, reasonMistake, status = 200 }: Shown,
 ): PageAnswer {
   return {
@@ -105,7 +105,7 @@ function shown(
       <ImportView
         {...{ csv, reason, csrf, plan, digest, mistake, reasonMistake }}
         unit={budgetUnit(generation.configuration)}
-        nameOf={nameOfFor(generation, person)}
+        nameOf={nameOfFor(generation, caller)}
       />
     ),
   };

@@ -10,7 +10,7 @@ import { mayChange } from '../../budgets/change-budgets.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { may } from '../../users/access.ts';
-import type { Person } from '../../users/person.ts';
+import type { Caller } from '../../users/caller.ts';
 import type { ConsolePage } from '../page.ts';
 import { learnNames, type NameOf, nameOfFor, ProjectLink, Whose, WithNames } from '../parts/account.tsx';
 import { SearchForm } from '../parts/fields.tsx';
@@ -38,7 +38,7 @@ export const budgetsPage: ConsolePage = {
   action: 'list-budgets',
   label: 'Budgets',
   answer: async (request) => {
-    const { person, query, generation } = request;
+    const { caller, query, generation } = request;
     const search = textOf(query, 'search');
     const project = textOf(query, 'project');
     const now = (await ledgerFor(request)).now();
@@ -53,10 +53,10 @@ export const budgetsPage: ConsolePage = {
       title: 'Budgets',
       main: (
         <BudgetList
-          {...{ page, search, project, person, now }}
+          {...{ page, search, project, caller, now }}
           query={plain}
           unit={budgetUnit(generation.configuration)}
-          nameOf={nameOfFor(generation, person)}
+          nameOf={nameOfFor(generation, caller)}
           done={DONE[query.get('done') ?? '']}
         />
       ),
@@ -69,7 +69,7 @@ export const budgetHistoryPage: ConsolePage = {
   path: '/budgets/history',
   action: 'list-budgets',
   answer: async (request) => {
-    const { person, query, generation } = request;
+    const { caller, query, generation } = request;
     const budget = textOf(query, 'budget');
     const page = await budgetChangesFor(request, {
       ...{ limit: ROWS, after: listPage(query).after },
@@ -84,7 +84,7 @@ export const budgetHistoryPage: ConsolePage = {
         <BudgetHistory
           {...{ page, query }}
           unit={budgetUnit(generation.configuration)}
-          nameOf={nameOfFor(generation, person)}
+          nameOf={nameOfFor(generation, caller)}
         />
       ),
     };
@@ -113,7 +113,7 @@ interface BudgetListProps {
   readonly search: string;
   /** Only of this project; empty = of all. */
   readonly project: string;
-  readonly person: Person;
+  readonly caller: Caller;
   readonly unit: string;
   readonly nameOf: NameOf;
   /** Microseconds of the epoch. */
@@ -123,8 +123,8 @@ interface BudgetListProps {
 }
 
 export function BudgetList(props: BudgetListProps) {
-  const { page, query, search, project, person, unit, nameOf, now, done } = props;
-  const setsAny = may(person, 'set-user-budget', project === '' ? undefined : project);
+  const { page, query, search, project, caller, unit, nameOf, now, done } = props;
+  const setsAny = may(caller, 'set-user-budget', project === '' ? undefined : project);
   return (
     <WithNames nameOf={nameOf}>
       <section>
@@ -132,7 +132,7 @@ export function BudgetList(props: BudgetListProps) {
         <nav aria-label="About budgets" class="pages">
           {setsAny && <a href={pathWith('/budgets/new', { project })}>Set a budget</a>}
           <a href={pathWith('/budgets/history', { project })}>History</a>
-          {may(person, 'import-budgets') && <a href="/budgets/import">Import</a>}
+          {may(caller, 'import-budgets') && <a href="/budgets/import">Import</a>}
           <a href={pathWith('/v1/budgets/export', { format: 'csv' })} download="budgets.csv">
             Export as CSV
           </a>
@@ -158,7 +158,7 @@ export function BudgetList(props: BudgetListProps) {
             head={['Project', 'Whose', 'Budget', 'Left', 'Valid (UTC)', 'Set last', 'Actions']}
           >
             {page.items.map((budget) => (
-              <BudgetRow {...{ budget, person, unit }} second={now / MICROSECONDS_PER_SECOND} />
+              <BudgetRow {...{ budget, caller, unit }} second={now / MICROSECONDS_PER_SECOND} />
             ))}
           </Table>
         )}
@@ -170,12 +170,12 @@ export function BudgetList(props: BudgetListProps) {
 
 interface RowProps {
   readonly budget: BudgetView;
-  readonly person: Person;
+  readonly caller: Caller;
   readonly unit: string;
   readonly second: bigint;
 }
 
-function BudgetRow({ budget, person, unit, second }: RowProps) {
+function BudgetRow({ budget, caller, unit, second }: RowProps) {
   const { id, projectId, userId, amount, taken, left, validFrom, validUntil, changedBy, reason } = budget;
   const when = validUntil <= second ? 'not valid any more' : validFrom > second ? 'not valid yet' : '';
   return (
@@ -202,7 +202,7 @@ function BudgetRow({ budget, person, unit, second }: RowProps) {
         )}
       </td>
       <td>
-        {mayChange(person, budget) && (
+        {mayChange(caller, budget) && (
           <>
             <a href={`/budgets/${id}`} aria-label={`Change budget ${id}`}>
               Change

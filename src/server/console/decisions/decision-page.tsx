@@ -29,12 +29,12 @@ export const decisionPage: ConsolePage = {
         'there is no decision with this request id, or it concerns a project that you may not see, or it is not kept any more',
       );
     }
-    const isForMember = request.person.kind === 'member';
+    const isForMember = request.caller.kind === 'member';
     const shown = await Promise.all(
       decisions.map(async (one) => ({
         ...one,
         isForMember,
-        entries: may(request.person, 'see-ledger') ? await recordedEntries(request, one.record) : undefined,
+        entries: may(request.caller, 'see-ledger') ? await recordedEntries(request, one.record) : undefined,
       })),
     );
     return {
@@ -57,7 +57,7 @@ interface OneDecisionProps extends FoundDecision {
   readonly number: number;
   /** Members see nothing of how the service works: which process decided, and how long it took. */
   readonly isForMember: boolean;
-  /** `undefined` = unknown, none, or not for this person. */
+  /** `undefined` = unknown, none, or not for this caller. */
   readonly entries: readonly EntryView[] | undefined;
 }
 

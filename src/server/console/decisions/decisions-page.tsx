@@ -28,7 +28,7 @@ export const decisionsPage: ConsolePage = {
     const { after } = listPage(request.query);
     const found = isWrong
       ? undefined
-      : await findDecisions(request, { wish: asked.wish, limit: LIMIT, after });
+      : await findDecisions(request, { filters: asked.filters, limit: LIMIT, after });
     return {
       status: isWrong ? 400 : 200,
       title: 'Decisions',
@@ -40,7 +40,7 @@ export const decisionsPage: ConsolePage = {
               <Found
                 {...found}
                 query={request.query}
-                isForMember={visibleProjects(request.person) !== undefined}
+                isForMember={visibleProjects(request.caller) !== undefined}
               />
             </LivePart>
           )}
@@ -57,7 +57,7 @@ interface SearchFormProps {
 
 function SearchForm({ asked, request }: SearchFormProps) {
   const { texts, mistakes } = asked;
-  const isMember = visibleProjects(request.person) !== undefined;
+  const isMember = visibleProjects(request.caller) !== undefined;
   const filters = request.generation.configuration.filters.filter(({ audit }) => !(audit && isMember));
   // A browser shows no date that is not valid.
   const typeOf = (name: 'since' | 'until') => (mistakes[name] === undefined ? 'datetime-local' : 'text');
@@ -111,8 +111,8 @@ function SearchForm({ asked, request }: SearchFormProps) {
   );
 }
 
-function ownProjects({ person }: PageRequest): readonly string[] {
-  return visibleProjects(person) ?? [];
+function ownProjects({ caller }: PageRequest): readonly string[] {
+  return visibleProjects(caller) ?? [];
 }
 
 type FoundProps = FoundDecisions & { readonly query: URLSearchParams; readonly isForMember: boolean };

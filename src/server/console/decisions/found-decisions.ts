@@ -10,7 +10,7 @@ import { isSelected } from '../../../decisions/selection.ts';
 import type { DecisionsQuery } from '../../../decisions/store/contract.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
 import { visibleProjects } from '../../users/access.ts';
-import type { Person } from '../../users/person.ts';
+import type { Caller } from '../../users/caller.ts';
 import type { PageRequest } from '../page.ts';
 
 export interface FoundDecision {
@@ -27,33 +27,37 @@ export interface FoundDecisions {
   readonly isShared: boolean;
 }
 
-type Asker = Pick<PageRequest, 'person' | 'generation' | 'recorder' | 'deadline'>;
+type Asker = Pick<PageRequest, 'caller' | 'generation' | 'recorder' | 'deadline'>;
 
 interface Wanted {
-  readonly wish: Wish;
+  readonly filters: DecisionFilters;
   readonly limit: number;
   /** Default: the newest. */
   readonly after?: string | undefined;
 }
 
-/** The newest first, only those that the person may see. @throws LedgerUnavailableError, CursorError */
+/** The newest first, only those that the caller may see. @throws LedgerUnavailableError, CursorError */
 export async function findDecisions(
-  { person, generation, recorder, deadline }: Asker,
-  { wish, limit, after }: Wanted,
+  { caller, generation, recorder, deadline }: Asker,
+  { filters, limit, after }: Wanted,
 ): Promise<FoundDecisions> {
   const source = generation.decisions?.source;
   if (source === undefined) {
-    const decisions = ownDecisions(recorder, person, wish);
+    const decisions = ownDecisions(recorder, caller, filters);
     return { decisions: decisions.slice(0, limit), next: undefined, isShared: false };
   }
-  const visible = visibleProjects(person);
-  const { items, next } = await source.search({ ...wish, visible, limit, after }, deadline);
+  const visible = visibleProjects(caller);
+  const { items, next } = await source.search({ ...filters, visible, limit, after }, deadline);
   return { decisions: items, next, isShared: true };
 }
 
 /** Of this process, as the store would show them: a member looks for what they see, and nothing else. */
-function ownDecisions({ recent }: PageRequest['recorder'], person: Person, wish: Wish): FoundDecision[] {
-  const visible = visibleProjects(person);
+function ownDecisions(
+  { recent }: PageRequest['recorder'],
+  caller: Caller,
+  filters: DecisionFilters,
+): FoundDecision[] {
+  const visible = visibleProjects(caller);
   const refused = new Map(recent.refused().map(({ record, ...asked }) => [record, asked]));
   return recent
     .list()
@@ -63,7 +67,7 @@ function ownDecisions({ recent }: PageRequest['recorder'], person: Person, wish:
       asked: refused.get(record),
       replica: undefined,
     }))
-    .filter(({ record }) => isWished(record, wish, visible));
+    .filter(({ record }) => isFiltered(record, filters, visible));
 }
 
 /**
@@ -71,12 +75,12 @@ function ownDecisions({ recent }: PageRequest['recorder'], person: Person, wish:
  * gets. @throws LedgerUnavailableError
  */
 export async function decisionsOf(asker: Asker, requestId: string, limit: number): Promise<FoundDecisions> {
-  const wish: Wish = { requestId };
-  const found = await findDecisions(asker, { wish, limit });
+  const filters: DecisionFilters = { requestId };
+  const found = await findDecisions(asker, { filters, limit });
   if (found.decisions.length > 0 || !found.isShared) {
     return found;
   }
-  return { ...found, decisions: ownDecisions(asker.recorder, asker.person, wish).slice(0, limit) };
+  return { ...found, decisions: ownDecisions(asker.recorder, asker.caller, filters).slice(0, limit) };
 }
 
 export const OUTCOMES: readonly DecisionOutcome[] = decisionRecordSchema.shape.outcome.options;
@@ -85,11 +89,11 @@ export const OUTCOMES: readonly DecisionOutcome[] = decisionRecordSchema.shape.o
 export const FIELDS = ['project', 'user', 'lease', 'filter', 'outcome', 'since', 'until', 'request'] as const;
 type FieldName = (typeof FIELDS)[number];
 
-type Wish = Omit<DecisionsQuery, 'limit' | 'after' | 'visible'>;
+type DecisionFilters = Omit<DecisionsQuery, 'limit' | 'after' | 'visible'>;
 
 export interface AskedDecisions {
   readonly texts: Readonly<Record<FieldName, string>>;
-  readonly wish: Wish;
+  readonly filters: DecisionFilters;
   /** What is wrong with a field. */
   readonly mistakes: Readonly<Partial<Record<FieldName, string>>>;
 }
@@ -126,7 +130,7 @@ export function askedDecisions(query: URLSearchParams): AskedDecisions {
     mistakes.outcome = 'Expected one of the outcomes.';
   }
   const listed = (name: FieldName) => (texts[name] === '' ? undefined : [texts[name]]);
-  const wish: Wish = {
+  const filters: DecisionFilters = {
     projects: listed('project'),
     users: listed('user'),
     filters: listed('filter'),
@@ -136,7 +140,7 @@ export function askedDecisions(query: URLSearchParams): AskedDecisions {
     since: time('since'),
     until: time('until'),
   };
-  return { texts, wish, mistakes };
+  return { texts, filters, mistakes };
 }
 
 /** Without an offset it means UTC, as everywhere. */
@@ -151,10 +155,14 @@ function isAboutLease({ operation }: DecisionRecord): boolean {
 }
 
 /** As the store selects. `visible`: `undefined` = all. */
-function isWished(record: DecisionRecord, wish: Wish, visible: readonly string[] | undefined): boolean {
-  const { leaseId, requestId } = wish;
+function isFiltered(
+  record: DecisionRecord,
+  filters: DecisionFilters,
+  visible: readonly string[] | undefined,
+): boolean {
+  const { leaseId, requestId } = filters;
   return (
-    isSelected(record, wish) &&
+    isSelected(record, filters) &&
     (leaseId === undefined || record.lease_id === leaseId) &&
     (requestId === undefined || record.request_id === requestId) &&
     isVisible(record, visible)

@@ -7,8 +7,8 @@ import type { DecisionSource } from '../../../decisions/store/contract.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { EXACT } from '../../own-paths.ts';
 import { may } from '../../users/access.ts';
-import type { People } from '../../users/people.ts';
-import type { Person } from '../../users/person.ts';
+import type { Caller } from '../../users/caller.ts';
+import type { UserAuthenticator } from '../../users/user-authenticator.ts';
 import { Listeners } from './listeners.ts';
 
 /** How often other replicas are looked at, while somebody listens, in milliseconds. */
@@ -24,7 +24,7 @@ const RETRY_AFTER = '30';
 const MOST_NEW = 500;
 
 interface EventParts {
-  readonly people: People;
+  readonly people: UserAuthenticator;
   readonly current: () => Generation;
   readonly recent: RecentDecisions;
 }
@@ -39,8 +39,8 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
     if (asked === undefined) {
       ctx.throw(401, 'expected a session, or a valid token');
     }
-    if (!may(asked.person, 'list-projects')) {
-      ctx.throw(403, 'expected a person with more rights');
+    if (!may(asked.caller, 'list-projects')) {
+      ctx.throw(403, 'expected a caller with more rights');
     }
     const stream = listeners.open(asked);
     if (stream === undefined) {
@@ -68,26 +68,26 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
   };
 }
 
-async function askerOf(ctx: Context, people: People) {
-  const who = async (): Promise<{ person: Person; isByToken: boolean } | undefined> => {
+async function askerOf(ctx: Context, people: UserAuthenticator) {
+  const who = async (): Promise<{ caller: Caller; isByToken: boolean } | undefined> => {
     const byToken = await people.byToken(ctx);
-    const person = byToken ?? (await people.bySession(ctx)) ?? people.anybody;
-    return person && { person, isByToken: byToken !== undefined };
+    const caller = byToken ?? (await people.bySession(ctx)) ?? people.anybody;
+    return caller && { caller, isByToken: byToken !== undefined };
   };
   const now = await who();
   if (now === undefined) {
     return undefined;
   }
-  const { person, isByToken } = now;
+  const { caller, isByToken } = now;
   const csrf = people.csrfOf(ctx);
   const address = `address ${ctx.ip}`;
   return {
-    person,
-    identity: person.provenBy === 'nobody' ? address : person.identity,
+    caller,
+    identity: caller.provenBy === 'nobody' ? address : caller.identity,
     // Programs that share a token of the configuration are told apart by their addresses.
     key: isByToken || csrf === '' ? address : `session ${csrf}`,
     // Somebody who has got other rights meanwhile begins again.
-    isStillThere: async () => JSON.stringify((await who())?.person) === JSON.stringify(person),
+    isStillThere: async () => JSON.stringify((await who())?.caller) === JSON.stringify(caller),
     askEvery: isByToken ? ASK_TOKEN : ASK_SESSION,
   };
 }

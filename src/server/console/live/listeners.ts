@@ -5,7 +5,7 @@
 import { PassThrough, type Readable } from 'node:stream';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { visibleProjects } from '../../users/access.ts';
-import type { Person } from '../../users/person.ts';
+import type { Caller } from '../../users/caller.ts';
 import { Shares } from '../../users/shares.ts';
 
 /** Each holds a connection. One more ends one of whoever has most, and is refused if nobody has more. */
@@ -26,12 +26,12 @@ const HEARTBEAT = 15_000;
 const CHANGE = 'event: change\ndata: \n\n';
 
 interface Asked {
-  readonly person: Person;
+  readonly caller: Caller;
   /** The browser or program whose connections are counted together. */
   readonly key: string;
-  /** Whose all of them are counted together: as in `Person`, and an address where nobody must show anything. */
+  /** Whose all of them are counted together: as in `Caller`, and an address where nobody must show anything. */
   readonly identity: string;
-  /** Whether the person may still see what they saw. It may ask a database or Keystone. */
+  /** Whether the caller may still see what they saw. It may ask a database or Keystone. */
   isStillThere(): Promise<boolean>;
   /** How often `isStillThere` is asked, in milliseconds. */
   readonly askEvery: number;
@@ -68,9 +68,9 @@ export class Listeners {
 
   /** `undefined` = there are too many. */
   open(asked: Asked): Readable | undefined {
-    const { identity, person } = asked;
+    const { identity, caller } = asked;
     const own = this.#shares.of(identity);
-    const most = person.provenBy === 'token' ? MOST_OF_TOKEN : MOST_OF_USER;
+    const most = caller.provenBy === 'token' ? MOST_OF_TOKEN : MOST_OF_USER;
     const ofBrowser = own.filter(({ key }) => key === asked.key);
     if (this.#isClosed || own.length >= most || ofBrowser.length >= MOST_OF_BROWSER) {
       return undefined;
@@ -83,7 +83,7 @@ export class Listeners {
       }
       this.#end(newest);
     }
-    const visible = visibleProjects(asked.person);
+    const visible = visibleProjects(asked.caller);
     const now = Date.now();
     const listener: Listener = {
       ...asked,

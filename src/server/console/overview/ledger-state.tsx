@@ -175,7 +175,7 @@ export function ClustersSection({ clusters }: { readonly clusters: readonly Clus
       {clusters === 'away' ? (
         <Message kind="error">The ledger does not answer: launches are refused.</Message>
       ) : clusters.length === 0 ? (
-        <p>None is charged now.</p>
+        <p>No cluster is charged now.</p>
       ) : (
         <>
           {clusters.length > SHOWN && <p class="hint">The newest {SHOWN}.</p>}

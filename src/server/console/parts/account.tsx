@@ -4,7 +4,7 @@ import { useContext } from 'preact/hooks';
 import { nameText } from '../../../filter/account-limits.ts';
 import type { Named } from '../../../filter/request-names.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import type { Person } from '../../users/person.ts';
+import type { Caller } from '../../users/caller.ts';
 import { projectPath } from '../paths.ts';
 import { Text } from './text.tsx';
 
@@ -33,7 +33,7 @@ export function NamedId({ id, named }: { readonly id: string; readonly named: Na
 }
 
 /** The names that are known for accounts: Keystone's, and those of the person's own projects. */
-export function nameOfFor({ enforcement }: Generation, { memberships }: Person): NameOf {
+export function nameOfFor({ enforcement }: Generation, { memberships }: Caller): NameOf {
   const own = new Map(
     memberships.flatMap(({ projectId, name, domain = '' }) =>
       name === undefined ? [] : [[projectId, { name, domain }] as const],

@@ -6,7 +6,7 @@ import { pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { foldedOfProject } from '../../../ledger/folding/totals.ts';
 import { listProjectLeases } from '../../../ledger/reports/leases.ts';
 import { usageOf } from '../../../ledger/reports/usage.ts';
-import { budgetCourses } from '../../../ledger/reports/usage-over-time.ts';
+import { budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { isExempt, projectLimits } from '../../api/project-limits.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/access.ts';
@@ -14,7 +14,7 @@ import type { ConsolePage, PageRequest } from '../page.ts';
 import { learnNames, nameOfFor } from '../parts/account.tsx';
 import { listPage } from '../parts/pager.tsx';
 import { pathWith } from '../paths.ts';
-import { local } from '../try/wish.ts';
+import { local } from '../try/lease-form.ts';
 import { ProjectView } from './project-view.tsx';
 import type { Refusal } from './tables.tsx';
 import { timeWindow } from './time-window.ts';
@@ -31,7 +31,7 @@ export const projectPage: ConsolePage = {
   path: '/projects/{project_id}',
   action: 'see-project',
   answer: async (request) => {
-    const { person, params, query, generation, deadline } = request;
+    const { caller, params, query, generation, deadline } = request;
     const projectId = (params.project_id ?? '').slice(0, MAX_ID);
     const ledger = await ledgerFor(request);
     const now = ledger.now();
@@ -48,7 +48,7 @@ export const projectPage: ConsolePage = {
       from: window.from / MICROSECONDS_PER_SECOND,
       until: window.until / MICROSECONDS_PER_SECOND,
     };
-    const courses = await budgetCourses(ledger, { ...seconds, points: POINTS }, deadline);
+    const overTime = await budgetsOverTime(ledger, { ...seconds, points: POINTS }, deadline);
     const usage = {
       byUser: await usageOf(ledger, { ...seconds, groupBy: 'user' }, deadline),
       byType: await usageOf(ledger, { ...seconds, groupBy: 'resource_type' }, deadline),
@@ -63,19 +63,19 @@ export const projectPage: ConsolePage = {
         ...refusals.flatMap(({ record }) => record.user_id ?? []),
       ],
     );
-    const nameOf = nameOfFor(generation, person);
+    const nameOf = nameOfFor(generation, caller);
     return {
       title: titleOf(projectId, nameOf('project', projectId)?.name),
       main: (
         <ProjectView
-          {...{ projectId, nameOf, now, window, budgets, courses, leases, folded, query, usage, refusals }}
+          {...{ projectId, nameOf, now, window, budgets, overTime, leases, folded, query, usage, refusals }}
           unit={budgetUnit(generation.configuration)}
           allRefusalsPath={pathWith('/decisions', { project: projectId })}
           {...limitsOf(request, projectId)}
           may={{
-            estimate: may(person, 'estimate', projectId),
-            seeConfiguration: may(person, 'see-configuration'),
-            setBudgets: may(person, 'set-user-budget', projectId),
+            estimate: may(caller, 'estimate', projectId),
+            seeConfiguration: may(caller, 'see-configuration'),
+            setBudgets: may(caller, 'set-user-budget', projectId),
           }}
         />
       ),
@@ -87,10 +87,10 @@ function titleOf(projectId: string, name: string | undefined): string {
   return `Project ${name ?? projectId}`;
 }
 
-function limitsOf({ generation, person }: PageRequest, projectId: string) {
+function limitsOf({ generation, caller }: PageRequest, projectId: string) {
   const { configuration, enforcement } = generation;
-  const names = enforcement.names?.known({ project_id: projectId, user_id: person.userId ?? '' });
-  const viewer = { isMember: person.kind === 'member', userId: person.userId };
+  const names = enforcement.names?.known({ project_id: projectId, user_id: caller.userId ?? '' });
+  const viewer = { isMember: caller.kind === 'member', userId: caller.userId };
   return {
     limits: projectLimits(configuration, projectId, names, viewer),
     isExempt: isExempt(configuration, projectId, names),

@@ -6,7 +6,7 @@ import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
-import type { BudgetCourse } from '../../../ledger/reports/usage-over-time.ts';
+import type { BudgetOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import type { FilterLimits } from '../../api/project-limits.ts';
 import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
 import { Pager } from '../parts/pager.tsx';
@@ -14,8 +14,7 @@ import { LivePart, Message, SpanCell, Table } from '../parts/parts.tsx';
 import { BudgetBar, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { pathWith, projectPath } from '../paths.ts';
-import { CourseChart } from './course-chart.tsx';
-import { type Lane, Lanes } from './lanes.tsx';
+import { BudgetChart } from './budget-chart.tsx';
 import {
   FoldedLeases,
   LeasesTable,
@@ -26,6 +25,7 @@ import {
   UsageTables,
 } from './tables.tsx';
 import type { TimeWindow } from './time-window.ts';
+import { Timeline, type TimelineRow } from './timeline.tsx';
 
 export function ProjectView(data: ProjectData) {
   const { projectId, nameOf, window, may } = data;
@@ -49,7 +49,7 @@ export function ProjectView(data: ProjectData) {
       <LivePart name="course">
         <section aria-labelledby="course">
           <h2 id="course">Budgets over time</h2>
-          <CourseChart courses={data.courses} folded={data.folded} unit={data.unit} />
+          <BudgetChart overTime={data.overTime} folded={data.folded} unit={data.unit} />
         </section>
       </LivePart>
       <LivePart name="leases">
@@ -90,7 +90,7 @@ function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
     <section aria-labelledby="budgets">
       <h2 id="budgets">Budgets in force</h2>
       {budgets.items.length === 0 ? (
-        <p>There is none for this project, or for a user in it.</p>
+        <p>No budget of this project, or of a user in it, is in force.</p>
       ) : (
         <Table label="Budgets in force now" head={['Whose', 'Left', `Budget (${unit})`, 'Valid (UTC)']}>
           {budgets.items.map(({ userId, amount, taken, left, validFrom, validUntil }) => (
@@ -122,10 +122,10 @@ function LeasesSection(data: ProjectData) {
   return (
     <section aria-labelledby="leases" data-part="leases">
       <h2 id="leases">Leases</h2>
-      <Lanes
+      <Timeline
         window={window}
         now={now}
-        lanes={[...leases.items.map(laneOf), ...refusedLanes(refusals, window)]}
+        rows={[...leases.items.map(laneOf), ...refusedLanes(refusals, window)]}
         href={(parameters) => pathWith(here, parameters, 'leases')}
       />
       {folded !== undefined && window.from < folded.until && <FoldedLeases {...folded} />}
@@ -135,16 +135,16 @@ function LeasesSection(data: ProjectData) {
   );
 }
 
-function laneOf({ name, userId, start, end, state }: ProjectData['leases']['items'][number]): Lane {
+function laneOf({ name, userId, start, end, state }: ProjectData['leases']['items'][number]): TimelineRow {
   return { name, userId, start, end, look: state };
 }
 
 /** Maximum number of refusals on the time line. */
 const DRAWN = 10;
 
-function refusedLanes(refusals: readonly Refusal[], window: ProjectData['window']): Lane[] {
+function refusedLanes(refusals: readonly Refusal[], window: ProjectData['window']): TimelineRow[] {
   return refusals
-    .flatMap(({ record, start, end }): Lane[] =>
+    .flatMap(({ record, start, end }): TimelineRow[] =>
       start === undefined || end === undefined || end <= window.from || start >= window.until
         ? []
         : [
@@ -166,7 +166,7 @@ interface ProjectData {
   readonly window: TimeWindow & { readonly mistake?: string | undefined };
   /** Those in force now, the project's own first; the first page. */
   readonly budgets: PageOf<BudgetView>;
-  readonly courses: readonly BudgetCourse[];
+  readonly overTime: readonly BudgetOverTime[];
   /** Of the window, a page. */
   readonly leases: PageOf<LeaseRowView>;
   /** Leases that no list has any more. `undefined` = none. */
@@ -180,7 +180,7 @@ interface ProjectData {
   readonly allRefusalsPath: string;
   readonly limits: readonly FilterLimits[];
   readonly isExempt: boolean;
-  /** What the person may do here. */
+  /** What the caller may do here. */
   readonly may: {
     readonly estimate: boolean;
     readonly seeConfiguration: boolean;

@@ -21,10 +21,10 @@ export const projectsPage: ConsolePage = {
   action: 'list-projects',
   label: 'Projects',
   answer: async (request) => {
-    const { person, query, generation, deadline } = request;
+    const { caller, query, generation, deadline } = request;
     const search = (query.get('search') ?? '').trim().slice(0, MAX_SEARCH);
     const { after } = listPage(query);
-    const projectIds = visibleProjects(person);
+    const projectIds = visibleProjects(caller);
     const wanted = { projectIds, search: search === '' ? undefined : search, limit: ROWS, after };
     const page = await listProjects(await ledgerFor(request), wanted, deadline);
     await learnNames(
@@ -40,7 +40,7 @@ export const projectsPage: ConsolePage = {
           page={page}
           query={query}
           unit={budgetUnit(generation.configuration)}
-          nameOf={nameOfFor(generation, person)}
+          nameOf={nameOfFor(generation, caller)}
           seesAll={projectIds === undefined}
         />
       ),
@@ -55,7 +55,7 @@ interface ProjectsData {
   readonly query: URLSearchParams;
   readonly unit: string;
   readonly nameOf: NameOf;
-  /** Whether the person sees all projects there are. */
+  /** Whether the caller sees all projects there are. */
   readonly seesAll: boolean;
 }
 

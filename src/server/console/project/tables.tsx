@@ -288,8 +288,8 @@ export function PartOnly({ from, folded }: PartOnlyProps) {
   if (folded !== undefined && (begin === undefined || begin < folded.until + MICROSECONDS_PER_SECOND)) {
     return (
       <Message kind="notice">
-        Leases that had ended before {shownDate(folded.until)} are folded into totals. When they used what is
-        not known: this begins then.
+        Leases that had ended before {shownDate(folded.until)} are folded into totals, without the times of
+        their usage: this begins then.
       </Message>
     );
   }

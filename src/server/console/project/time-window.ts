@@ -35,7 +35,7 @@ export function timeWindow(
     return { ...usual, mistake: 'Expected dates such as 2026-12-01 as from and until.' };
   }
   if (end <= start) {
-    return { ...usual, mistake: 'Expected an until that is after from.' };
+    return { ...usual, mistake: 'Expected "until" to be after "from".' };
   }
   return bounded({ from: start, until: end });
 }

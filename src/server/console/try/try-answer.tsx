@@ -1,4 +1,4 @@
-/** The answer to a wish, in plain words: allowed or not, what it costs, what would be allowed, and how to get it. */
+/** The answer to a form, in plain words: allowed or not, what it costs, what would be allowed, and how to get it. */
 
 import type { Estimate, EstimatedCharge, Suggestion } from '../../../enforcement/estimate/contract.ts';
 import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
@@ -13,14 +13,14 @@ import { Message, Outcome, Table } from '../parts/parts.tsx';
 import { Text } from '../parts/text.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { leaseCommand } from './client-syntax.ts';
-import type { WantedLease } from './lease-of-wish.ts';
-import { type Wish, wishFields } from './wish.ts';
+import { type LeaseForm, leaseFormFields } from './lease-form.ts';
+import type { WantedLease } from './lease-of-form.ts';
 
 export interface TryAnswerProps {
   readonly wanted: WantedLease;
   readonly estimate: Estimate;
-  /** For each suggestion, the wish that it makes of the one that was sent. */
-  readonly wishes: readonly Wish[];
+  /** For each suggestion, the form that it makes of the one that was sent. */
+  readonly wishes: readonly LeaseForm[];
   readonly csrf: string;
   readonly unit: string;
   /** What accounts of the ledger stand for, for people. */
@@ -49,7 +49,7 @@ export function TryAnswer({ wanted, estimate, wishes, csrf, unit, accountText }:
       )}
       {exempt && <p>The project is exempt: no filter is asked about its leases.</p>}
       {allowed && changed && <Message kind="notice">Filters would change the lease.</Message>}
-      <p class="hint">Nothing was recorded. Others may take what is left before you ask for the lease.</p>
+      <p class="hint">Nothing was recorded. Other leases may take what is left before yours is created.</p>
       {allowed && <HowToGet wanted={wanted} />}
       {charges.length > 0 && <Charges charges={charges} unit={unit} accountText={accountText} />}
       {!allowed && (
@@ -114,7 +114,7 @@ const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
 function Charges({ charges, unit, accountText }: ChargesProps) {
   return (
     <>
-      <h3>What it takes, and what is left after it</h3>
+      <h3>Cost, and what is left after it</h3>
       <Table label="Cost" head={['From', 'It takes', 'Limit', 'Taken before', 'Left after it']}>
         {charges.map((charge) => {
           const { filter, account, kind, amount, precision, limit, taken, left } = charge;
@@ -137,7 +137,7 @@ function Charges({ charges, unit, accountText }: ChargesProps) {
               <td class="number">{shown(taken)}</td>
               <td class="number">
                 {left !== null && left < 0n ? (
-                  <b class="change-removed">{shown(-left)} too little</b>
+                  <b class="change-removed">{shown(-left)} missing</b>
                 ) : (
                   shown(left, 'down')
                 )}
@@ -152,7 +152,7 @@ function Charges({ charges, unit, accountText }: ChargesProps) {
 
 interface SuggestionsProps {
   readonly suggestions: readonly Suggestion[];
-  readonly wishes: readonly Wish[];
+  readonly wishes: readonly LeaseForm[];
   readonly csrf: string;
   readonly unit: string;
   readonly accountText: (account: string) => string;
@@ -167,7 +167,7 @@ function Suggestions({ suggestions, wishes, csrf, unit, accountText }: Suggestio
       <h3>What would be allowed now</h3>
       <ol class="suggestions">
         {suggestions.map(({ text, charges }, index) => {
-          const wish = wishes[index];
+          const leaseForm = wishes[index];
           return (
             <li>
               <p>
@@ -186,9 +186,9 @@ function Suggestions({ suggestions, wishes, csrf, unit, accountText }: Suggestio
                     .join('; ')}
                 </small>
               )}
-              {wish !== undefined && (
+              {leaseForm !== undefined && (
                 <ChangeForm action="/try" csrf={csrf}>
-                  {wishFields(wish).map(([name, value]) => (
+                  {leaseFormFields(leaseForm).map(([name, value]) => (
                     <input type="hidden" name={name} value={value} />
                   ))}
                   <button type="submit" name="do" value="try">

@@ -1,27 +1,27 @@
 /** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
-import type { Person } from '../../users/person.ts';
+import type { Caller } from '../../users/caller.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { Text, visible } from '../parts/text.tsx';
-import type { Mistakes } from './lease-of-wish.ts';
 import {
   type Comparison,
   comparisonName,
   fieldName,
+  type LeaseForm,
   MOST_RESERVATIONS,
   type ReservationField,
-  type Wish,
-  type WishedReservation,
-} from './wish.ts';
+  type ReservationForm,
+} from './lease-form.ts';
+import type { Mistakes } from './lease-of-form.ts';
 
 export interface TryFormProps {
-  readonly wish: Wish;
+  readonly leaseForm: LeaseForm;
   readonly mistakes: Mistakes;
   readonly csrf: string;
   /** The projects to choose from: id and text; `undefined` = any id may be typed. */
   readonly projects: readonly (readonly [string, string])[] | undefined;
-  /** Whether any user may be typed; else it is the person. */
+  /** Whether any user may be typed; else it is the caller. */
   readonly choosesUser: boolean;
-  readonly person: Person;
+  readonly caller: Caller;
   /** Types of resources that can be asked for. */
   readonly types: readonly string[];
 }
@@ -40,7 +40,7 @@ function typeName(type: string): string {
 
 const USER: FieldEntry = {
   ...{ name: 'user', label: 'User', isRequired: true },
-  hint: 'The id, or name@domain, of whoever asks for the lease.',
+  hint: 'The id, or name@domain, of the user who asks for the lease.',
 };
 const DATES: readonly FieldEntry[] = [
   {
@@ -60,7 +60,7 @@ const AFFINITIES = [
 const EXPRESSIONS = { properties: 'resource_properties', hypervisor: 'hypervisor_properties' } as const;
 
 export function TryForm(props: TryFormProps) {
-  const { wish, mistakes, csrf, projects, choosesUser, types } = props;
+  const { leaseForm, mistakes, csrf, projects, choosesUser, types } = props;
   const whose: FieldEntry[] = [
     projects === undefined
       ? { name: 'project', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true }
@@ -68,7 +68,7 @@ export function TryForm(props: TryFormProps) {
     ...(choosesUser ? [USER] : []),
     { name: 'name', label: 'Name of the lease', maxLength: 80, isRequired: true },
   ];
-  const { reservations, ...values } = wish;
+  const { reservations, ...values } = leaseForm;
   return (
     <ChangeForm action="/try" csrf={csrf}>
       {/* The Enter key takes the first button. */}
@@ -106,7 +106,7 @@ export function TryForm(props: TryFormProps) {
 }
 
 interface ReservationProps {
-  readonly reservation: WishedReservation;
+  readonly reservation: ReservationForm;
   readonly index: number;
   readonly mistakes: Mistakes;
 }
@@ -187,7 +187,10 @@ function Properties({ reservation: { fields, comparisons }, index, mistakes }: R
     'properties',
     'JSON, instead of the fields above: ["and", ["==", "$gpu", "A100"], [">=", "$nvme", "2"]]',
   );
-  const hypervisor = expression('hypervisor', 'JSON, of what Nova tells: [">=", "$vcpus", "16"]');
+  const hypervisor = expression(
+    'hypervisor',
+    'JSON, with attributes that Nova reports: [">=", "$vcpus", "16"]',
+  );
   return (
     <>
       <p class="hint">Properties that all hosts must have, such as gpu == A100. May be empty.</p>

@@ -9,14 +9,14 @@ import { accountId } from '../../budgets/named-accounts.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { memberEstimate } from '../../estimate/estimate-lease.ts';
 import { may } from '../../users/access.ts';
-import type { Person } from '../../users/person.ts';
+import type { Caller } from '../../users/caller.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
 import { nameOfFor } from '../parts/account.tsx';
 import { Message } from '../parts/parts.tsx';
-import { leaseOf, type Mistakes } from './lease-of-wish.ts';
+import { formOfLease, type LeaseForm, local, newReservation, readLeaseForm } from './lease-form.ts';
+import { leaseOf, type Mistakes } from './lease-of-form.ts';
 import { chargedTo, TryAnswer, type TryAnswerProps } from './try-answer.tsx';
 import { TryForm, type TryFormProps } from './try-form.tsx';
-import { local, newReservation, readWish, type Wish, wishOf } from './wish.ts';
 
 const TITLE = 'Try it';
 const NO_MISTAKES: Mistakes = new Map();
@@ -31,10 +31,10 @@ export const tryPage: ConsolePage = {
   action: 'estimate',
   label: 'Try it',
   answer: async (request) => {
-    const { query, person, generation } = request;
+    const { query, caller, generation } = request;
     const types = typesOf(generation);
-    const wish = withDefaults(readWish(query, types), person, nowOf(generation));
-    return shown(request, wish, {});
+    const leaseForm = withDefaults(readLeaseForm(query, types), caller, nowOf(generation));
+    return shown(request, leaseForm, {});
   },
 };
 
@@ -45,31 +45,35 @@ export const tryForm: ConsolePage = {
   formLimit: FORM_LIMIT,
   answer: async (request) => {
     const { form, generation } = request;
-    const wish = readWish(form, typesOf(generation));
+    const leaseForm = readLeaseForm(form, typesOf(generation));
     const [what, argument = ''] = (form.get('do') ?? 'try').split(/ (.*)/s);
     if (what === 'add' && typesOf(generation).includes(argument)) {
-      return shown(request, { ...wish, reservations: [...wish.reservations, newReservation(argument)] }, {});
+      return shown(
+        request,
+        { ...leaseForm, reservations: [...leaseForm.reservations, newReservation(argument)] },
+        {},
+      );
     }
     if (what === 'remove') {
-      const reservations = wish.reservations.filter((_, index) => String(index) !== argument);
-      return shown(request, { ...wish, reservations }, {});
+      const reservations = leaseForm.reservations.filter((_, index) => String(index) !== argument);
+      return shown(request, { ...leaseForm, reservations }, {});
     }
-    return tried(request, wish);
+    return tried(request, leaseForm);
   },
 };
 
-async function tried(request: PageRequest, wish: Wish): Promise<PageAnswer> {
-  const { person, generation, deadline, requestId, csrf } = request;
+async function tried(request: PageRequest, leaseForm: LeaseForm): Promise<PageAnswer> {
+  const { caller, generation, deadline, requestId, csrf } = request;
   const { enforcement } = generation;
-  const { wish: known, mistakes: unknown } = await withIds(wish, request);
+  const { leaseForm: known, mistakes: unknown } = await withIds(leaseForm, request);
   const wanted = leaseOf(known, nowOf(generation));
   const mistakes = new Map([...unknown, ...('mistakes' in wanted ? wanted.mistakes : [])]);
   if ('mistakes' in wanted || mistakes.size > 0) {
-    return shown(request, wish, { mistakes, status: 400 });
+    return shown(request, leaseForm, { mistakes, status: 400 });
   }
-  if (!may(person, 'estimate', known.project)) {
+  if (!may(caller, 'estimate', known.project)) {
     // The same whether or not there is such a project.
-    return shown(request, wish, {
+    return shown(request, leaseForm, {
       mistakes: new Map([['project', 'expected one of your projects']]),
       status: 403,
     });
@@ -79,14 +83,19 @@ async function tried(request: PageRequest, wish: Wish): Promise<PageAnswer> {
     // As Blazar, which cannot take a changed lease.
     const how = { deadline, requestId, acceptsChanges: false };
     const all = await enforcement.estimate({ context, lease: wanted.lease }, how);
-    const estimate = person.kind === 'member' ? memberEstimate(all) : all;
-    const wishes = estimate.suggestions.map(({ lease }) => wishOf(lease, wish, wanted.lease));
+    const estimate = caller.kind === 'member' ? memberEstimate(all) : all;
+    const wishes = estimate.suggestions.map(({ lease }) => formOfLease(lease, leaseForm, wanted.lease));
     const accountText = await chargedTo(request, known.project, estimate);
     const unit = budgetUnit(generation.configuration);
-    return shown(request, wish, { answer: { ...{ wanted, estimate, wishes, csrf, unit, accountText } } });
+    return shown(request, leaseForm, {
+      answer: { ...{ wanted, estimate, wishes, csrf, unit, accountText } },
+    });
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {
-      return shown(request, wish, { error: `The lease cannot be judged: ${thrown.message}`, status: 400 });
+      return shown(request, leaseForm, {
+        error: `The lease cannot be judged: ${thrown.message}`,
+        status: 400,
+      });
     }
     throw thrown;
   }
@@ -94,16 +103,16 @@ async function tried(request: PageRequest, wish: Wish): Promise<PageAnswer> {
 
 /** Ids in place of names. A member asks for themselves. */
 async function withIds(
-  wish: Wish,
+  leaseForm: LeaseForm,
   request: PageRequest,
-): Promise<{ readonly wish: Wish; readonly mistakes: Mistakes }> {
-  const { person } = request;
-  if (person.kind === 'member') {
-    return { wish: { ...wish, user: person.userId ?? '' }, mistakes: NO_MISTAKES };
+): Promise<{ readonly leaseForm: LeaseForm; readonly mistakes: Mistakes }> {
+  const { caller } = request;
+  if (caller.kind === 'member') {
+    return { leaseForm: { ...leaseForm, user: caller.userId ?? '' }, mistakes: NO_MISTAKES };
   }
   const mistakes = new Map<string, string>();
   const idOf = async (kind: 'project' | 'user') => {
-    const text = wish[kind];
+    const text = leaseForm[kind];
     try {
       return text === '' ? text : await accountId(request, kind, text, kind);
     } catch (thrown) {
@@ -114,7 +123,7 @@ async function withIds(
       return text;
     }
   };
-  return { wish: { ...wish, project: await idOf('project'), user: await idOf('user') }, mistakes };
+  return { leaseForm: { ...leaseForm, project: await idOf('project'), user: await idOf('user') }, mistakes };
 }
 
 type Shown = Pick<TryViewProps, 'answer' | 'error'> & {
@@ -123,14 +132,14 @@ type Shown = Pick<TryViewProps, 'answer' | 'error'> & {
 };
 
 function shown(
-  { person, csrf, generation }: PageRequest,
-  wish: Wish,
+  { caller, csrf, generation }: PageRequest,
+  leaseForm: LeaseForm,
   { answer, error, mistakes = NO_MISTAKES, status = 200 }: Shown,
 ): PageAnswer {
-  const isMember = person.kind === 'member';
+  const isMember = caller.kind === 'member';
   const form = {
-    ...{ wish, mistakes, csrf, person, types: typesOf(generation) },
-    projects: isMember ? ownProjects(person, generation) : undefined,
+    ...{ leaseForm, mistakes, csrf, caller, types: typesOf(generation) },
+    projects: isMember ? ownProjects(caller, generation) : undefined,
     choosesUser: !isMember,
   };
   const verdict = answer && (answer.estimate.decision.allowed ? 'Allowed' : 'Refused');
@@ -141,26 +150,27 @@ function shown(
   };
 }
 
-function ownProjects(person: Person, generation: Generation): [string, string][] {
-  const nameOf = nameOfFor(generation, person);
-  return person.memberships.map(({ projectId }) => {
+function ownProjects(caller: Caller, generation: Generation): [string, string][] {
+  const nameOf = nameOfFor(generation, caller);
+  return caller.memberships.map(({ projectId }) => {
     const named = nameOf('project', projectId);
     return [projectId, named === undefined ? projectId : `${named.name}@${named.domain} (${projectId})`];
   });
 }
 
 /** What a link has left open: tomorrow for a day, one host. */
-function withDefaults(wish: Wish, person: Person, now: Instant): Wish {
-  const [first] = person.memberships;
+function withDefaults(leaseForm: LeaseForm, caller: Caller, now: Instant): LeaseForm {
+  const [first] = caller.memberships;
   const start = now - (now % HOUR) + 24n * HOUR;
-  const hasDates = wish.start !== '' || wish.end !== '';
+  const hasDates = leaseForm.start !== '' || leaseForm.end !== '';
   return {
-    project: wish.project || (person.kind === 'member' ? (first?.projectId ?? '') : ''),
-    user: wish.user || (person.userId ?? ''),
-    name: wish.name || 'my-lease',
-    start: hasDates ? wish.start : local(start),
-    end: hasDates ? wish.end : local(start + 24n * HOUR),
-    reservations: wish.reservations.length > 0 ? wish.reservations : [newReservation('physical:host')],
+    project: leaseForm.project || (caller.kind === 'member' ? (first?.projectId ?? '') : ''),
+    user: leaseForm.user || (caller.userId ?? ''),
+    name: leaseForm.name || 'my-lease',
+    start: hasDates ? leaseForm.start : local(start),
+    end: hasDates ? leaseForm.end : local(start + 24n * HOUR),
+    reservations:
+      leaseForm.reservations.length > 0 ? leaseForm.reservations : [newReservation('physical:host')],
   };
 }
 
@@ -196,8 +206,8 @@ function TryView({ form, answer, error }: TryViewProps) {
         </Message>
       )}
       {answer !== undefined && <TryAnswer {...answer} />}
-      <section aria-labelledby="wish">
-        <h2 id="wish">{answer === undefined ? 'What lease do you want?' : 'Try another one'}</h2>
+      <section aria-labelledby="lease-form">
+        <h2 id="lease-form">{answer === undefined ? 'What lease do you want?' : 'Try another one'}</h2>
         <p class="hint">
           Every filter is asked, as for a real lease. Nothing is recorded. All times are in UTC.
         </p>

@@ -193,15 +193,17 @@ it('tells one whose time is over during the commit that it is in doubt, and the 
     yield* part('refused');
     return new Undone('refused');
   };
-  const impatient = [new AbortController(), new AbortController()];
+  const withLockTimeouts = [new AbortController(), new AbortController()];
   const [written, undone] = [() => part('written'), refused].map((work, index) =>
-    database.transact<unknown>(work, waitFor(impatient[index]?.signal), 'hot').catch((thrown) => thrown),
+    database
+      .transact<unknown>(work, waitFor(withLockTimeouts[index]?.signal), 'hot')
+      .catch((thrown) => thrown),
   );
   const patient = ['a', 'b'].map((name) => database.transact(() => part(name), NO_WAIT, 'hot'));
   const commits = () =>
     runSql(connection, `SELECT 1 FROM pg_stat_activity WHERE query = 'COMMIT' AND wait_event = 'advisory'`);
   await vi.waitFor(async () => expect(await commits()).toHaveLength(1), SOON);
-  for (const one of impatient) {
+  for (const one of withLockTimeouts) {
     one.abort(new Error('it took too long'));
   }
   expect(await written).toBeInstanceOf(CommitInDoubtError);

@@ -6,7 +6,7 @@ import { decisionPage } from '../../../../src/server/console/decisions/decision-
 import { decisionsPage } from '../../../../src/server/console/decisions/decisions-page.tsx';
 import { isVisible } from '../../../../src/server/console/decisions/found-decisions.ts';
 import type { ConsolePage, PageRequest } from '../../../../src/server/console/page.ts';
-import type { Person } from '../../../../src/server/users/person.ts';
+import type { Caller } from '../../../../src/server/users/caller.ts';
 import { filterSource } from '../../../support/filter-folder.ts';
 import { newLedger } from '../../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../../support/requests.ts';
@@ -167,7 +167,7 @@ describe('the page of a decision', () => {
 });
 
 describe('a member', () => {
-  const member: Person = {
+  const member: Caller = {
     ...{ kind: 'member', provenBy: 'keystone', identity: 'm', who: 'm', name: 'm', userId: 'm' },
     memberships: [{ projectId: 'mine', isManager: false }],
   };
@@ -187,7 +187,7 @@ describe('a member', () => {
   async function shown(page: ConsolePage, query: string, params: Record<string, string> = {}) {
     const list = [record('mine'), record('theirs'), record('mine', 'kubernetes.admission')];
     const request = {
-      ...{ person: member, params, query: new URLSearchParams(query) },
+      ...{ caller: member, params, query: new URLSearchParams(query) },
       generation: { number: 1, configuration: { filters: [] }, enforcement: {} },
       recorder: { recent: { list: () => list, refused: () => [] } },
     };

@@ -1,7 +1,7 @@
 /** Live pages of the console over real connections: what they are told, and when they are let go. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Listeners } from '../../../../src/server/console/live/listeners.ts';
-import type { Person } from '../../../../src/server/users/person.ts';
+import type { Caller } from '../../../../src/server/users/caller.ts';
 import { createLasting } from '../../../support/requests.ts';
 import { runService } from '../../../support/running-service.ts';
 import { visitor } from '../visitor.ts';
@@ -23,15 +23,15 @@ async function listen(url: string, headers: Record<string, string> = {}) {
   return { status: answer.status, headers: answer.headers, events, ended, leave: () => leave.abort() };
 }
 
-const member = (...projectIds: string[]): Person => ({
+const member = (...projectIds: string[]): Caller => ({
   ...{ kind: 'member', provenBy: 'keystone', identity: 'm', who: 'm', name: 'm', userId: 'm' },
   memberships: projectIds.map((projectId) => ({ projectId, isManager: false })),
 });
 
 /** Listens without a connection. */
-function hearing(listeners: Listeners, person: Person, more: Partial<Parameters<Listeners['open']>[0]> = {}) {
+function hearing(listeners: Listeners, caller: Caller, more: Partial<Parameters<Listeners['open']>[0]> = {}) {
   const stream = listeners.open({
-    ...{ person, key: person.who, identity: person.who, askEvery: 1000, isStillThere: async () => true },
+    ...{ caller, key: caller.who, identity: caller.who, askEvery: 1000, isStillThere: async () => true },
     ...more,
   });
   let heard = '';
@@ -49,7 +49,7 @@ function hearing(listeners: Listeners, person: Person, more: Partial<Parameters<
   };
 }
 
-const reader: Person = { ...member(), kind: 'reader', who: 'reader' };
+const reader: Caller = { ...member(), kind: 'reader', who: 'reader' };
 
 describe('a page that listens', () => {
   it('is told of the next decision, and is let go when the service stops', async () => {

@@ -127,8 +127,8 @@ function overlaps(page: Page): Promise<string[]> {
     };
     const select = (selector: string) =>
       [...globalThis.document.querySelectorAll(selector)].filter(shown).map(boxOf);
-    const texts = select('.lanes svg text, .lanes .words > p > *, .lanes .words > small');
-    const bars = select('.lanes .track rect.bar');
+    const texts = select('.timeline svg text, .timeline .words > p > *, .timeline .words > small');
+    const bars = select('.timeline .track rect.bar');
     const found: string[] = [];
     for (const [index, one] of texts.entries()) {
       for (const other of [...bars, ...texts.slice(index + 1)]) {
@@ -211,8 +211,8 @@ describe.runIf(INSTALLED)('the time line', () => {
 
   it('moves by keys, by drag and by wheel, and stays where the eyes are', async () => {
     const page = await open('meg', '/projects/climate?from=2026-12-01&until=2026-12-09');
-    const lanes = page.locator('.lanes');
-    const from = () => lanes.getAttribute('data-from');
+    const rows = page.locator('.timeline');
+    const from = () => rows.getAttribute('data-from');
     await page.locator('.lanes.movable').focus();
     await page.keyboard.press('ArrowRight');
     await expect.poll(from).toBe('2026-12-05T00:00:00Z');

@@ -1,38 +1,38 @@
 import { describe, expect, it } from 'vitest';
 import { type Lease, toInstant } from '../../../../src/index.ts';
-import { leaseOf } from '../../../../src/server/console/try/lease-of-wish.ts';
 import {
   comparisonName,
   fieldName,
+  formOfLease,
+  type LeaseForm,
+  leaseFormFields,
   newReservation,
-  readWish,
-  type Wish,
-  wishFields,
-  wishOf,
-} from '../../../../src/server/console/try/wish.ts';
+  readLeaseForm,
+} from '../../../../src/server/console/try/lease-form.ts';
+import { leaseOf } from '../../../../src/server/console/try/lease-of-form.ts';
 
 const TYPES = ['physical:host', 'virtual:instance', 'flavor:instance', 'virtual:floatingip', 'network'];
 const NOW = toInstant('2026-11-22T11:00:42Z') ?? 0n;
 
-/** A wish for one host, with some fields as they are given. */
-function wish(fields: Record<string, string> = {}, type = 'physical:host'): Wish {
-  const plain: Wish = {
+/** A form for one host, with some fields as they are given. */
+function leaseForm(fields: Record<string, string> = {}, type = 'physical:host'): LeaseForm {
+  const plain: LeaseForm = {
     ...{ project: 'climate', user: 'alice', name: 'run', start: '2026-12-01T09:00', end: '2026-12-02T09:00' },
     reservations: [newReservation(type)],
   };
-  const form = new URLSearchParams(wishFields(plain));
+  const form = new URLSearchParams(leaseFormFields(plain));
   for (const [name, value] of Object.entries(fields)) {
     form.set(name, value);
   }
-  return readWish(form, TYPES);
+  return readLeaseForm(form, TYPES);
 }
 
 const mistakesOf = (fields: Record<string, string>, type?: string) => {
-  const lease = leaseOf(wish(fields, type), NOW);
+  const lease = leaseOf(leaseForm(fields, type), NOW);
   return 'mistakes' in lease ? Object.fromEntries(lease.mistakes) : {};
 };
 const leaseFor = (fields: Record<string, string>, type?: string) => {
-  const lease = leaseOf(wish(fields, type), NOW);
+  const lease = leaseOf(leaseForm(fields, type), NOW);
   return 'lease' in lease ? lease.lease : Object.fromEntries(lease.mistakes);
 };
 
@@ -58,7 +58,7 @@ describe('the form of "Try it"', () => {
   });
 
   it('starts now where no start is given, to the minute', () => {
-    const wanted = leaseOf(wish({ start: '' }), NOW);
+    const wanted = leaseOf(leaseForm({ start: '' }), NOW);
     expect(wanted).toMatchObject({
       lease: { start_date: '2026-11-22 11:00' },
       asked: { start: undefined },
@@ -130,22 +130,22 @@ describe('the form of "Try it"', () => {
         [comparisonName(0, 0, 'name')]: 'gpu',
         [comparisonName(0, 0, 'value')]: 'A100',
       };
-      const first = wish(fields, type);
+      const first = leaseForm(fields, type);
       const wanted = leaseOf(first, NOW);
       expect(wanted).not.toHaveProperty('mistakes');
       const { lease } = wanted as { lease: Lease };
-      const again = leaseOf(wishOf(lease, first, lease), NOW);
+      const again = leaseOf(formOfLease(lease, first, lease), NOW);
       expect(again).toMatchObject({ lease });
     }
   });
 
   it('keeps "now" as now, and rounds times so that a lease gets no longer', () => {
     const asked = { start_date: '2026-11-22 11:00', end_date: '2026-12-02 09:00' };
-    const now = wish({ start: '' });
-    expect(wishOf({ ...asked, end_date: '2026-12-01T09:00:59Z' }, now, asked)).toMatchObject({
+    const now = leaseForm({ start: '' });
+    expect(formOfLease({ ...asked, end_date: '2026-12-01T09:00:59Z' }, now, asked)).toMatchObject({
       ...{ start: '', end: '2026-12-01T09:00' },
     });
-    expect(wishOf({ ...asked, start_date: '2026-11-23T11:00:01Z' }, now, asked)).toMatchObject({
+    expect(formOfLease({ ...asked, start_date: '2026-11-23T11:00:01Z' }, now, asked)).toMatchObject({
       start: '2026-11-23T11:01',
     });
   });

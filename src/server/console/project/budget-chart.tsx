@@ -1,20 +1,20 @@
 /** Budgets over time: taken, planned and left, as a chart and as a table. */
 import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
-import type { BudgetCourse } from '../../../ledger/reports/usage-over-time.ts';
+import type { BudgetOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { Chart } from '../parts/pictures.tsx';
 import { PartOnly } from './tables.tsx';
 
-interface CourseChartProps {
-  readonly courses: readonly BudgetCourse[];
+interface BudgetChartProps {
+  readonly overTime: readonly BudgetOverTime[];
   readonly folded: FoldedTotals | undefined;
   readonly unit: string;
 }
 
-export function CourseChart({ courses, folded, unit }: CourseChartProps) {
-  const rows = courseRows(courses);
+export function BudgetChart({ overTime, folded, unit }: BudgetChartProps) {
+  const rows = chartRows(overTime);
   const last = rows.at(-1);
-  const partial = courses.filter(({ isPartial }) => isPartial);
+  const partial = overTime.filter(({ isPartial }) => isPartial);
   const from = partial
     .flatMap(({ points }) => points[0]?.at ?? [])
     .reduce<bigint | undefined>(least, undefined);
@@ -22,7 +22,7 @@ export function CourseChart({ courses, folded, unit }: CourseChartProps) {
   if (last === undefined) {
     return notice || <p>The project has no budget of its own in this time.</p>;
   }
-  const { times, taken, planned, left, budget } = courseSeries(rows);
+  const { times, taken, planned, left, budget } = budgetSeries(rows);
   const end = `At the end of what is shown, ${formatUnitHours(last.used)} of ${formatUnitHours(last.amount)} ${unit} are taken or planned, and ${formatUnitHours(last.left, 'down')} left.`;
   return (
     <>
@@ -33,7 +33,7 @@ export function CourseChart({ courses, folded, unit }: CourseChartProps) {
         description={end}
         times={times}
         unit={unit}
-        now={Number(courses[0]?.now ?? 0n)}
+        now={Number(overTime[0]?.now ?? 0n)}
         series={[
           { label: 'Taken', look: 'used', form: 'area', values: taken },
           { label: 'Planned', look: 'planned', form: 'area', values: planned },
@@ -50,7 +50,7 @@ function least(one: bigint | undefined, other: bigint): bigint {
 }
 
 /** One moment; amounts in millionths of a unit times seconds. */
-interface CourseRow {
+interface ChartRow {
   /** Seconds of the epoch. */
   readonly at: bigint;
   /** What leases have used, or will have used at a later time. */
@@ -63,8 +63,8 @@ interface CourseRow {
 }
 
 /** In the order of time, one budget after the other: those of one owner never overlap. */
-export function courseRows(courses: readonly BudgetCourse[]): CourseRow[] {
-  return [...courses]
+export function chartRows(overTime: readonly BudgetOverTime[]): ChartRow[] {
+  return [...overTime]
     .sort((a, b) => (a.validFrom < b.validFrom ? -1 : 1))
     .flatMap(({ budget, amount, now, points }) =>
       points.map(({ at, used }) => ({
@@ -82,7 +82,7 @@ function unitHours(amount: Amount): number {
   return Number(amount) / UNIT_HOUR;
 }
 
-interface CourseSeries {
+interface BudgetSeries {
   /** Seconds of the epoch. */
   readonly times: readonly number[];
   /** `null` = nothing is drawn there. */
@@ -93,7 +93,7 @@ interface CourseSeries {
 }
 
 /** Lines of one budget are not joined with those of the next: between them there is a time without a value. */
-export function courseSeries(rows: readonly CourseRow[]): CourseSeries {
+export function budgetSeries(rows: readonly ChartRow[]): BudgetSeries {
   const series = {
     times: [] as number[],
     taken: [] as (number | null)[],

@@ -7,9 +7,9 @@ import type { Settlement } from '../../ledger/reconciliation/settle-cluster.ts';
  * `complete`: the other system and the ledger agree now. `doubtful`: nothing, or not everything, was released. `failed`: nothing was compared.
  * `elsewhere`: another process has done it.
  */
-type RoundOutcome = 'complete' | 'doubtful' | 'failed' | 'elsewhere';
+type ReconciliationOutcome = 'complete' | 'doubtful' | 'failed' | 'elsewhere';
 
-interface RoundMetricsOptions<Kind extends string> {
+interface ReconciliationMetricsOptions<Kind extends string> {
   readonly peer: 'Blazar' | 'SkyPilot';
   /** The kinds of changes. */
   readonly kinds: readonly Kind[];
@@ -21,9 +21,9 @@ interface RoundMetricsOptions<Kind extends string> {
 
 /** In seconds. */
 const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 600];
-const OUTCOMES: readonly RoundOutcome[] = ['complete', 'doubtful', 'failed', 'elsewhere'];
+const OUTCOMES: readonly ReconciliationOutcome[] = ['complete', 'doubtful', 'failed', 'elsewhere'];
 
-export class RoundMetrics<Kind extends string> {
+export class ReconciliationMetrics<Kind extends string> {
   readonly #rounds: Counter;
   readonly #seconds: Histogram;
   readonly #changes: Counter;
@@ -32,24 +32,24 @@ export class RoundMetrics<Kind extends string> {
   /** When the last complete round ended, by `performance.now()`; `undefined` = there are no rounds. */
   #since: number | undefined;
 
-  constructor(registry: Registry, { peer, kinds, listed, absent }: RoundMetricsOptions<Kind>) {
+  constructor(registry: Registry, { peer, kinds, listed, absent }: ReconciliationMetricsOptions<Kind>) {
     const registers = [registry];
     const prefix = `blazar_enforcement_${peer.toLowerCase()}_`;
     this.#rounds = new Counter({
       name: `${prefix}rounds_total`,
-      help: `Comparisons of the ledger with ${peer}, by outcome.`,
+      help: `Reconciliations of the ledger with ${peer}, by outcome.`,
       labelNames: ['outcome'],
       registers,
     });
     this.#seconds = new Histogram({
       name: `${prefix}round_duration_seconds`,
-      help: `Duration of comparisons of the ledger with ${peer}, reading its answers included.`,
+      help: `Duration of reconciliations of the ledger with ${peer}, reading its answers included.`,
       buckets: BUCKETS,
       registers,
     });
     this.#changes = new Counter({
       name: `${prefix}changes_total`,
-      help: `Leases of the ledger that a comparison with ${peer} has changed.`,
+      help: `Leases of the ledger that a reconciliation with ${peer} has changed.`,
       labelNames: ['kind'],
       registers,
     });
@@ -57,7 +57,7 @@ export class RoundMetrics<Kind extends string> {
     const age = () => this.#since;
     this.#age = new Gauge({
       name: `${prefix}last_round_age_seconds`,
-      help: `Time since the last complete comparison of the ledger with ${peer}, by any replica. Absent if ${absent}.`,
+      help: `Time since the last complete reconciliation of the ledger with ${peer}, by any replica. Absent if ${absent}.`,
       registers,
       collect() {
         const since = age();
@@ -86,7 +86,7 @@ export class RoundMetrics<Kind extends string> {
     }
   }
 
-  round(outcome: RoundOutcome, seconds: number): void {
+  round(outcome: ReconciliationOutcome, seconds: number): void {
     this.#rounds.inc({ outcome });
     if (outcome !== 'elsewhere') {
       this.#seconds.observe(seconds);
@@ -113,14 +113,14 @@ export class RoundMetrics<Kind extends string> {
 
 type ChangeKind = Exclude<Reconciled['outcome'], 'left'>;
 
-export class FollowerMetrics extends RoundMetrics<ChangeKind> {
+export class FollowerMetrics extends ReconciliationMetrics<ChangeKind> {
   constructor(registry: Registry) {
     super(registry, {
       peer: 'Blazar',
       kinds: ['released', 'recorded', 'corrected', 'identified'],
       listed: {
         name: 'leases',
-        help: 'Leases that Blazar listed in the last comparison, in whatever state.',
+        help: 'Leases that Blazar listed at the last reconciliation, in any state.',
       },
       absent: 'Blazar is not followed',
     });
@@ -135,7 +135,7 @@ type SkypilotAlert = 'undecided' | 'autostop-off' | 'exceeded' | 'unreadable';
 
 const ALERTS: readonly SkypilotAlert[] = ['undecided', 'autostop-off', 'exceeded', 'unreadable'];
 
-export class SkypilotMetrics extends RoundMetrics<Settlement['outcome']> {
+export class SkypilotMetrics extends ReconciliationMetrics<Settlement['outcome']> {
   readonly #alerts: Counter;
 
   constructor(registry: Registry) {
@@ -144,13 +144,13 @@ export class SkypilotMetrics extends RoundMetrics<Settlement['outcome']> {
       kinds: ['recorded', 'continued', 'corrected', 'ended', 'released'],
       listed: {
         name: 'clusters',
-        help: 'Clusters that SkyPilot listed in the last comparison, with those that are gone since a day.',
+        help: 'Clusters that SkyPilot listed at the last reconciliation, with those that ended within a day.',
       },
       absent: 'SkyPilot is not asked',
     });
     this.#alerts = new Counter({
       name: 'blazar_enforcement_skypilot_alerts_total',
-      help: 'What a comparison with SkyPilot has found that no policy decided, by kind.',
+      help: 'What a reconciliation with SkyPilot has found that no policy decided, by kind.',
       labelNames: ['kind'],
       registers: [registry],
     });

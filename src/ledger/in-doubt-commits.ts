@@ -31,23 +31,23 @@ import { leaseColumns } from './folding/folded-lease.ts';
 import type { Author } from './transactions/journal.ts';
 import type { Undo } from './transactions/lease-transactions.ts';
 
-export interface Doubt {
+export interface InDoubtCommit {
   readonly undo: Undo;
   readonly author: Author;
 }
 
-export interface DoubtParts {
+export interface InDoubtParts {
   /** `undefined` = doubts are kept in memory only. */
   readonly folder: string | undefined;
   readonly logger: Pick<Logger, 'error' | 'warn' | 'info'> | undefined;
   /** The id of the open ledger. Rejects while it cannot be reached. */
   readonly ledgerId: () => Promise<string>;
   /** Resolves to whether there was something to take back. Rejects while that is unknown. */
-  readonly takeBack: (doubt: Doubt) => Promise<boolean>;
+  readonly takeBack: (doubt: InDoubtCommit) => Promise<boolean>;
   readonly count: (doubts: number) => void;
 }
 
-interface Kept extends Doubt {
+interface Kept extends InDoubtCommit {
   /** `undefined` = in memory only. */
   file: string | undefined;
   /** The id of its ledger; `undefined` = the open one. */
@@ -63,8 +63,8 @@ const LONGEST_PAUSE = 15_000;
 const FOLDER_PAUSE = 60_000;
 const ENDING = '.doubt.json';
 
-export class Doubts {
-  readonly #parts: DoubtParts;
+export class InDoubtCommits {
+  readonly #parts: InDoubtParts;
   readonly #kept = new Set<Kept>();
   /** Files that belong to other ledgers. */
   readonly #foreign = new Set<string>();
@@ -73,7 +73,7 @@ export class Doubts {
   #settling: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(parts: DoubtParts) {
+  constructor(parts: InDoubtParts) {
     this.#parts = parts;
   }
 
@@ -88,7 +88,7 @@ export class Doubts {
   }
 
   /** Returns once the doubt is on the disk, unless the folder cannot be written. */
-  add(doubt: Doubt, ledger: string | undefined): void {
+  add(doubt: InDoubtCommit, ledger: string | undefined): void {
     const kept: Kept = { ...doubt, ledger, file: this.#write(doubt, ledger), isShared: false };
     this.#kept.add(kept);
     this.#parts.count(this.#kept.size);
@@ -101,7 +101,7 @@ export class Doubts {
     this.#again(0);
   }
 
-  /** Doubts that remain stay in their files for the next process. */
+  /** InDoubtCommits that remain stay in their files for the next process. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -176,7 +176,7 @@ export class Doubts {
     );
   }
 
-  #write(doubt: Doubt, ledger: string | undefined): string | undefined {
+  #write(doubt: InDoubtCommit, ledger: string | undefined): string | undefined {
     const { folder, logger } = this.#parts;
     if (folder === undefined) {
       return undefined;
@@ -269,7 +269,7 @@ const written = z.object({
   author: z.object({ who: z.string(), requestId: z.string().nullable(), reason: z.string().nullable() }),
 });
 
-function formatDoubt({ undo, author }: Doubt, ledger: string | undefined): string {
+function formatDoubt({ undo, author }: InDoubtCommit, ledger: string | undefined): string {
   const { lease, projectId: project_id, before, revision, deltas } = undo;
   const { who, requestId, reason } = author;
   const content = {
@@ -284,7 +284,7 @@ function formatDoubt({ undo, author }: Doubt, ledger: string | undefined): strin
   return JSON.stringify(content, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 }
 
-function parseDoubt(text: string): Doubt & { readonly ledger: string | undefined } {
+function parseDoubt(text: string): InDoubtCommit & { readonly ledger: string | undefined } {
   const { ledger, lease, project_id, before, revision, deltas, author } = written.parse(JSON.parse(text));
   return {
     ledger,

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { afterEach, expect, it, vi } from 'vitest';
-import { FollowerMetrics } from '../../../src/server/metrics/round-metrics.ts';
+import { FollowerMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 
 const AGE = 'blazar_enforcement_blazar_last_round_age_seconds';
 const HOUR_MS = 3_600_000;

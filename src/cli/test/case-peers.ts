@@ -5,7 +5,7 @@ import { HttpCallError } from '../../http/call-error.ts';
 import type { HttpAnswer, HttpClient } from '../../http/contract.ts';
 import { formatInstant, type Instant } from '../../lease/dates.ts';
 import { type Context, type Lease, leaseEnd, leaseStart } from '../../lease/lease.ts';
-import { type BudgetStanding, listBudgets, setBudget } from '../../ledger/budgets/budgets.ts';
+import { type BudgetUsage, listBudgets, setBudget } from '../../ledger/budgets/budgets.ts';
 import { parseBudget } from '../../ledger/budgets/terms.ts';
 import { identityOf, nameOf } from '../../ledger/identity.ts';
 import { requestOf } from '../../ledger/reconciliation/change-lease.ts';
@@ -14,7 +14,7 @@ import { type GivenAnswer, type GivenBudget, timeOf } from './lease-case.ts';
 import type { LeaseTrial } from './lease-trial.ts';
 
 /** A lease that was granted before the case. */
-export interface StandingLease {
+export interface ExistingLease {
   readonly context: Context;
   readonly lease: Lease;
 }
@@ -41,7 +41,7 @@ export async function giveBudget(trial: LeaseTrial, budget: GivenBudget): Promis
 }
 
 /** Records leases whether they fit or not, each when it began: all of it is charged. */
-export async function giveLeases(trial: LeaseTrial, leases: readonly StandingLease[]): Promise<void> {
+export async function giveLeases(trial: LeaseTrial, leases: readonly ExistingLease[]): Promise<void> {
   const now = trial.now();
   const dated = leases.map((one) => ({
     ...one,
@@ -64,7 +64,7 @@ export async function giveLeases(trial: LeaseTrial, leases: readonly StandingLea
 }
 
 /** Empty if no filter uses the ledger. */
-export async function budgetsIn(trial: LeaseTrial): Promise<readonly BudgetStanding[]> {
+export async function budgetsIn(trial: LeaseTrial): Promise<readonly BudgetUsage[]> {
   return (await trial.ledger?.read((ledger) => listBudgets(ledger, undefined, WAIT))) ?? [];
 }
 

@@ -1,4 +1,4 @@
-/** A wish for a lease as the form of "Try it" has it: texts, as they were written. */
+/** A form for a lease as the form of "Try it" has it: texts, as they were written. */
 import { formatInstant, type Instant } from '../../../lease/dates.ts';
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../../lease/lease.ts';
 import { parseResourceProperties } from '../../../lease/resource-properties.ts';
@@ -37,28 +37,28 @@ export interface Comparison {
   readonly value: string;
 }
 
-export interface WishedReservation {
+export interface ReservationForm {
   readonly fields: Readonly<Record<ReservationField, string>>;
   readonly comparisons: readonly Comparison[];
 }
 
-export interface Wish {
+export interface LeaseForm {
   readonly project: string;
   readonly user: string;
   readonly name: string;
   /** Empty = now. */
   readonly start: string;
   readonly end: string;
-  readonly reservations: readonly WishedReservation[];
+  readonly reservations: readonly ReservationForm[];
 }
 
 /** In characters: longer texts are cut, and then refused. */
 const LONGEST = 4096;
 
 /** Reads the fields of a form or of a URL. `types` = those that may be chosen; another is replaced by the first. */
-export function readWish(form: URLSearchParams, types: readonly string[]): Wish {
+export function readLeaseForm(form: URLSearchParams, types: readonly string[]): LeaseForm {
   const text = (name: string) => (form.get(name) ?? '').slice(0, LONGEST + 1);
-  const reservations: WishedReservation[] = [];
+  const reservations: ReservationForm[] = [];
   for (let index = 0; index < MOST_RESERVATIONS; index += 1) {
     const type = text(fieldName(index, 'type'));
     if (types.includes(type)) {
@@ -95,7 +95,7 @@ export function comparisonName(index: number, row: number, part: keyof Compariso
 }
 
 /** A reservation with nothing filled in, but one of it. */
-export function newReservation(type: string): WishedReservation {
+export function newReservation(type: string): ReservationForm {
   const fields = Object.fromEntries(RESERVATION_FIELDS.map((field) => [field, ''])) as Record<
     ReservationField,
     string
@@ -107,8 +107,8 @@ export function newReservation(type: string): WishedReservation {
   };
 }
 
-/** The wish as fields of a form; what is empty is left out. */
-export function wishFields({ reservations, ...plain }: Wish): [string, string][] {
+/** The form as fields of a form; what is empty is left out. */
+export function leaseFormFields({ reservations, ...plain }: LeaseForm): [string, string][] {
   const fields: [string, string][] = [
     ...Object.entries(plain),
     ...reservations.flatMap(({ fields: of, comparisons }, index) => [
@@ -129,10 +129,14 @@ export function wishFields({ reservations, ...plain }: Wish): [string, string][]
 const MINUTE = 60_000_000n;
 
 /**
- * The wish with the values of a lease that was suggested for it. Times to the minute, as Blazar's client takes them: a start rounded up, an
+ * The form with the values of a lease that was suggested for it. Times to the minute, as Blazar's client takes them: a start rounded up, an
  * end rounded down, so that the lease gets no longer; what the form sends is tried again before anything is said about it.
  */
-export function wishOf(lease: Lease, { project, user, start: wished }: Wish, asked: Lease): Wish {
+export function formOfLease(
+  lease: Lease,
+  { project, user, start: wished }: LeaseForm,
+  asked: Lease,
+): LeaseForm {
   const start = leaseStart(lease);
   // "Now" stays now, however long somebody thinks about it.
   const isUnmoved = wished === '' && start === leaseStart(asked);
@@ -152,7 +156,7 @@ export function local(instant: Instant): string {
   return formatInstant(instant - (((instant % MINUTE) + MINUTE) % MINUTE)).slice(0, 16);
 }
 
-function wishedOf(reservation: Reservation): WishedReservation {
+function wishedOf(reservation: Reservation): ReservationForm {
   const { resource_type: type = '' } = reservation;
   const empty = newReservation(type);
   const text = (key: string) => {

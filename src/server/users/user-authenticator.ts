@@ -2,16 +2,16 @@
 import type { Context } from 'koa';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { stateOf } from '../request-state.ts';
+import { ANYBODY, type Caller } from './caller.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
 import { oidcSection } from './oidc-options.ts';
-import { ANYBODY, type Person } from './person.ts';
-import { expectedRoles, keystonePerson } from './proofs.ts';
+import { expectedRoles, keystoneCaller } from './proofs.ts';
 import type { Sessions } from './sessions.ts';
 import type { WrongTokens } from './wrong-tokens.ts';
 
 const EXPECTED = 'expected a valid token in the header X-Auth-Token';
 
-interface PeopleParts {
+interface UserAuthenticatorParts {
   readonly tokens: FixedTokens;
   readonly sessions: Sessions;
   readonly wrong: WrongTokens;
@@ -19,7 +19,12 @@ interface PeopleParts {
   readonly configuration: () => Configuration;
 }
 
-export function createPeople({ tokens, sessions, wrong, configuration }: PeopleParts): People {
+export function createUserAuthenticator({
+  tokens,
+  sessions,
+  wrong,
+  configuration,
+}: UserAuthenticatorParts): UserAuthenticator {
   const isAsked = () => tokens.required || sectionOf(configuration(), oidcSection).issuer !== undefined;
   return {
     byToken: async (ctx) => {
@@ -29,16 +34,16 @@ export function createPeople({ tokens, sessions, wrong, configuration }: PeopleP
       }
       const fixed = tokens.ownerOf(token);
       if (fixed !== undefined) {
-        return fixed.person;
+        return fixed.caller;
       }
       const { options, keystone } = stateOf(ctx).generation;
-      if (keystone !== undefined && !tokens.isOfPeople(token)) {
+      if (keystone !== undefined && !tokens.isOfUsers(token)) {
         return keystone.gate.ownerOf(token, {
           refuse: (headers) => {
             throw wrong.error(ctx.ip, EXPECTED, headers);
           },
           expectedRoles: expectedRoles(options),
-          personOf: (valid) => keystonePerson(valid, options),
+          callerOf: (valid) => keystoneCaller(valid, options),
         });
       }
       if (isAsked()) {
@@ -46,7 +51,7 @@ export function createPeople({ tokens, sessions, wrong, configuration }: PeopleP
       }
       return undefined;
     },
-    bySession: (ctx) => sessions.personOf(ctx),
+    bySession: (ctx) => sessions.callerOf(ctx),
     get anybody() {
       return isAsked() ? undefined : ANYBODY;
     },
@@ -64,16 +69,16 @@ function shownToken(ctx: Context): string | undefined {
   return header === '' ? bearer : header;
 }
 
-export interface People {
+export interface UserAuthenticator {
   /**
-   * The person behind a request by a token: `X-Auth-Token`, or `Authorization: Bearer`. `undefined` = it carries none. Throws an HTTP error that may
+   * The caller behind a request by a token: `X-Auth-Token`, or `Authorization: Bearer`. `undefined` = it carries none. Throws an HTTP error that may
    * be shown: 401 for one that is not valid, 429 after many of these from the address, 403 for one without any role here, 503 if Keystone does not answer.
    */
-  byToken(ctx: Context): Promise<Person | undefined>;
-  /** The person of the session of a browser; `undefined` = there is none, or it has ended. Sends cookies only to rotate. */
-  bySession(ctx: Context): Promise<Person | undefined>;
+  byToken(ctx: Context): Promise<Caller | undefined>;
+  /** The caller of the session of a browser; `undefined` = there is none, or it has ended. Sends cookies only to rotate. */
+  bySession(ctx: Context): Promise<Caller | undefined>;
   /** Who asks when the authenticators are open and nothing was shown; `undefined` = something must be shown. */
-  readonly anybody: Person | undefined;
+  readonly anybody: Caller | undefined;
   /** What forms of a session must send back as `csrf`; empty without a session. */
   csrfOf(ctx: Context): string;
 }

@@ -7,10 +7,10 @@ import {
   type Comparison,
   comparisonName,
   fieldName,
+  type LeaseForm,
   type ReservationField,
-  type Wish,
-  type WishedReservation,
-} from './wish.ts';
+  type ReservationForm,
+} from './lease-form.ts';
 
 /** Name of a field → what is wrong with it. */
 export type Mistakes = ReadonlyMap<string, string>;
@@ -29,41 +29,41 @@ const MINUTE = 60n * MICROSECONDS_PER_SECOND;
 /** What cannot be seen cannot be copied from a page either. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
-/** The lease of a wish without mistakes. `now`: for a lease that starts at once. */
-export function leaseOf(wish: Wish, now: Instant): WantedLease | { readonly mistakes: Mistakes } {
+/** The lease of a form without mistakes. `now`: for a lease that starts at once. */
+export function leaseOf(leaseForm: LeaseForm, now: Instant): WantedLease | { readonly mistakes: Mistakes } {
   const mistakes = new Map<string, string>();
   const check = (name: string, mistake: string | undefined) => {
     if (mistake !== undefined && !mistakes.has(name)) {
       mistakes.set(name, mistake);
     }
   };
-  check('project', idMistake(wish.project, 'a project'));
-  check('user', idMistake(wish.user, 'a user'));
-  check('name', nameMistake(wish.name));
-  const start = wish.start === '' ? floorMinute(now) : minuteOf(wish.start);
-  const end = minuteOf(wish.end);
+  check('project', idMistake(leaseForm.project, 'a project'));
+  check('user', idMistake(leaseForm.user, 'a user'));
+  check('name', nameMistake(leaseForm.name));
+  const start = leaseForm.start === '' ? floorMinute(now) : minuteOf(leaseForm.start);
+  const end = minuteOf(leaseForm.end);
   check('start', start === undefined ? dateMistake : undefined);
   check('end', end === undefined ? dateMistake : undefined);
   if (start !== undefined && end !== undefined && end <= start) {
     check('end', 'expected an end after the start');
   }
-  if (wish.reservations.length === 0) {
+  if (leaseForm.reservations.length === 0) {
     check('add', 'expected at least one reservation: add one');
   }
-  const reservations = wish.reservations.map((one, index) => parametersOf(one, index, check));
+  const reservations = leaseForm.reservations.map((one, index) => parametersOf(one, index, check));
   if (mistakes.size > 0 || start === undefined || end === undefined) {
     return { mistakes };
   }
   const asked: Asked = {
-    name: wish.name,
-    start: wish.start === '' ? undefined : clientDate(start),
+    name: leaseForm.name,
+    start: leaseForm.start === '' ? undefined : clientDate(start),
     end: clientDate(end),
     reservations: reservations.map(({ parameters }) => parameters),
   };
   return {
     asked,
     lease: {
-      name: wish.name,
+      name: leaseForm.name,
       start_date: clientDate(start),
       end_date: clientDate(end),
       reservations: reservations.map(bodyOf),
@@ -92,7 +92,7 @@ function bodyOf({ parameters, more }: Written): Reservation {
 
 type Check = (name: string, mistake: string | undefined) => void;
 
-function parametersOf(wished: WishedReservation, index: number, check: Check): Written {
+function parametersOf(wished: ReservationForm, index: number, check: Check): Written {
   const { fields } = wished;
   const parameters: Parameter[] = [['resource_type', fields.type]];
   let more: Readonly<Record<string, unknown>> = {};
@@ -152,7 +152,7 @@ type At = (field: ReservationField) => string;
 
 /** Simple comparisons, or a text for experts: not both. */
 function properties(
-  { fields, comparisons }: WishedReservation,
+  { fields, comparisons }: ReservationForm,
   index: number,
   parameters: Parameter[],
   at: At,

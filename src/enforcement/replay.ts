@@ -23,19 +23,19 @@ import { Occupation } from './occupation.ts';
 type Unknown = 'ledger' | 'service' | 'keystone' | 'commit';
 
 /** A filter that would have to know it, and was taken to allow the lease. */
-export interface Unasked {
+export interface UnknownAnswer {
   readonly filter: string;
   readonly needs: Unknown;
 }
 
-interface Rehearsed {
+interface Replayed {
   readonly decision: Decision;
   /** Enforced filters, each once. If the lease is refused all the same, it is refused whatever they say. */
-  readonly unasked: readonly Unasked[];
+  readonly unasked: readonly UnknownAnswer[];
 }
 
 /** A request as Blazar has sent it. */
-interface RehearsedRequest {
+interface ReplayedRequest {
   readonly operation: 'create' | 'update';
   readonly body: unknown;
   /** `undefined` = nobody asked Keystone. */
@@ -44,17 +44,17 @@ interface RehearsedRequest {
   readonly now: number;
 }
 
-const NOTHING: readonly Unasked[] = [];
+const NOTHING: readonly UnknownAnswer[] = [];
 /** For one request, in seconds. Only a filter that waits for something else can need it. */
-const PATIENCE = 10;
+const TIMEOUT = 10;
 
 /** One request at a time. */
-export class Rehearsal {
+export class Replay {
   readonly #chain: readonly ChainedFilter[];
   readonly #members: ReadonlyMap<BaseFilter, ChainedFilter>;
   readonly #exemptions: Exemptions;
   readonly #logger: Logger;
-  readonly #committing: Readonly<Record<RehearsedRequest['operation'], readonly Unasked[]>>;
+  readonly #committing: Readonly<Record<ReplayedRequest['operation'], readonly UnknownAnswer[]>>;
   readonly #past: Past;
   /** Whether the filters are told names. */
   readonly usesNames: boolean;
@@ -73,7 +73,7 @@ export class Rehearsal {
     const committing = (hook: 'commitCreate' | 'commitUpdate') =>
       chain
         .filter(({ audit, filter }) => !audit && filter[hook] !== undefined)
-        .map(({ name }): Unasked => ({ filter: name, needs: 'commit' }));
+        .map(({ name }): UnknownAnswer => ({ filter: name, needs: 'commit' }));
     this.#committing = { create: committing('commitCreate'), update: committing('commitUpdate') };
     this.usesNames = sectionOf(configuration, keystoneSection).resolve_names;
   }
@@ -82,19 +82,19 @@ export class Rehearsal {
   static async open(
     configuration: Configuration,
     { logger, ruleObserver }: { readonly logger: Logger; readonly ruleObserver?: RuleObserver },
-  ): Promise<Rehearsal> {
+  ): Promise<Replay> {
     const past = new Past();
     const services = { ...past.services, logger, ...(ruleObserver && { ruleObserver }) };
     const chain = await openChain(configuration, services, new Occupation());
-    return new Rehearsal(configuration, chain, logger, past);
+    return new Replay(configuration, chain, logger, past);
   }
 
   /** @throws InvalidRequestError if the body is not a request */
-  judge(asked: RehearsedRequest): Promise<Rehearsed> {
-    return withinDeadline(PATIENCE, (deadline) => this.#judge(asked, deadline));
+  judge(asked: ReplayedRequest): Promise<Replayed> {
+    return withinDeadline(TIMEOUT, (deadline) => this.#judge(asked, deadline));
   }
 
-  async #judge({ operation, body, names, now }: RehearsedRequest, deadline: Deadline): Promise<Rehearsed> {
+  async #judge({ operation, body, names, now }: ReplayedRequest, deadline: Deadline): Promise<Replayed> {
     this.#past.now = now;
     const told = this.usesNames ? names : undefined;
     const parsed = operation === 'create' ? parseCreateRequest(body) : parseUpdateRequest(body);
@@ -104,7 +104,7 @@ export class Rehearsal {
     if (exempt !== undefined) {
       return { decision: exempt, unasked: NOTHING };
     }
-    let unasked: Unasked[] | undefined;
+    let unasked: UnknownAnswer[] | undefined;
     const invoke: typeof invokeHook = (filter, seen) =>
       this.#invoke(request, filter, seen, (needs) => {
         const { name, audit = true } = this.#members.get(filter) ?? {};
@@ -120,10 +120,10 @@ export class Rehearsal {
 
   /** A filter that has a say when a lease is recorded was not asked then. */
   #withCommits(
-    operation: RehearsedRequest['operation'],
+    operation: ReplayedRequest['operation'],
     { allowed }: Decision,
-    unasked: readonly Unasked[],
-  ): readonly Unasked[] {
+    unasked: readonly UnknownAnswer[],
+  ): readonly UnknownAnswer[] {
     const committing = this.#committing[operation];
     return !allowed || committing.length === 0
       ? unasked
@@ -172,7 +172,7 @@ class Past {
   constructor() {
     const unknown = (what: Unknown) => async (): Promise<never> => {
       this.sought = what;
-      throw new Error('nobody knows what it was then');
+      throw new Error('it is not known what it was then');
     };
     const client: HttpClient = {
       postJson: unknown('service'),

@@ -2,10 +2,10 @@
 import { context, trace } from '@opentelemetry/api';
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import type { Doubt } from '../../src/ledger/doubts.ts';
+import type { InDoubtCommit } from '../../src/ledger/in-doubt-commits.ts';
 import { unregisterSdk } from '../support/hostile-sdk.ts';
 
-const DOUBT: Doubt = {
+const DOUBT: InDoubtCommit = {
   undo: { lease: 1n, projectId: 'climate', before: undefined, revision: 1n, deltas: new Map() },
   author: { operation: 'undo', who: 'blazar', requestId: null, reason: null },
 };
@@ -26,9 +26,9 @@ it('is settled outside of the trace of the request that has left it', async () =
   const provider = new NodeTracerProvider();
   provider.register();
   onTestFinished(() => provider.shutdown());
-  const { Doubts } = await import('../../src/ledger/doubts.ts');
+  const { InDoubtCommits } = await import('../../src/ledger/in-doubt-commits.ts');
   const traced: boolean[] = [];
-  const doubts = new Doubts({
+  const doubts = new InDoubtCommits({
     folder: undefined,
     logger: undefined,
     ledgerId: async () => 'ledger',

@@ -1,17 +1,17 @@
 /** Somebody who uses the API or the console. */
 import { onOneLine } from '../../base/visible-text.ts';
 
-/** A project that a person belongs to. */
+/** A project that a caller belongs to. */
 export interface Membership {
   readonly projectId: string;
   /** What Keystone or the identity provider calls it; `undefined` = it does not tell. */
   readonly name?: string | undefined;
   readonly domain?: string | undefined;
-  /** Whether the person may set budgets of users within the project's. */
+  /** Whether the caller may set budgets of users within the project's. */
   readonly isManager: boolean;
 }
 
-export interface Person {
+export interface Caller {
   /**
    * - `operator`: may do everything, in all projects
    * - `reader`: sees all projects and the configuration, changes nothing
@@ -33,12 +33,12 @@ export interface Person {
 }
 
 /** Who shows a token of the configuration. `key`: identifies the token. */
-export function fixedPerson(kind: 'operator' | 'reader', who: string, key = who): Person {
+export function tokenCaller(kind: 'operator' | 'reader', who: string, key = who): Caller {
   return { kind, provenBy: 'token', identity: `token ${key}`, who, name: who, userId: null, memberships: [] };
 }
 
 /** Everybody, where nothing is asked for. */
-export const ANYBODY: Person = { ...fixedPerson('reader', 'anybody'), provenBy: 'nobody' };
+export const ANYBODY: Caller = { ...tokenCaller('reader', 'anybody'), provenBy: 'nobody' };
 
 const MAX_WHO = 255;
 const MAX_ID = 100;

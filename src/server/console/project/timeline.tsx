@@ -13,7 +13,7 @@ import { shownDate, type TimeScale, windowScale } from '../parts/time-scale.ts';
 import { MOVES, type Move, moved, type TimeWindow, windowParameters } from './time-window.ts';
 
 /** A row. */
-export interface Lane {
+export interface TimelineRow {
   readonly name: string;
   readonly userId: string | null;
   readonly start: Instant;
@@ -23,10 +23,10 @@ export interface Lane {
   readonly reason?: string | undefined;
 }
 
-interface LanesProps {
+interface TimelineProps {
   readonly window: TimeWindow;
   readonly now: Instant;
-  readonly lanes: readonly Lane[];
+  readonly rows: readonly TimelineRow[];
   /** The address of the page with another window. */
   readonly href: (parameters: Readonly<Record<string, string>>) => string;
 }
@@ -45,12 +45,12 @@ const MOVE_TEXTS: Readonly<Record<Move, string>> = {
   narrower: 'Narrower',
 };
 
-export function Lanes({ window, now, lanes, href }: LanesProps) {
+export function Timeline({ window, now, rows, href }: TimelineProps) {
   const scale = windowScale(window);
   const { from, until } = windowParameters(window);
   const isNowInside = now >= window.from && now < window.until;
   return (
-    <div class="lanes" data-from={from} data-until={until}>
+    <div class="timeline" data-from={from} data-until={until}>
       <nav aria-label="Time line" class="moves">
         {MOVES.map((move) => (
           <a href={href(windowParameters(moved(window, move)))} data-move={move}>
@@ -77,12 +77,12 @@ export function Lanes({ window, now, lanes, href }: LanesProps) {
         <div />
         <Axis scale={scale} now={isNowInside ? now : undefined} />
       </div>
-      {lanes.length === 0 ? (
+      {rows.length === 0 ? (
         <p>No leases and no refusals in this time.</p>
       ) : (
         <ol>
-          {lanes.map((lane) => (
-            <LaneRow lane={lane} scale={scale} window={window} />
+          {rows.map((row) => (
+            <LaneRow row={row} scale={scale} window={window} />
           ))}
         </ol>
       )}
@@ -91,15 +91,15 @@ export function Lanes({ window, now, lanes, href }: LanesProps) {
 }
 
 function LaneRow({
-  lane,
+  row,
   scale,
   window,
 }: {
-  readonly lane: Lane;
+  readonly row: TimelineRow;
   readonly scale: TimeScale;
   readonly window: TimeWindow;
 }) {
-  const { name, userId, start, end, look, reason } = lane;
+  const { name, userId, start, end, look, reason } = row;
   const isInside = end > window.from && start < window.until;
   return (
     <li class="lane">

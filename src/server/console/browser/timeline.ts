@@ -26,15 +26,15 @@ interface Window {
 
 let loading: AbortController | undefined;
 
-export function moveLanes(): void {
+export function moveTimelines(): void {
   prepare(document);
   document.addEventListener('keydown', (event) => {
-    const lanes = lanesOf(event.target);
+    const timeline = timelineOf(event.target);
     const move = KEYS[event.key];
-    if (lanes === undefined || event.target !== lanes || move === undefined || hasModifier(event)) {
+    if (timeline === undefined || event.target !== timeline || move === undefined || hasModifier(event)) {
       return;
     }
-    const link = lanes.querySelector<HTMLAnchorElement>(`[data-move="${move}"]`);
+    const link = timeline.querySelector<HTMLAnchorElement>(`[data-move="${move}"]`);
     if (link !== null) {
       event.preventDefault();
       void load(new URL(link.href));
@@ -46,25 +46,25 @@ export function moveLanes(): void {
 
 /** What can be moved by keys can be focused. */
 function prepare(within: ParentNode): void {
-  for (const lanes of within.querySelectorAll<HTMLElement>('.lanes')) {
-    lanes.tabIndex = 0;
-    lanes.setAttribute('role', 'group');
-    lanes.setAttribute('aria-label', 'Time line: the arrow keys move it, + and - zoom');
-    lanes.classList.add('movable');
+  for (const timeline of within.querySelectorAll<HTMLElement>('.timeline')) {
+    timeline.tabIndex = 0;
+    timeline.setAttribute('role', 'group');
+    timeline.setAttribute('aria-label', 'Time line: the arrow keys move it, + and - zoom');
+    timeline.classList.add('movable');
   }
 }
 
 function drag(down: PointerEvent): void {
   const track = down.target instanceof Element ? down.target.closest<SVGElement>('.track') : null;
-  const lanes = lanesOf(down.target);
-  if (track === null || lanes === undefined || down.button !== 0 || down.pointerType === 'touch') {
+  const timeline = timelineOf(down.target);
+  if (track === null || timeline === undefined || down.button !== 0 || down.pointerType === 'touch') {
     return;
   }
   const { width } = track.getBoundingClientRect();
   const moved = new AbortController();
   const shift = (event: PointerEvent) => event.clientX - down.clientX;
   const show = (pixels: number) => {
-    for (const one of lanes.querySelectorAll<SVGElement>('.track > *')) {
+    for (const one of timeline.querySelectorAll<SVGElement>('.track > *')) {
       one.style.transform = pixels === 0 ? '' : `translateX(${pixels}px)`;
     }
   };
@@ -79,7 +79,7 @@ function drag(down: PointerEvent): void {
           show(0);
           return;
         }
-        const { from, until } = windowOf(lanes);
+        const { from, until } = windowOf(timeline);
         const by = (-pixels / width) * (until - from);
         void load(addressOf({ from: from + by, until: until + by }));
       },
@@ -87,7 +87,7 @@ function drag(down: PointerEvent): void {
     );
   }
   down.preventDefault();
-  lanes.focus({ preventScroll: true });
+  timeline.focus({ preventScroll: true });
 }
 
 let turned: Window | undefined;
@@ -95,14 +95,14 @@ let pause: ReturnType<typeof setTimeout> | undefined;
 
 /** With Ctrl (also two fingers on a touchpad) it zooms, sideways or with Shift it moves; else the page scrolls. */
 function turn(event: WheelEvent): void {
-  const lanes = lanesOf(event.target);
+  const timeline = timelineOf(event.target);
   const track = event.target instanceof Element ? event.target.closest('.track') : null;
   const isSideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
-  if (lanes === undefined || track === null || (!event.ctrlKey && !isSideways)) {
+  if (timeline === undefined || track === null || (!event.ctrlKey && !isSideways)) {
     return;
   }
   event.preventDefault();
-  const { from, until } = turned ?? windowOf(lanes);
+  const { from, until } = turned ?? windowOf(timeline);
   const { width, left } = track.getBoundingClientRect();
   const length = until - from;
   if (event.ctrlKey) {
@@ -123,8 +123,8 @@ function turn(event: WheelEvent): void {
   }, PAUSE);
 }
 
-function lanesOf(target: EventTarget | null): HTMLElement | undefined {
-  return (target instanceof Element ? target.closest<HTMLElement>('.lanes') : null) ?? undefined;
+function timelineOf(target: EventTarget | null): HTMLElement | undefined {
+  return (target instanceof Element ? target.closest<HTMLElement>('.timeline') : null) ?? undefined;
 }
 
 function windowOf({ dataset }: HTMLElement): Window {
@@ -153,26 +153,26 @@ async function load(address: URL): Promise<void> {
   loading?.abort();
   loading = new AbortController();
   const { signal } = loading;
-  const here = document.querySelector('.lanes')?.closest('[data-live]');
+  const here = document.querySelector('.timeline')?.closest('[data-live]');
   try {
     const answer = await fetch(address, { signal, headers: { Accept: 'text/html' } });
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    const there = page.querySelector('.lanes')?.closest('[data-live]');
+    const there = page.querySelector('.timeline')?.closest('[data-live]');
     if (!answer.ok || answer.redirected || !here || !there) {
       location.assign(address);
       return;
     }
-    const hadFocus = document.activeElement?.closest('.lanes') !== null;
+    const hadFocus = document.activeElement?.closest('.timeline') !== null;
     here.replaceChildren(...there.childNodes);
     prepare(here);
     history.replaceState(history.state, '', address);
-    const lanes = here.querySelector<HTMLElement>('.lanes');
+    const timeline = here.querySelector<HTMLElement>('.timeline');
     if (hadFocus) {
-      lanes?.focus({ preventScroll: true });
+      timeline?.focus({ preventScroll: true });
     }
     const status = document.querySelector('[data-live-status]');
-    if (status !== null && lanes !== null) {
-      status.textContent = `Leases from ${lanes.dataset.from} until ${lanes.dataset.until}`;
+    if (status !== null && timeline !== null) {
+      status.textContent = `Leases from ${timeline.dataset.from} until ${timeline.dataset.until}`;
     }
   } catch {
     if (!signal.aborted) {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { courseRows, courseSeries } from '../../../../src/server/console/project/course-chart.tsx';
+import { budgetSeries, chartRows } from '../../../../src/server/console/project/budget-chart.tsx';
 
 const HOUR = 3_600_000_000n;
 const course = (budget: bigint, from: bigint, used: bigint[]) => ({
@@ -8,7 +8,7 @@ const course = (budget: bigint, from: bigint, used: bigint[]) => ({
 });
 
 it('the course of budgets is taken until now, planned from there on, and one line for each budget', () => {
-  const rows = courseRows([course(2n, 201n, [0n, 4n]), course(1n, 100n, [0n, 2n, 6n])]);
+  const rows = chartRows([course(2n, 201n, [0n, 4n]), course(1n, 100n, [0n, 2n, 6n])]);
   expect(rows.map(({ budget, at }) => `${budget}@${at}`)).toEqual([
     '1@100',
     '1@150',
@@ -16,7 +16,7 @@ it('the course of budgets is taken until now, planned from there on, and one lin
     '2@201',
     '2@251',
   ]);
-  const series = courseSeries(rows);
+  const series = budgetSeries(rows);
   expect(series).toEqual({
     times: [100, 150, 200, 201, 202, 251],
     taken: [0, 2, null, null, null, null],
@@ -27,8 +27,8 @@ it('the course of budgets is taken until now, planned from there on, and one lin
 });
 
 it('times rise, even where one budget ends in the second in which the next one starts', () => {
-  const rows = courseRows([course(1n, 100n, [0n, 1n, 1n]), course(2n, 200n, [0n, 1n])]);
-  const { times } = courseSeries(rows);
+  const rows = chartRows([course(1n, 100n, [0n, 1n, 1n]), course(2n, 200n, [0n, 1n])]);
+  const { times } = budgetSeries(rows);
   expect([...times].sort((a, b) => a - b)).toEqual(times);
   expect(new Set(times).size).toBe(times.length);
 });
