@@ -1,4 +1,4 @@
-/** A ledger in a file with very many leases, whose books agree. */
+/** A ledger in a file with very many leases, whose balances agree with its entries. */
 import SqliteConnection from 'better-sqlite3';
 import { ledgerAt } from '../support/ledgers.ts';
 import { recordLease } from './recorded-leases.ts';

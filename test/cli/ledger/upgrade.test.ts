@@ -120,7 +120,7 @@ describe('the commands on PostgreSQL', () => {
     expect((await budget('show', 'climate')).stdout).toMatch(
       /^#1 .* first +usage_budget\/1 +96 node-hours /m,
     );
-    expect((await ledger('verify')).stdout).toMatch(/^The books agree: /);
+    expect((await ledger('verify')).stdout).toMatch(/^The ledger is consistent: /);
 
     const book = await ledgerAt(connection);
     const { queries } = book.database;

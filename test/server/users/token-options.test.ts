@@ -145,7 +145,7 @@ describe('[service] operator_tokens, reader_tokens and metrics_tokens', () => {
     const { service, logger, post } = await runServiceOn({ environment: {}, configFiles: [conf] });
     writeFileSync(conf, '[service]\nport = 0\n');
     expect(await service.reload()).toBe(false);
-    expect(JSON.stringify(logger.lines)).toContain('nobody would have to log in any more');
+    expect(JSON.stringify(logger.lines)).toContain('no login would be needed any more');
     writeFileSync(conf, '[service]\nport = 0\nreader_tokens = read-1-0123456789abcdef\n');
     expect(await service.reload()).toBe(true);
     expect((await post('/check-create', capturedText('check-create-physical-host.json'))).status).not.toBe(

@@ -232,7 +232,7 @@ __proto__: {clusters: []}
     [`exec:\n  ${BETA}\n  command: aws\n  env: [{name: A}]`, '/config:14: value: expected a string'],
     [
       `exec:\n  ${BETA}\n  command: aws\n  interactiveMode: Always`,
-      '/config:14: interactiveMode: expected Never or IfAvailable, because nobody can answer questions',
+      '/config:14: interactiveMode: expected Never or IfAvailable, because the program cannot ask a user',
     ],
     [
       'exec: {apiVersion: client.authentication.k8s.io/v1, command: aws}',
