@@ -25,7 +25,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'overview', open: (page, { url }) => see(page, url) },
   {
     name: 'project',
-    before: '.lanes li:nth-child(9)',
+    before: '.timeline li:nth-child(9)',
     open: async (page, { url }) => {
       await see(page, `${url}/projects/${PROJECT}`);
       await page.locator('[data-chart] canvas').waitFor();

@@ -7,7 +7,7 @@ type Tracing = typeof import('../../src/base/tracing.ts');
 const EXTENSION = extname(import.meta.url);
 const urlOf = (path: string) => new URL(path + EXTENSION, import.meta.url).href;
 
-const TRACING = urlOf('../../src/tracing');
+const TRACING = urlOf('../../src/base/tracing');
 const NONE = urlOf('./none');
 
 /**
@@ -20,6 +20,8 @@ export async function removeTracing({ kept = false } = {}): Promise<void> {
   const seen: Tracing = await import('../../src/base/tracing.ts');
   const none: Tracing = await import('./none.ts');
   if ((seen.inSpan === none.inSpan) === kept) {
-    throw new Error(`expected ${kept ? 'src/tracing' : 'bench/tracing/none'} to be what is seen of tracing`);
+    throw new Error(
+      `expected ${kept ? 'src/base/tracing' : 'bench/tracing/none'} to be what is seen of tracing`,
+    );
   }
 }

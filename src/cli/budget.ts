@@ -101,19 +101,24 @@ async function withBudgets(
   flags: EndpointFlags & SourceFlags,
   work: (budgets: BudgetStore) => Promise<void>,
 ): Promise<void> {
-  const { endpoint, tokenFile, osCloud, caFile } = flags;
+  refuseEndpointFlags(flags);
+  const { endpoint } = flags;
   if (endpoint !== undefined) {
     const { remoteBudgets } = await import('./budget/remote.ts');
     await withEndpoint(endpoint, flags, (api) => work(remoteBudgets(api)));
     return;
   }
-  if (tokenFile !== undefined || osCloud !== undefined || caFile !== undefined) {
-    throw new UsageError('--token-file, --os-cloud and --ca-file need --endpoint');
-  }
   await withLedger(flags, async (access) => {
     const { localBudgets } = await import('./budget/local.ts');
     await work(localBudgets(access));
   });
+}
+
+/** Those that mean nothing without `--endpoint`. */
+function refuseEndpointFlags({ endpoint, tokenFile, osCloud, caFile }: EndpointFlags): void {
+  if (endpoint === undefined && [tokenFile, osCloud, caFile].some((flag) => flag !== undefined)) {
+    throw new UsageError('--token-file, --os-cloud and --ca-file need --endpoint');
+  }
 }
 
 async function set(project: string, flags: SetFlags): Promise<void> {
@@ -156,6 +161,7 @@ async function history(project: string | undefined, flags: FormatFlags): Promise
 }
 
 async function importFile(path: string, flags: ImportFlags): Promise<void> {
+  refuseEndpointFlags(flags);
   const { openBudgetFile, printImport } = await import('./budget/output.ts');
   // Before a ledger is opened; a service first wants to know who asks, and why.
   const file = flags.endpoint === undefined ? openBudgetFile(path) : undefined;

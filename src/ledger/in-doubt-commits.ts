@@ -101,7 +101,7 @@ export class InDoubtCommits {
     this.#again(0);
   }
 
-  /** InDoubtCommits that remain stay in their files for the next process. */
+  /** Commits in doubt that remain stay in their files for the next process. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);

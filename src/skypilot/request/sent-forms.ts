@@ -3,7 +3,7 @@
  * for the validation, or for the policy, to say so. Source: SkyPilot 0.13, loading and writing of resources.
  */
 import { isMapping, type Mapping } from '../../yaml/tree.ts';
-import { formatInfra, type Infra } from '../task/infra.ts';
+import type { Infra } from '../task/infra.ts';
 
 /** Other names of clouds. */
 const CLOUD_ALIASES: ReadonlyMap<string, string> = new Map([
@@ -84,9 +84,13 @@ function cloudName(name: string | null): string | null {
 }
 
 /** `undefined` if nothing is chosen. */
-export function infraText(place: Infra): string | undefined {
-  const text = formatInfra(place);
-  return text === '*' ? undefined : text;
+export function infraText({ cloud, region, zone }: Infra): string | undefined {
+  const parts = [cloud, region, zone].map((part) => part ?? '*');
+  // Part by part: the name of a context may end in `/*`.
+  while (parts.at(-1) === '*') {
+    parts.pop();
+  }
+  return parts.length === 0 ? undefined : parts.join('/');
 }
 
 /** The cloud that TPUs belong to, if `accelerators` (in the form that is sent) are TPUs. */

@@ -104,7 +104,7 @@ describe('budget --endpoint', () => {
     const set = ['set', 'climate', '--amount', '1', ...YEAR];
     expect(await remote(...set, '--reason', 'x', '--token-file', file)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('expected a person with more rights'),
+      stderr: expect.stringContaining('expected a caller with more rights'),
     });
     chmodSync(file, 0o644);
     expect(await remote('list', '--token-file', file)).toMatchObject({ code: 2 });

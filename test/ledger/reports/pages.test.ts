@@ -1,4 +1,4 @@
-/** UserAuthenticator who look share two connections, whatever they look at: leases need the others. */
+/** People who look share two connections, whatever they look at: leases need the others. */
 import { expect, it, vi } from 'vitest';
 import { pageOfBudgetChanges, pageOfChargedLeases } from '../../../src/ledger/budgets/history.ts';
 import { budgetById, pageOfBudgets } from '../../../src/ledger/budgets/view.ts';

@@ -1,4 +1,4 @@
-/** UserAuthenticator who ask with headers, and what is answered about them. */
+/** People who ask with headers, and what is answered about them. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** UserAuthenticator who log in to the console with a real Keystone. */
+/** Users who log in to the console with a real Keystone. */
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { RealKeystone } from '../../peers/keystone.ts';
 import { runService } from '../../support/running-service.ts';

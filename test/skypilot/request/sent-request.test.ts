@@ -74,6 +74,7 @@ run: echo $A
 describe('resources as SkyPilot sends them', () => {
   it.for<[string, unknown]>([
     ['{infra: K8S/a/b}', { infra: 'kubernetes/a/b' }],
+    ['{infra: "k8s/a/*"}', { infra: 'kubernetes/a/*' }],
     ['{cloud: AWS, zone: us-east-1a}', { infra: 'aws/*/us-east-1a' }],
     ['{infra: "*"}', {}],
     ['{infra: ssh/pool}', { infra: 'ssh/pool' }],

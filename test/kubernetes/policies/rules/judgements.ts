@@ -23,7 +23,8 @@ export function testJudgements(cases: string, strategy: MergeStrategy = 'deep'):
       for (const { policies: specs, asked, reasons, becomes } of judgementsIn(text)) {
         const reviewed = review(specs.flatMap(policiesOf), pod(asked), strategy);
         expect(reasonsOf(reviewed), asked).toEqual(reasons.map((one) => one || expect.any(String)));
-        expect(reviewed.pod.spec, asked).toMatchObject(parse(becomes ?? asked) as object);
+        expect(reviewed.allowed, asked).toBe(reasons.length === 0);
+        expect(reviewed.pod.spec, asked).toEqual(parse(becomes ?? asked));
       }
     },
   );
@@ -49,6 +50,7 @@ function judgementsIn(text: string): Judgement[] {
     }
     before = mark;
   }
+  expect(judgements).not.toEqual([]);
   return judgements;
 }
 

@@ -213,10 +213,10 @@ describe.runIf(INSTALLED)('the time line', () => {
     const page = await open('meg', '/projects/climate?from=2026-12-01&until=2026-12-09');
     const rows = page.locator('.timeline');
     const from = () => rows.getAttribute('data-from');
-    await page.locator('.lanes.movable').focus();
+    await page.locator('.timeline.movable').focus();
     await page.keyboard.press('ArrowRight');
     await expect.poll(from).toBe('2026-12-05T00:00:00Z');
-    expect(await page.evaluate(() => globalThis.document.activeElement?.className)).toContain('lanes');
+    expect(await page.evaluate(() => globalThis.document.activeElement?.className)).toContain('timeline');
     await page.keyboard.press('-');
     await expect.poll(from).toBe('2026-12-01T00:00:00Z');
     expect(new URL(page.url()).searchParams.get('from')).toBe('2026-12-01T00:00:00Z');
