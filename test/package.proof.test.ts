@@ -140,7 +140,7 @@ describe('the packed package', () => {
       await withinDeadline(0, async (deadline) => deadline.throwIfOver());`,
     );
     const { output } = node('--enable-source-maps', 'stack.js');
-    const [, line = ''] = /blazar-enforcement\/src\/deadline\.ts:(\d+)/.exec(output) ?? [];
+    const [, line = ''] = /blazar-enforcement\/src\/base\/deadline\.ts:(\d+)/.exec(output) ?? [];
     const source =
       readFileSync(projectFile('src/base/deadline.ts'), 'utf8').split('\n')[Number(line) - 1] ?? '';
     expect(source).toContain('Error(`no answer within');

@@ -88,7 +88,7 @@ describe('[oidc]', () => {
     expect((await browser.get(callback.href)).status).toBe(401);
     expect(await isIn(browser, url)).toBe(false);
     const lines = JSON.stringify(logger.lines);
-    expect(lines).toContain('could not be logged in');
+    expect(lines).toContain('a login with OpenID Connect failed');
     expect([code, state].some((secret) => lines.includes(secret ?? 'missing'))).toBe(false);
   });
 
