@@ -113,7 +113,7 @@ function sorted(candidates: readonly (Candidate | undefined)[]): Candidate[] {
 /**
  * The nearest step that is allowed, as far as the answers tell: between a step that is refused and one that is allowed, all steps are
  * taken to be refused up to some step and allowed from there on. The result itself was allowed. `undefined` = all that were asked about
- * are refused. The wish itself, step 0, is refused.
+ * are refused. The lease that was asked for, step 0, is refused.
  */
 export async function nearest(
   { far, guesses, landmarks }: Line,

@@ -6,7 +6,7 @@ import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/
 import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
 import type { Suggestion } from './contract.ts';
 
-/** Leases that differ from the wish in one way, by 1, 2, 3, … steps. */
+/** Leases that differ from the lease that was asked for in one way, by 1, 2, 3, … steps. */
 export interface Line {
   /** The last step. */
   readonly far: number;
@@ -21,7 +21,7 @@ export interface Way {
   readonly change: Suggestion['change'];
   readonly line: Line;
   leaseAt(step: number): Lease;
-  /** How much of the wish is lost, from 0 to 1: to compare ways. */
+  /** How much of what was asked for is lost, from 0 to 1: to compare ways. */
   lossAt(step: number): number;
   /** For people. */
   textAt(step: number): string;

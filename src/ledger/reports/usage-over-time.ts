@@ -1,4 +1,4 @@
-/** The course of budgets: how much of each was used when, and will be. */
+/** Budgets over time: how much of each was used when, and will be. */
 
 import type { Wait } from '../../base/deadline.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
@@ -43,7 +43,7 @@ const MAX_BUDGETS = 60;
 const PIECE = 100;
 
 /**
- * The course of each of the project's own budgets that is in force at some time from `from` until `until`; of the latest, if there are
+ * The use over time of each of the project's own budgets that is in force at some time from `from` until `until`; of the latest, if there are
  * more than 60. Counted back from what is taken, so that leases before that time are not read. @throws LedgerUnavailableError
  */
 export async function budgetsOverTime(

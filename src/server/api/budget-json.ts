@@ -5,7 +5,7 @@ import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText } from '../../ledger/budgets/format.ts';
 import type { BudgetView } from '../../ledger/budgets/view.ts';
 import { budgetEtag } from '../budgets/change-budgets.ts';
-import type { Asker } from '../budgets/named-accounts.ts';
+import type { Requester } from '../budgets/named-accounts.ts';
 import {
   type Accounts,
   accountSchema,
@@ -99,7 +99,7 @@ function budgetChangeJson(change: BudgetChange, accounts: Accounts, unitText: st
 
 /** What writes budgets of these owners: with their names, and the unit. */
 export async function writerFor(
-  { generation, deadline }: Asker,
+  { generation, deadline }: Requester,
   owners: readonly { readonly projectId: string; readonly userId: string | null }[],
 ) {
   const accounts = await accountsOf(

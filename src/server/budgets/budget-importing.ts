@@ -14,7 +14,7 @@ import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import type { ImportPlan } from '../../ledger/budgets/plan.ts';
 import { ApiError } from '../api/route.ts';
 import { reasonOf } from './change-budgets.ts';
-import { type Asker, accountId, ledgerFor } from './named-accounts.ts';
+import { accountId, ledgerFor, type Requester } from './named-accounts.ts';
 
 export interface ImportOptions {
   /** Only tell what would be set. */
@@ -24,17 +24,17 @@ export interface ImportOptions {
 
 /** If there is any mistake, nothing is set. @throws ApiError 404, 422, 503, LedgerUnavailableError */
 export async function importFor(
-  asker: Asker,
+  requester: Requester,
   file: ReadFile,
   { isDryRun, reason: why }: ImportOptions,
 ): Promise<ImportPlan> {
-  const ledger = await ledgerFor(asker);
+  const ledger = await ledgerFor(requester);
   const reason = isDryRun ? why : reasonOf(why);
-  const named = await namedLines(asker, file.lines);
-  const { wanted, mistakes } = await inTurns(named.lines, budgetUnit(asker.generation.configuration));
+  const named = await namedLines(requester, file.lines);
+  const { wanted, mistakes } = await inTurns(named.lines, budgetUnit(requester.generation.configuration));
   const all = [...file.mistakes, ...named.mistakes, ...mistakes];
-  const author = { who: asker.caller.who, reason };
-  const { deadline } = asker;
+  const author = { who: requester.caller.who, reason };
+  const { deadline } = requester;
   const plan =
     isDryRun || all.length > 0
       ? await tryImport(ledger, wanted, deadline)
@@ -65,10 +65,10 @@ const AT_ONCE = 8;
 
 /** With the ids of names, if Keystone tells them; ids are taken as they are. */
 async function namedLines(
-  asker: Asker,
+  requester: Requester,
   lines: readonly FileLine[],
 ): Promise<{ lines: readonly FileLine[]; mistakes: FileMistake[] }> {
-  if (asker.generation.enforcement.keystone === undefined) {
+  if (requester.generation.enforcement.keystone === undefined) {
     return { lines, mistakes: [] };
   }
   const names = new Map<string, { readonly kind: 'project' | 'user'; readonly text: string }>();
@@ -90,7 +90,7 @@ async function namedLines(
     Array.from({ length: AT_ONCE }, async () => {
       for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
         const [key, { kind, text }] = next;
-        ids.set(key, await accountOrMistake(asker, kind, text));
+        ids.set(key, await accountOrMistake(requester, kind, text));
       }
     }),
   );
@@ -112,12 +112,12 @@ async function namedLines(
 
 /** A name that Keystone does not have is a mistake of the file. */
 async function accountOrMistake(
-  asker: Asker,
+  requester: Requester,
   kind: 'project' | 'user',
   text: string,
 ): Promise<string | ApiError> {
   try {
-    return await accountId(asker, kind, text, `${kind}_id`);
+    return await accountId(requester, kind, text, `${kind}_id`);
   } catch (thrown) {
     if (thrown instanceof ApiError && thrown.status === 422) {
       return thrown;

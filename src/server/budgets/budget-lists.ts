@@ -8,7 +8,7 @@ import type { BudgetsQuery, BudgetView } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import { may, visibleProjects } from '../users/access.ts';
-import { type Asker, accountId, ledgerFor, ownProject } from './named-accounts.ts';
+import { accountId, ledgerFor, ownProject, type Requester } from './named-accounts.ts';
 
 /** Projects and users by id, or by `name@domain`. */
 interface Filters extends PageQuery {
@@ -18,24 +18,24 @@ interface Filters extends PageQuery {
 
 /** @throws ApiError 422 for a name that Keystone does not have, LedgerUnavailableError, CursorError */
 export async function budgetsFor(
-  asker: Asker,
+  requester: Requester,
   query: Filters & Pick<BudgetsQuery, 'validAt' | 'search'>,
 ): Promise<PageOf<BudgetView>> {
   const { pageOfBudgets } = await import('../../ledger/budgets/view.ts');
-  return narrowed(asker, query, pageOfBudgets);
+  return narrowed(requester, query, pageOfBudgets);
 }
 
 /** @throws ApiError 422 for a name that Keystone does not have, LedgerUnavailableError, CursorError */
 export async function budgetChangesFor(
-  asker: Asker,
+  requester: Requester,
   query: Filters & Pick<BudgetChangesQuery, 'budget' | 'order'>,
 ): Promise<PageOf<BudgetChange>> {
   const { pageOfBudgetChanges } = await import('../../ledger/budgets/history.ts');
-  return narrowed(asker, query, pageOfBudgetChanges);
+  return narrowed(requester, query, pageOfBudgetChanges);
 }
 
 async function narrowed<Query extends Filters, Item>(
-  asker: Asker,
+  requester: Requester,
   query: Query,
   page: (
     ledger: Ledger,
@@ -46,13 +46,13 @@ async function narrowed<Query extends Filters, Item>(
     wait: Wait,
   ) => Promise<PageOf<Item>>,
 ): Promise<PageOf<Item>> {
-  const ledger = await ledgerFor(asker);
+  const ledger = await ledgerFor(requester);
   const { projectId, userId, ...rest } = query;
-  const projectIds = await projectsAsked(asker, projectId);
+  const projectIds = await projectsAsked(requester, projectId);
   // Whoever may give a budget to a user of any name finds it again by that name.
-  const mayName = visibleProjects(asker.caller) === undefined || may(asker.caller, 'set-user-budget');
-  const user = userId === undefined || !mayName ? userId : await typed(asker, 'user', userId);
-  return page(ledger, { ...rest, projectIds, userId: user }, asker.deadline);
+  const mayName = visibleProjects(requester.caller) === undefined || may(requester.caller, 'set-user-budget');
+  const user = userId === undefined || !mayName ? userId : await typed(requester, 'user', userId);
+  return page(ledger, { ...rest, projectIds, userId: user }, requester.deadline);
 }
 
 /**
@@ -60,37 +60,37 @@ async function narrowed<Query extends Filters, Item>(
  * @throws ApiError 422 for a name that Keystone does not have
  */
 export async function projectsAsked(
-  asker: Asker,
+  requester: Requester,
   projectId: string | undefined,
 ): Promise<readonly string[] | undefined> {
-  const visible = visibleProjects(asker.caller);
+  const visible = visibleProjects(requester.caller);
   if (projectId === undefined) {
     return visible;
   }
   if (visible === undefined) {
-    return [await typed(asker, 'project', projectId)];
+    return [await typed(requester, 'project', projectId)];
   }
-  const own = ownProject(asker.caller, projectId);
+  const own = ownProject(requester.caller, projectId);
   return own === undefined ? [] : [own];
 }
 
 /** Ids of lists may be those of accounts that are gone from Keystone: only names are looked up. */
-function typed(asker: Asker, kind: 'project' | 'user', text: string): Promise<string> | string {
-  return text.includes('@') ? accountId(asker, kind, text, `${kind}_id`) : text;
+function typed(requester: Requester, kind: 'project' | 'user', text: string): Promise<string> | string {
+  return text.includes('@') ? accountId(requester, kind, text, `${kind}_id`) : text;
 }
 
 /** All budgets that a caller may see. @throws ApiError 404, LedgerUnavailableError */
 export async function exportFor(
-  asker: Asker,
+  requester: Requester,
   format: ExportFormat,
   query: Pick<BudgetsQuery, 'projectIds' | 'validAt'>,
 ): Promise<AsyncIterable<string>> {
-  const ledger = await ledgerFor(asker);
-  const projectIds = query.projectIds ?? visibleProjects(asker.caller);
+  const ledger = await ledgerFor(requester);
+  const projectIds = query.projectIds ?? visibleProjects(requester.caller);
   return exportedBudgets(
     ledger,
     format,
     { ...query, projectIds },
-    budgetUnit(asker.generation.configuration),
+    budgetUnit(requester.generation.configuration),
   );
 }

@@ -21,7 +21,7 @@ import { textMistake } from '../../ledger/identity.ts';
 import { ApiError } from '../api/route.ts';
 import { type Action, may, visibleProjects } from '../users/access.ts';
 import type { Caller } from '../users/caller.ts';
-import { type Asker, accountId, ledgerFor, notAllowed, ownProject } from './named-accounts.ts';
+import { accountId, ledgerFor, notAllowed, ownProject, type Requester } from './named-accounts.ts';
 
 /** A budget as a caller writes it. Ids may be `name@domain`. */
 interface BudgetInput {
@@ -43,9 +43,9 @@ interface AmendmentInput {
 }
 
 /** @throws ApiError 403, 409 (another budget is there), 422, LedgerUnavailableError */
-export async function createBudgetFor(asker: Asker, input: BudgetInput): Promise<BudgetView> {
-  const { caller } = asker;
-  const ledger = await ledgerFor(asker);
+export async function createBudgetFor(requester: Requester, input: BudgetInput): Promise<BudgetView> {
+  const { caller } = requester;
+  const ledger = await ledgerFor(requester);
   const isOfUser = input.userId !== undefined && input.userId !== null;
   const action: Action = isOfUser ? 'set-user-budget' : 'set-project-budget';
   const project = inApi(() => idOf('projectId', input.projectId));
@@ -58,28 +58,28 @@ export async function createBudgetFor(asker: Asker, input: BudgetInput): Promise
   const parsed = inApi(() =>
     parseBudget(
       { ...input, from: input.validFrom, until: input.validUntil },
-      budgetUnit(asker.generation.configuration),
+      budgetUnit(requester.generation.configuration),
     ),
   );
   const wanted = {
     ...parsed,
-    projectId: own ?? (await accountId(asker, 'project', project, 'project_id')),
-    userId: parsed.userId === null ? null : await accountId(asker, 'user', parsed.userId, 'user_id'),
+    projectId: own ?? (await accountId(requester, 'project', project, 'project_id')),
+    userId: parsed.userId === null ? null : await accountId(requester, 'user', parsed.userId, 'user_id'),
   };
-  return done(asker, await createBudget(ledger, wanted, editorOf(caller, reason), asker.deadline));
+  return done(requester, await createBudget(ledger, wanted, editorOf(caller, reason), requester.deadline));
 }
 
 /** `etag`: of the budget as the caller has seen it (`If-Match`). @throws ApiError 403, 404, 409, 412, 422, 428, LedgerUnavailableError */
 export async function amendBudgetFor(
-  asker: Asker,
+  requester: Requester,
   id: string,
   etag: string,
   { amount, validUntil, reason: why }: AmendmentInput,
 ): Promise<BudgetView> {
-  const budget = await changeable(asker, id);
+  const budget = await changeable(requester, id);
   const version = seenVersion(etag);
   const reason = reasonOf(why);
-  const unit = budgetUnit(asker.generation.configuration);
+  const unit = budgetUnit(requester.generation.configuration);
   const amendment = inApi(() => ({
     amount: amount === undefined ? undefined : amountOf(amount, unit),
     validUntil: validUntil === undefined ? undefined : secondOf('until', validUntil),
@@ -88,28 +88,31 @@ export async function amendBudgetFor(
     throw new ApiError(400, 'expected amount or valid_until: what is to change', { field: 'amount' });
   }
   const seen = { id: budget.id, projectId: budget.projectId, version };
-  const editor = editorOf(asker.caller, reason);
-  return done(asker, await amendBudget(await ledgerFor(asker), seen, amendment, editor, asker.deadline));
+  const editor = editorOf(requester.caller, reason);
+  return done(
+    requester,
+    await amendBudget(await ledgerFor(requester), seen, amendment, editor, requester.deadline),
+  );
 }
 
 /** Resolves to the budget as it was. @throws ApiError 403, 404, 412, 422, 428, LedgerUnavailableError */
 export async function withdrawBudgetFor(
-  asker: Asker,
+  requester: Requester,
   id: string,
   etag: string,
   why: string,
 ): Promise<BudgetView> {
-  const budget = await changeable(asker, id);
+  const budget = await changeable(requester, id);
   const seen = { id: budget.id, projectId: budget.projectId, version: seenVersion(etag) };
-  const author = editorOf(asker.caller, reasonOf(why));
-  return done(asker, await withdrawBudget(await ledgerFor(asker), seen, author, asker.deadline));
+  const author = editorOf(requester.caller, reasonOf(why));
+  return done(requester, await withdrawBudget(await ledgerFor(requester), seen, author, requester.deadline));
 }
 
 /** A budget that the caller may see. @throws ApiError 404, LedgerUnavailableError */
-export async function budgetFor(asker: Asker, id: string): Promise<BudgetView> {
-  const ledger = await ledgerFor(asker);
-  const budget = /^\d{1,18}$/.test(id) ? await budgetById(ledger, BigInt(id), asker.deadline) : undefined;
-  const visible = visibleProjects(asker.caller);
+export async function budgetFor(requester: Requester, id: string): Promise<BudgetView> {
+  const ledger = await ledgerFor(requester);
+  const budget = /^\d{1,18}$/.test(id) ? await budgetById(ledger, BigInt(id), requester.deadline) : undefined;
+  const visible = visibleProjects(requester.caller);
   if (budget === undefined || visible?.includes(budget.projectId) === false) {
     throw noBudget();
   }
@@ -122,9 +125,9 @@ export function mayChange(caller: Caller, { projectId, userId }: Pick<BudgetView
 }
 
 /** Whose a budget is never changes: the right to change it can be told before. */
-async function changeable(asker: Asker, id: string): Promise<BudgetView> {
-  const budget = await budgetFor(asker, id);
-  if (!mayChange(asker.caller, budget)) {
+async function changeable(requester: Requester, id: string): Promise<BudgetView> {
+  const budget = await budgetFor(requester, id);
+  if (!mayChange(requester.caller, budget)) {
     throw notAllowed();
   }
   return budget;
@@ -146,7 +149,7 @@ export function reasonOf(text: string): string {
   return reason;
 }
 
-function done({ generation }: Asker, edit: BudgetEdit): BudgetView {
+function done({ generation }: Requester, edit: BudgetEdit): BudgetView {
   if (edit.kind === 'refused') {
     throw refusalError(edit.refusal, budgetUnit(generation.configuration));
   }

@@ -17,15 +17,20 @@ const RETRY_AFTER = '5';
  *
  * @throws ApiError 422 = there is none; 503 = Keystone does not tell
  */
-export async function accountId(asker: Asker, kind: Kind, text: string, field: string): Promise<string> {
-  const { keystone } = asker.generation.enforcement;
+export async function accountId(
+  requester: Requester,
+  kind: Kind,
+  text: string,
+  field: string,
+): Promise<string> {
+  const { keystone } = requester.generation.enforcement;
   if (keystone === undefined) {
     return text;
   }
   const { isPlausible, readRecord } = await import('../../openstack/identity-records.ts');
   if (!text.includes('@')) {
     const record = isPlausible(text)
-      ? await inTime(readRecord(keystone, kind, text), asker.deadline)
+      ? await inTime(readRecord(keystone, kind, text), requester.deadline)
       : undefined;
     // Whether it cannot be asked or does not answer: an id is an id.
     if (record !== undefined && 'missing' in record && record.missing === 'unknown') {
@@ -50,7 +55,7 @@ export async function accountId(asker: Asker, kind: Kind, text: string, field: s
   });
   // Nobody waits for it once the deadline is over.
   lookup.catch(() => {});
-  const id = await inTime(lookup, asker.deadline);
+  const id = await inTime(lookup, requester.deadline);
   if (id === undefined) {
     throw unknown(kind, text, field);
   }
@@ -68,14 +73,14 @@ function unknown(kind: Kind, text: string, field: string): ApiError {
   return new ApiError(422, `Keystone has no ${kind} ${shown}: expected an id, or name@domain`, { field });
 }
 
-export interface Asker {
+export interface Requester {
   readonly caller: Caller;
   readonly generation: Pick<Generation, 'enforcement' | 'ledger' | 'configuration'>;
   readonly deadline: Wait & { readonly milliseconds: number };
 }
 
 /** @throws ApiError 404 if nothing uses the ledger; LedgerUnavailableError */
-export function ledgerFor({ generation, deadline }: Asker): Promise<Ledger> {
+export function ledgerFor({ generation, deadline }: Requester): Promise<Ledger> {
   return ledgerOf(generation, deadline);
 }
 

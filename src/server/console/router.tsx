@@ -51,7 +51,7 @@ export function consoleRoutes(pages: readonly ConsolePage[], parts: ConsoleParts
 }
 
 /** Somebody, and whether a cookie told who: browsers add it to requests of other sites too. */
-interface Asker {
+interface Requester {
   readonly caller: Caller;
   readonly isBySession: boolean;
 }
@@ -64,16 +64,16 @@ async function serve(
 ): Promise<void> {
   stateOf(ctx).route = page.path;
   ctx.set(PAGE_HEADERS);
-  let asker: Asker | undefined;
+  let requester: Requester | undefined;
   try {
-    asker = await askerOf(ctx, parts.people);
-    if (asker === undefined) {
+    requester = await askerOf(ctx, parts.people);
+    if (requester === undefined) {
       showLogin(ctx, parts);
       return;
     }
-    const { caller } = asker;
+    const { caller } = requester;
     const home = homeOf(page, pages, caller);
-    const answer = home ?? (await answerOf(ctx, page, asker, parts));
+    const answer = home ?? (await answerOf(ctx, page, requester, parts));
     if ('redirect' in answer) {
       // A page may build the path from what somebody has written.
       ctx.redirect(returnPath(answer.redirect));
@@ -89,14 +89,14 @@ async function serve(
       parts.showLogin(ctx);
       return;
     }
-    showError(ctx, thrown, { page, pages, caller: asker?.caller, parts });
+    showError(ctx, thrown, { page, pages, caller: requester?.caller, parts });
   }
 }
 
 async function answerOf(
   ctx: Context,
   page: ConsolePage,
-  { caller, isBySession }: Asker,
+  { caller, isBySession }: Requester,
   parts: ConsoleParts,
 ): Promise<PageAnswer> {
   const { people, line, generations, recorder, isDraining } = parts;
@@ -133,7 +133,7 @@ function homeOf(page: ConsolePage, pages: readonly ConsolePage[], caller: Caller
   return first === undefined ? undefined : { redirect: first.path };
 }
 
-async function askerOf(ctx: Context, people: UserAuthenticator): Promise<Asker | undefined> {
+async function askerOf(ctx: Context, people: UserAuthenticator): Promise<Requester | undefined> {
   const byToken = await people.byToken(ctx);
   if (byToken !== undefined) {
     return { caller: byToken, isBySession: false };

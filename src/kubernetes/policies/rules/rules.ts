@@ -165,11 +165,11 @@ function conflict(field: string, all: readonly RequiredValues[]): Reason[] {
     if (common.size === 0) {
       const other = all.find((one) => !one.values.some((value) => values.includes(value)));
       const two = other === undefined ? all.slice(0, index + 1) : [other, { policy, values }];
-      const wishes = two.map((one) => `${one.policy} requires ${listed(one.values, 'or')}`);
+      const requirements = two.map((one) => `${one.policy} requires ${listed(one.values, 'or')}`);
       return [
         {
           field,
-          expectation: `conflicting requirements: ${listed(wishes, 'and')}`,
+          expectation: `conflicting requirements: ${listed(requirements, 'and')}`,
           policies: two.map((one) => one.policy),
         },
       ];

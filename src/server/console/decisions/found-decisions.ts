@@ -27,7 +27,7 @@ export interface FoundDecisions {
   readonly isShared: boolean;
 }
 
-type Asker = Pick<PageRequest, 'caller' | 'generation' | 'recorder' | 'deadline'>;
+type Requester = Pick<PageRequest, 'caller' | 'generation' | 'recorder' | 'deadline'>;
 
 interface Wanted {
   readonly filters: DecisionFilters;
@@ -38,7 +38,7 @@ interface Wanted {
 
 /** The newest first, only those that the caller may see. @throws LedgerUnavailableError, CursorError */
 export async function findDecisions(
-  { caller, generation, recorder, deadline }: Asker,
+  { caller, generation, recorder, deadline }: Requester,
   { filters, limit, after }: Wanted,
 ): Promise<FoundDecisions> {
   const source = generation.decisions?.source;
@@ -74,13 +74,17 @@ function ownDecisions(
  * All decisions of one request, the newest first: those that this process has just made too, which the store may not have yet, or never
  * gets. @throws LedgerUnavailableError
  */
-export async function decisionsOf(asker: Asker, requestId: string, limit: number): Promise<FoundDecisions> {
+export async function decisionsOf(
+  requester: Requester,
+  requestId: string,
+  limit: number,
+): Promise<FoundDecisions> {
   const filters: DecisionFilters = { requestId };
-  const found = await findDecisions(asker, { filters, limit });
+  const found = await findDecisions(requester, { filters, limit });
   if (found.decisions.length > 0 || !found.isShared) {
     return found;
   }
-  return { ...found, decisions: ownDecisions(asker.recorder, asker.caller, filters).slice(0, limit) };
+  return { ...found, decisions: ownDecisions(requester.recorder, requester.caller, filters).slice(0, limit) };
 }
 
 export const OUTCOMES: readonly DecisionOutcome[] = decisionRecordSchema.shape.outcome.options;
