@@ -11,7 +11,7 @@ import { UsageEnforcement } from '../src/index.ts';
 import { setBudget } from '../src/ledger/budgets/budgets.ts';
 import { openLedger } from '../src/ledger/open.ts';
 import { upgradeTables } from '../src/ledger/storage/migrations/index.ts';
-import { follow } from '../src/openstack/follow.ts';
+import { follow } from '../src/server/followers/follow-blazar.ts';
 import { headerKeystone } from '../test/peers/header-keystone.ts';
 import type { Measured } from './blazar-round.ts';
 

@@ -1,10 +1,10 @@
 /** `config`: shows and validates the configuration, and prints a sample. */
 import { Command } from 'commander';
 import { formatOrigin, formatProblem, type Problem } from '../base/errors.ts';
+import { isMapping, member } from '../base/yaml/tree.ts';
 import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
-import { isMapping, member } from '../yaml/tree.ts';
 import { formatFlag, type SourceFlags, sourceCommand, sourcesOf } from './common/sources.ts';
 import { knownOptions } from './known-options.ts';
 import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } from './output.ts';

@@ -5,8 +5,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { YamlDocument } from '../yaml/document.ts';
-import { YamlError } from '../yaml/error.ts';
+import { YamlDocument } from '../base/yaml/document.ts';
+import { YamlError } from '../base/yaml/error.ts';
 
 /** One `key=value`. */
 export interface Pair {

@@ -2,7 +2,7 @@
  * Replaces `$name`, `${name}`, `${group.name}` and `$$` in values, as oslo.config does (`cfg.py`; PEP 292 with dots in names).
  * A name without a group is looked up in the same section first, then in `[DEFAULT]`.
  */
-import { isMapping } from '../yaml/tree.ts';
+import { isMapping } from '../base/yaml/tree.ts';
 import type { Entry, Layer } from './layer.ts';
 import type { Option } from './option.ts';
 import { systemErrorText } from './read-file.ts';

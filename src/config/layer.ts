@@ -1,8 +1,8 @@
 /** Each source becomes a layer of names, values and origins. A layer does not know what the options mean. */
 import { extname } from 'node:path';
 import type { Origin, Problem } from '../base/errors.ts';
-import type { YamlDocument as YamlDocumentType } from '../yaml/document.ts';
-import { isMapping, type Mapping } from '../yaml/tree.ts';
+import type { YamlDocument as YamlDocumentType } from '../base/yaml/document.ts';
+import { isMapping, type Mapping } from '../base/yaml/tree.ts';
 import type { Pair } from './dotlist.ts';
 import { readTextFile, systemErrorText } from './read-file.ts';
 import { parseIni } from './text.ts';
@@ -66,8 +66,8 @@ function iniLayer(text: string, file: string, problems: Problem[]): Layer {
 /** Sections and options are mappings. Scalars stay texts: the type of the option decides how they are read, as for INI. */
 async function yamlLayer(text: string, file: string, problems: Problem[]): Promise<Layer> {
   // Loaded only for YAML: it takes as long as the rest of the start of a command.
-  const { YamlDocument } = await import('../yaml/document.ts');
-  const { YamlError } = await import('../yaml/error.ts');
+  const { YamlDocument } = await import('../base/yaml/document.ts');
+  const { YamlError } = await import('../base/yaml/error.ts');
   const report = (line: number, message: string) =>
     problems.push({ severity: 'error', origin: { kind: 'file', file, line }, message });
   let document: YamlDocumentType;

@@ -4,7 +4,7 @@
  *
  * The inputs are not changed. The result shares their unchanged parts.
  */
-import { formatPath, isMapping, type Mapping, member, type Path, setMember } from '../yaml/tree.ts';
+import { formatPath, isMapping, type Mapping, member, type Path, setMember } from '../base/yaml/tree.ts';
 
 /** How a list of the overlay and a list of the base are combined. */
 export type ListRule =

@@ -1,6 +1,6 @@
 /** Names in lists and dictionaries: ids and resource types. A limit for a name that does not exist would never apply. */
 
-import { isMapping } from '../yaml/tree.ts';
+import { isMapping } from '../base/yaml/tree.ts';
 import { shownName } from './layer.ts';
 import { nearestName } from './nearest.ts';
 import type { NameKind, Option } from './option.ts';

@@ -4,7 +4,7 @@
  */
 import { distance } from 'fastest-levenshtein';
 import type { Origin, Problem } from '../base/errors.ts';
-import { isMapping, type Mapping } from '../yaml/tree.ts';
+import { isMapping, type Mapping } from '../base/yaml/tree.ts';
 import { entriesOf, referenceText, replaced, textLookup } from './interpolate.ts';
 import { type Entry, isYamlFile, type Layer, shownName } from './layer.ts';
 import { generalRules, merge, type Placed, Provenance } from './merge.ts';

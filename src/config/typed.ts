@@ -1,5 +1,5 @@
 /** Converts what a source says to the type of the option, and checks it against the option's schema. */
-import { isMapping } from '../yaml/tree.ts';
+import { isMapping } from '../base/yaml/tree.ts';
 import type { Option, OptionType } from './option.ts';
 import { hideCredentials, showText } from './secret.ts';
 

@@ -10,9 +10,9 @@ import type { BudgetKey, NewBudget } from '../ledger/budgets/terms.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
 import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
-import { notificationsSection } from '../notifications/options.ts';
 import { requireConfiguration, sectionOf } from './configuration.ts';
 import { watchOf } from './notices.ts';
+import { notificationsSection } from './notifications/options.ts';
 
 /** The dependencies of a `BudgetLedger`. Each has a default. */
 export interface BudgetLedgerServices {

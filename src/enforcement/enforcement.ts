@@ -12,8 +12,6 @@ import type { Claimant } from '../ledger/ledger-request.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../ledger/service.ts';
-import type { Notifications } from '../notifications/notifications.ts';
-import { notificationsSection } from '../notifications/options.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names } from '../openstack/names.ts';
 import { keystoneSection } from '../openstack/options.ts';
@@ -27,6 +25,8 @@ import type { EstimateOptions } from './estimate/trial.ts';
 import { projectIdsOf } from './keystone.ts';
 import { closeChain } from './loading/open-chain.ts';
 import { openParts, type Parts } from './loading/parts.ts';
+import type { Notifications } from './notifications/notifications.ts';
+import { notificationsSection } from './notifications/options.ts';
 import type { EnforcementServices, WatchedServices } from './services.ts';
 
 /**

@@ -3,9 +3,9 @@ import type { LedgerObserver } from '../ledger/observer.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
 import type { ChainLedger } from '../ledger/service.ts';
-import type { Notifications } from '../notifications/notifications.ts';
-import { notificationsSection } from '../notifications/options.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
+import type { Notifications } from './notifications/notifications.ts';
+import { notificationsSection } from './notifications/options.ts';
 
 /** What a chain needs to tell others what happens. */
 interface Notices {
@@ -26,7 +26,7 @@ export async function noticesOf(configuration: Configuration): Promise<Notices |
   if (options.webhook_url === undefined) {
     return undefined;
   }
-  const { crossingWatch, Notifications } = await import('../notifications/notifications.ts');
+  const { crossingWatch, Notifications } = await import('./notifications/notifications.ts');
   return {
     watch: crossingWatch(options),
     open: ({ observer, ...parts }) =>

@@ -4,9 +4,9 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { errorText } from '../base/errors.ts';
+import { isMapping, type Mapping, member, setMember } from '../base/yaml/tree.ts';
 import { isReadByEveryone, whyWritable } from '../config/file-modes.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { isMapping, type Mapping, member, setMember } from '../yaml/tree.ts';
 import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
@@ -237,7 +237,7 @@ async function read(file: string, folder: string): Promise<Mapping> {
   if (reason !== undefined) {
     throw new KeystoneError('configuration', `${file}: ${reason}`);
   }
-  const { YamlDocument } = await import('../yaml/document.ts');
+  const { YamlDocument } = await import('../base/yaml/document.ts');
   try {
     const value = YamlDocument.parse(readTextFile(file), MAX_TOKENS).value ?? {};
     if (isMapping(value)) {

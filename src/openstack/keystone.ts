@@ -1,9 +1,9 @@
 /** Keystone, asked with our own account, and the services of its catalog. */
 import { z } from 'zod';
+import { isMapping } from '../base/yaml/tree.ts';
 import { withKeystoneToken } from '../filter/service-calls.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
-import { isMapping } from '../yaml/tree.ts';
 import { type Keystone, KeystoneError, type ValidToken } from './contract.ts';
 import { clientOptions, effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';

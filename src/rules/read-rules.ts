@@ -3,9 +3,9 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Problem } from '../base/errors.ts';
+import { YamlDocument } from '../base/yaml/document.ts';
+import { YamlError } from '../base/yaml/error.ts';
 import { systemErrorText } from '../config/read-file.ts';
-import { YamlDocument } from '../yaml/document.ts';
-import { YamlError } from '../yaml/error.ts';
 import { MAX_STEPS } from './cel/frame.ts';
 import { OPERATIONS, type Operation, type Rule, type RuleSet } from './rule.ts';
 import {

@@ -1,8 +1,8 @@
 /** Reads rules from a YAML text. */
 import { DateTime } from 'luxon';
+import type { YamlDocument } from '../base/yaml/document.ts';
+import { formatPath, isMapping, type Path, valueAt } from '../base/yaml/tree.ts';
 import { AccountList } from '../filter/account-limits.ts';
-import type { YamlDocument } from '../yaml/document.ts';
-import { formatPath, isMapping, type Path, valueAt } from '../yaml/tree.ts';
 import type { RuleEnvironment } from './cel/environment.ts';
 import { compileExpression, type Expression, SharedParts } from './expression.ts';
 import type { Need, Operation, Rule, RuleSet } from './rule.ts';

@@ -1,7 +1,7 @@
 /** The form of a rule in a file, and mistakes in it in words for operators. */
 import { z } from 'zod';
+import { isMapping, type Path } from '../base/yaml/tree.ts';
 import { nearestName } from '../config/nearest.ts';
-import { isMapping, type Path } from '../yaml/tree.ts';
 import { OPERATIONS } from './rule.ts';
 
 /** Longer lists of names are a table of another program. */

@@ -1,6 +1,7 @@
 /** `blazar-enforcement/skypilot`: the library for admin policies. Start at `AdminPolicy`. */
+
+export { isMapping, type Mapping } from '../base/yaml/tree.ts';
 export type { OptionsCheck } from '../config/option-groups.ts';
-export { isMapping, type Mapping } from '../yaml/tree.ts';
 export { AdminPolicy, type PolicyNeed, PolicyRejected, type PolicyServices } from './admin-policy.ts';
 export { SkypilotApiServer, type SkypilotApiServerOptions, type SkypilotCluster } from './api-server.ts';
 export { catalogProblems, openCatalogs } from './charging/catalog/open-catalogs.ts';

@@ -1,9 +1,9 @@
 /** The result of the policies for one request. */
 
 import { isDeepStrictEqual } from 'node:util';
+import type { Mapping } from '../base/yaml/tree.ts';
 import { ruleWarnings } from '../enforcement/chain/messages.ts';
 import type { RuleOutcomes } from '../filter/verdict.ts';
-import type { Mapping } from '../yaml/tree.ts';
 import { type Config, configOver } from './config/config.ts';
 import type { Answer } from './policies/call-policy.ts';
 import type { Changes } from './policies/changes.ts';

@@ -3,10 +3,10 @@
  * again.
  */
 
+import { YamlDocument } from '../base/yaml/document.ts';
+import { YamlError } from '../base/yaml/error.ts';
+import { isMapping, mapMembers, member, type Path, valueAt } from '../base/yaml/tree.ts';
 import { hideUsers } from '../config/secret.ts';
-import { YamlDocument } from '../yaml/document.ts';
-import { YamlError } from '../yaml/error.ts';
-import { isMapping, mapMembers, member, type Path, valueAt } from '../yaml/tree.ts';
 
 /** Shorter values are not secret, and hiding them would hide every `1` and `on`. */
 const MIN_LENGTH = 4;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { Mapping } from '../../src/base/yaml/tree.ts';
 import { generalRules, type ListRule, type MergeSchema, merge } from '../../src/config/merge.ts';
-import type { Mapping } from '../../src/yaml/tree.ts';
 import { deepFreeze } from './helpers.ts';
 
 const RULES: Readonly<Record<string, ListRule>> = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { formatPath, type Mapping, valueAt } from '../../src/base/yaml/tree.ts';
 import { type MergeSchema, merge, Provenance } from '../../src/config/merge.ts';
-import { formatPath, type Mapping, valueAt } from '../../src/yaml/tree.ts';
 
 const schema: MergeSchema = {
   list: (name) =>

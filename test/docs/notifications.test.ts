@@ -1,13 +1,13 @@
 /** docs/reference/notifications.md against the events that are sent. */
 import { expect, it } from 'vitest';
-import { Corrections } from '../../src/notifications/corrections.ts';
+import { Corrections } from '../../src/enforcement/notifications/corrections.ts';
 import {
   bypassedEvent,
   correctedEvent,
   refusedEvent,
   thresholdEvent,
-} from '../../src/notifications/events.ts';
-import { type CloudEvent, eventIn } from '../notifications/cloud-events.ts';
+} from '../../src/enforcement/notifications/events.ts';
+import { type CloudEvent, eventIn } from '../enforcement/notifications/cloud-events.ts';
 import { pageNamed } from './markdown.ts';
 
 const page = pageNamed('docs/reference/notifications.md');

@@ -1,6 +1,7 @@
 /** The rules for pods and tasks that are included as examples: their cases hold, and see every comparison and every negation of the rules. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/base/yaml/document.ts';
 import { readCases } from '../../src/cli/cases/case-files.ts';
 import { objectsIn, reviewObject } from '../../src/cli/scheduling-policy/objects.ts';
 import { schemaOfCase } from '../../src/cli/test/any-case.ts';
@@ -8,7 +9,6 @@ import { rulesOfFailure } from '../../src/filter/verdict.ts';
 import { PodAdmission } from '../../src/kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../src/kubernetes/admission/pod-rules.ts';
 import { parsePod } from '../../src/kubernetes/policies/pod.ts';
-import { YamlDocument } from '../../src/yaml/document.ts';
 import { chainOf } from '../policies/helpers.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
 import { mutationsOf } from '../support/mutated-expression.ts';

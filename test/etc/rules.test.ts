@@ -1,9 +1,9 @@
 /** The rules that are included as examples: their cases hold, and see every comparison and every negation of the rules. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/base/yaml/document.ts';
 import { caseFolder } from '../../src/cli/test/suites.ts';
 import { type Environments, leaseEnvironment, readRules } from '../../src/rules/index.ts';
-import { YamlDocument } from '../../src/yaml/document.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
 import { mutationsOf } from '../support/mutated-expression.ts';
 import { answersOf, ruleCases } from '../support/rule-cases.ts';

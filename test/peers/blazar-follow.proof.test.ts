@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
-import { type Followed, type Following, follow } from '../../src/openstack/follow.ts';
+import { type Followed, type Following, follow } from '../../src/server/followers/follow-blazar.ts';
 import { NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
 import type { RealBlazar } from './blazar.ts';

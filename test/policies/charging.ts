@@ -2,6 +2,7 @@
 import { expect, onTestFinished } from 'vitest';
 import { withinDeadline } from '../../src/base/deadline.ts';
 import { type Configuration, requireConfiguration } from '../../src/enforcement/configuration.ts';
+import { notificationsSection } from '../../src/enforcement/notifications/options.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Amount } from '../../src/filter/amount.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
@@ -9,7 +10,6 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
-import { notificationsSection } from '../../src/notifications/options.ts';
 import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import {
   type ClusterChange,

@@ -1,8 +1,8 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/base/yaml/document.ts';
+import type { Mapping } from '../../src/base/yaml/tree.ts';
 import { Config } from '../../src/skypilot/config/config.ts';
-import { YamlDocument } from '../../src/yaml/document.ts';
-import type { Mapping } from '../../src/yaml/tree.ts';
 import { temporaryFile } from '../support/files.ts';
 import { askTwice, chainOf, problemsOf } from './helpers.ts';
 

@@ -5,8 +5,8 @@
  */
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { YamlDocument } from '../../src/yaml/document.ts';
-import type { Mapping } from '../../src/yaml/tree.ts';
+import { YamlDocument } from '../../src/base/yaml/document.ts';
+import type { Mapping } from '../../src/base/yaml/tree.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { skypilotSource } from '../support/skypilot-source.ts';

@@ -1,7 +1,7 @@
 /** Reconciler that compare the ledger with Blazar. One replica at a time makes them; what a round leaves is kept here, by virtual time. */
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
 import { readOpenRows, reconcileObservation } from '../../src/ledger/reconciliation/reconcile.ts';
-import { observe } from '../../src/openstack/observation.ts';
+import { observe } from '../../src/server/followers/blazar-observation.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import type { Blazar } from './blazar.ts';
 import type { Replica } from './replica.ts';

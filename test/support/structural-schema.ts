@@ -1,5 +1,5 @@
 /** JSON schemas as zod writes them, in the words that a CustomResourceDefinition has for the same. */
-import { isMapping, type Mapping } from '../../src/yaml/tree.ts';
+import { isMapping, type Mapping } from '../../src/base/yaml/tree.ts';
 
 /** What zod has to say and Kubernetes doesn't: it refuses unknown fields by itself. */
 const WITHOUT_WORD = ['$schema', 'additionalProperties', 'propertyNames', 'const', 'anyOf'];

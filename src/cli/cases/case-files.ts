@@ -3,11 +3,11 @@ import { readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../base/errors.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { YamlError } from '../../base/yaml/error.ts';
+import { isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
 import { nearestName } from '../../config/nearest.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
-import { YamlDocument } from '../../yaml/document.ts';
-import { YamlError } from '../../yaml/error.ts';
-import { isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
 import { UsageError } from '../output.ts';
 
 /** A file of cases is some pages, not a data set. */

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
 import { jsonText } from '../output.ts';
 
 /** `/…/` and `/…/i` are regular expressions, everything else a part of the text; `undefined` = no regular expression. */

@@ -8,7 +8,7 @@ import { createLogger } from '../../base/logger.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
-import type { Followed } from '../../openstack/follow.ts';
+import type { Followed } from '../../server/followers/follow-blazar.ts';
 import { Progress } from '../common/progress.ts';
 import { formatFlag, parseDuration, repeatable, type SourceFlags, sourceCommand } from '../common/sources.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
@@ -183,7 +183,7 @@ async function withBlazar({
   done,
 }: Comparison): Promise<Followed> {
   const { sectionOf } = await import('../../enforcement/configuration.ts');
-  const { follow } = await import('../../openstack/follow.ts');
+  const { follow } = await import('../../server/followers/follow-blazar.ts');
   const { blazarSection, keystoneSection } = await import('../../openstack/options.ts');
   const { keystone, claimants } = enforcement;
   if (keystone === undefined) {
@@ -284,13 +284,13 @@ async function announce(
   { dryRun, reason = null }: { readonly dryRun?: boolean | undefined; readonly reason?: string | null },
 ): Promise<void> {
   const { sectionOf } = await import('../../enforcement/configuration.ts');
-  const { notificationsSection } = await import('../../notifications/options.ts');
+  const { notificationsSection } = await import('../../enforcement/notifications/options.ts');
   const options = sectionOf(configuration, notificationsSection);
   if (dryRun || options.webhook_url === undefined) {
     return;
   }
-  const { announceCorrections } = await import('../../notifications/notifications.ts');
-  const { Corrections } = await import('../../notifications/corrections.ts');
+  const { announceCorrections } = await import('../../enforcement/notifications/notifications.ts');
+  const { Corrections } = await import('../../enforcement/notifications/corrections.ts');
   const corrections = new Corrections();
   for (const one of done) {
     corrections.add(one);

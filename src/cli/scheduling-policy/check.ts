@@ -1,8 +1,8 @@
 /** `scheduling-policy check`: reviews pods like the webhook. */
 
+import { type Path, plainCopy, valueAt } from '../../base/yaml/tree.ts';
 import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { formatReason, type Reason } from '../../kubernetes/policies/rules/reason.ts';
-import { type Path, plainCopy, valueAt } from '../../yaml/tree.ts';
 import {
   ExitCode,
   onOneLine,

@@ -1,6 +1,7 @@
 /** `scheduling-policy export`: scheduling policies as ValidatingAdmissionPolicies, which need no webhook. */
 
 import { ConfigurationError } from '../../base/errors.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
 import { nearestName } from '../../config/nearest.ts';
 import {
   admissionPolicies,
@@ -13,7 +14,6 @@ import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import { readPolicyDocuments } from '../../kubernetes/policies/documents/documents.ts';
 import { byName } from '../../kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../kubernetes/policies/policy.ts';
-import { YamlDocument } from '../../yaml/document.ts';
 import { ExitCode, onOneLine, printWarnings, UsageError } from '../output.ts';
 import { type ExportFlags, judgeOptions } from './options.ts';
 

@@ -1,10 +1,10 @@
 /** `scheduling-policy merge`: shows the merged policies of an account, with the origin of each part. */
 
+import { formatPath } from '../../base/yaml/tree.ts';
 import { type AccessGrant, type Account, serviceAccount } from '../../kubernetes/policies/access.ts';
 import type { EffectivePolicy } from '../../kubernetes/policies/effective-policy.ts';
 import { partsOf } from '../../kubernetes/policies/merge.ts';
 import { formatReason } from '../../kubernetes/policies/rules/reason.ts';
-import { formatPath } from '../../yaml/tree.ts';
 import {
   jsonText,
   onOneLine,

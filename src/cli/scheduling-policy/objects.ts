@@ -1,6 +1,9 @@
 /** Reads the objects for `scheduling-policy check`: pods, and controllers with a pod template. */
 
 import { InvalidRequestError } from '../../base/errors.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { YamlError } from '../../base/yaml/error.ts';
+import { isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
 import type { PodRequest } from '../../kubernetes/admission/admission-review.ts';
 import { asAdmitted, withAdditions } from '../../kubernetes/admission/api-server.ts';
 import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
@@ -8,9 +11,6 @@ import { POD_KINDS } from '../../kubernetes/admission/pod-kinds.ts';
 import { serviceAccount } from '../../kubernetes/policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policies/pod.ts';
 import type { PolicySource } from '../../kubernetes/policies/policy-source.ts';
-import { YamlDocument } from '../../yaml/document.ts';
-import { YamlError } from '../../yaml/error.ts';
-import { isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
 import { readText, shownName, UsageError } from '../output.ts';
 
 /** The limit of the API server. */

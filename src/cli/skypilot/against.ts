@@ -1,6 +1,7 @@
 /** A running service that answers reviews over HTTP, instead of the policies of a configuration. */
 import { X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type { Mapping } from '../../base/yaml/tree.ts';
 import { boundedFetch } from '../../client/bounded-fetch.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { Config } from '../../skypilot/config/config.ts';
@@ -8,7 +9,6 @@ import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import type { Task } from '../../skypilot/request/user-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
-import type { Mapping } from '../../yaml/tree.ts';
 import { UsageError } from '../output.ts';
 import type { Reviewer } from './review-output.ts';
 import { type Answered, answerOf, type Login, netrcLogin, shownUrl } from './service-call.ts';

@@ -1,10 +1,10 @@
 /** Compares the answer of the policies with the expectation of a case. */
 import { isDeepStrictEqual } from 'node:util';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { isMapping, type Mapping, valueAt } from '../../base/yaml/tree.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import { taskAsSent } from '../../skypilot/request/sent-request.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
-import { YamlDocument } from '../../yaml/document.ts';
-import { isMapping, type Mapping, valueAt } from '../../yaml/tree.ts';
 import { pathOf, plain, textDifference } from '../cases/expected.ts';
 import { jsonText, unifiedDiff } from '../output.ts';
 import type { TaskExpectation } from '../test/any-case.ts';

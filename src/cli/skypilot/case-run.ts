@@ -1,6 +1,9 @@
 /** Runs one case of `skypilot test`: its own threads for the policies, its own clock, no network. */
 import { dirname, resolve } from 'node:path';
 import { inTime, withinDeadline } from '../../base/deadline.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { YamlError } from '../../base/yaml/error.ts';
+import type { Mapping, Path } from '../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
@@ -12,9 +15,6 @@ import { answered, haveOneConfiguration } from '../../skypilot/review.ts';
 import { validateConfig, validateTask } from '../../skypilot/schema/validate.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 import { headingOf, type PipelineTask, tasksOf } from '../../skypilot/task/pipeline.ts';
-import { YamlDocument } from '../../yaml/document.ts';
-import { YamlError } from '../../yaml/error.ts';
-import type { Mapping, Path } from '../../yaml/tree.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
 import { causeLogger } from '../cases/explanations.ts';

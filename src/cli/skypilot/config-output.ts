@@ -1,5 +1,7 @@
 /** What `skypilot config` prints: the merged configuration, or the value that SkyPilot takes for a key. */
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { formatPath, valueAt } from '../../base/yaml/tree.ts';
 import type { TaskSource } from '../../skypilot/config/config-file.ts';
 import type { Source } from '../../skypilot/config/config-schema.ts';
 import type { UnreadFile } from '../../skypilot/config/config-sources.ts';
@@ -22,8 +24,6 @@ import {
 import { formatPlace, type MergedConfig, mergeSources } from '../../skypilot/config/layers.ts';
 import { SecretValues, withoutSecrets } from '../../skypilot/secrets.ts';
 import { headingOf, type PipelineTask } from '../../skypilot/task/pipeline.ts';
-import { YamlDocument } from '../../yaml/document.ts';
-import { formatPath, valueAt } from '../../yaml/tree.ts';
 import { jsonText, onOneLine, printTable, UsageError } from '../output.ts';
 
 /** The merged configuration, for one task of a pipeline or alone. */

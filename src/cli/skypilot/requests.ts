@@ -2,13 +2,13 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Problem } from '../../base/errors.ts';
+import type { YamlDocument } from '../../base/yaml/document.ts';
+import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { RequestFacts } from '../../skypilot/request/sent-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { OriginOf } from '../../skypilot/schema/validate.ts';
 import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
-import type { YamlDocument } from '../../yaml/document.ts';
-import { isMapping, type Mapping } from '../../yaml/tree.ts';
 import { flagNamed, readText, shownName, UsageError } from '../output.ts';
 
 /** A request and its task; `null` if it is not part of a pipeline. */
@@ -58,12 +58,12 @@ async function requestsOf(
   const { decodeRequest, InvalidBodyError } = await import('../../skypilot/request/wire.ts');
   const { FactsError, requestAsSent } = await import('../../skypilot/request/sent-request.ts');
   const { tasksOf } = await import('../../skypilot/task/pipeline.ts');
-  const { YamlError } = await import('../../yaml/error.ts');
+  const { YamlError } = await import('../../base/yaml/error.ts');
   try {
     if (body !== undefined) {
       return { requests: [{ request: decodeRequest(body), task: null }], problems: [] };
     }
-    const { YamlDocument: Document } = await import('../../yaml/document.ts');
+    const { YamlDocument: Document } = await import('../../base/yaml/document.ts');
     const originsIn =
       (name: string, document: YamlDocument): OriginOf =>
       (path) => ({ kind: 'file', file: shownName(name), line: document.lineOf(path) });

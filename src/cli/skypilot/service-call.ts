@@ -2,6 +2,7 @@
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { Mapping } from '../../base/yaml/tree.ts';
 import type { BoundedFetch } from '../../client/bounded-fetch.ts';
 import { EndpointError } from '../../client/endpoint-error.ts';
 import { readTextFile } from '../../config/read-file.ts';
@@ -11,7 +12,6 @@ import {
   InvalidBodyError,
   type ReceivedRequest,
 } from '../../skypilot/request/wire.ts';
-import type { Mapping } from '../../yaml/tree.ts';
 
 /** In characters. */
 const MAX_REASON = 8000;

@@ -1,6 +1,6 @@
 /** The cases that `test` runs: what they are about decides what they may say. Those about leases are in a file of their own. */
 import { z } from 'zod';
-import { isMapping } from '../../yaml/tree.ts';
+import { isMapping } from '../../base/yaml/tree.ts';
 import {
   answerAlone,
   contradictions,

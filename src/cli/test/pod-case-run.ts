@@ -1,6 +1,8 @@
 /** Runs one case about pods, by scheduling policies from files and by rules. */
 import { dirname, resolve } from 'node:path';
 import { InvalidRequestError } from '../../base/errors.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { YamlError } from '../../base/yaml/error.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { rulesOfFailure } from '../../filter/verdict.ts';
@@ -9,8 +11,6 @@ import { PodRules } from '../../kubernetes/admission/pod-rules.ts';
 import { type KubernetesOptions, kubernetesSection, policyOptions } from '../../kubernetes/options.ts';
 import { type Pod, parsePod } from '../../kubernetes/policies/pod.ts';
 import { SchedulingPolicies } from '../../kubernetes/policies/scheduling-policies.ts';
-import { YamlDocument } from '../../yaml/document.ts';
-import { YamlError } from '../../yaml/error.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
 import { pathDifferences, textDifference } from '../cases/expected.ts';

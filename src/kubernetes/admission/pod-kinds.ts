@@ -1,5 +1,5 @@
 /** Which objects are reviewed, and as what: those that are pods or create pods, and where each has its pod or pod template. */
-import type { Path } from '../../yaml/tree.ts';
+import type { Path } from '../../base/yaml/tree.ts';
 import { API_GROUPS } from '../policies/policy.ts';
 
 interface PodKind {

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Wait } from '../../base/deadline.ts';
 import { InvalidRequestError } from '../../base/errors.ts';
-import { valueAt } from '../../yaml/tree.ts';
+import { valueAt } from '../../base/yaml/tree.ts';
 import type { KubernetesOptions } from '../options.ts';
 import { parsePod } from '../policies/pod.ts';
 import {

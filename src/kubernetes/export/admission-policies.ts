@@ -2,7 +2,7 @@
  * Scheduling policies as ValidatingAdmissionPolicies and their bindings. They judge as the webhook does that may add no defaults.
  * Source: Kubernetes docs, "Validating Admission Policy"; API admissionregistration.k8s.io/v1, Kubernetes 1.30.
  */
-import { formatPath } from '../../yaml/tree.ts';
+import { formatPath } from '../../base/yaml/tree.ts';
 import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
 import { byName, type MergeStrategy, mergePolicies, partsOf } from '../policies/merge.ts';
 import type { SchedulingPolicy } from '../policies/policy.ts';

@@ -1,5 +1,5 @@
 /** Merges policies without knowing which of them an account may use: each one counts under a condition. */
-import { isMapping, valueAt } from '../../yaml/tree.ts';
+import { isMapping, valueAt } from '../../base/yaml/tree.ts';
 import type { MergeStrategy } from '../policies/merge.ts';
 import type { Allowed, SchedulingPolicy } from '../policies/policy.ts';
 import { and, type Cel, choose, FALSE, not, or, TRUE } from './cel.ts';

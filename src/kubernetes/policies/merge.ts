@@ -1,5 +1,5 @@
 /** Merges the policies of an account. Source: the proposal, "Multiple SchedulingPolicies". */
-import { isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, type Path } from '../../base/yaml/tree.ts';
 import type { Allowed, Default, Required, SchedulingPolicy } from './policy.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** Pods as rules see them. What is missing in a pod is missing for a rule. */
-import type { Mapping } from '../../yaml/tree.ts';
+import type { Mapping } from '../../base/yaml/tree.ts';
 import { EvaluationError } from '../cel/frame.ts';
 import { JsonMap, Timestamp } from '../cel/values.ts';
 import { type Amounts, amountsOf, listOf, mappingOf, podRequests } from './requests.ts';

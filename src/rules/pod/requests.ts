@@ -1,5 +1,5 @@
 /** What a pod asks for in all. Source: Kubernetes docs, "Resource sharing within containers" of init containers, "Pod Overhead". */
-import { isMapping, type Mapping } from '../../yaml/tree.ts';
+import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 
 export type Amounts = ReadonlyMap<string, number>;
 

@@ -1,11 +1,11 @@
 /** The limits that apply to a project: the options of the filters that run, as far as they are for it, and whence. */
 
 import { formatOrigin } from '../../base/errors.ts';
+import { isMapping } from '../../base/yaml/tree.ts';
 import { showValue } from '../../config/secret.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { AccountList, nameText, projectOf } from '../../filter/account-limits.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
-import { isMapping } from '../../yaml/tree.ts';
 
 type Setting = Configuration['settings'][number];
 

@@ -7,10 +7,10 @@ import { withOrigin } from '../../config/option-groups.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import type { StoredKind } from '../../decisions/store/queue.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { notificationsSection } from '../../enforcement/notifications/options.ts';
 import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
-import { notificationsSection } from '../../notifications/options.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 import { serviceSection } from './options.ts';
 

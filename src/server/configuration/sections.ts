@@ -1,8 +1,8 @@
 import type { SectionProblem } from '../../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { notificationsSection } from '../../enforcement/notifications/options.ts';
 import { type KubernetesOptions, kubernetesSection } from '../../kubernetes/options.ts';
 import { ledgerSection } from '../../ledger/options.ts';
-import { notificationsSection } from '../../notifications/options.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
 import { skypilotSection } from '../../skypilot/section.ts';

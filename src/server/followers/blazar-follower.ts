@@ -3,9 +3,9 @@
 import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
+import { Corrections } from '../../enforcement/notifications/corrections.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
-import { Corrections } from '../../notifications/corrections.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { FollowerMetrics } from '../metrics/reconciliation-metrics.ts';
 import {
@@ -65,7 +65,7 @@ export class Follower extends Reconciler<Followable> {
     const corrections = new Corrections();
     const who = 'blazar-enforcement';
     try {
-      const { follow } = await import('../../openstack/follow.ts');
+      const { follow } = await import('./follow-blazar.ts');
       const { endpoint, reconcile_grace: grace } = sectionOf(configuration, blazarSection);
       const { region_name: region } = sectionOf(configuration, keystoneSection);
       const exemptProjects = await enforcement.exemptProjectIds();

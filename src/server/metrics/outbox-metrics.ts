@@ -1,7 +1,7 @@
 /** What is counted about messages to other services. */
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { EVENTS } from '../../enforcement/notifications/options.ts';
 import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
-import { EVENTS } from '../../notifications/options.ts';
 import { LedgerGauge } from './cached-text.ts';
 
 const ATTEMPTS = ['delivered', 'failed', 'dead'] as const;

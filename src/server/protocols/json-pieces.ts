@@ -5,7 +5,7 @@
 
 import { randomInt } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { setMember } from '../../yaml/tree.ts';
+import { setMember } from '../../base/yaml/tree.ts';
 
 /** The body is JSON, but exceeds the bounds. The message completes "expected …". */
 export class TooMuchJsonError extends Error {

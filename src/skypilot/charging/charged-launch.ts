@@ -1,7 +1,7 @@
 /** What a request of SkyPilot means for limits that launches share. Source: SkyPilot 0.13, where it calls its admin policy. */
 
+import { isMapping } from '../../base/yaml/tree.ts';
 import type { Call } from '../../filter/call.ts';
-import { isMapping } from '../../yaml/tree.ts';
 import { PolicyRejected, type PolicyServices } from '../admin-policy.ts';
 import { MutatedUserRequest, type Task, type UserRequest } from '../request/user-request.ts';
 import { AUTOSTOP_OFF, autostopMinutesOf } from '../task/autostop.ts';

@@ -2,10 +2,10 @@
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError, errorText, type Problem } from '../../base/errors.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { YamlError } from '../../base/yaml/error.ts';
+import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
 import { fileState, readTextFile } from '../../config/read-file.ts';
-import { YamlDocument } from '../../yaml/document.ts';
-import { YamlError } from '../../yaml/error.ts';
-import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../yaml/tree.ts';
 import { type PipelineTask, pipelineProblems, tasksOf } from '../task/pipeline.ts';
 import type { Level, Source } from './config-schema.ts';
 

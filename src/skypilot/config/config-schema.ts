@@ -4,8 +4,8 @@
  */
 
 import { formatOrigin, type Origin } from '../../base/errors.ts';
+import type { Mapping, Path } from '../../base/yaml/tree.ts';
 import { generalRules, type ListRule, type MergeSchema } from '../../config/merge.ts';
-import type { Mapping, Path } from '../../yaml/tree.ts';
 
 /** `['jobs', 'controller']` is that key and everything below it. */
 export type Key = readonly string[];

@@ -2,8 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { ConfigurationError, type Origin, type Problem } from '../../base/errors.ts';
+import { formatPath, nested, valueAt } from '../../base/yaml/tree.ts';
 import { expandHome, readDotlist } from '../../config/dotlist.ts';
-import { formatPath, nested, valueAt } from '../../yaml/tree.ts';
 import { isSameFile, readConfigFile, readTaskFile, type TaskSource } from './config-file.ts';
 import { CLIENT_KEYS, type Level, type Source } from './config-schema.ts';
 import { formatKeys } from './permitted-keys.ts';

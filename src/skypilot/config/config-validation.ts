@@ -1,6 +1,6 @@
 /** `config_validation`: whether tasks and configurations match SkyPilot's schema, before the policies and after each. */
 import { formatProblem, type Problem } from '../../base/errors.ts';
-import type { Mapping } from '../../yaml/tree.ts';
+import type { Mapping } from '../../base/yaml/tree.ts';
 import type { SkypilotOptions } from '../options.ts';
 import type { ReceivedRequest } from '../request/wire.ts';
 import type { State } from '../review.ts';

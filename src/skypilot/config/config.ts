@@ -1,5 +1,5 @@
+import { isMapping, type Mapping, member, nested, plainCopy, setMember } from '../../base/yaml/tree.ts';
 import { merge } from '../../config/merge.ts';
-import { isMapping, type Mapping, member, nested, plainCopy, setMember } from '../../yaml/tree.ts';
 import { skypilotRules } from './config-schema.ts';
 import { checkOverrideKeys, type OverrideKeys } from './permitted-keys.ts';
 

@@ -4,9 +4,9 @@
  */
 
 import { ConfigurationError, formatOrigin, type Problem } from '../../base/errors.ts';
+import { formatPath, isMapping, type Mapping, type Path } from '../../base/yaml/tree.ts';
 import { type Leaf, MergeError, merge, type Placed, Provenance } from '../../config/merge.ts';
 import { showText } from '../../config/secret.ts';
-import { formatPath, isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
 import { LEVELS, type Place, type Source, skypilotRules } from './config-schema.ts';
 import { type DropReason, permittedTree } from './permitted-keys.ts';
 

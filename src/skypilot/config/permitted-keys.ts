@@ -11,7 +11,7 @@ import {
   type Path,
   setMember,
   valueAt,
-} from '../../yaml/tree.ts';
+} from '../../base/yaml/tree.ts';
 import { CLIENT_KEYS, type Key, type Level, SERVER_KEYS, TASK_KEYS } from './config-schema.ts';
 
 /**

@@ -1,8 +1,8 @@
 /** Validates a SkyPilot configuration as SkyPilot does: each source by itself, each task, then what they merge to. */
 
 import { formatOrigin, type Problem } from '../../base/errors.ts';
+import type { Mapping } from '../../base/yaml/tree.ts';
 import { merge } from '../../config/merge.ts';
-import type { Mapping } from '../../yaml/tree.ts';
 import { validateConfig, validateTask } from '../schema/validate.ts';
 import type { TaskSource } from './config-file.ts';
 import { SERVER_KEYS, type Source, skypilotRules } from './config-schema.ts';

@@ -2,7 +2,7 @@
  * The places of a task that override SkyPilot's configuration: `config` as users write it, its old name
  * `experimental.config_overrides`, and `_cluster_config_overrides` of each alternative, as SkyPilot sends it.
  */
-import { isMapping, type Mapping } from '../../yaml/tree.ts';
+import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
 

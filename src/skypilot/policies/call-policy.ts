@@ -3,9 +3,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { NoAnswerError } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
+import { isMapping, type Mapping, plainCopy } from '../../base/yaml/tree.ts';
 import type { Call } from '../../filter/call.ts';
 import { areRules, type RuleOutcomes } from '../../filter/verdict.ts';
-import { isMapping, type Mapping, plainCopy } from '../../yaml/tree.ts';
 import { type AdminPolicy, isRejection } from '../admin-policy.ts';
 import { configOver, treeOf } from '../config/config.ts';
 import type { Task, UserRequest } from '../request/user-request.ts';

@@ -1,6 +1,6 @@
 /** What a policy changed in a request, for people to read: bounded, and without secrets. */
 import { isDeepStrictEqual } from 'node:util';
-import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
 import { HIDDEN, type SecretValues } from '../secrets.ts';
 
 export interface Changes {

@@ -9,9 +9,10 @@
  *
  * Source: SkyPilot 0.13, `server/requests/executor.py` and `workspaces/core.py`.
  */
+
+import { isMapping, type Mapping, member } from '../../base/yaml/tree.ts';
 import type { ExtensionProblem } from '../../config/option-groups.ts';
 import { showText } from '../../config/secret.ts';
-import { isMapping, type Mapping, member } from '../../yaml/tree.ts';
 import type { SkypilotOptions } from '../options.ts';
 import type { Task } from '../request/user-request.ts';
 import type { ReceivedRequest } from '../request/wire.ts';

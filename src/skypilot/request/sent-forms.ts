@@ -2,7 +2,7 @@
  * The forms in which SkyPilot sends single values of `resources`. A form that it would refuse stays as written: it is
  * for the validation, or for the policy, to say so. Source: SkyPilot 0.13, loading and writing of resources.
  */
-import { isMapping, type Mapping } from '../../yaml/tree.ts';
+import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import type { Infra } from '../task/infra.ts';
 
 /** Other names of clouds. */

@@ -1,6 +1,6 @@
 /** The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client, its server, and what they sent. */
-import { YamlDocument } from '../../yaml/document.ts';
-import { isMapping, type Mapping, mapMembers, setMember, valueAt } from '../../yaml/tree.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { isMapping, type Mapping, mapMembers, setMember, valueAt } from '../../base/yaml/tree.ts';
 import type { PipelineTask } from '../task/pipeline.ts';
 import { pythonNumber } from './sent-forms.ts';
 import { type AutostopFlags, resourcesAsSent } from './sent-resources.ts';

@@ -1,6 +1,7 @@
 /** The input and output of a policy. */
+
+import type { Mapping } from '../../base/yaml/tree.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
-import type { Mapping } from '../../yaml/tree.ts';
 import type { Config } from '../config/config.ts';
 
 /**

@@ -2,7 +2,7 @@
  * Checks a value against one of SkyPilot's schemas, with the verdict of Python's jsonschema, and keeps the useful mistakes: of
  * alternatives, those of the one that the value was meant for.
  */
-import { isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, type Path } from '../../base/yaml/tree.ts';
 import { allowsTypeOf, isOfType, type JsonSchema } from './json-schema.ts';
 
 /** What does not match. `path` is that of the value; `schema` is what the value was expected to match. */

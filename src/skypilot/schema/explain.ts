@@ -1,7 +1,8 @@
 /** Says what is wrong with a value in plain words, without secrets. */
+
+import { formatPath, type Mapping, type Path } from '../../base/yaml/tree.ts';
 import { nearest } from '../../config/nearest.ts';
 import { showText } from '../../config/secret.ts';
-import { formatPath, type Mapping, type Path } from '../../yaml/tree.ts';
 import { isSecretMember, isSecretVariable, SecretValues } from '../secrets.ts';
 import type { Violation } from './check.ts';
 import {

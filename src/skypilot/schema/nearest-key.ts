@@ -1,6 +1,7 @@
 /** The right key for an unknown one: the nearest name, or the same name at another depth. */
+
+import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
 import { nearest } from '../../config/nearest.ts';
-import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
 import { schemaOf } from './data.ts';
 import { alternativesOf, type JsonSchema, namesInPattern, patternWords } from './json-schema.ts';
 

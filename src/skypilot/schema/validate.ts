@@ -3,7 +3,7 @@
  * and when it applies them.
  */
 import type { Origin, Problem } from '../../base/errors.ts';
-import { isMapping, type Mapping, mapMembers, member, type Path, setMember } from '../../yaml/tree.ts';
+import { isMapping, type Mapping, mapMembers, member, type Path, setMember } from '../../base/yaml/tree.ts';
 import { TooLargeError, violationsOf } from './check.ts';
 import { schemaOf } from './data.ts';
 import { type Explanation, explained } from './explain.ts';

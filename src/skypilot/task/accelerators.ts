@@ -1,6 +1,6 @@
 /** Reads the accelerators of resources. Source: SkyPilot 0.13, `resources.accelerators` of its tasks. */
-import { YamlDocument } from '../../yaml/document.ts';
-import { isMapping } from '../../yaml/tree.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { isMapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Hardware } from '../charging/contract.ts';
 import type { Resources } from './resources.ts';

@@ -1,5 +1,5 @@
 /** Reads the autostop settings of a request. Source: SkyPilot 0.13, `resources.autostop` of its tasks. */
-import { isMapping } from '../../yaml/tree.ts';
+import { isMapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { RequestOptions, UserRequest } from '../request/user-request.ts';
 import { resourcesOf } from './resources.ts';

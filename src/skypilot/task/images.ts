@@ -1,5 +1,5 @@
 /** Reads the images that a task names. Source: SkyPilot 0.13, `resources.image_id` and its Docker login. */
-import { isMapping, member } from '../../yaml/tree.ts';
+import { isMapping, member } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
 import { infraOf } from './infra.ts';

@@ -3,9 +3,9 @@
  * calls its admin policy for each task. Source: SkyPilot 0.13, loading of task chains and job groups.
  */
 
-import { YamlDocument } from '../../yaml/document.ts';
-import { YamlError } from '../../yaml/error.ts';
-import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
+import { YamlDocument } from '../../base/yaml/document.ts';
+import { YamlError } from '../../base/yaml/error.ts';
+import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
 
 /** One task of a file. */
 export interface PipelineTask {

@@ -1,6 +1,6 @@
 /** Reads and changes the resources of a task: one mapping, or one with alternatives. */
 
-import { isMapping, type Mapping } from '../../yaml/tree.ts';
+import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
 

@@ -1,5 +1,5 @@
 /** Every way in which a task may run, in one way of writing: for rules. What cannot be read is refused. */
-import { isMapping, type Mapping } from '../../yaml/tree.ts';
+import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import { taskConfigsOf } from '../config/task-configs.ts';
 import type { UserRequest } from '../request/user-request.ts';

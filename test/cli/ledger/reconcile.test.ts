@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { ledgerCommand } from '../../../src/cli/ledger.ts';
 import { copiedLedgers, recordLease } from '../../ledger/recorded-leases.ts';
-import { recorded } from '../../openstack/blazar-world.ts';
+import { recorded } from '../../server/followers/blazar-world.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { ledgerAt } from '../../support/ledgers.ts';

@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { valueAt } from '../../../src/base/yaml/tree.ts';
 import { skypilotConfigCommand } from '../../../src/cli/skypilot/config.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import { formatKeys } from '../../../src/skypilot/config/permitted-keys.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
-import { valueAt } from '../../../src/yaml/tree.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { type CommandResult, runCommand } from '../../support/run-command.ts';

@@ -3,7 +3,7 @@
  * Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", and its validation of schemas: kube-openapi.
  */
 import { Ajv } from 'ajv';
-import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
+import { isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
 
 /** Whether the API server accepts a value. Unknown fields are refused, as by the webhook for policies. */
 export function validatorOf(structural: Mapping): (value: unknown) => boolean {

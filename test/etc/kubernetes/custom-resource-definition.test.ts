@@ -5,12 +5,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
+import type { Mapping } from '../../../src/base/yaml/tree.ts';
 import {
   DRAFT_SPELLINGS,
   policySpecSchema,
 } from '../../../src/kubernetes/policies/documents/policy-schema.ts';
 import { API_GROUPS } from '../../../src/kubernetes/policies/policy.ts';
-import type { Mapping } from '../../../src/yaml/tree.ts';
 import { projectFile } from '../../support/files.ts';
 import { structuralSchema } from '../../support/structural-schema.ts';
 import { asStored, validatorOf } from './api-server.ts';

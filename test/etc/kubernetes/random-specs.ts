@@ -1,6 +1,6 @@
 /** Random specs of scheduling policies: most of their parts are right, and so are some of the specs. */
 import fc from 'fast-check';
-import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
+import { isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 

@@ -2,7 +2,7 @@
  * What the API server refuses in the schema of a CustomResourceDefinition.
  * Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", specifying a structural schema.
  */
-import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
+import { isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
 
 const STRUCTURE = [
   'type',

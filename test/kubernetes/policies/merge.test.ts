@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { formatPath } from '../../../src/base/yaml/tree.ts';
 import { EffectivePolicy } from '../../../src/kubernetes/policies/effective-policy.ts';
 import {
   MERGE_STRATEGIES,
@@ -11,7 +12,6 @@ import {
 } from '../../../src/kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../../src/kubernetes/policies/policy.ts';
 import { SchedulingPolicies } from '../../../src/kubernetes/policies/scheduling-policies.ts';
-import { formatPath } from '../../../src/yaml/tree.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { policy as written } from '../../support/scheduling-policies.ts';
 

@@ -9,8 +9,7 @@ import type { LeaseRow } from '../../../src/ledger/storage/schema.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { Follower } from '../../../src/server/followers/blazar-follower.ts';
 import { FollowerMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
-import { eventIn } from '../../notifications/cloud-events.ts';
-import { recorded } from '../../openstack/blazar-world.ts';
+import { eventIn } from '../../enforcement/notifications/cloud-events.ts';
 import { drips, endsEarly, hugely, sends } from '../../support/faulty-answers.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
@@ -18,6 +17,7 @@ import { metric } from '../../support/metric.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { createPhysicalHost } from '../../support/requests.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
+import { recorded } from './blazar-world.ts';
 
 type Answers = Record<string, (response: ServerResponse) => void>;
 

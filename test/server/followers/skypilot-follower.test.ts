@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type DecisionRecord, decisionRecordSchema } from '../../../src/decisions/record.ts';
 import { sectionOf } from '../../../src/enforcement/configuration.ts';
-import type { FoundBypasses } from '../../../src/notifications/events.ts';
+import type { FoundBypasses } from '../../../src/enforcement/notifications/events.ts';
 import { SkypilotFollower } from '../../../src/server/followers/skypilot-follower.ts';
 import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';

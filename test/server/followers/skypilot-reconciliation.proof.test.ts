@@ -10,9 +10,9 @@ import {
   requireConfiguration,
   sectionOf,
 } from '../../../src/enforcement/configuration.ts';
+import { notificationsSection } from '../../../src/enforcement/notifications/options.ts';
 import { ledgerSection } from '../../../src/ledger/options.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
-import { notificationsSection } from '../../../src/notifications/options.ts';
 import { SkypilotFollower } from '../../../src/server/followers/skypilot-follower.ts';
 import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';

@@ -1,6 +1,6 @@
 /** What is too much for one, and must not keep the others waiting. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { YamlDocument } from '../../../src/yaml/document.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { metric } from '../../support/metric.ts';
 import { FAILED, inside, wireBody } from '../../support/skypilot.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';

@@ -1,6 +1,6 @@
 /** Tasks of every form that SkyPilot tries its own policy server with, as it writes them: what a policy sees, and what comes back. */
 import { expect, it, onTestFinished } from 'vitest';
-import { YamlDocument } from '../../../src/yaml/document.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { inside } from '../../support/skypilot.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';
 

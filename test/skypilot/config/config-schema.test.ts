@@ -1,8 +1,8 @@
 /** How SkyPilot merges, rule by rule. Source: SkyPilot docs, "Configuration Sources and Overrides", and SkyPilot 0.13. */
 import { describe, expect, it } from 'vitest';
+import type { Mapping } from '../../../src/base/yaml/tree.ts';
 import { MergeError, merge } from '../../../src/config/merge.ts';
 import { SERVER_KEYS, skypilotRules, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
-import type { Mapping } from '../../../src/yaml/tree.ts';
 
 const merged = (base: Mapping, over: Mapping) => merge(base, over, skypilotRules);
 const pod = (spec: Mapping) => ({ kubernetes: { pod_config: { spec } } });

@@ -1,6 +1,7 @@
 /** What SkyPilot's own tests of its configuration expect, as cases for ours. */
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
+import type { Mapping } from '../../../src/base/yaml/tree.ts';
 import { MergeError, merge } from '../../../src/config/merge.ts';
 import { Config } from '../../../src/skypilot/config/config.ts';
 import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
@@ -17,7 +18,6 @@ import {
 import { type Level, mergeSources, type Source } from '../../../src/skypilot/config/layers.ts';
 import { OverrideKeyError } from '../../../src/skypilot/config/permitted-keys.ts';
 import { validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
-import type { Mapping } from '../../../src/yaml/tree.ts';
 
 const code = () => ({ kind: 'code' }) as const;
 const source = (level: Level, tree: Mapping): Source => ({ level, tree, originOf: code });

@@ -1,12 +1,12 @@
 /** What SkyPilot's page about sources of its configuration shows, with values of ours. */
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import type { Mapping } from '../../../src/base/yaml/tree.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
 import { findSources } from '../../../src/skypilot/config/config-sources.ts';
 import { type Level, mergeSources } from '../../../src/skypilot/config/layers.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
-import type { Mapping } from '../../../src/yaml/tree.ts';
 
 const originOf = () => ({ kind: 'code' }) as const;
 const mapping = (yaml: string) => YamlDocument.parse(yaml).value as Mapping;

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { formatPath, isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
 import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import {
@@ -10,8 +12,6 @@ import {
   type Source,
   workspaceProblem,
 } from '../../../src/skypilot/config/layers.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
-import { formatPath, isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 
 /** A source as a file of the name of its level. */
 function source(level: Level, yaml: string): Source {

@@ -1,12 +1,12 @@
 /** Merging, override keys and dropped keys beside SkyPilot's own functions, for random configurations. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { formatPath, type Mapping } from '../../../src/base/yaml/tree.ts';
 import { MergeError } from '../../../src/config/merge.ts';
 import { Config } from '../../../src/skypilot/config/config.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import { type Level, mergeSources } from '../../../src/skypilot/config/layers.ts';
 import { OverrideKeyError } from '../../../src/skypilot/config/permitted-keys.ts';
-import { formatPath, type Mapping } from '../../../src/yaml/tree.ts';
 import '../../support/properties.ts';
 import { askSkypilot, skypilotSource } from '../../support/skypilot-source.ts';
 

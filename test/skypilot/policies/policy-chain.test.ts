@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfigurationError } from '../../../src/base/errors.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import type { Review } from '../../../src/skypilot/policies/policy-chain.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { shownLines } from '../../support/isolated-policies.ts';
 import {

@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { YamlDocument } from '../../../src/yaml/document.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { corpus } from '../../base/yaml/scripts.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { body, chainOf, inside, policyFiles, received } from '../../support/skypilot.ts';
-import { corpus } from '../../yaml/scripts.ts';
 
 const SCRIPT = "set -e\n \necho one\t\n  \n  # two: '%' \"\\ \n\techo three, and on and on \n---\n\n";
 const ADD_NODE = 'task.num_nodes = 2n;';

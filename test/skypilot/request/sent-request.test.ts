@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { taskAsSent, taskText } from '../../../src/skypilot/request/sent-request.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
 
 const sent = (text: string, flags = { idleMinutes: null as number | null, down: false }) =>
   taskAsSent(YamlDocument.parse(text), flags);

@@ -4,9 +4,9 @@
  */
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
 import { taskAsSent, taskText } from '../../../src/skypilot/request/sent-request.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
-import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 
 const SOURCE = process.env.SKYPILOT_SOURCE;

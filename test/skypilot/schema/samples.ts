@@ -1,8 +1,8 @@
 /** Random values for a schema, and what people make wrong in them. */
 import fc, { type Arbitrary } from 'fast-check';
+import { isMapping, type Mapping, setMember } from '../../../src/base/yaml/tree.ts';
 import type { JsonSchema, TypeName } from '../../../src/skypilot/schema/json-schema.ts';
 import { keyIndex } from '../../../src/skypilot/schema/nearest-key.ts';
-import { isMapping, type Mapping, setMember } from '../../../src/yaml/tree.ts';
 
 /** Texts that some pattern or enumeration matches, or nearly. */
 const TEXTS = [

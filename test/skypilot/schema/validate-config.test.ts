@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { isMapping, type Path } from '../../../src/base/yaml/tree.ts';
 import { MAX_PROBLEMS, validateConfig } from '../../../src/skypilot/schema/validate.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
-import { isMapping, type Path } from '../../../src/yaml/tree.ts';
 
 /** The problems of a configuration in a file `config.yaml`. */
 function problemsIn(yaml: string): string[] {

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { isMapping, type Path } from '../../../src/base/yaml/tree.ts';
 import { decodeRequest } from '../../../src/skypilot/request/wire.ts';
 import { validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
-import { isMapping, type Path } from '../../../src/yaml/tree.ts';
 import { projectFile } from '../../support/files.ts';
 
 /** The problems of a task in a file `task.yaml`. */

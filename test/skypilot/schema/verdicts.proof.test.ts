@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import type { Mapping } from '../../../src/base/yaml/tree.ts';
 import { SCHEMA_NAMES, SCHEMA_VERSION, schemaOf } from '../../../src/skypilot/schema/data.ts';
 import { taskSchema, validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
-import type { Mapping } from '../../../src/yaml/tree.ts';
 import { differences, normalForm } from '../../../tools/skypilot-schema/differences.ts';
 import { mutated, sampleOf, textOf } from './samples.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { YamlError } from '../../../src/base/yaml/error.ts';
 import { InvalidBodyError } from '../../../src/skypilot/request/wire.ts';
 import { pipelineProblems, tasksOf } from '../../../src/skypilot/task/pipeline.ts';
-import { YamlDocument } from '../../../src/yaml/document.ts';
-import { YamlError } from '../../../src/yaml/error.ts';
 import { received } from '../../support/skypilot.ts';
 
 describe('the tasks of a file', () => {

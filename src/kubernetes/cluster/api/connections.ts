@@ -5,8 +5,8 @@
 import { setMaxListeners } from 'node:events';
 import { type Dispatcher, Pool } from 'undici';
 import { onOneLine } from '../../../base/visible-text.ts';
+import { valueAt } from '../../../base/yaml/tree.ts';
 import { hideCredentials } from '../../../config/secret.ts';
-import { valueAt } from '../../../yaml/tree.ts';
 import type { ClusterAccess } from '../credentials/cluster-access.ts';
 import { ApiError, ApiUnreachableError } from './contract.ts';
 

@@ -1,5 +1,5 @@
 /** Objects of the API, and whole lists of them, in pages. */
-import { isMapping, member, valueAt } from '../../../yaml/tree.ts';
+import { isMapping, member, valueAt } from '../../../base/yaml/tree.ts';
 import { type ApiClient, ApiError, type ApiObject, ApiUnreachableError } from './contract.ts';
 
 const PAGE = 500;

@@ -1,7 +1,7 @@
 /** The lines of a watch as they come, one JSON object each, and what it means when a watch fails. */
 import { errorText } from '../../../base/errors.ts';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
-import { valueAt } from '../../../yaml/tree.ts';
+import { valueAt } from '../../../base/yaml/tree.ts';
 import { statusError } from './connections.ts';
 import { ApiError, ApiUnreachableError, type RestartReason, type WatchEvent } from './contract.ts';
 import { isApiObject, isExpired } from './list.ts';

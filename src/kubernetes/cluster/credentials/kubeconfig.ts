@@ -3,11 +3,11 @@ import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError, errorText } from '../../../base/errors.ts';
+import { YamlDocument } from '../../../base/yaml/document.ts';
+import { YamlError } from '../../../base/yaml/error.ts';
+import { isMapping, type Path } from '../../../base/yaml/tree.ts';
 import { nearestName } from '../../../config/nearest.ts';
 import { readTextFile, systemErrorText } from '../../../config/read-file.ts';
-import { YamlDocument } from '../../../yaml/document.ts';
-import { YamlError } from '../../../yaml/error.ts';
-import { isMapping, type Path } from '../../../yaml/tree.ts';
 import { bearer, type ClusterAccess, type ExecPlugin, parseServer, tlsMistake } from './cluster-access.ts';
 import { EXEC_V1, execSchema } from './exec-plugin.ts';
 

@@ -1,7 +1,7 @@
 /** Reads a scheduling policy as the API server has it. */
 import { createHash } from 'node:crypto';
 import { errorText } from '../../../base/errors.ts';
-import { formatPath } from '../../../yaml/tree.ts';
+import { formatPath } from '../../../base/yaml/tree.ts';
 import { RESOURCE } from '../../policies/access.ts';
 import { policyDocument } from '../../policies/documents/documents.ts';
 import { pathTo } from '../../policies/documents/items.ts';

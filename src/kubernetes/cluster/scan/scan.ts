@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { InvalidRequestError } from '../../../base/errors.ts';
-import { valueAt } from '../../../yaml/tree.ts';
+import { valueAt } from '../../../base/yaml/tree.ts';
 import { asAdmitted } from '../../admission/api-server.ts';
 import { DAEMON_SET_CONTROLLER, MIRROR, PodAdmission } from '../../admission/pod-admission.ts';
 import { POD_KINDS } from '../../admission/pod-kinds.ts';

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import type { Problem } from '../../../base/errors.ts';
+import { isMapping, type Path } from '../../../base/yaml/tree.ts';
 import { nearestName } from '../../../config/nearest.ts';
-import { isMapping, type Path } from '../../../yaml/tree.ts';
 import type { Binding, Role } from '../access.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from '../policy.ts';
 import { type Item, readItems } from './items.ts';

@@ -2,10 +2,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Problem } from '../../../base/errors.ts';
+import { YamlDocument } from '../../../base/yaml/document.ts';
+import { YamlError } from '../../../base/yaml/error.ts';
+import { formatPath, isMapping, type Mapping, type Path } from '../../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../../config/read-file.ts';
-import { YamlDocument } from '../../../yaml/document.ts';
-import { YamlError } from '../../../yaml/error.ts';
-import { formatPath, isMapping, type Mapping, type Path } from '../../../yaml/tree.ts';
 
 /** The path of a key of this name, wherever it is in a value of JSON. Schemas drop `__proto__` without a word, and a rule with it. */
 export function pathTo(name: string, value: unknown): Path | undefined {

@@ -1,6 +1,6 @@
 /** Reviews scheduling policies when they are stored: the schema in the cluster cannot reject unknown fields. */
 import { isDeepStrictEqual } from 'node:util';
-import { formatPath, isMapping } from '../../../yaml/tree.ts';
+import { formatPath, isMapping } from '../../../base/yaml/tree.ts';
 import { message, warning } from '../../admission/admission-messages.ts';
 import type { Admission, PolicyRequest } from '../../admission/admission-review.ts';
 import { policyDocument } from './documents.ts';

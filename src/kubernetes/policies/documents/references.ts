@@ -3,8 +3,8 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../../base/errors.ts';
+import type { Path } from '../../../base/yaml/tree.ts';
 import { nearestName } from '../../../config/nearest.ts';
-import type { Path } from '../../../yaml/tree.ts';
 import type { Role } from '../access.ts';
 import type { Item } from './items.ts';
 import type { LabelSelector, Rule } from './rbac-schema.ts';

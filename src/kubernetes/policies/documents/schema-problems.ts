@@ -1,7 +1,7 @@
 /** Turns zod issues into messages for operators. */
 import type { z } from 'zod';
+import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../../base/yaml/tree.ts';
 import { nearestName } from '../../../config/nearest.ts';
-import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../../yaml/tree.ts';
 import { DRAFT_SPELLINGS, policySpecSchema } from './policy-schema.ts';
 
 const AFFINITY_KINDS = ['nodeAffinities', 'podAffinities', 'podAntiAffinities'];

@@ -1,6 +1,7 @@
 /** Leases of a project as a table, in pages. */
 
 import type { VNode } from 'preact';
+import { isMapping } from '../../../base/yaml/tree.ts';
 import { valueText } from '../../../config/text.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { formatUnitHours } from '../../../filter/amount.ts';
@@ -9,7 +10,6 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
-import { isMapping } from '../../../yaml/tree.ts';
 import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
 import { Account } from '../parts/account.tsx';
 import { LeaseName, Message, Outcome, Table } from '../parts/parts.tsx';

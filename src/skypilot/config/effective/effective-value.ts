@@ -1,6 +1,7 @@
 /** The value that SkyPilot takes for a key, for a context, workspace and task. */
+
+import { isMapping, type Path, setMember } from '../../../base/yaml/tree.ts';
 import type { Leaf } from '../../../config/merge.ts';
-import { isMapping, type Path, setMember } from '../../../yaml/tree.ts';
 import { isCloud, type Reader, readerOf, readersBelow, regionMember } from './readers.ts';
 import { type Candidate, poolContext, type Reading, resolve } from './rules.ts';
 import { isGiven, leavesBelow, NOTHING, partOf, placedAt, type Traced } from './traced.ts';

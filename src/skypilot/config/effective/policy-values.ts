@@ -1,7 +1,7 @@
 /** Effective values for policies. */
 import { isDeepStrictEqual } from 'node:util';
+import { isMapping, type Mapping, plainCopy } from '../../../base/yaml/tree.ts';
 import { MergeError } from '../../../config/merge.ts';
-import { isMapping, type Mapping, plainCopy } from '../../../yaml/tree.ts';
 import { PolicyRejected } from '../../admin-policy.ts';
 import type { Task, UserRequest } from '../../request/user-request.ts';
 import { resourcesOf } from '../../task/resources.ts';

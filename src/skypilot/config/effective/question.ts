@@ -1,6 +1,6 @@
 /** Reads a question about an effective value, and says what is wrong with it. */
 import type { Problem } from '../../../base/errors.ts';
-import { isMapping, type Mapping, nested, valueAt } from '../../../yaml/tree.ts';
+import { isMapping, type Mapping, nested, valueAt } from '../../../base/yaml/tree.ts';
 import { readerOf, regionMember } from './readers.ts';
 import { poolContext } from './rules.ts';
 

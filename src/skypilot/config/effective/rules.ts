@@ -1,6 +1,7 @@
 /** The ways in which SkyPilot looks for a value. Source: `sky/skypilot_config.py`, `sky/utils/config_utils.py`. */
+
+import { isMapping } from '../../../base/yaml/tree.ts';
 import { generalRules } from '../../../config/merge.ts';
-import { isMapping } from '../../../yaml/tree.ts';
 import { skypilotRules } from '../config-schema.ts';
 import { type Reader, regionMember } from './readers.ts';
 import { combined, isGiven, NOTHING, over, partOf, placedAt, type Traced, updated } from './traced.ts';

@@ -1,6 +1,7 @@
 /** Values of a configuration together with the source of each leaf, through any number of merges. */
+
+import { isMapping, type Mapping, nested, type Path, valueAt } from '../../../base/yaml/tree.ts';
 import { type Leaf, MergeError, type MergeSchema, merge, Provenance } from '../../../config/merge.ts';
-import { isMapping, type Mapping, nested, type Path, valueAt } from '../../../yaml/tree.ts';
 import { skypilotRules, TASK_KEYS } from '../config-schema.ts';
 import type { MergedConfig, Place } from '../layers.ts';
 

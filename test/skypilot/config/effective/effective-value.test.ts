@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../../../src/base/yaml/document.ts';
+import { formatPath, isMapping, type Mapping, valueAt } from '../../../../src/base/yaml/tree.ts';
 import { MergeError } from '../../../../src/config/merge.ts';
 import {
   type EffectiveValue,
@@ -14,8 +16,6 @@ import {
   tracedConfig,
 } from '../../../../src/skypilot/config/effective/traced.ts';
 import { type Level, mergeSources, type Source } from '../../../../src/skypilot/config/layers.ts';
-import { YamlDocument } from '../../../../src/yaml/document.ts';
-import { formatPath, isMapping, type Mapping, valueAt } from '../../../../src/yaml/tree.ts';
 import { type SkypilotQuestion, skypilotQuestion } from '../../../support/skypilot-questions.ts';
 
 interface Place {

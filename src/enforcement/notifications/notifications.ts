@@ -1,17 +1,17 @@
 /** `[notifications]` at work: what happens becomes events in the outbox, which delivers them. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { type Wait, waitFor } from '../base/deadline.ts';
-import { errorText } from '../base/errors.ts';
-import type { Logger } from '../base/logger.ts';
-import type { SharedServices } from '../filter/services.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
-import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
-import { messageOf, NOTICES, type Notice } from '../ledger/outbox/messages.ts';
-import { addMessages } from '../ledger/outbox/statements.ts';
-import type { ChainLedger } from '../ledger/service.ts';
-import { rows, Undone, type Work } from '../ledger/storage/database.ts';
+import { type Wait, waitFor } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { SharedServices } from '../../filter/services.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
+import type { CrossingWatch } from '../../ledger/outbox/crossings.ts';
+import { messageOf, NOTICES, type Notice } from '../../ledger/outbox/messages.ts';
+import { addMessages } from '../../ledger/outbox/statements.ts';
+import type { ChainLedger } from '../../ledger/service.ts';
+import { rows, Undone, type Work } from '../../ledger/storage/database.ts';
 import {
   bypassedEvent,
   type Comparison,

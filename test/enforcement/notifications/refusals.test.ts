@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Refusals } from '../../src/notifications/events.ts';
-import { MergedRefusals, type Refused } from '../../src/notifications/refusals.ts';
+import type { Refusals } from '../../../src/enforcement/notifications/events.ts';
+import { MergedRefusals, type Refused } from '../../../src/enforcement/notifications/refusals.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

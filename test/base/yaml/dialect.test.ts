@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { isScalar, parseDocument } from 'yaml';
-import { dialect, Special } from '../../src/yaml/dialect.ts';
-import { YamlDocument } from '../../src/yaml/document.ts';
-import { YamlError } from '../../src/yaml/error.ts';
+import { dialect, Special } from '../../../src/base/yaml/dialect.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { YamlError } from '../../../src/base/yaml/error.ts';
 
 function scalar(text: string): unknown {
   const { contents, errors } = parseDocument(text, dialect);

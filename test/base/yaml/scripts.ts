@@ -60,7 +60,7 @@ export interface RecordedText {
   readonly written: string;
 }
 
-export const CORPUS = new URL('../fixtures/pyyaml-texts.json', import.meta.url);
+export const CORPUS = new URL('../../fixtures/pyyaml-texts.json', import.meta.url);
 
 /** Recorded and proven by `scripts.proof.test.ts`. */
 export function corpus(): RecordedText[] {

@@ -1,8 +1,8 @@
 /** The events, as CloudEvents 1.0 in the structured mode of JSON. Source: CloudEvents 1.0.2, "Context Attributes". */
-import { formatUnitHours } from '../filter/amount.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
-import type { Crossing } from '../ledger/outbox/crossings.ts';
-import type { Reconciled } from '../ledger/reconciliation/change-lease.ts';
+import { formatUnitHours } from '../../filter/amount.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import type { Crossing } from '../../ledger/outbox/crossings.ts';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Corrections } from './corrections.ts';
 import type { EventKind } from './options.ts';
 

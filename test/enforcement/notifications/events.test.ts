@@ -1,9 +1,13 @@
 import { expect, it } from 'vitest';
-import type { Crossing } from '../../src/ledger/outbox/crossings.ts';
-import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
-import { Corrections } from '../../src/notifications/corrections.ts';
-import { correctedEvent, refusedEvent, thresholdEvent } from '../../src/notifications/events.ts';
-import { hours } from '../filters/on-ledger.ts';
+import { Corrections } from '../../../src/enforcement/notifications/corrections.ts';
+import {
+  correctedEvent,
+  refusedEvent,
+  thresholdEvent,
+} from '../../../src/enforcement/notifications/events.ts';
+import type { Crossing } from '../../../src/ledger/outbox/crossings.ts';
+import type { Reconciled } from '../../../src/ledger/reconciliation/change-lease.ts';
+import { hours } from '../../filters/on-ledger.ts';
 import { eventIn } from './cloud-events.ts';
 
 const HOSTILE = 'a/b\u0000\n\u202e"<script>\ud800';

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { Problem } from '../../src/base/errors.ts';
-import { readConfiguration, sectionOf } from '../../src/enforcement/configuration.ts';
-import { notificationsSection } from '../../src/notifications/options.ts';
-import { configFile, shown } from '../config/helpers.ts';
+import type { Problem } from '../../../src/base/errors.ts';
+import { readConfiguration, sectionOf } from '../../../src/enforcement/configuration.ts';
+import { notificationsSection } from '../../../src/enforcement/notifications/options.ts';
+import { configFile, shown } from '../../config/helpers.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const URL_LINE = 'webhook_url = https://hooks.example.org/a';

@@ -1,22 +1,22 @@
 /** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
-import { type Wait, waitFor } from '../base/deadline.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import type { Claimant } from '../ledger/ledger-request.ts';
-import type { Reconciled } from '../ledger/reconciliation/change-lease.ts';
-import { CLUSTER_REGION } from '../ledger/reconciliation/cluster-mark.ts';
+import { type Wait, waitFor } from '../../base/deadline.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Claimant } from '../../ledger/ledger-request.ts';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
+import { CLUSTER_REGION } from '../../ledger/reconciliation/cluster-mark.ts';
 import {
   BLAZAR_LEADER,
   type LeaderLease,
   type ReconciledElsewhere,
   whileLeader,
-} from '../ledger/reconciliation/leader-lease.ts';
-import { OFTEN } from '../ledger/reconciliation/plan.ts';
-import { readOpenRows, reconcileObservation } from '../ledger/reconciliation/reconcile.ts';
-import { isGuessed, withdrawRegion } from '../ledger/reconciliation/regions.ts';
-import type { RowAges } from '../ledger/reconciliation/row-ages.ts';
-import { rows } from '../ledger/storage/database.ts';
-import type { Keystone } from './contract.ts';
-import { observe } from './observation.ts';
+} from '../../ledger/reconciliation/leader-lease.ts';
+import { OFTEN } from '../../ledger/reconciliation/plan.ts';
+import { readOpenRows, reconcileObservation } from '../../ledger/reconciliation/reconcile.ts';
+import { isGuessed, withdrawRegion } from '../../ledger/reconciliation/regions.ts';
+import type { RowAges } from '../../ledger/reconciliation/row-ages.ts';
+import { rows } from '../../ledger/storage/database.ts';
+import type { Keystone } from '../../openstack/contract.ts';
+import { observe } from './blazar-observation.ts';
 
 export interface Following {
   readonly ledger: Ledger;

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { YamlDocument } from '../../src/yaml/document.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { type Form, hasPyYaml, Python, type Read } from './python.ts';
 import { CORPUS, corpus, LOOKALIKES, type RecordedText, scripts } from './scripts.ts';
 
@@ -40,7 +40,7 @@ describe.skipIf(!hasPyYaml)(`a random script, ${what}`, () => {
   });
   afterAll(() => python.close());
 
-  // RECORD_TEXTS=1 npx vitest run --project proofs test/yaml/scripts.proof.test.ts
+  // RECORD_TEXTS=1 npx vitest run --project proofs test/base/yaml/scripts.proof.test.ts
   it.runIf(process.env.RECORD_TEXTS === '1')('is recorded', async () => {
     const samples = fc.sample(fc.tuple(scripts, form), { numRuns: 80, seed: SEED });
     const all: [string, Form][] = [...samples, ...LOOKALIKES.map((text): [string, Form] => [text, {}])];

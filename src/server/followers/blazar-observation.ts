@@ -1,10 +1,10 @@
 /** All that Blazar has, read once: leases first, then what they were given. */
-import { errorText } from '../base/errors.ts';
-import type { HttpAnswer } from '../http/contract.ts';
-import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
-import type { Allocation, Reservation } from '../lease/lease.ts';
-import { keptName } from '../ledger/identity.ts';
-import type { ShownLease } from '../ledger/reconciliation/leases.ts';
+import { errorText } from '../../base/errors.ts';
+import type { HttpAnswer } from '../../http/contract.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import type { Allocation, Reservation } from '../../lease/lease.ts';
+import { keptName } from '../../ledger/identity.ts';
+import type { ShownLease } from '../../ledger/reconciliation/leases.ts';
 import {
   type Allocations,
   type AnsweredLease,
@@ -13,8 +13,8 @@ import {
   readAllocations,
   readHosts,
   readLeases,
-} from './blazar-answers.ts';
-import type { Keystone } from './contract.ts';
+} from '../../openstack/blazar-answers.ts';
+import type { Keystone } from '../../openstack/contract.ts';
 
 interface Observation {
   /** The address of the API, with its version. */

@@ -1,11 +1,11 @@
 /** Reconciliation with what Blazar has, for leases in every state. Against a Blazar of the tests, over HTTP. */
 import { describe, expect, it } from 'vitest';
-import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import { RowAges } from '../../src/ledger/reconciliation/row-ages.ts';
-import { verifyLedger } from '../../src/ledger/reports/verify.ts';
-import { rows } from '../../src/ledger/storage/database.ts';
-import { headerKeystone } from '../peers/header-keystone.ts';
-import { giveBudget, NO_WAIT } from '../support/ledgers.ts';
+import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
+import { RowAges } from '../../../src/ledger/reconciliation/row-ages.ts';
+import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
+import { rows } from '../../../src/ledger/storage/database.ts';
+import { headerKeystone } from '../../peers/header-keystone.ts';
+import { giveBudget, NO_WAIT } from '../../support/ledgers.ts';
 import { type Answer, type Listed, NOW, recorded, World } from './blazar-world.ts';
 
 /** What the recorded leases cost: 2 hosts for 24 h; 3 hosts of at most 9, and 3 instances, for 12 h. */

@@ -1,5 +1,5 @@
 /** What a comparison with Blazar has changed, counted while it goes on: a round may change a hundred thousand leases. */
-import type { Reconciled } from '../ledger/reconciliation/change-lease.ts';
+import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 
 /** What a change does to budgets. A lease that has only got its id is none. */
 const CHANGES = ['released', 'recorded', 'corrected'] as const;

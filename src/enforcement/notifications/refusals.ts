@@ -2,7 +2,7 @@
  * Refusals of leases, merged: a client that is refused a thousand times a second is one event a minute. The first refusal is told at
  * once, those that follow within a minute when it is over.
  */
-import { outsideTraces } from '../base/tracing.ts';
+import { outsideTraces } from '../../base/tracing.ts';
 import type { LastRefusal, Named, Refusals } from './events.ts';
 
 /** One refusal. Texts are of bounded length. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatPath, isMapping, member, plainCopy, setMember, valueAt } from '../../src/yaml/tree.ts';
+import { formatPath, isMapping, member, plainCopy, setMember, valueAt } from '../../../src/base/yaml/tree.ts';
 
 describe('a member', () => {
   it('is never an inherited one', () => {

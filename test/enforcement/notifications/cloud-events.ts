@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { expect } from 'vitest';
-import { projectFile } from '../support/files.ts';
+import { projectFile } from '../../support/files.ts';
 
 export interface CloudEvent {
   readonly id: string;

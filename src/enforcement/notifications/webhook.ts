@@ -1,12 +1,12 @@
 /** Posts messages of the outbox to the receiver. */
 
 import { createHmac } from 'node:crypto';
-import type { Delivery, OutboxMessage, OutboxSender } from '../filter/outbox.ts';
-import { deliveryOf, RETRY_AFTER } from '../filter/service-calls.ts';
-import { tlsFrom, tokenHeaders } from '../filter/service-options.ts';
-import type { SharedServices } from '../filter/services.ts';
-import type { HttpAnswer, HttpClient } from '../http/contract.ts';
-import { NOTICES } from '../ledger/outbox/messages.ts';
+import type { Delivery, OutboxMessage, OutboxSender } from '../../filter/outbox.ts';
+import { deliveryOf, RETRY_AFTER } from '../../filter/service-calls.ts';
+import { tlsFrom, tokenHeaders } from '../../filter/service-options.ts';
+import type { SharedServices } from '../../filter/services.ts';
+import type { HttpAnswer, HttpClient } from '../../http/contract.ts';
+import { NOTICES } from '../../ledger/outbox/messages.ts';
 import { type NotificationsOptions, secretsOf, tokenOf } from './options.ts';
 
 /** Source: CloudEvents 1.0.2, HTTP protocol binding, "Structured Content Mode". */

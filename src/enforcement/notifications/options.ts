@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { errorText, type Problem } from '../base/errors.ts';
-import type { FurtherSection, SectionProblem } from '../config/option-groups.ts';
-import { readTextFile } from '../config/read-file.ts';
+import { errorText, type Problem } from '../../base/errors.ts';
+import type { FurtherSection, SectionProblem } from '../../config/option-groups.ts';
+import { readTextFile } from '../../config/read-file.ts';
 import {
   hiddenEndpointOption,
   maxAgeOption,
@@ -9,7 +9,7 @@ import {
   requireCertificateWithKey,
   timeoutOption,
   tokenOption,
-} from '../filter/service-options.ts';
+} from '../../filter/service-options.ts';
 
 /** The kinds of events, as `events` names them. Their types on the wire begin with `io.blazar-enforcement.`. */
 export const EVENTS = ['budget.threshold', 'lease.refused', 'ledger.corrected', 'skypilot.bypassed'] as const;

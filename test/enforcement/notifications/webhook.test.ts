@@ -1,12 +1,12 @@
 /** One attempt, at receivers that take it, that do not, and that are something else. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createSharedServices } from '../../src/enforcement/services.ts';
-import { notificationsOptions, secretsOf } from '../../src/notifications/options.ts';
-import { Webhook, webhookHeaders } from '../../src/notifications/webhook.ts';
-import { temporaryFile } from '../support/files.ts';
-import { recordingLogger } from '../support/logger.ts';
-import { type Answer, policyServer } from '../support/policy-server.ts';
-import { unusedPort } from '../support/services.ts';
+import { notificationsOptions, secretsOf } from '../../../src/enforcement/notifications/options.ts';
+import { Webhook, webhookHeaders } from '../../../src/enforcement/notifications/webhook.ts';
+import { createSharedServices } from '../../../src/enforcement/services.ts';
+import { temporaryFile } from '../../support/files.ts';
+import { recordingLogger } from '../../support/logger.ts';
+import { type Answer, policyServer } from '../../support/policy-server.ts';
+import { unusedPort } from '../../support/services.ts';
 
 const MESSAGE = { key: 'id-1', body: '{"specversion":"1.0"}' };
 const NEVER = new AbortController().signal;

@@ -1,6 +1,6 @@
 /** Compares values that PyYAML has read with expected ones. */
 import { isDeepStrictEqual } from 'node:util';
-import { isMapping, type Mapping } from '../../src/yaml/tree.ts';
+import { isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
 import type { Read, Seen } from './python.ts';
 
 /** Whether the value in Python is the same, and of the same type. */

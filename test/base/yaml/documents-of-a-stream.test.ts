@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { YamlDocument } from '../../src/yaml/document.ts';
-import { YamlError } from '../../src/yaml/error.ts';
+import { YamlDocument } from '../../../src/base/yaml/document.ts';
+import { YamlError } from '../../../src/base/yaml/error.ts';
 
 function values(text: string): unknown[] {
   return YamlDocument.parseAll(text).map(({ value }) => value);

@@ -1,6 +1,6 @@
 /** Texts, trees and changes that are easy to write wrongly in YAML. */
 import fc from 'fast-check';
-import { setMember } from '../../src/yaml/tree.ts';
+import { setMember } from '../../../src/base/yaml/tree.ts';
 
 /** Texts that YAML reads as another type, or that look like its syntax. */
 export const ODD_TEXTS = [

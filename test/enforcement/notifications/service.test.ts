@@ -1,13 +1,13 @@
 /** The policy service with `[notifications]`, and a receiver. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { expect, it, vi } from 'vitest';
-import { confFile } from '../support/files.ts';
-import { breakLedger, mendLedger, newLedger } from '../support/ledgers.ts';
-import { policyServer } from '../support/policy-server.ts';
-import { capturedText } from '../support/requests.ts';
-import { runServiceOn } from '../support/running-service.ts';
-import { readSamples } from '../support/samples.ts';
-import { unusedPort } from '../support/services.ts';
+import { confFile } from '../../support/files.ts';
+import { breakLedger, mendLedger, newLedger } from '../../support/ledgers.ts';
+import { policyServer } from '../../support/policy-server.ts';
+import { capturedText } from '../../support/requests.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+import { readSamples } from '../../support/samples.ts';
+import { unusedPort } from '../../support/services.ts';
 import { eventIn } from './cloud-events.ts';
 
 const SOON = { timeout: 30_000, interval: 10 };
