@@ -14,7 +14,7 @@ import { ValidatingKeystone } from '../support/validating-keystone.ts';
 const START = Date.parse('2026-11-22T08:00:00Z');
 const SETTINGS: ValidationSettings = {
   cacheSeconds: 300,
-  deadline: 5,
+  deadline: 60,
   mayAsk: ({ roles }) => roles.includes('service'),
 };
 const TOKEN = 'gAAAAAB-of-blazar';
@@ -31,7 +31,7 @@ async function validation(settings: Partial<ValidationSettings> = {}) {
   keystone.tokens.set(TOKEN, 'service').set('gAAAAAB-of-alice', 'member');
   const logger = recordingLogger();
   const outcomes: string[] = [];
-  const options = keystoneOptions.parse({ ...keystone.account, timeout: 5 });
+  const options = keystoneOptions.parse({ ...keystone.account, timeout: 60 });
   const client = createKeystone(options, createSharedServices({ logger, clock }));
   const observer = { tokenValidated: (outcome: string) => void outcomes.push(outcome) };
   const tokens = new TokenValidation(client, { clock, logger, observer });
