@@ -73,7 +73,11 @@ export async function checkTogether(
 ): Promise<{ options: unknown; problems: Problem[] }> {
   const names = new Set(Object.keys(schema.shape));
   const own = settings.filter(({ option }) => option.section === section && names.has(option.name));
-  const problems = own.flatMap((setting) => [...unreadableFile(setting), ...openFile(setting)]);
+  const problems = own.flatMap((setting) => [
+    ...deprecated(setting),
+    ...unreadableFile(setting),
+    ...openFile(setting),
+  ]);
   const parsed = schema.safeParse(schemaInput(own, names));
   const report = (option: string | undefined, message: string) =>
     problems.push(atOrigin({ severity: 'error', section, option, message }, settings));
@@ -93,6 +97,14 @@ export async function checkTogether(
     }
   }
   return { options: parsed.data, problems };
+}
+
+/** oslo.config, too, warns where a deprecated option is set, and goes on reading it. */
+function deprecated({ option, origin }: Setting): Problem[] {
+  const { section, name, deprecation } = option;
+  return deprecation === undefined || origin.kind === 'default'
+    ? []
+    : [{ severity: 'warning', origin, section, option: name, message: `deprecated: ${deprecation}` }];
 }
 
 function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {

@@ -30,6 +30,8 @@ declare module 'zod' {
     watched?: boolean;
     /** The form of the pairs of a dictionary, such as `project id:seconds`. */
     pairs?: string;
+    /** The option will go: what to write instead, as `use other_option`. Where it is set, that is a warning. */
+    deprecation?: string;
   }
 }
 
@@ -78,6 +80,7 @@ export interface Option {
   readonly guard: boolean;
   readonly serverOnly: boolean;
   readonly watched: boolean;
+  readonly deprecation: string | undefined;
   readonly help: string;
   readonly unit: string | undefined;
   /** Completes "expected …". */
@@ -140,7 +143,10 @@ function describeOption(section: string, name: string, schema: z.ZodType): Optio
     guard: meta.guard === true,
     serverOnly: meta.serverOnly === true,
     watched: meta.watched === true,
-    help: meta.description ?? '',
+    deprecation: meta.deprecation,
+    help: [meta.description, meta.deprecation && `Deprecated: ${meta.deprecation}.`]
+      .filter(Boolean)
+      .join(' '),
     get unit() {
       return json().unit ?? json().additionalProperties?.unit;
     },

@@ -27,10 +27,19 @@ describe('the description of an option', () => {
       file: false,
       serverOnly: false,
       watched: false,
+      deprecation: undefined,
       help: 'How long.',
       unit: 'seconds',
       expected: 'a whole number of seconds, 0 or more',
       default: 60,
+    });
+  });
+
+  it('says what to write instead of a deprecated one', () => {
+    const schema = z.int().default(1).meta({ description: 'How long.', deprecation: 'use other' });
+    expect(option(schema)).toMatchObject({
+      deprecation: 'use other',
+      help: 'How long. Deprecated: use other.',
     });
   });
 

@@ -28,6 +28,7 @@ export const PAGES: readonly Page[] = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   'external-service-example/README.md',
   ...readdirSync(projectFile('docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
 ]

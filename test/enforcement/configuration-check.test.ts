@@ -158,3 +158,27 @@ describe('the watched files', () => {
     expect(await named('')).toEqual([]);
   });
 });
+
+describe('an option that is deprecated', () => {
+  const filter = source('').replace('default(1)', "default(1).meta({ deprecation: 'use checked_path' })");
+  const found = async (...lines: readonly string[]) => {
+    const folder = filterFolder({ 'checked-filter.js': filter });
+    const text = ['[enforcement]', `filters_path = ${folder}`, enabled, ...lines].join('\n');
+    const { problems: all } = await readConfiguration({
+      configFiles: [configFile(text)],
+      environment: {},
+    });
+    return all.map((problem) => `${problem.severity}: ${shown([problem])[0]}`);
+  };
+
+  it('is read as before, with a warning that says where it is set and what to write instead', async () => {
+    expect(await found('checked_number = 2')).toEqual([
+      'warning: blazar.conf:4: [enforcement] checked_number: deprecated: use checked_path',
+    ]);
+    expect(asked).toEqual([{ checked_path: 'none', checked_number: 2 }]);
+  });
+
+  it('is not mentioned where it is not set', async () => {
+    expect(await found()).toEqual([]);
+  });
+});
