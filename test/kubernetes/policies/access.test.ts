@@ -74,6 +74,35 @@ describe('a rule', () => {
   });
 });
 
+describe('a binding', () => {
+  const toAll: Subject = { kind: 'Group', name: 'system:authenticated' };
+  const iron = { ...USE_GOLD, resourceNames: ['iron'] };
+
+  it('can name an account of another namespace', () => {
+    const bindings = [boundIn('other', 'ClusterRole', 'one', TO_BUILDER)];
+    const roles = [clusterRole('one', USE_GOLD)];
+    expect(usable({ ...BUILDER, namespace: 'other' }, roles, bindings)).toEqual(['gold']);
+    expect(usable(BUILDER, roles, bindings)).toEqual([]);
+  });
+
+  it('adds to other grants, each name once and in order', () => {
+    const roles = [
+      clusterRole('one', { ...USE_GOLD, resourceNames: ['silver', 'gold'] }),
+      roleIn('team', 'one', iron, USE_GOLD),
+    ];
+    const bindings = [everywhere('one', toAll, TO_BUILDER), boundIn('team', 'Role', 'one', TO_BUILDER)];
+    expect(usable(BUILDER, roles, bindings)).toEqual(['gold', 'iron', 'silver']);
+    expect(usable(serviceAccount('team', 'other'), roles, bindings)).toEqual(['gold', 'silver']);
+  });
+
+  it('to all policies is not reduced by others, in any order', () => {
+    const roles = [clusterRole('one', USE_GOLD), clusterRole('all', { ...USE_GOLD, resourceNames: [] })];
+    const bindings = [everywhere('all', toAll), everywhere('one', toAll)];
+    expect(usable(BUILDER, roles, bindings)).toEqual(POLICIES);
+    expect(usable(BUILDER, roles, bindings.toReversed())).toEqual(POLICIES);
+  });
+});
+
 describe('a subject', () => {
   const usableThrough = (subject: Subject, account: Account) =>
     usable(account, [clusterRole('one', USE_GOLD)], [everywhere('one', subject)]).length > 0;

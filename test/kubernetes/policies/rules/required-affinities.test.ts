@@ -7,13 +7,16 @@ const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 const AT = `affinity.nodeAffinity.${REQUIRED}`;
 
+/** Expressions such as `arch In amd64`, a list for each term. */
+type Lists = readonly string[][];
+
 const terms = (...lists: readonly unknown[][]) => ({
   nodeSelectorTerms: lists.map((matchExpressions) => ({ matchExpressions })),
 });
 const demanding = (...lists: readonly unknown[][]) =>
   affinitiesIn('required', { nodeAffinities: { [REQUIRED]: terms(...lists) } });
-const required = (...lists: Parameters<typeof requiring>) => wants(requiring(...lists));
-const preferred = (...lists: Parameters<typeof preferring>) => wants(preferring(...lists));
+const required = (...lists: Lists) => wants(requiring(...lists));
+const preferred = (...lists: Lists) => wants(preferring(...lists));
 const pods = (...one: Parameters<typeof ofPods>) => wants(ofPods(...one));
 const lines = (mark: '>' | 'x', ...expressions: string[]) =>
   expressions.map((one) => `${mark} ${required([one])}`).join('\n');
