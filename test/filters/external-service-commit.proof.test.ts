@@ -1,7 +1,7 @@
 /** Commits and their keys, between ExternalServiceFilter and a real HTTP service. */
 import { describe, expect, it, vi } from 'vitest';
 import type { CreateRequest, UpdateRequest } from '../../src/index.ts';
-import { ALLOWED, REJECTED } from '../support/decisions.ts';
+import { ALLOWED, REJECTED, UNCHECKED } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost, updateExtend } from '../support/requests.ts';
@@ -121,7 +121,7 @@ describe('a commit request', () => {
       await enforcement.checkUpdate(updateExtend()),
       await enforcement.commitUpdate(updateExtend()),
     ]) {
-      expect(decision).toMatchObject({ allowed: true, failed: false });
+      expect(decision).toMatchObject(ALLOWED);
     }
     expect(service.requests.map(({ url }) => url)).toEqual(['/check-create', '/check-update']);
   });
@@ -271,10 +271,7 @@ describe('a commit to the external service', () => {
       failed: true,
       outcomes: [{ filter: 'ExternalServiceFilter', allowed: false, onError: true }, {}, {}],
     });
-    expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject({
-      allowed: false,
-      failed: true,
-    });
+    expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject(UNCHECKED);
     expect(chain.balances(PROJECT)).toEqual({});
   });
 

@@ -34,12 +34,11 @@ describe('LeaseDatesFilter at update', () => {
   });
 
   it('rejects a start that is too early and moves a microsecond earlier', async () => {
-    expect(await update(LATE_START, { start_date: '2026-12-01T08:59:59.999999' })).toMatchObject({
-      allowed: false,
-      message: expect.stringMatching(
-        /^The lease starts at .*; no lease may start before 2026-12-02T09:00:00Z\.$/,
+    expect(await update(LATE_START, { start_date: '2026-12-01T08:59:59.999999' })).toMatchObject(
+      rejectedWith(
+        expect.stringMatching(/^The lease starts at .*; no lease may start before 2026-12-02T09:00:00Z\.$/),
       ),
-    });
+    );
   });
 
   it('allows an end that stays or moves earlier, even if it is too late', async () => {

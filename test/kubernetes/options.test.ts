@@ -74,15 +74,7 @@ schedulers = system:kube-scheduler, own
     const sources = { configFiles: [configFile(text)], environment: {} };
     const configuration = await requireConfiguration(sources, [kubernetesSection]);
     expect(sectionOf(configuration, kubernetesSection)).toEqual({
-      source: 'files',
-      cluster_stale_after: 300,
-      rights: 'auto',
-      write_status: true,
-      status_lease: 'blazar-enforcement',
-      certificate_days: 365,
-      certificate_names: [],
-      webhook_configurations: [],
-      workloads: 'warn',
+      ...kubernetesOptions.parse({}),
       scheduling_policies: [folder],
       merge_strategy: 'intersection',
       audit: ['disks', 'zones'],
@@ -96,7 +88,6 @@ schedulers = system:kube-scheduler, own
       default_priority_class: 'everybody',
       topology_spread_constraints: 'refuse',
       schedulers: ['system:kube-scheduler', 'own'],
-      tokens: [],
     });
     expect(configuration.namedFiles).toEqual([folder]);
   });

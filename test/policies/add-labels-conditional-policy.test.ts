@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { rejectedWith } from '../support/decisions.ts';
 import { askTwice, chainOf, LEE, problemsOf, TASK } from './helpers.ts';
 
 const POLICY = ['AddLabelsConditionalPolicy'];
@@ -128,11 +129,9 @@ resources:
       'config: [a]',
       'resources: {_cluster_config_overrides: x}',
     ]) {
-      expect(await ask({ task }), task).toMatchObject({
-        allowed: false,
-        failed: false,
-        message: expect.stringContaining('of the task: expected a '),
-      });
+      expect(await ask({ task }), task).toMatchObject(
+        rejectedWith(expect.stringContaining('of the task: expected a ')),
+      );
     }
   });
 

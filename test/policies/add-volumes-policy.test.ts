@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { rejectedWith } from '../support/decisions.ts';
 import { askTwice, chainOf, problemsOf } from './helpers.ts';
 
 const POLICY = ['AddVolumesPolicy'];
@@ -61,11 +62,9 @@ describe('AddVolumesPolicy', () => {
     ['file_mounts: {/mnt/data0/: {source: s3://bucket}}', '/mnt/data0'],
   ])('refuses something else at its path, or keeps it: %s', async (task, path) => {
     const { ask } = await chainOf(POLICY, VOLUMES);
-    expect(await ask({ task })).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: expect.stringMatching(new RegExp(`^The volume \\S+ is mounted at ${path} in every task`)),
-    });
+    expect(await ask({ task })).toMatchObject(
+      rejectedWith(expect.stringMatching(new RegExp(`^The volume \\S+ is mounted at ${path} in every task`))),
+    );
     const { ask: keeping } = await chainOf(POLICY, { ...VOLUMES, add_volumes_existing: 'keep' });
     const { task: kept } = await askTwice(keeping, { task });
     expect(Object.keys({ ...(kept.volumes as object) })).toHaveLength(task.startsWith('volumes') ? 2 : 1);
@@ -127,11 +126,9 @@ describe('AddVolumesPolicy', () => {
   it('refuses mounts that it cannot read', async () => {
     const { ask } = await chainOf(POLICY, VOLUMES);
     for (const task of ['volumes: [a]', 'volumes: x', 'file_mounts: [a]', 'file_mounts: 3']) {
-      expect(await ask({ task }), task).toMatchObject({
-        allowed: false,
-        failed: false,
-        message: expect.stringContaining('expected a mapping by mount path'),
-      });
+      expect(await ask({ task }), task).toMatchObject(
+        rejectedWith(expect.stringContaining('expected a mapping by mount path')),
+      );
     }
   });
 

@@ -1,24 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type Asked, askTwice, chainOf, problemsOf } from './helpers.ts';
+import { askTwice, problemsOf, resourcePolicy, taskWith } from './helpers.ts';
 
-const ALLOWED = ['aws/us-east-1', 'k8s/team/Gpu-*', 'gcp'];
+const PLACES = ['aws/us-east-1', 'k8s/team/Gpu-*', 'gcp'];
 
-const chain = (allowed = ALLOWED, options: Readonly<Record<string, unknown>> = {}) =>
-  chainOf(['AllowedCloudsPolicy'], { allowed_clouds: allowed, ...options });
-
-const taskWith = (resources: string) => `resources: ${resources}\nrun: hostname\n`;
-
-async function resourcesAfter(resources: string, allowed = ALLOWED) {
-  const { ask } = await chain(allowed);
-  return (await askTwice(ask, { task: taskWith(resources) })).task.resources;
-}
-
-async function messageFor(resources: string, allowed = ALLOWED, asked: Asked = {}, options = {}) {
-  const { ask } = await chain(allowed, options);
-  const answer = await ask({ ...asked, task: taskWith(resources) });
-  expect(answer).toMatchObject({ allowed: false, failed: false });
-  return answer.message;
-}
+const policy = (allowed = PLACES, options: Readonly<Record<string, unknown>> = {}) =>
+  resourcePolicy('AllowedCloudsPolicy', { allowed_clouds: allowed, ...options });
+const UNNAMED = expect.stringContaining('Tasks must name where they run here.');
 
 describe('AllowedCloudsPolicy', () => {
   it.each([
@@ -31,9 +18,7 @@ describe('AllowedCloudsPolicy', () => {
     '{infra: gcp/us-central1, any_of: [{cpus: 4}, {infra: aws/us-east-1}]}',
     '{ordered: [{infra: gcp/x/y}, {cloud: gcp}]}',
   ])('leaves what names an allowed place as it is: %s', async (resources) => {
-    const { ask } = await chain();
-    const task = taskWith(resources);
-    expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
+    await (await policy()).leaves(resources);
   });
 
   it.each([
@@ -49,7 +34,8 @@ describe('AllowedCloudsPolicy', () => {
   ])(
     'rejects another, in every alternative and spelling, and says what is allowed: %s',
     async (resources, place) => {
-      expect(await messageFor(resources)).toBe(
+      await (await policy()).refuses(
+        resources,
         `Tasks may not run on ${place} here. Set infra to one of: aws/us-east-1, kubernetes/team/Gpu-*, gcp.`,
       );
     },
@@ -62,10 +48,12 @@ describe('AllowedCloudsPolicy', () => {
     '{any_of: [{infra: gcp}, {cloud: [aws]}]}',
     '{infra: "gcp\\u200b"}',
   ])('rejects what it cannot read: %s', async (resources) => {
-    expect(await messageFor(resources)).toMatch(/^resources\.(infra|cloud): expected where to run/);
+    const { refuses } = await policy();
+    await refuses(resources, expect.stringMatching(/^resources\.(infra|cloud): expected where to run/));
   });
 
   it('limits a task that names nothing to the allowed places', async () => {
+    const { resourcesAfter } = await policy();
     const places = [{ infra: 'aws/us-east-1' }, { infra: 'gcp' }];
     expect(await resourcesAfter('{cpus: 4}')).toEqual({ cpus: 4, any_of: places });
     expect(await resourcesAfter('')).toEqual({ any_of: places });
@@ -76,6 +64,7 @@ describe('AllowedCloudsPolicy', () => {
   });
 
   it('limits a task that names a part of an allowed place to it', async () => {
+    const { resourcesAfter } = await policy();
     expect(await resourcesAfter('{infra: aws}')).toEqual({ infra: 'aws/us-east-1' });
     expect(await resourcesAfter('{cloud: aws, zone: us-east-1a, cpus: 4}')).toEqual({
       cpus: 4,
@@ -90,6 +79,7 @@ describe('AllowedCloudsPolicy', () => {
   });
 
   it('keeps the order of a list of accelerators', async () => {
+    const { resourcesAfter } = await policy();
     expect(await resourcesAfter('{accelerators: [A100:8, H100]}')).toEqual({
       ordered: ['A100:8', 'H100'].flatMap((accelerators) =>
         ['aws/us-east-1', 'gcp'].map((infra) => ({ accelerators, infra })),
@@ -98,40 +88,36 @@ describe('AllowedCloudsPolicy', () => {
   });
 
   it('rejects a task that it cannot limit, because only patterns are left', async () => {
-    expect(await messageFor('{infra: k8s}')).toContain('Tasks must name where they run here.');
-    expect(await messageFor('{}', ['aws/us-*'])).toContain('Tasks must name where they run here.');
+    await (await policy()).refuses('{infra: k8s}', UNNAMED);
+    await (await policy(['aws/us-*'])).refuses('{}', UNNAMED);
   });
 
   it('rejects a task that names nothing if the operator wants that', async () => {
-    const reject = { allowed_clouds_unnamed: 'reject' };
-    expect(await messageFor('{cpus: 4}', ALLOWED, {}, reject)).toContain(
-      'Tasks must name where they run here.',
-    );
-    expect(await messageFor('{any_of: [{infra: gcp}, {}]}', ALLOWED, {}, reject)).toContain('must name');
+    const { refuses } = await policy(PLACES, { allowed_clouds_unnamed: 'reject' });
+    await refuses('{cpus: 4}', UNNAMED);
+    await refuses('{any_of: [{infra: gcp}, {}]}', UNNAMED);
   });
 
   it('leaves sky exec where its cluster is, unless the task names another place', async () => {
-    const { ask } = await chain(['aws/us-*'], { allowed_clouds_unnamed: 'reject' });
-    expect(await ask({ name: 'exec', task: taskWith('{cpus: 4}') })).toMatchObject({
-      allowed: true,
-      changed: false,
-    });
-    expect(await ask({ name: 'exec', task: taskWith('{infra: gcp}') })).toMatchObject({ allowed: false });
+    const { leaves, refuses } = await policy(['aws/us-*'], { allowed_clouds_unnamed: 'reject' });
+    await leaves('{cpus: 4}', { name: 'exec' });
+    await refuses('{infra: gcp}', expect.any(String), { name: 'exec' });
   });
 
   it('takes no zone for a part of a context, which would be another one', async () => {
-    const { ask } = await chain(['aws/us-east-1', 'k8s/a/b', 'ssh/pool']);
+    const { ask, refuses } = await policy(['aws/us-east-1', 'k8s/a/b', 'ssh/pool']);
     const { task_: task } = await askTwice(ask, { task: taskWith('{zone: x}') });
     expect(task).toContain('aws/us-east-1/x');
     expect(task).not.toMatch(/kubernetes|ssh/);
     for (const resources of ['{cloud: k8s, region: a/b, zone: x}', '{cloud: ssh, region: pool, zone: x}']) {
-      expect(await ask({ task: taskWith(resources) })).toMatchObject({ allowed: false, failed: false });
+      await refuses(resources, expect.any(String));
     }
   });
 
   it('covers requests of every other name, also of later versions', async () => {
+    const { refuses } = await policy();
     for (const name of ['validate', 'jobs.launch', 'jobs.launch_cluster', 'serve.up', 'launch.v2']) {
-      expect(await messageFor('{infra: azure}', ALLOWED, { name, options: null })).toContain('azure');
+      await refuses('{infra: azure}', expect.stringContaining('azure'), { name, options: null });
     }
   });
 

@@ -1,17 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { askTwice, chainOf, problemsOf } from './helpers.ts';
+import { ALLOWED } from '../support/decisions.ts';
+import { problemsOf, resourcePolicy, taskWith } from './helpers.ts';
 
-const ALLOWED = ['docker:ghcr.io/ours/*', 'docker:ubuntu:24.04', 'ami-0abc', 'skypilot:*'];
-const chain = (options: Readonly<Record<string, unknown>> = {}) =>
-  chainOf(['AllowedImagesPolicy'], { allowed_images: ALLOWED, ...options });
-const taskWith = (resources: string, more = '') => `resources: ${resources}\nrun: hostname\n${more}`;
-
-async function refused(task: string, config = '{}\n', options: Readonly<Record<string, unknown>> = {}) {
-  const { ask } = await chain(options);
-  const answer = await ask({ task, config });
-  expect(answer).toMatchObject({ allowed: false, failed: false });
-  return answer.message;
-}
+const IMAGES = ['docker:ghcr.io/ours/*', 'docker:ubuntu:24.04', 'ami-0abc', 'skypilot:*'];
+const policy = (options: Readonly<Record<string, unknown>> = {}) =>
+  resourcePolicy('AllowedImagesPolicy', { allowed_images: IMAGES, ...options });
+const having = (text: string) => expect.stringContaining(text);
 
 describe('AllowedImagesPolicy', () => {
   it.each([
@@ -27,9 +21,7 @@ describe('AllowedImagesPolicy', () => {
     '{image_id: {null: "docker:ubuntu:24.04"}}',
     '{any_of: [{infra: k8s}, {image_id: "docker:ubuntu:24.04"}]}',
   ])('allows the listed images, and none: %s', async (resources) => {
-    const { ask } = await chain();
-    const task = taskWith(resources);
-    expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
+    await (await policy()).leaves(resources);
   });
 
   it.each([
@@ -45,8 +37,9 @@ describe('AllowedImagesPolicy', () => {
     ['{image_id: ami-0abc}', 'docker:ami-0abc'],
     ['{image_id: "docker:ghcr.io/ours/x", any_of: [{cpus: 2}, {image_id: "docker:evil"}]}', 'docker:evil'],
   ])('rejects another, in every alternative and for every region: %s', async (resources, image) => {
-    expect(await refused(taskWith(resources))).toBe(
-      `The image ${image} is not allowed here. Set resources.image_id to one of: ${ALLOWED.join(', ')}.`,
+    await (await policy()).refuses(
+      resources,
+      `The image ${image} is not allowed here. Set resources.image_id to one of: ${IMAGES.join(', ')}.`,
     );
   });
 
@@ -59,7 +52,8 @@ describe('AllowedImagesPolicy', () => {
     '{image_id: {a: null}}',
     '{image_id: "docker:ghcr.io/ours/x;id"}',
   ])('rejects what it cannot read: %s', async (resources) => {
-    expect(await refused(taskWith(resources))).toMatch(/^resources\.image_id: expected an image/);
+    const { refuses } = await policy();
+    await refuses(resources, expect.stringMatching(/^resources\.image_id: expected an image/));
   });
 
   it.each([
@@ -67,20 +61,16 @@ describe('AllowedImagesPolicy', () => {
     'secrets: {SKYPILOT_DOCKER_SERVER: evil.io}\n',
     'envs: {SKYPILOT_DOCKER_SERVER: "evil.io/"}\n',
   ])('completes a name with the registry of the login, as SkyPilot does: %j', async (login) => {
-    expect(await refused(taskWith('{image_id: "docker:ghcr.io/ours/x"}', login))).toMatch(
-      /docker:(evil\.io|\*{4})\//,
-    );
+    const task = taskWith('{image_id: "docker:ghcr.io/ours/x"}', login);
+    await (await policy()).refuses('', expect.stringMatching(/docker:(evil\.io|\*{4})\//), { task });
   });
 
   it('knows the registry of an allowed name, and rejects one that it cannot see', async () => {
-    const { ask } = await chain();
-    const task = taskWith('{image_id: "docker:ghcr.io/ours/x"}', 'envs: {SKYPILOT_DOCKER_SERVER: ghcr.io}\n');
-    expect(await askTwice(ask, { task })).toMatchObject({ allowed: true });
-    const hidden = taskWith(
-      '{image_id: "docker:ghcr.io/ours/x"}',
-      'managed_secrets: [SKYPILOT_DOCKER_SERVER]\n',
-    );
-    expect(await refused(hidden)).toContain('managed_secrets');
+    const { leaves, refuses } = await policy();
+    const task = (login: string) => taskWith('{image_id: "docker:ghcr.io/ours/x"}', login);
+    await leaves('', { task: task('envs: {SKYPILOT_DOCKER_SERVER: ghcr.io}\n') });
+    const hidden = task('managed_secrets: [SKYPILOT_DOCKER_SERVER]\n');
+    await refuses('', having('managed_secrets'), { task: hidden });
   });
 
   const pod = (image: string) => `{pod_config: {spec: {containers: [{name: ray-node, image: "${image}"}]}}}`;
@@ -99,51 +89,42 @@ describe('AllowedImagesPolicy', () => {
     ['an instance of Vast', '{}', 'vast: {create_instance_kwargs: {image: evil}}'],
     ['a template of Vast', '{}', 'vast: {create_instance_kwargs: {template_hash_id: evil}}'],
   ])('looks at the images of %s', async (_where, resources, config) => {
-    expect(await refused(taskWith(resources), `${config}\n`)).toContain(
-      'The image docker:evil is not allowed here.',
-    );
-    const { ask } = await chain();
+    const { leaves, refuses } = await policy();
+    await refuses(resources, having('The image docker:evil is not allowed here.'), { config: `${config}\n` });
     const fine = (text: string) => text.replaceAll('evil', 'ghcr.io/ours/x');
-    expect(
-      await askTwice(ask, { task: taskWith(fine(resources)), config: `${fine(config)}\n` }),
-    ).toMatchObject({ changed: false });
+    await leaves(fine(resources), { config: `${fine(config)}\n` });
   });
 
   it('looks at the default images of a cloud, and refuses images that are no text', async () => {
-    expect(
-      await refused(taskWith('{}'), 'oci: {region_configs: {default: {image_tag_gpu: "evil:gpu"}}}\n'),
-    ).toContain('The image evil:gpu');
-    expect(
-      await refused(taskWith('{}'), 'kubernetes: {pod_config: {spec: {containers: [{image: 5}]}}}\n'),
-    ).toContain('not a text');
-  });
-
-  it('refuses options of docker run that are not listed', async () => {
-    expect(await refused(taskWith('{}'), 'docker: {run_options: ["--rm", evil]}\n')).toBe(
-      'docker.run_options may not have --rm here.',
-    );
-    expect(
-      await refused(`${taskWith('{}')}config: {docker: {run_options: "--shm-size=2g evil"}}\n`, '{}\n', {
-        allowed_images_run_options: ['--shm-size=2g'],
-      }),
-    ).toContain('may not have --shm-size=2g evil');
-    const { ask } = await chain({ allowed_images_run_options: ['--shm-size=2g'] });
-    expect(await askTwice(ask, { config: 'docker: {run_options: [--shm-size=2g]}\n' })).toMatchObject({
-      changed: false,
+    const { refuses } = await policy();
+    await refuses('{}', having('The image evil:gpu'), {
+      config: 'oci: {region_configs: {default: {image_tag_gpu: "evil:gpu"}}}\n',
+    });
+    await refuses('{}', having('not a text'), {
+      config: 'kubernetes: {pod_config: {spec: {containers: [{image: 5}]}}}\n',
     });
   });
 
+  it('refuses options of docker run that are not listed', async () => {
+    await (await policy()).refuses('{}', 'docker.run_options may not have --rm here.', {
+      config: 'docker: {run_options: ["--rm", evil]}\n',
+    });
+    const { leaves, refuses } = await policy({ allowed_images_run_options: ['--shm-size=2g'] });
+    await refuses('', having('may not have --shm-size=2g evil'), {
+      task: taskWith('{}', 'config: {docker: {run_options: "--shm-size=2g evil"}}\n'),
+    });
+    await leaves('{}', { config: 'docker: {run_options: [--shm-size=2g]}\n' });
+  });
+
   it('rejects a task without an image if the operator wants that, but no controller', async () => {
-    const options = { allowed_images_unnamed: 'reject' };
-    expect(
-      await refused(taskWith('{any_of: [{cpus: 2}, {image_id: "docker:ubuntu:24.04"}]}'), '{}\n', options),
-    ).toContain('Tasks must name an image here.');
-    const { ask } = await chain(options);
+    const { ask, refuses } = await policy({ allowed_images_unnamed: 'reject' });
+    await refuses(
+      '{any_of: [{cpus: 2}, {image_id: "docker:ubuntu:24.04"}]}',
+      having('Tasks must name an image here.'),
+    );
     for (const name of ['exec', 'jobs.launch_controller', 'serve.launch_controller']) {
-      expect(await ask({ name, task: taskWith('{}') })).toMatchObject({ allowed: true });
-      expect(await ask({ name, task: taskWith('{image_id: "docker:evil"}') })).toMatchObject({
-        allowed: false,
-      });
+      expect(await ask({ name, task: taskWith('{}') })).toMatchObject(ALLOWED);
+      await refuses('{image_id: "docker:evil"}', expect.any(String), { name });
     }
   });
 

@@ -5,6 +5,7 @@ import {
   NOT_COUNTED,
   writtenAfter,
 } from '../../src/skypilot/charging/counted-clusters.ts';
+import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { Lab, type LabSetup } from './charging.ts';
 
 const EIGHT = { gpu_quota_per_user: { A100: 8 } };
@@ -19,15 +20,13 @@ describe('a quota whose clusters nobody has counted yet', () => {
     lab.api.launch({ name: 'before', workspace: 'ml', accelerators: { A100: 8 } });
     expect(await lab.ask()).toMatchObject(REFUSED);
     expect(await lab.ask({ name: 'validate' })).toMatchObject(REFUSED);
-    expect(await lab.ask({ gpus: 'T4:1' })).toMatchObject({ allowed: true });
-    expect(await lab.ask({ cluster: 'cpus', task: 'resources: {cpus: 2}\n' })).toMatchObject({
-      allowed: true,
-    });
+    expect(await lab.ask({ gpus: 'T4:1' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ cluster: 'cpus', task: 'resources: {cpus: 2}\n' })).toMatchObject(ALLOWED);
     await lab.poll();
-    expect(await lab.ask()).toMatchObject({ allowed: false, message: expect.stringContaining('has 8') });
+    expect(await lab.ask()).toMatchObject(rejectedWith(expect.stringContaining('has 8')));
     lab.api.stop('before');
     await lab.poll();
-    expect(await lab.ask()).toMatchObject({ allowed: true });
+    expect(await lab.ask()).toMatchObject(ALLOWED);
     await lab.verify();
   });
 
@@ -48,14 +47,14 @@ describe('a quota whose clusters nobody has counted yet', () => {
     expect(await lab.ask()).toMatchObject(REFUSED);
     lab.api.forget();
     await lab.poll();
-    expect(await lab.ask()).toMatchObject({ allowed: true });
+    expect(await lab.ask()).toMatchObject(ALLOWED);
   });
 
   it('is content with the round of another service', async () => {
     const one = await quotas();
     const other = await quotas({ connection: one.connection });
     await other.poll();
-    expect(await one.ask()).toMatchObject({ allowed: true });
+    expect(await one.ask()).toMatchObject(ALLOWED);
   });
 
   it('is not enforced, and refuses none, while it is only tried', async () => {
@@ -72,13 +71,13 @@ describe('a quota whose clusters were counted', () => {
     const lab = await quotas();
     await lab.poll();
     lab.pass(43_200);
-    expect(await lab.ask({ cluster: 'one' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'one' })).toMatchObject(ALLOWED);
     lab.pass(1);
     expect(await lab.ask({ cluster: 'two' })).toMatchObject(REFUSED);
     // What counts already takes nothing more.
-    expect(await lab.ask({ cluster: 'one' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'one' })).toMatchObject(ALLOWED);
     await lab.poll();
-    expect(await lab.ask({ cluster: 'two' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'two' })).toMatchObject(ALLOWED);
   });
 
   it('does not, when rounds went on while it was disabled', async () => {

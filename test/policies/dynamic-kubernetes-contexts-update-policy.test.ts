@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { REJECTED, rejectedWith, UNCHANGED, UNCHECKED } from '../support/decisions.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { loadLibraries, startService, unusedPort } from '../support/services.ts';
 import { type Asked, askTwice, chainOf, LEE, problemsOf } from './helpers.ts';
@@ -115,25 +116,21 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     ['meets an empty registry', '[]', user('kim')],
   ])('rejects a user who %s', async (_who, registry, who) => {
     const { ask } = await updating(registry);
-    expect(await ask({ user: who })).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: 'No Kubernetes context is available to you: ask the operator for access to one.',
-    });
+    expect(await ask({ user: who })).toMatchObject(
+      rejectedWith('No Kubernetes context is available to you: ask the operator for access to one.'),
+    );
   });
 
   it('keeps a request of the client, whose user is not known yet', async () => {
     const { ask } = await updating();
-    expect(await ask({ atClientSide: true })).toMatchObject({ allowed: true, changed: false });
+    expect(await ask({ atClientSide: true })).toMatchObject(UNCHANGED);
   });
 
   it('keeps an early request without a workspace, because the launch may have one', async () => {
     const { ask } = await updating('{workspaces: {research: [cpu]}}');
-    expect(await ask({ name: 'validate' })).toMatchObject({ allowed: true, changed: false });
-    expect(await ask({ name: 'validate', config: 'active_workspace: other' })).toMatchObject({
-      allowed: false,
-    });
-    expect(await ask({ name: 'launch' })).toMatchObject({ allowed: false, failed: false });
+    expect(await ask({ name: 'validate' })).toMatchObject(UNCHANGED);
+    expect(await ask({ name: 'validate', config: 'active_workspace: other' })).toMatchObject(REJECTED);
+    expect(await ask({ name: 'launch' })).toMatchObject(REJECTED);
   });
 
   it('reads both files for every request, and writes neither', async () => {
@@ -143,20 +140,20 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     const second = await ask();
     expect(second.skypilotConfig.getNested(['kubernetes', 'allowed_contexts'])).toEqual(['cpu']);
     writeFileSync(files.kubeconfig, 'contexts: []');
-    expect(await ask()).toMatchObject({ allowed: false, failed: false });
+    expect(await ask()).toMatchObject(REJECTED);
   });
 });
 
 describe('DynamicKubernetesContextsUpdatePolicy fails, and lets nothing through,', () => {
   it('when the server sends no user', async () => {
     const { ask } = await updating();
-    expect(await ask({ user: null })).toMatchObject({ allowed: false, failed: true });
+    expect(await ask({ user: null })).toMatchObject(UNCHECKED);
   });
 
   it.each(['registry', 'kubeconfig'] as const)('when the %s is not there', async (file) => {
     const { ask, files, logger } = await updating();
     rmSync(files[file]);
-    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+    expect(await ask()).toMatchObject(UNCHECKED);
     expect(JSON.stringify(logger.lines)).toContain('ENOENT');
   });
 
@@ -171,7 +168,7 @@ describe('DynamicKubernetesContextsUpdatePolicy fails, and lets nothing through,
     ['42', 'a number'],
   ])('when the registry is %j: %s', async (registry) => {
     const { ask } = await updating(registry);
-    expect(await ask({ user: user('lee') })).toMatchObject({ allowed: false, failed: true });
+    expect(await ask({ user: user('lee') })).toMatchObject(UNCHECKED);
   });
 
   it.each([
@@ -182,7 +179,7 @@ describe('DynamicKubernetesContextsUpdatePolicy fails, and lets nothing through,
     `token: hunter2\ntoken: hunter2\n: [`,
   ])('when the kubeconfig is %j, and shows nothing of it', async (kubeconfig) => {
     const { ask, logger } = await updating(REGISTRY, kubeconfig);
-    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+    expect(await ask()).toMatchObject(UNCHECKED);
     expect(JSON.stringify(logger.lines)).not.toContain('hunter2');
   });
 
@@ -196,7 +193,7 @@ describe('DynamicKubernetesContextsUpdatePolicy fails, and lets nothing through,
       .join('\n')}\n`;
     for (const registry of [`# ${'x'.repeat(2 ** 22)}\n[cpu]`, bomb]) {
       const { ask } = await updating(registry);
-      expect(await ask()).toMatchObject({ allowed: false, failed: true });
+      expect(await ask()).toMatchObject(UNCHECKED);
     }
   });
 });
@@ -235,14 +232,14 @@ describe('a registry behind a URL', () => {
     async (_what, answer) => {
       const service = await startService(answer);
       const { ask, logger } = await behind(service.url, { [`${PREFIX}_registry_token`]: 's3cret' });
-      expect(await ask()).toMatchObject({ allowed: false, failed: true });
+      expect(await ask()).toMatchObject(UNCHECKED);
       expect(JSON.stringify(logger.lines)).not.toContain('s3cret');
     },
   );
 
   it('makes the policy fail when it is unreachable', async () => {
     const { ask } = await behind(`http://127.0.0.1:${await unusedPort()}/`);
-    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+    expect(await ask()).toMatchObject(UNCHECKED);
   });
 });
 

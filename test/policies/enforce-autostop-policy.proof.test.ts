@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { SkypilotApiServer } from '../../src/skypilot/index.ts';
+import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { loadLibraries, startDeafService, startService, unusedPort } from '../support/services.ts';
 import { type Behaviour, begin, type ClusterRecord, resultOf, startApiServer } from './fake-api-server.ts';
 import { askTwice, chainOf, problemsOf, TASK } from './helpers.ts';
@@ -64,9 +65,9 @@ describe('EnforceAutostopPolicy allows', () => {
 
   it('requests without options, and those that start no cluster', async () => {
     const { ask, server } = await enforcing([]);
-    expect(await ask({ name: 'jobs.launch', options: null })).toMatchObject({ allowed: true });
+    expect(await ask({ name: 'jobs.launch', options: null })).toMatchObject(ALLOWED);
     for (const name of ['validate', 'optimize', 'jobs.launch_cluster', 'serve.launch_controller']) {
-      expect(await ask({ name })).toMatchObject({ allowed: true });
+      expect(await ask({ name })).toMatchObject(ALLOWED);
     }
     expect(server.questions).toEqual([]);
   });
@@ -83,45 +84,42 @@ describe('EnforceAutostopPolicy rejects', () => {
     ['the cluster is stopped', [{ ...up(10), status: 'STOPPED' }]],
   ])('a launch without autostop when %s', async (_when, clusters) => {
     const { ask } = await enforcing(clusters);
-    expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
+    expect(await ask()).toMatchObject(rejectedWith(MUST_SET));
   });
 
   it('a launch without autostop when only clusters with similar names have it', async () => {
     const { ask } = await enforcing([], {
       onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ ...up(10), name: 'c11' }])),
     });
-    expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
+    expect(await ask()).toMatchObject(rejectedWith(MUST_SET));
   });
 
   it('a launch without a cluster name, without asking the server', async () => {
     const { ask, server } = await enforcing([up(10)]);
-    expect(await ask({ options: { clusterName: null } })).toMatchObject({
-      allowed: false,
-      message: MUST_SET,
-    });
+    expect(await ask({ options: { clusterName: null } })).toMatchObject(rejectedWith(MUST_SET));
     expect(server.questions).toEqual([]);
   });
 
   it('a request with an unknown name, as a later SkyPilot may have', async () => {
     const { ask } = await enforcing([]);
-    expect(await ask({ name: 'launch.v2' })).toMatchObject({ allowed: false, message: MUST_SET });
+    expect(await ask({ name: 'launch.v2' })).toMatchObject(rejectedWith(MUST_SET));
   });
 
   it('a launch whose options SkyPilot does not send', async () => {
     const { ask } = await enforcing([]);
-    expect(await ask({ options: null })).toMatchObject({ allowed: false, message: MUST_SET });
-    expect(await ask({ name: 'exec', options: null })).toMatchObject({ allowed: false });
+    expect(await ask({ options: null })).toMatchObject(rejectedWith(MUST_SET));
+    expect(await ask({ name: 'exec', options: null })).toMatchObject(REJECTED);
   });
 
   it('a dry run too', async () => {
     const { ask } = await enforcing([]);
-    expect(await ask({ options: { dryrun: true } })).toMatchObject({ allowed: false, message: MUST_SET });
+    expect(await ask({ options: { dryrun: true } })).toMatchObject(rejectedWith(MUST_SET));
   });
 
   it('alternatives of which one has none', async () => {
     const { ask } = await enforcing([]);
     const task = taskWith('{any_of: [{infra: aws, autostop: 5}, {infra: gcp}]}');
-    expect(await ask({ task })).toMatchObject({ allowed: false, message: MUST_SET });
+    expect(await ask({ task })).toMatchObject(rejectedWith(MUST_SET));
   });
 
   it.each([
@@ -132,19 +130,16 @@ describe('EnforceAutostopPolicy rejects', () => {
     ['{}', { idleMinutesToAutostop: -1, down: true }],
   ])('autostop that is turned off, even if the cluster has it: %s %j', async (resources, options) => {
     const { ask } = await enforcing([up(10)]);
-    expect(await ask({ task: taskWith(resources), options })).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: 'Autostop must not be turned off.',
-    });
+    expect(await ask({ task: taskWith(resources), options })).toMatchObject(
+      rejectedWith('Autostop must not be turned off.'),
+    );
   });
 
   it('sky exec on a cluster without autostop, whatever the task says', async () => {
     const { ask } = await enforcing([up(-1)]);
-    expect(await ask({ name: 'exec', task: taskWith('{autostop: 5}') })).toMatchObject({
-      allowed: false,
-      message: 'The cluster must have autostop: set it with sky autostop.',
-    });
+    expect(await ask({ name: 'exec', task: taskWith('{autostop: 5}') })).toMatchObject(
+      rejectedWith('The cluster must have autostop: set it with sky autostop.'),
+    );
   });
 });
 
@@ -155,7 +150,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
         response.end(resultOf(id, poll === 1 ? unfinished : 'SUCCEEDED', poll === 1 ? null : [up(5)]));
       },
     });
-    expect(await ask()).toMatchObject({ allowed: true });
+    expect(await ask()).toMatchObject(ALLOWED);
     expect(server.polls).toHaveLength(2);
   });
 
@@ -163,7 +158,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
     const { ask } = await enforcing([up(5)], {
       onStatus: (response, id) => response.writeHead(200, { 'X-Request-ID': id }).end('null'),
     });
-    expect(await ask()).toMatchObject({ allowed: true });
+    expect(await ask()).toMatchObject(ALLOWED);
   });
 
   it('work with a path and a token', async () => {
@@ -172,7 +167,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
       enforce_autostop_api_server: `${server.base}/`,
       enforce_autostop_api_token: 'sky_secret',
     });
-    expect(await ask()).toMatchObject({ allowed: true });
+    expect(await ask()).toMatchObject(ALLOWED);
     expect(server.questions[0]?.headers.authorization).toBe('Bearer sky_secret');
     const behind = await startService((response) => response.writeHead(404).end());
     const other = await chainOf(['EnforceAutostopPolicy'], {
@@ -291,7 +286,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
     const { ask } = await chainOf(['EnforceAutostopPolicy'], {
       enforce_autostop_api_server: `http://127.0.0.1:${await unusedPort()}`,
     });
-    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+    expect(await ask()).toMatchObject(UNCHECKED);
   });
 
   it('fail at the timeout, however slow it is', async () => {
@@ -313,7 +308,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
       ...slow.map((behaviour) => enforcing([up(5)], behaviour, short)),
     ]);
     for (const answer of await Promise.all(chains.map(({ ask }) => ask()))) {
-      expect(answer).toMatchObject({ allowed: false, failed: true });
+      expect(answer).toMatchObject(UNCHECKED);
     }
   });
 

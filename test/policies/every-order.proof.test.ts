@@ -2,13 +2,11 @@
  * Included policies in random orders about hostile tasks: what each of them makes sure of holds for what SkyPilot's own parser reads from the answer
  * of all. Needs `SKYPILOT_SOURCE`, a checkout of SkyPilot, and python3 with its dependencies (or stand-ins for them in `PYTHONPATH`).
  */
-import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../support/files.ts';
-import { temporaryFolder } from '../support/filter-folder.ts';
 import '../support/properties.ts';
-import { skypilotSource } from '../support/skypilot-source.ts';
+import { runWithSkypilot, skypilotSource } from '../support/skypilot-source.ts';
 import { type Asked, chainOf } from './helpers.ts';
 
 const SOURCE = skypilotSource();
@@ -16,13 +14,6 @@ const ORDERS = Number(process.env.ORDERS ?? 12);
 const TASKS = 100;
 
 const PEER = `
-import json, sys
-sys.path.insert(0, sys.argv[1])
-try:
-    import sky_stub
-except ImportError:
-    pass
-out, sys.stdout = sys.stdout, sys.stderr
 import sky
 from sky import skypilot_config
 from sky.utils import config_utils, yaml_utils
@@ -49,12 +40,11 @@ def read(task, config):
     return {'nodes': made.num_nodes, 'volumes': made.volumes, 'resources': all}
 
 answers = []
-for task, config in json.load(sys.stdin):
+for task, config in asked:
     try:
         answers.append(read(task, config))
     except Exception as error:
         answers.append({'error': f'{type(error).__name__}: {error}'[:300]})
-out.write('\\n' + json.dumps(answers, default=str))
 `;
 
 interface ReadResources {
@@ -78,18 +68,8 @@ interface ReadTask {
   readonly resources: readonly ReadResources[];
 }
 
-function askPeer(questions: readonly (readonly [string, string])[]): ReadTask[] {
-  const { stdout, stderr, status } = spawnSync('python3', ['-c', PEER, SOURCE ?? ''], {
-    input: JSON.stringify(questions),
-    encoding: 'utf8',
-    env: { ...process.env, HOME: temporaryFolder() },
-    maxBuffer: 1 << 28,
-  });
-  if (status !== 0) {
-    throw new Error(stderr.slice(-2000));
-  }
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as ReadTask[];
-}
+const askPeer = (questions: readonly (readonly [string, string])[]) =>
+  runWithSkypilot<ReadTask>(SOURCE ?? '', PEER, questions);
 
 const KUBECONFIG = 'contexts: [{name: east}, {name: west}]\n';
 

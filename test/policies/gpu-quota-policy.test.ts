@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { policyFiles, policySource } from '../support/skypilot.ts';
 import { Lab, type LabSetup } from './charging.ts';
 
@@ -10,45 +11,34 @@ const quotas = (options: object, setup: LabSetup = {}) =>
 describe('a user', () => {
   it('may have so many accelerators of a kind at once, and of all kinds together', async () => {
     const lab = await quotas({ gpu_quota_per_user: { a100: 8, '*': 10 } });
-    expect(await lab.ask({ cluster: 'one', gpus: 'A100:6' })).toMatchObject({ allowed: true });
-    expect(await lab.ask({ cluster: 'two', gpus: 'A100:4' })).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: 'lee may have 8 A100 at once, has 6, and asks for 4: stop a cluster first.',
-    });
-    expect(await lab.ask({ cluster: 'two', gpus: 'T4:5' })).toMatchObject({
-      allowed: false,
-      message: 'lee may have 10 accelerators at once, has 6, and asks for 5: stop a cluster first.',
-    });
-    expect(await lab.ask({ cluster: 'two', gpus: 'T4:4' })).toMatchObject({ allowed: true });
-    expect(await lab.ask({ cluster: 'three', gpus: 'T4:1', user: 'ffff0000' })).toMatchObject({
-      allowed: true,
-    });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:6' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:4' })).toMatchObject(
+      rejectedWith('lee may have 8 A100 at once, has 6, and asks for 4: stop a cluster first.'),
+    );
+    expect(await lab.ask({ cluster: 'two', gpus: 'T4:5' })).toMatchObject(
+      rejectedWith('lee may have 10 accelerators at once, has 6, and asks for 5: stop a cluster first.'),
+    );
+    expect(await lab.ask({ cluster: 'two', gpus: 'T4:4' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ cluster: 'three', gpus: 'T4:1', user: 'ffff0000' })).toMatchObject(ALLOWED);
     await lab.verify();
   });
 
   it('may have another number, across workspaces', async () => {
     const options = { gpu_quota_per_user: { A100: 1 }, gpu_quota_users: { 'Lee/A100': 4 } };
     const lab = await quotas(options);
-    expect(await lab.ask({ cluster: 'one', gpus: 'A100:3', workspace: 'ml' })).toMatchObject({
-      allowed: true,
-    });
-    expect(await lab.ask({ cluster: 'two', gpus: 'A100:2', workspace: 'bio' })).toMatchObject({
-      allowed: false,
-    });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:3', workspace: 'ml' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:2', workspace: 'bio' })).toMatchObject(REJECTED);
     // Whoever creates a service account may name it lee.
-    expect(await lab.ask({ cluster: 'four', gpus: 'A100:2', user: 'sa-1f3870be' })).toMatchObject({
-      allowed: false,
-    });
+    expect(await lab.ask({ cluster: 'four', gpus: 'A100:2', user: 'sa-1f3870be' })).toMatchObject(REJECTED);
   });
 
   it('counts all nodes, whole accelerators, and the most of all alternatives', async () => {
     const lab = await quotas({ gpu_quota_per_user: { A100: 4, H100: 4 } });
     const task = (resources: string, nodes = 1) => `num_nodes: ${nodes}\nresources: ${resources}\n`;
-    expect(await lab.ask({ task: task('{accelerators: A100:2}', 3) })).toMatchObject({ allowed: false });
-    expect(await lab.ask({ task: task('{accelerators: A100:0.5}', 5) })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ task: task('{accelerators: A100:2}', 3) })).toMatchObject(REJECTED);
+    expect(await lab.ask({ task: task('{accelerators: A100:0.5}', 5) })).toMatchObject(REJECTED);
     const either = task('{any_of: [{accelerators: T4:1}, {accelerators: H100:8}]}');
-    expect(await lab.ask({ task: either })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ task: either })).toMatchObject(REJECTED);
     expect(await lab.ask({ task: task('{instance_type: p4d.24xlarge}') })).toMatchObject({
       message: 'The accelerators of p4d.24xlarge are not known: name them in resources.',
     });
@@ -58,9 +48,9 @@ describe('a user', () => {
 describe('a part of a name, which SkyPilot completes', () => {
   it('counts for every kind that it may mean', async () => {
     const lab = await quotas({ gpu_quota_per_user: { H200: 4 }, gpu_quota_users: { 'a1b2c3d4/Custom': 0 } });
-    expect(await lab.ask({ gpus: 'H20:8' })).toMatchObject({ allowed: false });
-    expect(await lab.ask({ gpus: 'Cust:1' })).toMatchObject({ allowed: false });
-    expect(await lab.ask({ gpus: 'H10.:8' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ gpus: 'H20:8' })).toMatchObject(REJECTED);
+    expect(await lab.ask({ gpus: 'Cust:1' })).toMatchObject(REJECTED);
+    expect(await lab.ask({ gpus: 'H10.:8' })).toMatchObject(ALLOWED);
   });
 });
 
@@ -70,11 +60,11 @@ describe('a workspace', () => {
       gpu_quota_per_workspace: { A100: 4 },
       gpu_quota_workspaces: { 'bio/A100': 0 },
     });
-    expect(await lab.ask({ cluster: 'one', gpus: 'A100:4' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:4' })).toMatchObject(ALLOWED);
     expect(await lab.ask({ cluster: 'two', user: 'ffff0000' })).toMatchObject({
       message: 'The workspace ml may have 4 A100 at once, has 4, and asks for 1: stop a cluster first.',
     });
-    expect(await lab.ask({ cluster: 'two', workspace: 'bio' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ cluster: 'two', workspace: 'bio' })).toMatchObject(REJECTED);
   });
 });
 
@@ -102,10 +92,10 @@ describe('what SkyPilot shows', () => {
       await lab.poll();
     }
     lab.pass(1700);
-    expect(await lab.ask({ cluster: 'two' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ cluster: 'two' })).toMatchObject(REJECTED);
     lab.api.stop('train');
     await lab.poll();
-    expect(await lab.ask({ cluster: 'two', gpus: 'A100:2' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:2' })).toMatchObject(ALLOWED);
     lab.api.launch({ name: 'wild', workspace: 'ml', accelerators: { A100: 3 } });
     const { changes } = await lab.poll();
     expect(changes).toMatchObject([
@@ -114,7 +104,7 @@ describe('what SkyPilot shows', () => {
         settlement: { outcome: 'recorded', exceeded: expect.stringContaining('A100 at once') },
       },
     ]);
-    expect(await lab.ask({ cluster: 'three' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ cluster: 'three' })).toMatchObject(REJECTED);
     await lab.verify();
   });
 
@@ -130,7 +120,7 @@ describe('what SkyPilot shows', () => {
     await lab.poll();
     // The second policy has refused what the first one has charged.
     expect(await lab.taken()).toBe(0);
-    expect(await lab.ask({ gpus: 'A100:2' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ gpus: 'A100:2' })).toMatchObject(ALLOWED);
     expect(
       (await lab.leases()).filter(({ state }) => state === 'open').map(({ leaseId }) => leaseId),
     ).toEqual(expect.arrayContaining(['skypilot:ml/train', 'skypilot-gpus:ml/train']));
@@ -154,17 +144,16 @@ describe('a quota', () => {
 
   it('counts a cluster that is up also while SkyPilot could not be asked for hours', async () => {
     const lab = await quotas(EIGHT);
-    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject(ALLOWED);
     lab.api.launch({ name: 'one', workspace: 'ml', accelerators: { A100: 8 } });
     for (let hour = 0; hour < 30; hour += 1) {
       lab.pass(3600);
       await lab.poll();
     }
     lab.pass(6 * 3600);
-    expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject({
-      allowed: false,
-      message: expect.stringContaining('has 8'),
-    });
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject(
+      rejectedWith(expect.stringContaining('has 8')),
+    );
     await lab.verify();
   });
 
@@ -173,7 +162,7 @@ describe('a quota', () => {
     lab.api.launch({ name: 'before', workspace: 'ml', accelerators: { A100: 4 } });
     lab.api.launch({ name: 'job-1', workspace: 'bio', accelerators: { A100: 4 }, isManaged: true });
     await lab.poll();
-    expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject(REJECTED);
     lab.api.launch({ name: 'wild', workspace: 'ml', accelerators: { A100: 1 } });
     const { changes } = await lab.poll();
     expect(changes.find(({ cluster }) => cluster === 'wild')?.settlement?.exceeded).toMatch(
@@ -183,24 +172,21 @@ describe('a quota', () => {
 
   it('that is lowered below what is used stops nothing, and lets nothing more start', async () => {
     const lab = await quotas(EIGHT);
-    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject(ALLOWED);
     const lower = await quotas({ gpu_quota_per_user: { A100: 4 } }, { connection: lab.connection });
-    expect(await lower.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject({ allowed: false });
+    expect(await lower.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject(REJECTED);
     // The cluster that is there already takes nothing more.
-    expect(await lower.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject({ allowed: true });
+    expect(await lower.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject(ALLOWED);
     await lower.verify();
   });
 
   it('of a user does not know two identities of one person, that of the workspace does', async () => {
     const lab = await quotas({ ...EIGHT, gpu_quota_per_workspace: { A100: 12 } });
-    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject({ allowed: true });
-    expect(await lab.ask({ cluster: 'two', gpus: 'A100:4', user: 'sa-1f3870be' })).toMatchObject({
-      allowed: true,
-    });
-    expect(await lab.ask({ cluster: 'three', gpus: 'A100:1', user: 'sa-1f3870be' })).toMatchObject({
-      allowed: false,
-      message: expect.stringContaining('The workspace ml may have 12'),
-    });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:4', user: 'sa-1f3870be' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ cluster: 'three', gpus: 'A100:1', user: 'sa-1f3870be' })).toMatchObject(
+      rejectedWith(expect.stringContaining('The workspace ml may have 12')),
+    );
   });
 });
 

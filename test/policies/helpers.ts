@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { withinDeadline } from '../../src/base/deadline.ts';
 import { formatProblem } from '../../src/base/errors.ts';
 import { type Configuration, readConfiguration } from '../../src/enforcement/configuration.ts';
@@ -7,6 +7,7 @@ import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-cha
 import type { RequestOptions, User } from '../../src/skypilot/request/user-request.ts';
 import { decodeRequest, encodeRequest, encodeTexts } from '../../src/skypilot/request/wire.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
+import { rejectedWith, UNCHANGED } from '../support/decisions.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 
 /** A request as a test writes it: what is left out is as in a launch at the server's side. */
@@ -117,4 +118,26 @@ export async function askTwice(
     );
   }
   return first;
+}
+
+/** A task with these resources, and other lines of YAML. */
+export const taskWith = (resources: string, more = '') => `resources: ${resources}\nrun: hostname\n${more}`;
+
+/** A policy that is asked about the resources of tasks. `asked`: what else the request has. */
+export async function resourcePolicy(policy: string, options: Readonly<Record<string, unknown>>) {
+  const { ask } = await chainOf([policy], options);
+  return {
+    ask,
+    /** The resources of the answer. */
+    resourcesAfter: async (resources: string, asked: Asked = {}) =>
+      (await askTwice(ask, { task: taskWith(resources), ...asked })).task.resources,
+    /** It returns the task as it came. */
+    leaves: async (resources: string, asked: Asked = {}) => {
+      const task = asked.task ?? taskWith(resources);
+      expect(await askTwice(ask, { ...asked, task })).toMatchObject({ ...UNCHANGED, task_: task });
+    },
+    /** It rejects the task, for this reason. */
+    refuses: async (resources: string, message: unknown, asked: Asked = {}) =>
+      expect(await ask({ task: taskWith(resources), ...asked })).toMatchObject(rejectedWith(message)),
+  };
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RateLimitLaunchPolicy } from '../../policies/rate-limit-launch-policy.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { Config } from '../../src/skypilot/config/config.ts';
+import { rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { type Asked, askTwice, chainOf, LEE, problemsOf, TASK } from './helpers.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
@@ -33,11 +34,9 @@ describe('RateLimitLaunchPolicy', () => {
     wait(20);
     expect((await launch('b')).allowed).toBe(true);
     wait(10.5);
-    expect(await launch('c')).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: 'Too many launches: the limit is 2 in 60 seconds. Please try again in 30 seconds.',
-    });
+    expect(await launch('c')).toMatchObject(
+      rejectedWith('Too many launches: the limit is 2 in 60 seconds. Please try again in 30 seconds.'),
+    );
     expect((await launch('c', { user: { ...LEE, id: 'another' } })).allowed).toBe(true);
     wait(29);
     expect((await launch('c')).allowed).toBe(false);
@@ -125,7 +124,7 @@ describe('RateLimitLaunchPolicy', () => {
 
   it('fails when the server sends no user', async () => {
     const { launch, logger } = await limited();
-    expect(await launch('a', { user: null })).toMatchObject({ allowed: false, failed: true });
+    expect(await launch('a', { user: null })).toMatchObject(UNCHECKED);
     expect(JSON.stringify(logger.lines)).toContain('sent no user');
   });
 

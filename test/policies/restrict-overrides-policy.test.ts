@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../src/base/yaml/document.ts';
 import type { Mapping } from '../../src/base/yaml/tree.ts';
 import { Config } from '../../src/skypilot/config/config.ts';
+import { rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
 import { askTwice, chainOf, problemsOf } from './helpers.ts';
 
@@ -95,11 +96,9 @@ describe('RestrictOverridesPolicy', () => {
         '"a b", "ü\\u001b\\n", "kubernetes.pod_config"',
       ],
     ] as const) {
-      expect(await ask({ config: merged(client) }), client).toMatchObject({
-        allowed: false,
-        failed: false,
-        message: `The configuration of the server must not be overridden: ${named}. ${NOTHING}`,
-      });
+      expect(await ask({ config: merged(client) }), client).toMatchObject(
+        rejectedWith(`The configuration of the server must not be overridden: ${named}. ${NOTHING}`),
+      );
     }
   });
 
@@ -197,11 +196,9 @@ describe('RestrictOverridesPolicy', () => {
         'resources: {any_of: [x]}',
         'resources: {ordered: [{_cluster_config_overrides: x}]}',
       ]) {
-        expect(await ask({ task }), task).toMatchObject({
-          allowed: false,
-          failed: false,
-          message: expect.stringMatching(/^[\w.]+ of the task: expected a (mapping|list)\.$/),
-        });
+        expect(await ask({ task }), task).toMatchObject(
+          rejectedWith(expect.stringMatching(/^[\w.]+ of the task: expected a (mapping|list)\.$/)),
+        );
       }
     }
   });
@@ -276,7 +273,7 @@ resources: {any_of: [{_cluster_config_overrides: {aws: {labels: {c: d}, vpc_name
         writeFileSync(file, text);
       }
       for (const _ of [1, 2]) {
-        expect(await ask(asked)).toMatchObject({ allowed: false, failed: true });
+        expect(await ask(asked)).toMatchObject(UNCHECKED);
       }
       expect(JSON.stringify(logger.lines)).toContain(cause);
     }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
 import { type Asked, askTwice, chainOf, configured } from './helpers.ts';
 
@@ -44,7 +45,7 @@ it('refuses with a generic sentence if a rule breaks', async () => {
   );
   const { ask } = await chainOf(['RulesPolicy'], { rules_path: broken });
   const review = await ask({ name: 'launch', task: '{resources: {}}' });
-  expect(review).toMatchObject({ allowed: false, failed: true });
+  expect(review).toMatchObject(UNCHECKED);
   expect(review.message).not.toMatch(/task\.name|rules\.yaml/);
 });
 
@@ -54,11 +55,7 @@ it('refuses resources that cannot be read, and says which', async () => {
     name: 'launch',
     task: JSON.stringify({ resources: { ...OK, use_spot: 'yes' } }),
   });
-  expect(review).toMatchObject({
-    allowed: false,
-    failed: false,
-    message: 'resources.use_spot: expected true or false.',
-  });
+  expect(review).toMatchObject(rejectedWith('resources.use_spot: expected true or false.'));
 });
 
 it('refuses a file with mistakes', async () => {
@@ -84,7 +81,7 @@ it.each(['none', 'worker'])('names the rules in the decision, with isolation = %
   };
   const tried = { rule: 'tried', outcome: 'rejected', audit: true };
   const broken = await said({ ...OK, accelerators: 'H100' });
-  expect(broken.review).toMatchObject({ allowed: false, failed: true });
+  expect(broken.review).toMatchObject(UNCHECKED);
   expect(broken.rules).toMatchObject([
     { rule: 'no-h100', outcome: 'rejected', audit: false },
     tried,

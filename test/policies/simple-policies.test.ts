@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { REQUEST_NAMES } from '../../src/skypilot/request/user-request.ts';
+import { REJECTED, rejectedWith } from '../support/decisions.ts';
 import { askTwice, chainOf, problemsOf, TASK } from './helpers.ts';
 
 describe('RejectAllPolicy', () => {
   it('rejects every request with a message for the user', async () => {
     const { ask } = await chainOf(['RejectAllPolicy']);
-    for (const asked of [{}, { name: 'jobs.launch', options: null }, { atClientSide: true }]) {
+    expect(REQUEST_NAMES).toHaveLength(12);
+    const named = REQUEST_NAMES.map((name) => ({ name }));
+    for (const asked of [...named, { name: 'jobs.launch', options: null }, { atClientSide: true }]) {
       expect(await ask(asked)).toMatchObject({
         allowed: false,
         failed: false,
@@ -18,10 +22,12 @@ describe('RejectAllPolicy', () => {
 describe('AddLabelsPolicy', () => {
   it('adds its label to a configuration without labels, and keeps the task', async () => {
     const { ask } = await chainOf(['AddLabelsPolicy']);
-    const { config, task_, changed } = await askTwice(ask);
-    expect(config).toBe('kubernetes:\n  custom_metadata:\n    labels:\n      app: skypilot\n');
-    expect(task_).toBe(TASK);
-    expect(changed).toBe(true);
+    for (const name of ['launch', 'validate']) {
+      const { config, task_, changed } = await askTwice(ask, { name });
+      expect(config).toBe('kubernetes:\n  custom_metadata:\n    labels:\n      app: skypilot\n');
+      expect(task_).toBe(TASK);
+      expect(changed).toBe(true);
+    }
   });
 
   it('keeps other labels, and replaces those of the same name', async () => {
@@ -122,7 +128,7 @@ describe('DisablePublicIpPolicy', () => {
     async (config) => {
       const { ask } = await chainOf(['DisablePublicIpPolicy']);
       const answer = await ask({ config });
-      expect(answer).toMatchObject({ allowed: false, failed: false });
+      expect(answer).toMatchObject(REJECTED);
       expect(answer.message).toContain('set aws.vpc_name in ~/.sky/config.yaml');
     },
   );
@@ -188,11 +194,9 @@ describe('UseSpotForGpuPolicy', () => {
     'rejects resources that it cannot read: %s',
     async (resources) => {
       const { ask } = await chainOf(['UseSpotForGpuPolicy']);
-      expect(await ask({ task: `resources: {${resources}}` })).toMatchObject({
-        allowed: false,
-        failed: false,
-        message: expect.stringMatching(/^resources.*: expected /),
-      });
+      expect(await ask({ task: `resources: {${resources}}` })).toMatchObject(
+        rejectedWith(expect.stringMatching(/^resources.*: expected /)),
+      );
     },
   );
 });

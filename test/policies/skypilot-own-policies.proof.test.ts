@@ -3,26 +3,17 @@
  * Needs `SKYPILOT_SOURCE`, a checkout of SkyPilot, and python3 with its dependencies (or stand-ins for them in
  * `PYTHONPATH`, which a module `sky_stub` installs).
  */
-import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../src/base/yaml/document.ts';
 import type { Mapping } from '../../src/base/yaml/tree.ts';
 import { temporaryFile } from '../support/files.ts';
-import { temporaryFolder } from '../support/filter-folder.ts';
-import { skypilotSource } from '../support/skypilot-source.ts';
+import { runWithSkypilot, skypilotSource } from '../support/skypilot-source.ts';
 import { type Asked, chainOf } from './helpers.ts';
 
 const SOURCE = skypilotSource();
 
 const PEER = `
-import json, sys
-sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, sys.argv[1] + '/examples/admin_policy/example_policy')
-try:
-    import sky_stub
-except ImportError:
-    pass
-out, sys.stdout = sys.stdout, sys.stderr
 import sky
 from sky import admin_policy, models, skypilot_config
 from sky.utils import config_utils, yaml_utils
@@ -50,23 +41,11 @@ def merged(server, client):
         return yaml_utils.dump_yaml_str(dict(skypilot_config.resolved_config()))
 
 functions = {'policy': policy, 'merged': merged}
-answers = [functions[name](*arguments) for name, *arguments in json.load(sys.stdin)]
-out.write('\\n' + json.dumps(answers))
+answers = [functions[name](*arguments) for name, *arguments in asked]
 `;
 
-/** Asks SkyPilot everything at once, as its start takes seconds. */
-function askPeer<Answer>(questions: readonly (readonly unknown[])[]): Answer[] {
-  const { stdout, stderr, status } = spawnSync('python3', ['-c', PEER, SOURCE ?? ''], {
-    input: JSON.stringify(questions),
-    encoding: 'utf8',
-    env: { ...process.env, HOME: temporaryFolder() },
-    maxBuffer: 1 << 26,
-  });
-  if (status !== 0) {
-    throw new Error(stderr.slice(-2000));
-  }
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Answer[];
-}
+const askPeer = <Answer>(questions: readonly (readonly unknown[])[]) =>
+  runWithSkypilot<Answer>(SOURCE ?? '', PEER, questions);
 
 interface PeerAnswer {
   readonly sent: { readonly task: string; readonly skypilot_config: string };

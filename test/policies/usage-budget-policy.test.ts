@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ALLOWED, REJECTED, rejectedWith, UNCHANGED } from '../support/decisions.ts';
 import { projectFile } from '../support/files.ts';
 import { breakLedger, mendLedger } from '../support/ledgers.ts';
 import { FAILED } from '../support/skypilot.ts';
@@ -9,7 +10,7 @@ const A100 = { A100: 1 };
 describe('a launch', () => {
   it('is charged to the budget of its workspace for a day ahead, as a lease of the ledger', async () => {
     const lab = await Lab.open({ budget: '100' });
-    expect(await lab.ask({ gpus: 'A100:2' })).toMatchObject({ allowed: true, changed: false });
+    expect(await lab.ask({ gpus: 'A100:2' })).toMatchObject(UNCHANGED);
     expect(await lab.taken()).toBe(48);
     expect(await lab.leases()).toMatchObject([
       { leaseId: 'skypilot:ml/train', projectId: 'ml', userId: 'a1b2c3d4', name: 'train', state: 'open' },
@@ -33,21 +34,21 @@ describe('a launch', () => {
   it('is charged once, however often and under whatever name it is asked for', async () => {
     const lab = await Lab.open({ budget: '30' });
     for (const name of ['validate', 'optimize', 'launch', 'launch', 'validate']) {
-      expect(await lab.ask({ name })).toMatchObject({ allowed: true });
+      expect(await lab.ask({ name })).toMatchObject(ALLOWED);
       lab.pass(30);
     }
     expect(await lab.taken()).toBe(24);
-    expect(await lab.ask({ cluster: 'other' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ cluster: 'other' })).toMatchObject(REJECTED);
   });
 
   it('of more on the same cluster is charged for the most of both', async () => {
     const lab = await Lab.open({ budget: '100' });
     await lab.ask({ gpus: 'A100:1' });
-    expect(await lab.ask({ gpus: 'A100:4' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ gpus: 'A100:4' })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBe(96);
-    expect(await lab.ask({ gpus: 'A100:1' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ gpus: 'A100:1' })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBe(96);
-    expect(await lab.ask({ gpus: 'A100:8' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ gpus: 'A100:8' })).toMatchObject(REJECTED);
     expect(await lab.taken()).toBe(96);
   });
 
@@ -59,14 +60,14 @@ describe('a launch', () => {
     ['by exec', { name: 'exec' }],
   ])('records nothing %s', async (_, launch) => {
     const lab = await Lab.open({ budget: '100' });
-    expect(await lab.ask(launch)).toMatchObject({ allowed: true });
+    expect(await lab.ask(launch)).toMatchObject(ALLOWED);
     expect(await lab.leases()).toEqual([]);
   });
 
   it('records nothing where policies are only tried', async () => {
     const lab = await Lab.open({ budget: '100', recordsLaunches: false });
-    expect(await lab.ask()).toMatchObject({ allowed: true });
-    expect(await lab.ask({ gpus: 'A100:8' })).toMatchObject({ allowed: false });
+    expect(await lab.ask()).toMatchObject(ALLOWED);
+    expect(await lab.ask({ gpus: 'A100:8' })).toMatchObject(REJECTED);
     expect(await lab.leases()).toEqual([]);
   });
 
@@ -75,7 +76,7 @@ describe('a launch', () => {
     breakLedger(lab.connection);
     expect(await lab.ask()).toMatchObject({ allowed: false, failed: true, message: FAILED });
     mendLedger(lab.connection);
-    expect(await lab.ask()).toMatchObject({ allowed: true });
+    expect(await lab.ask()).toMatchObject(ALLOWED);
   });
 
   it('of two at once passes once if the budget pays for one, through two processes', async () => {
@@ -93,7 +94,7 @@ describe('a launch', () => {
     const lab = await Lab.open({ budget: '100' });
     const autostop = '{idle_minutes: 90, wait_for: none}';
     const task = `resources:\n  accelerators: A100:1\n  autostop: ${autostop}\n`;
-    expect(await lab.ask({ task })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ task })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBe(2);
   });
 });
@@ -101,25 +102,25 @@ describe('a launch', () => {
 describe('who pays', () => {
   it('is refused without a budget, unless none is required', async () => {
     const lab = await Lab.open();
-    expect(await lab.ask()).toMatchObject({ allowed: false, message: 'The workspace ml has no budget.' });
+    expect(await lab.ask()).toMatchObject(rejectedWith('The workspace ml has no budget.'));
     const free = await Lab.open({ options: { usage_budget_required: false } });
-    expect(await free.ask()).toMatchObject({ allowed: true });
+    expect(await free.ask()).toMatchObject(ALLOWED);
   });
 
   it('is the project of the workspace by the configuration', async () => {
     const options = { usage_budget_projects: { vision: 'ml' } };
     const lab = await Lab.open({ budget: '100', options });
-    expect(await lab.ask({ workspace: 'vision' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ workspace: 'vision' })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBe(24);
     expect(await lab.ask({ workspace: 'ml', cluster: 'two' })).toMatchObject({
       message: 'The workspace "ml" has no project that pays for it.',
     });
-    expect(await lab.ask({ workspace: '__proto__', cluster: 'two' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ workspace: '__proto__', cluster: 'two' })).toMatchObject(REJECTED);
   });
 
   it('is not asked for what costs nothing', async () => {
     const lab = await Lab.open();
-    expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject(ALLOWED);
   });
 
   it.each(['jobs.launch', 'serve.up', 'serve.update', 'jobs.pool_apply'])(
@@ -127,20 +128,18 @@ describe('who pays', () => {
     async (name) => {
       const lab = await Lab.open({ budget: '100' });
       const refused = await lab.ask({ name, cluster: null });
-      expect(refused).toMatchObject({ allowed: false, failed: false });
-      expect(await lab.ask({ name, cluster: null, task: 'run: hostname\n' })).toMatchObject({
-        allowed: true,
-      });
+      expect(refused).toMatchObject(REJECTED);
+      expect(await lab.ask({ name, cluster: null, task: 'run: hostname\n' })).toMatchObject(ALLOWED);
       const checking = await Lab.open({ budget: '100', options: { usage_budget_managed: 'check' } });
-      expect(await checking.ask({ name, cluster: null })).toMatchObject({ allowed: true });
-      expect(await checking.ask({ name, cluster: null, gpus: 'A100:8' })).toMatchObject({ allowed: false });
+      expect(await checking.ask({ name, cluster: null })).toMatchObject(ALLOWED);
+      expect(await checking.ask({ name, cluster: null, gpus: 'A100:8' })).toMatchObject(REJECTED);
       expect(await checking.leases()).toEqual([]);
     },
   );
 
   it('is unknown for a launch without a name', async () => {
     const lab = await Lab.open({ budget: '100' });
-    expect(await lab.ask({ cluster: null })).toMatchObject({ allowed: false, failed: false });
+    expect(await lab.ask({ cluster: null })).toMatchObject(REJECTED);
   });
 });
 
@@ -290,7 +289,7 @@ describe('while SkyPilot', () => {
     expect(error).toMatch(/API server/);
     expect(error).not.toContain('secret');
     expect(await lab.taken()).toBe(24);
-    expect(await lab.ask({ cluster: 'two' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'two' })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBe(48);
   });
 
@@ -329,7 +328,7 @@ describe('a launch with a catalog of prices', () => {
   it('is charged at the dearest that SkyPilot may choose, and settled by what it became', async () => {
     const lab = await Lab.open({ budget: '100', options: OPTIONS });
     const task = 'resources:\n  infra: aws\n  accelerators: T4\n  cpus: 8+\n';
-    expect(await lab.ask({ task })).toMatchObject({ allowed: true, changed: false });
+    expect(await lab.ask({ task })).toMatchObject(UNCHANGED);
     expect(await lab.taken()).toBeCloseTo(0.838 * 24, 9);
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { T4: 1 }, instanceType: 'g4dn.2xlarge' });
     lab.pass(7200);
@@ -343,17 +342,16 @@ describe('a launch with a catalog of prices', () => {
   it('without accelerators costs something, and is refused with figures where it does not fit', async () => {
     const lab = await Lab.open({ budget: '2', options: OPTIONS });
     const task = 'resources: {infra: aws/us-east-1, instance_type: m6i.large}\n';
-    expect(await lab.ask({ task })).toMatchObject({
-      allowed: false,
-      failed: false,
-      message: expect.stringMatching(/^The launch would cost 2\.304 USD; the workspace ml has 2 USD left/),
-    });
-    expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject({
-      allowed: false,
-      failed: false,
-      message:
+    expect(await lab.ask({ task })).toMatchObject(
+      rejectedWith(
+        expect.stringMatching(/^The launch would cost 2\.304 USD; the workspace ml has 2 USD left/),
+      ),
+    );
+    expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject(
+      rejectedWith(
         "The cost of the launch can't be told: name a cloud in infra, because SkyPilot may choose one that has no prices here.",
-    });
+      ),
+    );
     const config = 'active_workspace: ml\nallowed_clouds: [AWS, cloudflare]\n';
     expect(await lab.ask({ config, task: 'resources: {instance_type: m6i.2xlarge}\n' })).toMatchObject({
       message: expect.stringContaining('10.272 USD'),

@@ -2,7 +2,6 @@
  * What policies read in a task, beside SkyPilot's own parsers. Needs `SKYPILOT_SOURCE`, a checkout of SkyPilot, and
  * python3 with its dependencies (or stand-ins for them in `PYTHONPATH`, which a module `sky_stub` installs).
  */
-import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AllowedCloudsPolicy } from '../../policies/allowed-clouds-policy.ts';
@@ -23,17 +22,10 @@ import {
   resourcesOf,
   type UserRequest,
 } from '../../src/skypilot/index.ts';
-import { temporaryFolder } from '../support/filter-folder.ts';
-import { skypilotSource } from '../support/skypilot-source.ts';
+import { runWithSkypilot, skypilotSource } from '../support/skypilot-source.ts';
 
 const PEER = `
-import json, re, sys
-sys.path.insert(0, sys.argv[1])
-try:
-    import sky_stub
-except ImportError:
-    pass
-out, sys.stdout = sys.stdout, sys.stderr
+import re
 from sky import resources as resources_lib
 from sky.skylet import constants
 from sky.utils import infra_utils, resources_utils
@@ -56,12 +48,11 @@ ASK = {
     'resources': lambda v: [one(r) for r in resources_lib.Resources.from_yaml_config(v)],
 }
 answers = []
-for kind, value in json.load(sys.stdin):
+for kind, value in asked:
     try:
         answers.append({'value': ASK[kind](value)})
     except BaseException as e:
         answers.append({'error': str(e)[:200]})
-out.write('\\n' + json.dumps(answers))
 `;
 
 interface Alternative {
@@ -88,17 +79,8 @@ function theirs<Kind extends keyof Answers>(
   kind: Kind,
   values: readonly unknown[],
 ): (Answers[Kind] | undefined)[] {
-  const { stdout, stderr } = spawnSync('python3', ['-c', PEER, SOURCE ?? ''], {
-    input: JSON.stringify(values.map((value) => [kind, value])),
-    encoding: 'utf8',
-    maxBuffer: 2 ** 28,
-    env: { ...process.env, HOME: temporaryFolder() },
-  });
-  const answers = stdout.trim().split('\n').at(-1) ?? '';
-  if (!answers.startsWith('[')) {
-    throw new Error(`SkyPilot does not run: ${stderr.slice(-2000)}`);
-  }
-  return (JSON.parse(answers) as { value?: Answers[Kind] }[]).map(({ value }) => value);
+  const asked = values.map((value) => [kind, value]);
+  return runWithSkypilot<{ value?: Answers[Kind] }>(SOURCE ?? '', PEER, asked).map(({ value }) => value);
 }
 
 function ours<T>(read: () => T): T | undefined {

@@ -1,8 +1,9 @@
 /** Asks SkyPilot's own code, if a checkout of it is named by `SKYPILOT_SOURCE`. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectFile } from './files.ts';
+import { temporaryFolder } from './filter-folder.ts';
 import { skipAloud } from './peers.ts';
 
 const PYTHON = 'python3';
@@ -33,3 +34,35 @@ export function askSkypilot<Answer>(source: string, helper: string, questions: r
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Answer);
 }
+
+/**
+ * Runs a script of Python beside SkyPilot, and returns the list of JSON that the script makes: `answers`, from `asked`. Needs the
+ * dependencies of SkyPilot, or stand-ins for them in `PYTHONPATH`, which a module `sky_stub` installs. As its start takes seconds,
+ * ask everything at once.
+ */
+export function runWithSkypilot<Answer>(source: string, script: string, asked: unknown): Answer[] {
+  const { stdout, stderr, status } = spawnSync(PYTHON, ['-c', `${BEFORE}${script}${AFTER}`, source], {
+    input: JSON.stringify(asked),
+    encoding: 'utf8',
+    env: { ...process.env, HOME: temporaryFolder() },
+    maxBuffer: 1 << 30,
+  });
+  if (status !== 0) {
+    throw new Error(`SkyPilot does not run: ${stderr.slice(-2000)}`);
+  }
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Answer[];
+}
+
+const BEFORE = `
+import json, sys
+sys.path.insert(0, sys.argv[1])
+try:
+    import sky_stub
+except ImportError:
+    pass
+out, sys.stdout = sys.stdout, sys.stderr
+asked = json.load(sys.stdin)
+`;
+const AFTER = `
+out.write('\\n' + json.dumps(answers, default=str))
+`;

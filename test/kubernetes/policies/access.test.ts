@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type Account,
@@ -62,25 +63,6 @@ describe('a rule', () => {
     }
   });
 
-  it('covers only policies of its API groups, with and without resourceNames', () => {
-    const policies = [
-      { name: 'gold', group: 'scheduling.blazar-enforcement' },
-      { name: 'silver', group: 'extensions' },
-    ];
-    const usableWith = (rule: Partial<Rule>) =>
-      new PolicyAccess(
-        policies,
-        [clusterRole('one', { ...USE_GOLD, ...rule })],
-        [everywhere('one', TO_BUILDER)],
-      ).usableBy(BUILDER);
-    // As the administrator of a namespace has it.
-    const everything = { apiGroups: ['', 'extensions', 'apps'], resources: ['*'], verbs: ['*'] };
-    expect(usableWith({ ...everything, resourceNames: null })).toEqual(['silver']);
-    expect(usableWith({ ...everything, resourceNames: ['gold', 'silver'] })).toEqual(['silver']);
-    expect(usableWith({ apiGroups: ['scheduling.blazar-enforcement'], resourceNames: [] })).toEqual(['gold']);
-    expect(usableWith({ apiGroups: ['*'], resourceNames: [] })).toEqual(['gold', 'silver']);
-  });
-
   it('matches names literally, without wildcards', () => {
     for (const resourceNames of [['*'], ['g*'], ['Gold'], ['gold '], [''], ['bronze', 'constructor']]) {
       expect(usableByRule({ ...USE_GOLD, resourceNames })).toEqual([]);
@@ -90,65 +72,17 @@ describe('a rule', () => {
       'silver',
     ]);
   });
-
-  it('is not combined with another rule of its role', () => {
-    const rules = [
-      { ...USE_GOLD, verbs: ['get'], resourceNames: null },
-      { ...USE_GOLD, apiGroups: ['apps'], resourceNames: ['silver'] },
-    ];
-    expect(usable(BUILDER, [clusterRole('one', ...rules)], [everywhere('one', TO_BUILDER)])).toEqual([]);
-  });
 });
 
 describe('a binding', () => {
   const toAll: Subject = { kind: 'Group', name: 'system:authenticated' };
   const iron = { ...USE_GOLD, resourceNames: ['iron'] };
 
-  it('of the cluster applies in every namespace, and without one', () => {
-    const bindings = [everywhere('one', toAll)];
-    for (const account of [
-      BUILDER,
-      serviceAccount('other', 'x'),
-      { user: 'jane', groups: ['system:authenticated'] },
-    ]) {
-      expect(usable(account, [clusterRole('one', USE_GOLD)], bindings)).toEqual(['gold']);
-    }
-  });
-
-  it('of a namespace applies only there', () => {
-    const roles = [clusterRole('one', USE_GOLD)];
-    const bindings = [boundIn('team', 'ClusterRole', 'one', toAll)];
-    expect(usable(BUILDER, roles, bindings)).toEqual(['gold']);
-    expect(usable(serviceAccount('other', 'builder'), roles, bindings)).toEqual([]);
-    expect(usable({ user: 'jane', groups: ['system:authenticated'] }, roles, bindings)).toEqual([]);
-    const jane = { user: 'jane', groups: ['system:authenticated'], namespace: 'team' };
-    expect(usable(jane, roles, bindings)).toEqual(['gold']);
-  });
-
   it('can name an account of another namespace', () => {
     const bindings = [boundIn('other', 'ClusterRole', 'one', TO_BUILDER)];
     const roles = [clusterRole('one', USE_GOLD)];
     expect(usable({ ...BUILDER, namespace: 'other' }, roles, bindings)).toEqual(['gold']);
     expect(usable(BUILDER, roles, bindings)).toEqual([]);
-  });
-
-  it('to a Role refers to its own namespace', () => {
-    const roles = [roleIn('team', 'one', USE_GOLD), roleIn('other', 'one', iron)];
-    expect(usable(BUILDER, roles, [boundIn('team', 'Role', 'one', toAll)])).toEqual(['gold']);
-    expect(usable(BUILDER, roles.slice(1), [boundIn('team', 'Role', 'one', toAll)])).toEqual([]);
-  });
-
-  it('does not confuse a ClusterRole with a Role of the same name', () => {
-    const roles = [clusterRole('one', USE_GOLD), roleIn('team', 'one', iron)];
-    expect(usable(BUILDER, roles, [boundIn('team', 'ClusterRole', 'one', toAll)])).toEqual(['gold']);
-    expect(usable(BUILDER, roles, [boundIn('team', 'Role', 'one', toAll)])).toEqual(['iron']);
-    expect(usable(BUILDER, roles.slice(0, 1), [boundIn('team', 'Role', 'one', toAll)])).toEqual([]);
-    expect(usable(BUILDER, roles.slice(1), [boundIn('team', 'ClusterRole', 'one', toAll)])).toEqual([]);
-  });
-
-  it('to a missing role, or without subjects, grants nothing', () => {
-    expect(usable(BUILDER, [clusterRole('one', USE_GOLD)], [everywhere('two', toAll)])).toEqual([]);
-    expect(usable(BUILDER, [clusterRole('one', USE_GOLD)], [everywhere('one')])).toEqual([]);
   });
 
   it('adds to other grants, each name once and in order', () => {
@@ -166,13 +100,6 @@ describe('a binding', () => {
     const bindings = [everywhere('all', toAll), everywhere('one', toAll)];
     expect(usable(BUILDER, roles, bindings)).toEqual(POLICIES);
     expect(usable(BUILDER, roles, bindings.toReversed())).toEqual(POLICIES);
-  });
-
-  it('to all policies in one namespace grants nothing in another', () => {
-    const roles = [clusterRole('one', USE_GOLD), clusterRole('all', { ...USE_GOLD, resourceNames: [] })];
-    const bindings = [everywhere('one', toAll), boundIn('team', 'ClusterRole', 'all', toAll)];
-    expect(usable(BUILDER, roles, bindings)).toEqual(POLICIES);
-    expect(usable(serviceAccount('kube-system', 'builder'), roles, bindings)).toEqual(['gold']);
   });
 });
 
@@ -267,5 +194,109 @@ describe('the list of grants', () => {
         policies: ['gold', 'silver'],
       },
     ]);
+  });
+});
+
+/** What an account may use, beside a walk through all roles and bindings. */
+const OF_TWO_GROUPS = [
+  { name: 'gold', group: 'extensions' },
+  { name: 'iron', group: 'scheduling.blazar-enforcement' },
+  { name: 'silver', group: 'extensions' },
+];
+
+describe('for any roles and bindings', () => {
+  const some = <Value>(...values: Value[]) =>
+    fc.option(fc.uniqueArray(fc.constantFrom(...values), { maxLength: 2 }), { freq: 5 });
+  const rule: fc.Arbitrary<Rule> = fc.record({
+    verbs: some('use', '*', 'get'),
+    apiGroups: some('extensions', 'scheduling.blazar-enforcement', '*', 'apps'),
+    resources: some('schedulingpolicies', '*', 'pods'),
+    resourceNames: some('gold', 'iron', 'silver', '*', 'gone'),
+  });
+  const namespace = fc.constantFrom('team', 'other');
+  const name = fc.constantFrom('one', 'two');
+  const rules = fc.array(rule, { maxLength: 3 });
+  const role = fc.oneof(
+    fc.tuple(namespace, name, rules).map(([place, id, all]) => roleIn(place, id, ...all)),
+    fc.tuple(name, rules).map(([id, all]) => clusterRole(id, ...all)),
+  );
+  const subject: fc.Arbitrary<Subject> = fc.oneof(
+    fc.record({ kind: fc.constant('ServiceAccount' as const), name: fc.constantFrom('a', 'b'), namespace }),
+    fc.record({
+      kind: fc.constant('Group' as const),
+      name: fc.constantFrom('system:authenticated', 'system:serviceaccounts:team', 'admins'),
+    }),
+    fc.record({
+      kind: fc.constant('User' as const),
+      name: fc.constantFrom('jane', 'admins', 'system:serviceaccount:other:a'),
+    }),
+  );
+  const subjects = fc.array(subject, { maxLength: 2 });
+  const binding = fc.oneof(
+    fc.tuple(name, subjects).map(([id, all]) => everywhere(id, ...all)),
+    fc
+      .tuple(namespace, fc.constantFrom('Role', 'ClusterRole'), name, subjects)
+      .map(([place, kind, id, all]) => boundIn(place, kind, id, ...all)),
+  );
+  const account: fc.Arbitrary<Account> = fc.oneof(
+    fc.tuple(namespace, fc.constantFrom('a', 'b')).map((parts) => serviceAccount(...parts)),
+    fc.record({
+      user: fc.constant('jane'),
+      groups: fc.constant(['admins']),
+      namespace: fc.option(namespace, { nil: undefined }),
+    }),
+  );
+  const roleKey = (one: Role) => `${one.kind} ${one.namespace} ${one.name}`;
+
+  /** As the words of Kubernetes have it: some binding, some subject, its role, some rule. */
+  function mayUse(
+    policy: (typeof OF_TWO_GROUPS)[number],
+    who: Account,
+    roles: readonly Role[],
+    bindings: readonly Binding[],
+  ): boolean {
+    const has = (list: readonly string[] | null | undefined, ...wanted: string[]) =>
+      list?.includes('*') || wanted.some((one) => list?.includes(one));
+    return bindings.some(
+      (bound) =>
+        (bound.kind === 'ClusterRoleBinding' || bound.namespace === who.namespace) &&
+        bound.subjects.some((one) =>
+          one.kind === 'Group'
+            ? who.groups.includes(one.name)
+            : who.user ===
+              (one.kind === 'ServiceAccount'
+                ? `system:serviceaccount:${one.namespace}:${one.name}`
+                : one.name),
+        ) &&
+        roles.some(
+          (one) =>
+            one.kind === bound.roleRef.kind &&
+            one.name === bound.roleRef.name &&
+            (one.kind === 'ClusterRole' || one.namespace === bound.namespace) &&
+            one.rules.some(
+              ({ verbs, apiGroups, resources, resourceNames }) =>
+                has(verbs, 'use') &&
+                has(apiGroups, policy.group) &&
+                has(resources, 'schedulingpolicies') &&
+                (!resourceNames?.length || resourceNames.includes(policy.name)),
+            ),
+        ),
+    );
+  }
+
+  it('an account may use what a naive search finds', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(role, { selector: roleKey, maxLength: 5 }),
+        fc.array(binding, { maxLength: 5 }),
+        account,
+        (roles, bindings, who) => {
+          expect(new PolicyAccess(OF_TWO_GROUPS, roles, bindings).usableBy(who)).toEqual(
+            OF_TWO_GROUPS.filter((policy) => mayUse(policy, who, roles, bindings)).map(({ name }) => name),
+          );
+        },
+      ),
+      { numRuns: 2000 },
+    );
   });
 });

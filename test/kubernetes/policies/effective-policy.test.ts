@@ -50,27 +50,6 @@ describe('without any usable policy', () => {
 });
 
 describe('the policies that the proposal provides', () => {
-  it('restricted: the default scheduler and nothing else (example 28)', () => {
-    const restricted = proposalPolicies(28);
-    expect(review(restricted, pod('schedulerName: default-scheduler')).allowed).toBe(true);
-    for (const spec of ['schedulerName: green', 'nodeSelector: {disk: ssd}', 'priorityClassName: gold']) {
-      expect(review(restricted, pod(spec)).allowed).toBe(false);
-    }
-  });
-
-  it('restricted to some kinds of nodes: what is missing is added (example 29)', () => {
-    const restricted = proposalPolicies(29);
-    expect(review(restricted, pod()).pod.spec).toEqual({
-      schedulerName: 'default-scheduler',
-      nodeSelector: { [ARCH]: 'amd64', [OS]: 'Linux' },
-    });
-    expect(review(restricted, pod({ nodeSelector: { [OS]: 'Windows' } })).pod.spec.nodeSelector).toEqual({
-      [ARCH]: 'amd64',
-      [OS]: 'Windows',
-    });
-    expect(review(restricted, pod({ nodeSelector: { [OS]: 'BeOS' } })).allowed).toBe(false);
-  });
-
   it('privileged: everything (example 31)', () => {
     const asking = pod({
       schedulerName: 'green',
@@ -90,37 +69,6 @@ describe('the policies that the proposal provides', () => {
 describe('merging', () => {
   const [ssd, sata] = [{ disk: 'ssd' }, { disk: 'sata' }];
 
-  it('deep: the first policy for each required and default part, and all that is allowed (example 22)', () => {
-    const policies = proposalPolicies(22);
-    const { pod: reviewed } = review(policies, pod());
-    expect(reviewed.spec).toEqual({
-      priorityClassName: 'bronze',
-      nodeSelector: { [ARCH]: 'amd64', [OS]: 'Linux' },
-    });
-    for (const disk of [ssd, sata]) {
-      expect(review(policies, pod({ nodeSelector: disk })).allowed).toBe(true);
-    }
-    expect(review(policies, pod({ nodeSelector: { [ARCH]: 'i386' } })).allowed).toBe(false);
-  });
-
-  it('first: nothing of the second policy (example 24)', () => {
-    const policies = proposalPolicies(24);
-    expect(review(policies, pod(), 'first').pod.spec).toEqual({ nodeSelector: { [ARCH]: 'amd64' } });
-    expect(review(policies, pod({ nodeSelector: ssd }), 'first').allowed).toBe(true);
-    expect(review(policies, pod({ nodeSelector: sata }), 'first').allowed).toBe(false);
-    expect(review(policies, pod({ nodeSelector: { [OS]: 'Linux' } }), 'first').allowed).toBe(false);
-  });
-
-  it('simple: each field as a whole of the first policy that has it (example 26)', () => {
-    const policies = proposalPolicies(26);
-    expect(review(policies, pod(), 'simple').pod.spec).toEqual({
-      priorityClassName: 'bronze',
-      nodeSelector: { [ARCH]: 'amd64' },
-    });
-    expect(review(policies, pod({ nodeSelector: sata }), 'simple').allowed).toBe(false);
-    expect(review(policies, pod({ nodeSelector: { [OS]: 'Linux' } }), 'simple').allowed).toBe(false);
-  });
-
   it.each([
     [22, 23, 'deep'],
     [24, 25, 'first'],
@@ -133,16 +81,6 @@ describe('merging', () => {
         const shown = review(proposalPolicies(result), asking, 'first');
         expect({ allowed, reviewed }).toEqual({ allowed: shown.allowed, reviewed: shown.pod });
       }
-    }
-  });
-
-  it('goes by names, in code units, not by the order of files', () => {
-    const named = (...names: string[]) =>
-      names.map((name) => policy(name, { default: { schedulerName: name } }));
-    for (const strategy of MERGE_STRATEGIES.filter((one) => one !== 'intersection')) {
-      expect(review(named('b', 'a', 'c'), pod(), strategy).pod.spec.schedulerName).toBe('a');
-      expect(review(named('a', 'B'), pod(), strategy).pod.spec.schedulerName).toBe('B');
-      expect(review(named('é', 'z'), pod(), strategy).pod.spec.schedulerName).toBe('z');
     }
   });
 });

@@ -6,7 +6,6 @@ import {
   type PolicyDocuments,
   readPolicyDocuments,
 } from '../../../src/kubernetes/policies/documents/documents.ts';
-import { type MergedPolicy, mergePolicies } from '../../../src/kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../../src/kubernetes/policies/policy.ts';
 import { projectFile } from '../../support/files.ts';
 
@@ -257,12 +256,6 @@ const READINGS: Readonly<Record<string, Reading>> = {
   },
 };
 
-function example(number: string): PolicyDocuments {
-  return readPolicyDocuments(
-    FILES.filter((file) => file.startsWith(number)).map((file) => `${FOLDER}/${file}`),
-  );
-}
-
 describe('an example of the proposal', () => {
   it('is in the table', () => {
     expect(FILES).toHaveLength(34);
@@ -279,34 +272,4 @@ describe('an example of the proposal', () => {
       expect(read.policies).toStrictEqual(policies);
     },
   );
-});
-
-describe('the merges of the proposal', () => {
-  const partsOf = ({ required, default: defaults, allowed }: MergedPolicy) => ({
-    required,
-    default: defaults,
-    // The examples allow nothing but values of node labels.
-    allowed: allowed.reduce<Record<string, string[]>>((sum, { allowed: { nodeSelectors = {} } }) => {
-      for (const [label, values] of Object.entries(nodeSelectors)) {
-        sum[label] = [...(sum[label] ?? []), ...values];
-      }
-      return sum;
-    }, {}),
-  });
-
-  it.each([
-    ['deep', '22', '23'],
-    ['first', '24', '25'],
-    ['simple', '26', '27'],
-  ] as const)('%s: the two of %s give what %s says', (strategy, two, result) => {
-    const { policies } = example(two);
-    const [expected] = example(result).policies;
-    for (const given of [policies, policies.toReversed()]) {
-      expect(partsOf(mergePolicies(given, strategy))).toStrictEqual({
-        required: expected?.required,
-        default: expected?.default,
-        allowed: expected?.allowed.nodeSelectors,
-      });
-    }
-  });
 });

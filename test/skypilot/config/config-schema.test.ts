@@ -131,7 +131,9 @@ describe('in a pod', () => {
   it.for([[[]], [[{ name: 'c' }]], [[{ name: 'c' }, { name: 'd' }]]])(
     'image pull secrets are replaced, and an empty list drops them: %j',
     ([over]) => {
-      expect(inPod('imagePullSecrets', [{ name: 'a', x: 1 }, { name: 'b' }], over)).toEqual(over);
+      for (const base of [[{ name: 'a', x: 1 }, { name: 'b' }], [], { name: 'a' }]) {
+        expect(inPod('imagePullSecrets', base, over)).toEqual(over);
+      }
     },
   );
 
@@ -149,6 +151,15 @@ describe('in a pod', () => {
   ])('a value of another kind than the one below is a mistake: %j', ([base, over]) => {
     expect(() => inPod('nodeSelector', base, over)).toThrow(MergeError);
     expect(inPod('nodeSelector', base, null)).toBeNull();
+  });
+
+  it('a single value may have another type', () => {
+    expect(inPod('replicas', 1, '2')).toBe('2');
+  });
+
+  it('containers and pull secrets of another shape are a mistake', () => {
+    expect(() => inPod('containers', { name: 'main' }, [{ name: 'other' }])).toThrow(MergeError);
+    expect(() => inPod('imagePullSecrets', [{ name: 'a' }], { name: 'b' })).toThrow(MergeError);
   });
 
   it('a list over nothing is that list', () => {

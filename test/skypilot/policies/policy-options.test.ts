@@ -109,3 +109,14 @@ describe('lists of all options', () => {
     expect(new Set(options).size).toBe(options.length);
   });
 });
+
+describe('the deadline of policies', () => {
+  it.each([
+    ['1', []],
+    ['29', []],
+    ['30', [expect.stringContaining('deadline')]],
+    ['0', [expect.stringContaining('deadline')]],
+  ])('is shorter than the 30 seconds that SkyPilot waits: %s', async (deadline, wrong) => {
+    expect((await read(`deadline = ${deadline}`)).problems).toEqual(wrong);
+  });
+});

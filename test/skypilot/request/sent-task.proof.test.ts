@@ -2,33 +2,24 @@
  * Tasks as they are sent here, beside SkyPilot's own `Task`. Needs `SKYPILOT_SOURCE`, a checkout of SkyPilot, and
  * python3 with its dependencies (or stand-ins for them in `PYTHONPATH`, which a module `sky_stub` installs).
  */
-import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
 import { taskAsSent, taskText } from '../../../src/skypilot/request/sent-request.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { runWithSkypilot, skypilotSource } from '../../support/skypilot-source.ts';
 
-const SOURCE = process.env.SKYPILOT_SOURCE;
+const SOURCE = skypilotSource();
 const PEER = `
-import json, sys
-sys.path.insert(0, sys.argv[1])
-try:
-    import sky_stub
-except ImportError:
-    pass
-out, sys.stdout = sys.stdout, sys.stderr
 from sky import task as task_lib
 from sky.utils import yaml_utils
 answers = []
-for text, idle, down in json.load(sys.stdin):
+for text, idle, down in asked:
     task = task_lib.Task.from_yaml_config(yaml_utils.safe_load(text) or {})
     for one in task.resources:
         one.override_autostop_config(down=down, idle_minutes=idle)
         if one.autostop_config is not None:
             down, idle = one.autostop_config.down, one.autostop_config.idle_minutes
     answers.append([yaml_utils.dump_yaml_str(task.to_yaml_config()), idle, down])
-out.write('\\n' + json.dumps(answers))
 `;
 
 const TASKS = [
@@ -74,21 +65,11 @@ function comparable(text: string): unknown {
 
 it.skipIf(SOURCE === undefined)("sends tasks as SkyPilot's own code does", () => {
   const asked = TASKS.flatMap((text) => FLAGS.map((flags) => ({ text, flags })));
-  const input = JSON.stringify(asked.map(({ text, flags }) => [text, flags.idleMinutes, flags.down]));
-  const peer = spawnSync('python3', ['-c', PEER, SOURCE ?? ''], {
-    input,
-    encoding: 'utf8',
-    env: { ...process.env, HOME: temporaryFolder() },
-  });
-  expect({ status: peer.status, stderr: peer.status === 0 ? '' : peer.stderr.slice(-600) }).toEqual({
-    status: 0,
-    stderr: '',
-  });
-  const answers = JSON.parse(peer.stdout.slice(peer.stdout.lastIndexOf('\n'))) as [
-    string,
-    unknown,
-    boolean,
-  ][];
+  const answers = runWithSkypilot<[string, unknown, boolean]>(
+    SOURCE ?? '',
+    PEER,
+    asked.map(({ text, flags }) => [text, flags.idleMinutes, flags.down]),
+  );
   expect(answers).toHaveLength(asked.length);
   for (const [index, { text, flags }] of asked.entries()) {
     const { task, autostop } = taskAsSent(YamlDocument.parse(text), flags);

@@ -26,6 +26,7 @@ describe('a configuration', () => {
     ['a number with underscores', 'kubernetes: {provision_timeout: 1_000}'],
     ['yes for true', 'kubernetes: {dws: {enabled: yes}}'],
     ['null where SkyPilot takes it', 'gcp: {vpc_name: null}'],
+    ['a VPC of a project', 'gcp: {vpc_name: project-123/vpc-456}'],
     ['a policy of SkyPilot', 'admin_policy: my_package.policies.MyPolicy'],
     ['a policy of a service', 'admin_policy: https://policies.example.org/skypilot'],
     ['labels of any name', 'kubernetes: {custom_metadata: {labels: {__proto__: a, constructor: b}}}'],
@@ -144,6 +145,13 @@ describe('a configuration', () => {
   ] as const)('says what was expected: %s', ([yaml, problem]) => {
     expect(problemsIn(yaml)).toEqual([`config.yaml:1: ${problem}`]);
   });
+
+  it.for(['UPPERCASE-VPC', 'project_id/my-vpc', 'invalid/path/format', '/missing', 'project-id/'])(
+    'has no VPC %s',
+    (name) => {
+      expect(problemsIn(`gcp: {vpc_name: ${name}}`)).toEqual([expect.stringContaining('gcp.vpc_name: ')]);
+    },
+  );
 
   it('names clouds that do not exist', () => {
     const [problem, ...further] = problemsIn('allowed_clouds:\n- aws\n- kubernets');

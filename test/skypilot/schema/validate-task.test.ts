@@ -32,6 +32,7 @@ describe('a task', () => {
       'config: {kubernetes: {provision_timeout: 5}, hooks: [{run: ./stop.sh, events: [stop]}]}',
     ],
     ['what SkyPilot makes of that', 'resources: {_cluster_config_overrides: {docker: {run_options: [a]}}}'],
+    ['null, which clears an override', 'resources: {_cluster_config_overrides: {gcp: {vpc_name: null}}}'],
     ['what SkyPilot adds', '_user_specified_yaml: "name: x"\n_metadata: {git_commit: abc}\nvolumes: {}'],
     [
       'variables in storage and services',

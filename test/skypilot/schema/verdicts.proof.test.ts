@@ -2,10 +2,6 @@
  * Thousands of right and wrong configurations and tasks, beside SkyPilot's own validation. Needs `SKYPILOT_SOURCE`, a checkout of
  * SkyPilot, and python3 with its dependencies (or stand-ins for them in `PYTHONPATH`, which a module `sky_stub` installs).
  */
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
@@ -13,28 +9,19 @@ import type { Mapping } from '../../../src/base/yaml/tree.ts';
 import { SCHEMA_NAMES, SCHEMA_VERSION, schemaOf } from '../../../src/skypilot/schema/data.ts';
 import { taskSchema, validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
 import { differences, normalForm } from '../../../tools/skypilot-schema/differences.ts';
+import { runWithSkypilot, skypilotSource } from '../../support/skypilot-source.ts';
 import { mutated, sampleOf, textOf } from './samples.ts';
 
-const SOURCE = process.env.SKYPILOT_SOURCE;
-if (SOURCE === undefined) {
-  console.warn('SKYPILOT_SOURCE names no checkout of SkyPilot: what is compared with it is skipped');
-}
+const SOURCE = skypilotSource();
 
 /** Answers each value with whether a schema refuses it. `other` = refused, but not by a schema. */
 const PEER = `
-import copy, json, os, sys
-sys.path.insert(0, sys.argv[1])
-try:
-    import sky_stub
-except ImportError:
-    pass
-out, sys.stdout = sys.stdout, sys.stderr
+import copy, os
 os.environ['IS_SKYPILOT_SERVER'] = '1'
 from sky import task as task_lib
 from sky.server import plugins
 from sky.utils import common_utils, schemas, yaml_utils
 plugins.plugins_loaded = lambda: True
-is_text = sys.argv[3] == 'text'
 config_schema = schemas.get_config_schema()
 
 refused = False
@@ -55,33 +42,18 @@ def verdict(check, value):
     global refused
     refused = False
     try:
-        check(yaml_utils.safe_load(value) if is_text else copy.deepcopy(value))
+        check(yaml_utils.safe_load(value) if isinstance(value, str) else copy.deepcopy(value))
         return 'valid'
     except Exception as thrown:
         return 'invalid' if refused or 'Cannot specify both gpus' in str(thrown) else 'other'
 
-check = config if sys.argv[2] == 'config' else task_lib.Task.from_yaml_config
-for line in sys.stdin:
-    out.write(verdict(check, json.loads(line)) + '\\n')
+check = config if asked['kind'] == 'config' else task_lib.Task.from_yaml_config
+answers = [verdict(check, value) for value in asked['values']]
 `;
 
 /** What SkyPilot says to each: to a value, or to a text in YAML, which it reads first. */
-function verdictsOn(kind: 'config' | 'task', values: readonly (Mapping | string)[]): string[] {
-  const home = mkdtempSync(join(tmpdir(), 'skypilot-'));
-  try {
-    const form = typeof values[0] === 'string' ? 'text' : 'value';
-    const { stdout, stderr, status } = spawnSync('python3', ['-c', PEER, SOURCE ?? '', kind, form], {
-      input: values.map((value) => `${JSON.stringify(value)}\n`).join(''),
-      encoding: 'utf8',
-      maxBuffer: 1 << 30,
-      env: { ...process.env, HOME: home },
-    });
-    expect(status, stderr).toBe(0);
-    return stdout.trimEnd().split('\n');
-  } finally {
-    rmSync(home, { recursive: true, force: true });
-  }
-}
+const verdictsOn = (kind: 'config' | 'task', values: readonly (Mapping | string)[]) =>
+  runWithSkypilot<string>(SOURCE ?? '', PEER, { kind, values });
 
 /** The values whose verdict differs from ours, and how many there are of each verdict. */
 function compared(kind: 'config' | 'task', values: readonly (Mapping | string)[]) {
@@ -102,36 +74,27 @@ function compared(kind: 'config' | 'task', values: readonly (Mapping | string)[]
 
 /** Prints all schemas, as a server applies them. */
 const DUMP = `
-import json, os, sys
-sys.path.insert(0, sys.argv[1])
-try:
-    import sky_stub
-except ImportError:
-    pass
-out, sys.stdout = sys.stdout, sys.stderr
+import os
 os.environ['IS_SKYPILOT_SERVER'] = '1'
 from sky.server import plugins
 from sky.server.constants import API_VERSION
 from sky.utils import schemas
 plugins.plugins_loaded = lambda: True
-names = sys.argv[2].split(',')
-dump = {name: getattr(schemas, f'get_{name}_schema')() for name in names}
-out.write(json.dumps([API_VERSION, dump], default=list))
+dump = {name: getattr(schemas, f'get_{name}_schema')() for name in asked}
+answers = json.loads(json.dumps([API_VERSION, dump], default=list))
 `;
 
 const RUNS = 4000;
 
 describe.skipIf(SOURCE === undefined)("SkyPilot's own validation", () => {
   it('has the schemas that are here', () => {
-    const { stdout, stderr, status } = spawnSync('python3', ['-c', DUMP, SOURCE ?? '', SCHEMA_NAMES.join()], {
-      encoding: 'utf8',
-      maxBuffer: 1 << 30,
-    });
-    expect(status, stderr).toBe(0);
-    const [version, schemas] = JSON.parse(stdout);
+    const [version, schemas] = runWithSkypilot(SOURCE ?? '', DUMP, SCHEMA_NAMES) as [
+      number,
+      Readonly<Record<string, Parameters<typeof normalForm>[0]>>,
+    ];
     expect(version).toBe(SCHEMA_VERSION.apiVersion);
     for (const name of SCHEMA_NAMES) {
-      expect(differences({ ...schemaOf(name) }, normalForm(schemas[name])), name).toEqual([]);
+      expect(differences({ ...schemaOf(name) }, normalForm(schemas[name] ?? {})), name).toEqual([]);
     }
   });
 

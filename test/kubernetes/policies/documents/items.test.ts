@@ -74,17 +74,6 @@ describe('a file is refused', () => {
     expect(problems).toHaveLength(2);
   });
 
-  it('unless its name ends so, in small or capital letters', () => {
-    const folder = temporaryFolder();
-    for (const name of ['a.YAML', 'b.Yml', 'c.JSON', '.d.YAML', 'e.yaml.orig']) {
-      writeFileSync(join(folder, name), policy('allowed: {}').replace('name: a', `name: ${name.charAt(0)}`));
-    }
-    writeFileSync(join(folder, 'c.JSON'), '{"kind": "List", "items": []}');
-    const { policies, problems } = readPolicyDocuments([folder]);
-    expect(problems).toEqual([]);
-    expect(policies.map(({ name }) => name)).toEqual(['a', 'b']);
-  });
-
   it('if it is given twice, by itself and in its folder', () => {
     const file = temporaryFile('p.yaml', policy('allowed: {}'));
     expect(problemsOf(file, join(file, '..'))).toEqual([

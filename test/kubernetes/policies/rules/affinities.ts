@@ -49,3 +49,13 @@ export function ofPods(
     },
   };
 }
+
+/** The spec of a pod with an affinity, as a line of a table. */
+export function wants(affinity: unknown): string {
+  return `affinity: ${JSON.stringify(affinity)}`;
+}
+
+/** The spec of a policy whose `section` has these affinities, as a line of a table. */
+export function affinitiesIn(section: 'allowed' | 'required', affinities: unknown): string {
+  return `${section}: {affinities: ${JSON.stringify(affinities)}}`;
+}

@@ -115,9 +115,12 @@ describe('a value of a context', () => {
   it('joins lists of any mapping of kubernetes, such as allowed_nodes', () => {
     const server = `kubernetes:
   allowed_nodes: {names: [a]}
-  context_configs: {east: {allowed_nodes: {names: [b]}}}
+  custom_metadata: {labels: {team: all}}
+  context_configs: {east: {allowed_nodes: {names: [b]}, custom_metadata: {labels: {zone: east}}}}
 `;
-    expect(value({ server }, 'kubernetes.allowed_nodes.names', { region: 'east' })).toEqual(['a', 'b']);
+    const of = (key: string) => value({ server }, `kubernetes.${key}`, { region: 'east' });
+    expect(of('allowed_nodes.names')).toEqual(['a', 'b']);
+    expect(of('custom_metadata.labels')).toEqual({ team: 'all', zone: 'east' });
   });
 
   it('null is the same as none', () => {
@@ -343,6 +346,27 @@ workspaces:
     expect(value({ server }, key, place)).toEqual(expected);
   });
 
+  const namespaces = `kubernetes: {namespace: all, context_configs: {a: {namespace: a}, b: {}}}
+workspaces:
+  one: {kubernetes: {context_configs: {b: {namespace: one-b}}}}
+  two: {kubernetes: {allowed_contexts: [a]}}
+  three: {kubernetes: {namespace: three}}
+  four: {kubernetes: {namespace: four, context_configs: {a: {namespace: four-a}}}}
+`;
+
+  it.for<[Place, string]>([
+    [{ workspace: 'one', region: 'b' }, 'one-b'],
+    [{ workspace: 'two', region: 'a' }, 'a'],
+    [{ workspace: 'two', region: 'b' }, 'all'],
+    [{ workspace: 'three', region: 'a' }, 'three'],
+    [{ workspace: 'four', region: 'a' }, 'four-a'],
+    [{ workspace: 'four', region: 'b' }, 'four'],
+    [{ region: 'a' }, 'a'],
+    [{}, 'all'],
+  ])('kubernetes.namespace for %j is %s', ([place, expected]) => {
+    expect(value({ server: namespaces }, 'kubernetes.namespace', place)).toBe(expected);
+  });
+
   it('is not read for other keys, and says so', () => {
     const { value: found, notes } = answer({ server }, 'kubernetes.autoscaler');
     expect(found).toBe('gke');
@@ -408,6 +432,17 @@ describe('a value of a task', () => {
     expect(value({ server, task, 'command line': 'gcp: {vpc_name: given}' }, 'gcp.vpc_name')).toBe('given');
     // The null of the command line is also in the configuration itself.
     expect(value({ server, task, 'command line': 'gcp: {vpc_name: null}' }, 'gcp.vpc_name')).toBeNull();
+  });
+
+  it('has those keys of the command line that it may set itself', () => {
+    const own = { value: { gcp: { vpc_name: 'task', enable_gvnic: true } }, leaves: [] };
+    const commandLine = {
+      value: { gcp: { vpc_name: null }, jobs: { x: 1 }, docker: { run_options: ['a'] } },
+    };
+    expect(taskOverrides(own, { ...commandLine, leaves: [] }).value).toEqual({
+      gcp: { enable_gvnic: true },
+      docker: { run_options: ['a'] },
+    });
   });
 
   it('from the command line joins lists twice, as in SkyPilot: in the configuration and over it', () => {
