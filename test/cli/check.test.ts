@@ -220,15 +220,6 @@ describe('a decision of check', () => {
     expect(answers(json.stdout)).toMatchObject([{ allowed: true, warnings: [warning] }]);
   });
 
-  it('runs no filter for an exempt project, and says so', async () => {
-    const flags = ['--config', 'enforcement.exempt_projects=a0b86a98b0d343cb948e00689182efd4'];
-    const { code, stdout } = await check('create', [NINE_DAYS], ...flags, '--format', 'json');
-    expect(answers(stdout)).toMatchObject([
-      { allowed: true, outcomes: [], warnings: [expect.stringContaining('exempt_projects')] },
-    ]);
-    expect(code).toBe(0);
-  });
-
   it('names the values to set when a filter changes the lease', async () => {
     const folder = filterFolder({
       'shorten-filter.js': filterSource('ShortenFilter', {

@@ -52,16 +52,6 @@ port = 70000
     expect(lines.filter((line) => line.startsWith('error: '))).toHaveLength(8);
   });
 
-  it('refuses the name of a filter and of an option that real sites used and that never existed', async () => {
-    const conf = confFile(
-      '[enforcement]\nenabled_filters = MaxReservationLengthFilter\nmax_reservation_length = 86400\n',
-    );
-    const { code, stderr } = await validate(conf);
-    expect(code).toBe(2);
-    expect(stderr).toContain(`${conf}:2: [enforcement] enabled_filters: there is no filter`);
-    expect(stderr).toContain(`${conf}:3: [enforcement] max_reservation_length: unknown option`);
-  });
-
   it('warns of an option without effect, and exits with 0', async () => {
     const conf = confFile('[enforcement]\nenabled_filters =\nmax_lease_duration = 60\n');
     const { code, stderr } = await validate(conf);
@@ -104,17 +94,6 @@ port = 70000
       allow_on_error: 'variable',
       ca_file: 'flag',
     });
-  });
-
-  it('names a file or folder that does not exist', async () => {
-    const folder = temporaryFolder();
-    const { code, stderr } = await runProgramInProcess([
-      ...['config', 'validate', '--config-file', `${folder}/no.conf`],
-      ...['--config-dir', `${folder}/no.d`],
-    ]);
-    expect(code).toBe(2);
-    expect(stderr).toContain(`error: ${folder}/no.conf: could not be read: there is no such file\n`);
-    expect(stderr).toContain(`error: ${folder}/no.d: the folder could not be read: there is no such file\n`);
   });
 });
 

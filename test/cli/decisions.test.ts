@@ -194,7 +194,7 @@ describe('decisions tail --follow', () => {
     });
     for (const expected of [['a'], ['a', 'b']]) {
       child.stdin.write(text([named(expected.at(-1) ?? '')]));
-      await vi.waitFor(() => expect(names(stdout)).toEqual(expected), PATIENT);
+      await expect.poll(() => names(stdout)).toEqual(expected);
     }
     child.stdin.end(text([named('c')]).trimEnd());
     expect(await once(child, 'close')).toEqual([0, null]);

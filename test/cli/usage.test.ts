@@ -135,17 +135,6 @@ describe('wrong usage', () => {
       /^error: --host: \[service\] host: .+\nerror: --port: \[service\] port: expected .+, got "http"\n$/,
     );
   });
-
-  it('says that the file of BLAZAR_ENFORCEMENT_CONFIG does not exist', async () => {
-    const { code, stderr } = await runProgramInProcess(['config', 'validate'], {
-      env: { BLAZAR_ENFORCEMENT_CONFIG: '/nowhere/blazar.conf' },
-    });
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr:
-        'error: BLAZAR_ENFORCEMENT_CONFIG: there is no such file: /nowhere/blazar.conf; name another, or unset BLAZAR_ENFORCEMENT_CONFIG\n',
-    });
-  });
 });
 
 async function printed(head: readonly string[], rows: readonly (readonly string[])[]): Promise<string> {

@@ -93,17 +93,4 @@ describe('an empty list of files', () => {
     ).toEqual([]);
     expect(await problems({ configFiles: [] })).toEqual([]);
   });
-
-  it('does not affect the other sources', async () => {
-    const folder = temporaryFolder();
-    configFile('[s]\na = folder\n', 'x.conf', folder);
-    const layers = await read({
-      configFiles: [],
-      configDirs: [folder],
-      environment: { OS_S__A: 'environment' },
-      config: ['s.a=command line'],
-      values: { s: { a: 'code' } },
-    });
-    expect(layers).toHaveLength(4);
-  });
 });

@@ -1,6 +1,5 @@
 /** The names that enabled_filters and audit_filters accept. */
 import { describe, expect, it } from 'vitest';
-import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { configuration, shown } from './helpers.ts';
 
 /** The problems of a section `[enforcement]` with these lines, the first of them in line 2. */
@@ -13,13 +12,6 @@ const EXPECTED =
   'error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter';
 
 describe('the names of filters', () => {
-  it.each([
-    ...['BaseFilter', 'constructor', '__proto__', '../x', '/etc/x-filter.js', 'maxLeaseDurationFilter'],
-    ...['MaxLeaseDuration', 'pkg#BaseFilter', '../pkg#XFilter', '#XFilter', '../x#MaxLeaseDurationFilter'],
-  ])('are class names or package#Name, not %s', async (name) => {
-    expect(await problems(`enabled_filters = ${name}`)).toEqual([`${EXPECTED}, got "${name}"`]);
-  });
-
   it('need commas between them, also on lines of their own', async () => {
     expect(await problems('enabled_filters = MaxLeaseDurationFilter ExternalServiceFilter')).toEqual([
       `${EXPECTED}, got "MaxLeaseDurationFilter ExternalServiceFilter"; names are separated by commas`,
@@ -59,19 +51,5 @@ describe('the names of filters', () => {
     expect(problem).toMatch(
       /^error: blazar\.conf:2: \[enforcement\] enabled_filters: the filter "no-such-package#XFilter" cannot be used: /,
     );
-  });
-
-  it('of a broken file are an error with the reason; a broken file without a name is a warning', async () => {
-    const folder = filterFolder({
-      'half-filter.js': 'export class HalfFilter {}',
-      'good-filter.js': filterSource('GoodFilter'),
-    });
-    const reason = `${folder}/half-filter.js: it exports no class that extends BaseFilter`;
-    expect(await problems('enabled_filters = HalfFilter', `filters_path = ${folder}`)).toEqual([
-      `error: blazar.conf:2: [enforcement] enabled_filters: the filter "HalfFilter" cannot be used: ${reason}`,
-    ]);
-    expect(await problems('enabled_filters = GoodFilter', `filters_path = ${folder}`)).toEqual([
-      `warning: not a usable filter: ${reason}`,
-    ]);
   });
 });

@@ -49,15 +49,6 @@ describe('no problem shows a secret', () => {
   ])('%s', async (_, lines) => {
     expect((await problems('external_service_token = sEcReT', ...lines)).join('\n')).not.toContain('sEcReT');
   });
-
-  it.each(['enforcement.external_service_token sEcReT', 'enforcement.external_service_token:sEcReT'])(
-    'of --config %s',
-    async (text) => {
-      const { problems: found } = await readSources({ configFiles: [], environment: {}, config: [text] });
-      expect(found).toHaveLength(1);
-      expect(shown(found).join()).not.toContain('sEcReT');
-    },
-  );
 });
 
 describe('a problem', () => {

@@ -233,12 +233,6 @@ describe('--config with a file', () => {
     }
   });
 
-  it('may be below ~', async () => {
-    const { home, sources } = places();
-    configFile('[s]\na = 1\n', 'x=1.conf', home);
-    expect(await read({ ...sources, config: ['~/x=1.conf'] })).toEqual([['[s] a = "1" (x=1.conf:2)']]);
-  });
-
   it('may set options that only the server may set', async () => {
     const file = configFile(
       '{enforcement: {enabled_filters: [MaxLeaseDurationFilter], max_lease_duration: 1}}',
@@ -248,18 +242,6 @@ describe('--config with a file', () => {
     const { problems: found, files, filters } = await readAsClient(sources);
     expect({ found, files }).toEqual({ found: [], files: [file] });
     expect(filters).toHaveLength(1);
-  });
-
-  it('must be the only value', async () => {
-    const file = configFile('s: {a: 1}', 'x.yaml');
-    for (const others of [['s.a=2'], [file]]) {
-      expect(await problems({ configFiles: [], config: [file, ...others] })).toEqual([
-        `error: --config: ${file} is a file, and a file must be the only --config`,
-      ]);
-    }
-    expect(await problems({ configFiles: [], config: ['enforcement.max_lease_duration=2', file] })).toEqual([
-      `error: --config: expected key=value or a file that exists, got "${file}"`,
-    ]);
   });
 
   it('may be combined with other flags, such as --port', async () => {

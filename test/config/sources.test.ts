@@ -10,28 +10,6 @@ async function problems(sources: ConfigSources): Promise<string[]> {
   return shown((await readSources({ configFiles: [], environment: {}, ...sources })).problems);
 }
 
-describe('the layers', () => {
-  it('are, lowest first: files, folders, environment, command line, code', async () => {
-    const folder = temporaryFolder();
-    configFile('[s]\na = folder\n', 'x.conf', folder);
-    const layers = await read({
-      values: { s: { a: 'code' } },
-      config: ['s.a=command line'],
-      environment: { OS_S__A: 'environment' },
-      configDirs: [folder],
-      configFiles: [configFile('[s]\na = first\n', '1.conf'), configFile('[s]\na = second\n', '0.conf')],
-    });
-    expect(layers).toEqual([
-      ['[s] a = "first" (1.conf:2)'],
-      ['[s] a = "second" (0.conf:2)'],
-      ['[s] a = "folder" (x.conf:2)'],
-      ['[s] a = "environment" (OS_S__A)'],
-      ['[s] a = "command line" (--config s.a)'],
-      ['[s] a = "code" (in code)'],
-    ]);
-  });
-});
-
 describe('a folder', () => {
   it('contributes its *.conf and *.yaml files, sorted by name, and no others', async () => {
     const folder = temporaryFolder();

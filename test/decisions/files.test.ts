@@ -77,7 +77,7 @@ describe('followChunks', () => {
     const path = temporaryFile('log', 'a\n');
     const { seen, until } = follow(path);
     await until('a\n');
-    await vi.waitFor(() => expect(seen.caughtUp).toBeGreaterThan(0), PATIENT);
+    await expect.poll(() => seen.caughtUp).toBeGreaterThan(0);
     appendFileSync(path, 'b\nc');
     await until('a\nb\nc');
     appendFileSync(path, 'd\n');
@@ -95,7 +95,7 @@ describe('followChunks', () => {
     // As logrotate makes it, before the service has been told.
     writeFileSync(path, '');
     const { caughtUp } = seen;
-    await vi.waitFor(() => expect(seen.caughtUp).toBeGreaterThan(caughtUp + 2), PATIENT);
+    await expect.poll(() => seen.caughtUp).toBeGreaterThan(caughtUp + 2);
     appendFileSync(`${path}.1`, 'c\n');
     await until('a\nb\nc\n');
     appendFileSync(`${path}.1`, 'd\n');
@@ -112,7 +112,7 @@ describe('followChunks', () => {
     await until('a\n');
     rmSync(path);
     const { caughtUp } = seen;
-    await vi.waitFor(() => expect(seen.caughtUp).toBeGreaterThan(caughtUp + 1), PATIENT);
+    await expect.poll(() => seen.caughtUp).toBeGreaterThan(caughtUp + 1);
     writeFileSync(path, 'b\n');
     await until('a\n|b\n');
   });

@@ -1,10 +1,11 @@
 /** The answers over HTTP that the pages describe, checked against real services. */
 import { writeFileSync } from 'node:fs';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
 import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
+import { fromAFullHouse } from '../support/full-house.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createLasting, createPhysicalHost } from '../support/requests.ts';
@@ -26,6 +27,12 @@ const FITS = JSON.stringify(createPhysicalHost());
 
 const post = (url: string, body: string, headers: Record<string, string>) =>
   fetch(url, { method: 'POST', body, headers });
+
+async function refusedByAFullHouse(): Promise<Response> {
+  const ask = (url: string) => post(`${url}/check-create`, FITS, JSON_TYPE);
+  const [, refused] = await fromAFullHouse(ask, ask);
+  return refused;
+}
 
 /** Compares status and body of each answer with these columns of the rows. */
 async function expectShown(answers: Response[], rows: string[][], status: number, body: number) {
@@ -82,7 +89,7 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
     await fromGuesses(),
     answerOf(await raw(long)),
     await post(`${faulty}/check-create`, FITS, JSON_TYPE),
-    await fromAFullHouse(),
+    await refusedByAFullHouse(),
     await keystone.stop().then(() => withToken('gAAAAAB-of-bob')),
   ];
   await expectShown(answers, tableUnder(page, 'What the policy service answers'), 0, 2);
@@ -120,7 +127,7 @@ it('docs/reference/protocol.md says which headers tell what', async () => {
     told(await check(FITS, { 'X-Openstack-Request-Id': 'mine' })),
     told(await check(JSON.stringify(createLasting(TEN_DAYS)))),
     told(await check('{')),
-    told(await fromAFullHouse()),
+    told(await refusedByAFullHouse()),
     told(await fetch(`${url}/check-create`)),
     told(await post(`${asking.url}/check-create`, FITS, JSON_TYPE)),
   ]).toEqual([
@@ -175,32 +182,6 @@ it('docs/reference/protocol.md says how the service tells how it is', async () =
   ];
   await expectShown(answers, rows, 1, 3);
 });
-
-/** The answer to a second request of a service that makes one decision at a time, and is making one. */
-async function fromAFullHouse(): Promise<Response> {
-  let finish = () => {};
-  const finished = new Promise<void>((resolve) => {
-    finish = resolve;
-  });
-  const begun = new Promise<void>((resolve) => {
-    vi.stubGlobal('decision', () => {
-      resolve();
-      return finished;
-    });
-  });
-  onTestFinished(() => void vi.unstubAllGlobals());
-  const { url } = await runService({
-    service: { max_concurrent: 1, max_queued: 0 },
-    filters: { 'slow-filter.js': filterSource('SlowFilter', { create: 'return decision().then(allow);' }) },
-    enforcement: { enabled_filters: ['SlowFilter'] },
-  });
-  const first = post(`${url}/check-create`, FITS, JSON_TYPE);
-  await begun;
-  const second = await post(`${url}/check-create`, FITS, JSON_TYPE);
-  finish();
-  await first;
-  return second;
-}
 
 /** An answer as it came over the connection. */
 function answerOf(raw: string): Response {

@@ -1,6 +1,6 @@
 /** Filters that hold the process, or leave something to itself: through `serve`, as an operator has it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
@@ -8,7 +8,6 @@ import { openRaw, postBytes } from '../support/raw-http.ts';
 import { createLasting } from '../support/requests.ts';
 import { startUntilFinished } from '../support/run-command.ts';
 
-const SOON = { timeout: 30_000, interval: 50 };
 const HELD = 75;
 const TIMEOUT = 60_000;
 
@@ -150,7 +149,7 @@ describe('what a filter leaves to itself', () => {
       metric(await (await fetch(`${url}/metrics`)).text(), 'blazar_enforcement_uncaught_errors_total', {
         kind: 'rejection',
       });
-    await vi.waitFor(async () => expect(await count()).toBe(2), SOON);
+    await expect.poll(count).toBe(2);
     process.kill('SIGTERM');
     const { code, stderr } = await ended;
     expect(code).toBe(0);

@@ -2,12 +2,10 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, projectFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { type CommandOptions, runCommand, startUntilFinished } from '../support/run-command.ts';
 
-const CONF = projectFile('etc/policy-service.conf');
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0;
 
 async function serve(args: readonly string[], options: CommandOptions = {}) {
@@ -120,44 +118,6 @@ describe('serve', () => {
 });
 
 describe('serve does not start', () => {
-  it('where a protocol is open to others, as config validate says', async () => {
-    const conf = confFile('[service]\nport = 0\n');
-    const expected = {
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(
-        /^(warning: .*\n)*error: .*\[service\] host: expected a loopback address, got 0\.0\.0\.0, where everyone may ask for leases.*\n$/,
-      ),
-    };
-    expect(await runCommand(['serve', '--config-file', conf, '--host', '0.0.0.0'])).toMatchObject(expected);
-    const validate = ['config', 'validate', '--config-file', conf];
-    expect(await runProgramInProcess(validate)).toMatchObject({ code: 0 });
-    const env = { OS_SERVICE__HOST: '0.0.0.0' };
-    expect(await runProgramInProcess(validate, { env })).toMatchObject(expected);
-  });
-
-  it('on a port that is in use: one line, exit code 2', async () => {
-    const { url } = await serve(['--config-file', CONF, '--port', '0']);
-    const { port } = new URL(url);
-    expect(await runCommand(['serve', '--config-file', CONF, '--port', port])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: [service] cannot listen on 127.0.0.1, port ${port}: the port is in use\n`,
-    });
-  });
-
-  it('with mistakes in the configuration: all of them, exit code 2', async () => {
-    const conf = confFile('[service]\nprot = 1\n[enforcement]\nenabled_filters = NoFilter\n');
-    const { code, stdout, stderr } = await runCommand(['serve', '--config-file', conf]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(
-      `error: ${conf}:2: [service] prot: unknown option; the nearest right name is "port"`,
-    );
-    expect(stderr).toContain(
-      `error: ${conf}:4: [enforcement] enabled_filters: there is no filter "NoFilter"`,
-    );
-  });
-
   it('with a filter that refuses its configuration: one line, exit code 2', async () => {
     const folder = filterFolder({
       'strict-filter.js': filterSource('StrictFilter', {

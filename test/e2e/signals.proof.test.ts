@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
+import { decisionsInFile } from '../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { startLoad } from '../support/load.ts';
@@ -99,10 +100,10 @@ describe('serve', () => {
     expect(await statusNow()).toBe(204);
     writeFileSync(conf, readFileSync(conf, 'utf8').replace('259200', '60'));
     process.kill('SIGHUP');
-    await vi.waitFor(async () => expect(await statusNow()).toBe(403), SOON);
+    await expect.poll(statusNow).toBe(403);
     writeFileSync(conf, readFileSync(conf, 'utf8').replace('max_lease_duration', 'max_lease_duratoin'));
     process.kill('SIGHUP');
-    await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(503), SOON);
+    await expect.poll(async () => (await fetch(`${url}/readyz`)).status).toBe(503);
     expect(await statusNow()).toBe(403);
     const lines = output()
       .stderr.trimEnd()
@@ -128,10 +129,7 @@ describe('serve', () => {
     process.kill('SIGTERM');
     await load.refused;
     expect(await ended).toMatchObject({ code: 0, stderr: '' });
-    const decided = readFileSync(log, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { request_id: string }).request_id);
+    const decided = decisionsInFile(log).map(({ request_id }) => request_id);
     expect(decided.sort()).toEqual(load.answers.map(({ id }) => id).sort());
     expect(decided.length).toBeGreaterThan(500);
   });

@@ -58,7 +58,7 @@ it('serve --watch loads a changed filter anew, with all that it imports from its
 
   // A mistake changes nothing, and its line is logged.
   write('reasons.js', "export const first = 'A';\nconst = 1;");
-  await vi.waitFor(() => expect(output().stderr).toContain(`(${join(folder, 'reasons.js')}:2)`), SOON);
+  await expect.poll(() => output().stderr).toContain(`(${join(folder, 'reasons.js')}:2)`);
   expect(output().stderr).not.toContain('uncaught error');
   expect(await reason()).toBe('A B C');
   write('reasons.js', "export const first = 'Z';");

@@ -69,7 +69,7 @@ it('serve --watch reloads whichever way its files change, and changes nothing fo
   // A further file, with a mistake.
   const further = join(folder, '90-further.conf');
   writeFileSync(further, '[enforcement]\nmax_lease_duratoin = 60\n');
-  await vi.waitFor(async () => expect((await ready()).status).toBe(503), SOON);
+  await expect.poll(async () => (await ready()).status).toBe(503);
   const validated = await runCommand(['config', 'validate', ...sources]);
   const words = validated.stderr.trimEnd().replace(/^error: /, '');
   expect(words).toContain(`${further}:2: [enforcement] max_lease_duratoin: unknown option`);
@@ -84,7 +84,7 @@ it('serve --watch reloads whichever way its files change, and changes nothing fo
 
   // Gone, and back by a rename.
   rmSync(conf);
-  await vi.waitFor(async () => expect((await ready()).status).toBe(503), SOON);
+  await expect.poll(async () => (await ready()).status).toBe(503);
   expect((await ready()).problems).toEqual(['configuration: not valid']);
   expect([await allows(60), await allows(61)]).toEqual([true, false]);
   writeFileSync(`${conf}.new`, base);

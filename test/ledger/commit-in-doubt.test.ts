@@ -68,8 +68,6 @@ async function newGround() {
   return { ledger, process, states, files, folder };
 }
 
-const SOON = { timeout: 30_000, interval: 20 };
-
 async function loseAnswer({ ledger, fault }: { ledger: Ledger; fault: Fault }): Promise<void> {
   fault.losesAnswer = true;
   await expect(recordLease(ledger, { name: 'run', leaseId: 'A' })).rejects.toThrow('the connection is gone');
@@ -80,7 +78,7 @@ describe('a commit whose answer is lost', () => {
     const { ledger, process, states, files } = await newGround();
     const one = process();
     await loseAnswer(one);
-    await vi.waitFor(() => expect(one.fault.attempts).toBeGreaterThan(1), SOON);
+    await expect.poll(() => one.fault.attempts).toBeGreaterThan(1);
     expect(await states()).toEqual(['open']);
     expect(one.counts.at(-1)).toBe(1);
     expect(files()).toHaveLength(1);
@@ -88,8 +86,8 @@ describe('a commit whose answer is lost', () => {
       ['error', expect.stringContaining('a refused lease may be recorded nevertheless')],
     ]);
     one.fault.isAway = false;
-    await vi.waitFor(async () => expect(await states()).toEqual(['ended']), SOON);
-    await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
+    await expect.poll(states).toEqual(['ended']);
+    await expect.poll(() => one.counts.at(-1)).toBe(0);
     expect(files()).toEqual([]);
     expect(one.logger.lines.at(-1)?.message).toBe('a refused lease was recorded, and has been taken back');
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
@@ -103,8 +101,8 @@ describe('a commit whose answer is lost', () => {
     expect(await states()).toEqual(['open']);
     const next = process();
     next.ledger.attend();
-    await vi.waitFor(async () => expect(await states()).toEqual(['ended']), SOON);
-    await vi.waitFor(() => expect(files()).toEqual([]), SOON);
+    await expect.poll(states).toEqual(['ended']);
+    await expect.poll(files).toEqual([]);
     expect(next.counts).toContain(1);
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   });
@@ -115,7 +113,7 @@ describe('a commit whose answer is lost', () => {
     await loseAnswer(one);
     await recordLease(other.ledger, { name: 'run', leaseId: 'A' });
     one.fault.isAway = false;
-    await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
+    await expect.poll(() => one.counts.at(-1)).toBe(0);
     expect(await states()).toEqual(['open']);
   });
 
@@ -137,7 +135,7 @@ describe('a commit whose answer is lost', () => {
     );
     await recordLease(process().ledger, { name: 'other' });
     one.fault.isAway = false;
-    await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
+    await expect.poll(() => one.counts.at(-1)).toBe(0);
     expect(await states()).toEqual(['open']);
   });
 
@@ -147,10 +145,10 @@ describe('a commit whose answer is lost', () => {
     await loseAnswer(one);
     other.fault.isAway = true;
     other.ledger.attend();
-    await vi.waitFor(() => expect(other.fault.attempts).toBeGreaterThan(0), SOON);
+    await expect.poll(() => other.fault.attempts).toBeGreaterThan(0);
     one.fault.isAway = false;
-    await vi.waitFor(() => expect(files()).toEqual([]), SOON);
-    await vi.waitFor(() => expect(other.counts.at(-1)).toBe(0), SOON);
+    await expect.poll(files).toEqual([]);
+    await expect.poll(() => other.counts.at(-1)).toBe(0);
     expect(await states()).toEqual(['ended']);
     expect(other.logger.lines).toEqual([]);
   });
@@ -203,7 +201,7 @@ describe('a recording that another filter refuses', () => {
     await expect(one.ledger.takeBack(undo, author, NO_WAIT)).rejects.toThrow('it is away');
     expect(one.counts).toEqual([1]);
     one.fault.isAway = false;
-    await vi.waitFor(async () => expect(await states()).toEqual(['ended']), SOON);
+    await expect.poll(states).toEqual(['ended']);
   });
 });
 

@@ -1,5 +1,5 @@
 /** What the ledger promises, on both databases. */
-import { describe } from 'vitest';
+import { describe, onTestFinished } from 'vitest';
 import { DIALECTS } from '../support/ledgers.ts';
 import { budgeting } from './contract/budgets.ts';
 import { crowding } from './contract/concurrency.ts';
@@ -12,7 +12,12 @@ import { type GroundSetup, newGrounds } from './ground.ts';
 const newGround = newGrounds(true);
 
 describe.each(DIALECTS)('the ledger on %s', (dialect) => {
-  const grounds = (setup?: GroundSetup) => newGround(dialect, setup);
+  // Whatever befalls a ledger, its balances are the sums of its entries.
+  const grounds = async (setup?: GroundSetup) => {
+    const ground = await newGround(dialect, setup);
+    onTestFinished(() => ground.verify());
+    return ground;
+  };
   describe('when a lease is created', () => creating(grounds));
   describe('when a lease is changed', () => updating(grounds));
   describe('when a lease ends', () => ending(grounds));

@@ -67,6 +67,8 @@ export interface GroundSetup {
   readonly budget?: string;
   readonly audit?: boolean;
   readonly projectId?: string;
+  /** More may be taken of a budget than there is. */
+  readonly mayOverdraw?: boolean;
   /** Open the ledger once more for this project alone, as another process would. */
   readonly isApart?: boolean;
 }
@@ -161,9 +163,11 @@ export class Ground {
   readonly budgetFilter: UsageBudgetFilter;
   readonly countFilter: MaxLeasesFilter;
   readonly #opened: OpenLedger;
+  readonly #mayOverdraw: boolean;
 
   constructor(opened: OpenLedger, setup: GroundSetup, project: string) {
     this.#opened = opened;
+    this.#mayOverdraw = setup.mayOverdraw === true;
     const { connection, chain, ledger, clock, logger } = opened;
     this.connection = connection;
     this.chain = chain;
@@ -307,14 +311,14 @@ export class Ground {
   }
 
   /** Every balance is the sum of its entries, and no more is taken of a budget than there is. */
-  async verify({ overdrawn = false } = {}): Promise<void> {
+  async verify(): Promise<void> {
     const sums = new Map<string, bigint>();
     for (const { account, delta } of await this.rows('entries')) {
       sums.set(account, (sums.get(account) ?? 0n) + delta);
     }
     const balances = new Map((await this.rows('accounts')).map(({ name, balance }) => [name, balance]));
     expect(balances).toEqual(sums);
-    if (!overdrawn) {
+    if (!this.#mayOverdraw) {
       for (const { taken, amount } of await listBudgets(this.ledger, this.project, NO_WAIT)) {
         expect(taken).toBeGreaterThanOrEqual(0n);
         expect(taken).toBeLessThanOrEqual(amount);

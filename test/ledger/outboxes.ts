@@ -40,14 +40,16 @@ export interface Sender {
   list(): Promise<OutboxReport[]>;
 }
 
+export interface SenderOptions {
+  readonly name?: string;
+  readonly maxAge?: number;
+  readonly pace?: Backoff;
+}
+
 /** A sender of one test, which does not deliver before `chain.deliver()`. Another of the same name is another process. */
 export async function newSender(
   ground: Ground,
-  {
-    name = `sender-${randomUUID()}`,
-    maxAge = 3600,
-    pace = FAST,
-  }: { name?: string; maxAge?: number; pace?: Backoff } = {},
+  { name = `sender-${randomUUID()}`, maxAge = 3600, pace = FAST }: SenderOptions = {},
 ): Promise<Sender> {
   const logger = recordingLogger();
   const chain = new ChainOutbox({ ledger: ground.chain, logger, observer: undefined, pace });

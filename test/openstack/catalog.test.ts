@@ -84,32 +84,18 @@ describe('the catalog', () => {
       undefined,
       'the catalog has more than one public endpoint of the service "x" in the region a',
     ],
-    [
-      'no URL',
-      [service('x', endpoint('a', '/v1'))],
-      'x',
-      'a',
-      undefined,
-      'the address of the service "x" in the catalog is not an http or https URL',
-    ],
-    [
-      'a URL with a password',
-      [service('x', endpoint('a', 'http://u:p@h/'))],
-      'x',
-      'a',
-      undefined,
-      'the address of the service "x" in the catalog is not an http or https URL',
-    ],
-    [
-      'another scheme',
-      [service('x', endpoint('a', 'file:///etc/passwd'))],
-      'x',
-      'a',
-      undefined,
-      'the address of the service "x" in the catalog is not an http or https URL',
-    ],
   ])('refuses %s', (_what, catalog, type, region, which, message) => {
     expect(() => find(catalog, type, region, which)).toThrow(message.replace('admin in', ''));
+  });
+
+  it.each([
+    ['no URL', '/v1'],
+    ['a URL with a password', 'http://u:p@h/'],
+    ['another scheme', 'file:///etc/passwd'],
+  ])('refuses %s as an address', (_what, url) => {
+    expect(() => find([service('x', endpoint('a', url))], 'x', 'a')).toThrow(
+      'the address of the service "x" in the catalog is not an http or https URL',
+    );
   });
 
   it('leaves out what is no service', () => {

@@ -62,7 +62,7 @@ describe('our token', () => {
     await keystone.token();
     keystone.pass(3600 - 119);
     expect(await Promise.all([keystone.token(), keystone.token()])).toEqual(['token-1', 'token-1']);
-    await vi.waitFor(async () => expect(await keystone.token()).toBe('token-2'), SOON);
+    await expect.poll(() => keystone.token()).toBe('token-2');
     expect(server.requests).toHaveLength(2);
   });
 
@@ -94,7 +94,7 @@ describe('our token', () => {
     expect(server.requests).toHaveLength(1);
     keystone.pass(1);
     await keystone.token();
-    await vi.waitFor(() => expect(server.requests).toHaveLength(2), SOON);
+    await expect.poll(() => server.requests).toHaveLength(2);
   });
 
   it('is used until it expires while Keystone is away, with one warning', async () => {
@@ -159,7 +159,7 @@ describe('our token', () => {
     const withLockTimeouts = new AbortController();
     const first = keystone.token({ signal: withLockTimeouts.signal });
     const second = keystone.token();
-    await vi.waitFor(() => expect(answer).toBeDefined(), SOON);
+    await expect.poll(() => answer).toBeDefined();
     withLockTimeouts.abort(new Error('no time'));
     await expect(first).rejects.toThrow('no time');
     answer?.();

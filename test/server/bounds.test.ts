@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
-import { metric } from '../support/metric.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
-import { type RunningPolicyService, runService, type ServiceOptions } from '../support/running-service.ts';
+import { errorsOf, figures, runService, type ServiceOptions } from '../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const SOON = { timeout: 30_000, interval: 10 };
@@ -39,19 +38,6 @@ async function runGate(service: ServiceOptions['service'], log?: string) {
   });
   return { ...running, asked, answer: (project: string) => gates.get(project)?.() };
 }
-
-async function figures({ request }: RunningPolicyService) {
-  const { text } = await request('/metrics');
-  const of = (name: string, labels = {}) => metric(text, `blazar_enforcement_${name}`, labels);
-  return {
-    underWay: of('decisions_under_way'),
-    queued: of('decisions_queued'),
-    decisions: of('decisions_total'),
-    refusals: of('overload_refusals_total'),
-  };
-}
-
-const errorsOf = ({ logger }: RunningPolicyService) => logger.lines.filter(({ level }) => level === 'error');
 
 describe('body_limit', () => {
   it('is the longest body that is judged, compressed and uncompressed', async () => {
@@ -102,14 +88,14 @@ describe('max_concurrent and max_queued', () => {
       });
     }
     answer('b');
-    await vi.waitFor(() => expect(asked).toEqual(['a', 'b', 'c']), SOON);
+    await expect.poll(() => asked).toEqual(['a', 'b', 'c']);
     // Its place in the line is free for another.
     const late = post('/check-create', lasting('g'));
-    await vi.waitFor(async () => expect((await figures(running)).queued).toBe(2), SOON);
+    await expect.poll(async () => (await figures(running)).queued).toBe(2);
     answer('a');
-    await vi.waitFor(() => expect(asked).toEqual(['a', 'b', 'c', 'd']), SOON);
+    await expect.poll(() => asked).toEqual(['a', 'b', 'c', 'd']);
     answer('c');
-    await vi.waitFor(() => expect(asked).toEqual(['a', 'b', 'c', 'd', 'g']), SOON);
+    await expect.poll(() => asked).toEqual(['a', 'b', 'c', 'd', 'g']);
     answer('d');
     answer('g');
     const decided = await Promise.all([...answers, late]);
@@ -118,10 +104,7 @@ describe('max_concurrent and max_queued', () => {
     // Who was refused for want of room is no decision.
     expect(await figures(running)).toEqual({ underWay: 0, queued: 0, decisions: 5, refusals: 2 });
     await running.service.close();
-    const logged = readFileSync(log, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line).project_id);
+    const logged = decisionsInFile(log).map(({ project_id }) => project_id);
     expect(logged.sort()).toEqual(['a', 'b', 'c', 'd', 'g']);
   });
 
@@ -130,7 +113,7 @@ describe('max_concurrent and max_queued', () => {
     const { post, request, asked, answer } = running;
     const token = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
     const first = post('/check-create', lasting('a'), token);
-    await vi.waitFor(() => expect(asked).toEqual(['a']), SOON);
+    await expect.poll(() => asked).toEqual(['a']);
     for (const path of [
       '/check-create',
       '/v1/check-update',
@@ -148,7 +131,7 @@ describe('max_concurrent and max_queued', () => {
     answer('a');
     expect(await first).toMatchObject({ status: 204 });
     const next = post('/check-create', lasting('b'), token);
-    await vi.waitFor(() => expect(asked).toEqual(['a', 'b']), SOON);
+    await expect.poll(() => asked).toEqual(['a', 'b']);
     answer('b');
     expect(await next).toMatchObject({ status: 204 });
   });
@@ -157,17 +140,17 @@ describe('max_concurrent and max_queued', () => {
     const running = await runGate({ max_concurrent: 1, max_queued: 10 });
     const { port, post, asked, answer } = running;
     const first = post('/check-create', lasting('a'));
-    await vi.waitFor(() => expect(asked).toEqual(['a']), SOON);
+    await expect.poll(() => asked).toEqual(['a']);
     const gone = await openRaw(port);
     gone.socket.write(postBytes('/check-create', lasting('gone')));
-    await vi.waitFor(async () => expect((await figures(running)).queued).toBe(1), SOON);
+    await expect.poll(async () => (await figures(running)).queued).toBe(1);
     gone.socket.resetAndDestroy();
     const next = post('/check-create', lasting('b'));
-    await vi.waitFor(async () => expect((await figures(running)).queued).toBe(2), SOON);
+    await expect.poll(async () => (await figures(running)).queued).toBe(2);
     answer('a');
-    await vi.waitFor(() => expect(asked).toContain('gone'), SOON);
+    await expect.poll(() => asked).toContain('gone');
     answer('gone');
-    await vi.waitFor(() => expect(asked).toContain('b'), SOON);
+    await expect.poll(() => asked).toContain('b');
     answer('b');
     expect([(await first).status, (await next).status]).toEqual([204, 204]);
     expect(await figures(running)).toMatchObject({ underWay: 0, queued: 0 });

@@ -1,8 +1,5 @@
-import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
-import { filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { capturedText } from '../support/requests.ts';
 import { runApp, runService } from '../support/running-service.ts';
@@ -71,64 +68,6 @@ describe('a bug of ours', () => {
   });
 });
 
-describe('a client that goes away', () => {
-  const slow = {
-    filters: {
-      'slow-filter.js': filterSource('SlowFilter', {
-        create: 'return new Promise((answer) => setTimeout(() => answer(allow()), 200));',
-      }),
-    },
-    enforcement: { enabled_filters: ['SlowFilter'] },
-  };
-
-  it('in the middle of its body does no harm', async () => {
-    const { port, post, logger } = await runService();
-    for (let count = 0; count < 20; count += 1) {
-      const socket = connect(port, '127.0.0.1');
-      socket.on('error', () => {});
-      socket.write(`${HEAD}Content-Length: 1000\r\n\r\n{"context":`);
-      await sleep(5);
-      if (count % 2 === 0) {
-        socket.resetAndDestroy();
-      } else {
-        socket.end();
-      }
-    }
-    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
-    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
-  });
-
-  it('before its answer is there does no harm', async () => {
-    const { port, post, logger } = await runService(slow);
-    const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'));
-    for (const socket of sockets) {
-      socket.on('error', () => {});
-      socket.write(`${HEAD}Content-Length: ${Buffer.byteLength(FITS)}\r\n\r\n${FITS}`);
-    }
-    await sleep(50);
-    for (const socket of sockets) {
-      socket.resetAndDestroy();
-    }
-    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
-    await sleep(300);
-    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
-  });
-
-  it('keeps nobody else waiting: a body that never ends is alone with it', async () => {
-    const { port, post } = await runService();
-    const sockets = Array.from({ length: 20 }, () => {
-      const socket = connect(port, '127.0.0.1');
-      socket.write(`${HEAD}Content-Length: 1000\r\n\r\n{`);
-      return socket;
-    });
-    await sleep(20);
-    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
-    for (const socket of sockets) {
-      socket.destroy();
-    }
-  });
-});
-
 describe('bytes that are no HTTP', () => {
   it('close the connection that they came on, and no other', async () => {
     const { raw, request } = await runService();
@@ -141,25 +80,6 @@ describe('bytes that are no HTTP', () => {
       expect(await raw(garbage)).toMatch(/^HTTP\/1\.1 400 /);
     }
     expect(await request('/healthz')).toMatchObject({ status: 200 });
-  });
-
-  it('behind a request are no second request', async () => {
-    const { raw, request } = await runService();
-    const answers = await raw(
-      `${HEAD}Content-Length: ${Buffer.byteLength(FITS)}\r\n\r\n${FITS}garbage behind it\r\n\r\n`,
-    );
-    expect(answers.match(/HTTP\/1\.1 \d+/g)?.at(-1)).toBe('HTTP/1.1 400');
-    expect(await request('/healthz')).toMatchObject({ status: 200 });
-  });
-
-  it.for([
-    ['two lengths', 'Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}'],
-    ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-    ['a negative length', 'Content-Length: -1\r\n\r\n{}'],
-    ['a header without a name', ': x\r\n\r\n'],
-  ] as const)('are refused where they could be read in two ways: %s', async ([, rest]) => {
-    const { raw } = await runService();
-    expect(await raw(HEAD + rest)).toMatch(/^HTTP\/1\.1 400 /);
   });
 
   it('in a body that was not read do not become the next request', async () => {

@@ -3,14 +3,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text as wholeText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { decisionsIn } from '../support/decision-logs.ts';
 import { projectFile } from '../support/files.ts';
 import { flood } from '../support/load.ts';
 import { COMMAND } from '../support/run-command.ts';
 import { freshSamples } from '../support/samples.ts';
 
-const PATIENT = { timeout: 30_000, interval: 20 };
 /** How many decisions may wait to be written. */
 const ROOM = 10_000;
 
@@ -63,7 +62,7 @@ describe('a log on standard output', () => {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       read += text;
     });
-    await vi.waitFor(() => expect(read.split('\n').length - 1 + dropped).toBe(asked), PATIENT);
+    await expect.poll(() => read.split('\n').length - 1 + dropped).toBe(asked);
     child.kill('SIGTERM');
     expect(await closed).toEqual([0, null]);
     expect(decisionsIn(read).length + dropped).toBe(asked);

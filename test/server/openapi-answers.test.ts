@@ -1,13 +1,14 @@
 /** Every answer that /openapi.json describes is given by a real service, and none that it does not. */
 import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { it, onTestFinished, vi } from 'vitest';
+import { it, onTestFinished } from 'vitest';
 import type { UsageEnforcement } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
 import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
 import { leaseDescription, operations } from '../support/api-description.ts';
 import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
+import { fromAFullHouse } from '../support/full-house.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
@@ -128,30 +129,12 @@ async function fromAFault(): Promise<Answer[]> {
 }
 
 /** There is room for one decision, and it is being made. */
-async function fromAFullHouse(): Promise<Answer[]> {
-  let begun = () => {};
-  const underWay = new Promise<void>((resolve) => {
-    begun = resolve;
-  });
-  let finish = () => {};
-  const finished = new Promise<void>((resolve) => {
-    finish = resolve;
-  });
-  vi.stubGlobal('decision', () => {
-    begun();
-    return finished;
-  });
-  onTestFinished(() => void vi.unstubAllGlobals());
-  const { url } = await runService({
-    service: { max_concurrent: 1, max_queued: 0 },
-    filters: { 'slow-filter.js': filterSource('SlowFilter', { create: 'return decision().then(allow);' }) },
-    enforcement: { enabled_filters: ['SlowFilter'] },
-  });
-  const first = post(url, '/check-create', SHORT);
-  await underWay;
-  const refused = await Promise.all(DECISIONS.map((path) => post(url, path, SHORT)));
-  finish();
-  return [await first, ...refused];
+async function whileADecisionIsMade(): Promise<Answer[]> {
+  const [first, refused] = await fromAFullHouse(
+    (url) => post(url, '/check-create', SHORT),
+    (url) => Promise.all(DECISIONS.map((path) => post(url, path, SHORT))),
+  );
+  return [first, ...refused];
 }
 
 /** The requests begin, and do not end. */
@@ -206,7 +189,7 @@ it('gives every answer that is described, as it is described, and no other', asy
     fromALedger(),
     fromKeystone(),
     fromAFault(),
-    fromAFullHouse(),
+    whileADecisionIsMade(),
     fromWaiting(),
     fromGuesses(),
     fromAReload(),

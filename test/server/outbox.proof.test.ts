@@ -53,9 +53,9 @@ describe('a reload', () => {
     const after = await policyServer({ status: 204 });
     const { post, reloadWith } = await serving(before);
     expect(await post('/on-end', END)).toMatchObject({ status: 204 });
-    await vi.waitFor(() => expect(before.requests).toHaveLength(1), SOON);
+    await expect.poll(() => before.requests).toHaveLength(1);
     expect(await reloadWith(after.url, 'another-token', 'another-bearer')).toBe(true);
-    await vi.waitFor(() => expect(after.requests).toHaveLength(1), SOON);
+    await expect.poll(() => after.requests).toHaveLength(1);
     const [sent] = before.requests;
     const [delivered] = after.requests;
     expect(delivered?.body).toBe(sent?.body);
@@ -67,7 +67,7 @@ describe('a reload', () => {
     // An attempt under the earlier configuration may have begun before.
     const heard = before.requests.length;
     expect(await post('/on-end', END)).toMatchObject({ status: 204 });
-    await vi.waitFor(() => expect(after.requests).toHaveLength(2), SOON);
+    await expect.poll(() => after.requests).toHaveLength(2);
     expect(before.requests).toHaveLength(heard);
   });
 });
@@ -77,7 +77,7 @@ describe('metrics', () => {
     const service = await policyServer({ status: 503, headers: { 'Retry-After': '3600' } });
     const { url, post, outbox } = await serving(service);
     expect(await post('/on-end', END)).toMatchObject({ status: 204 });
-    await vi.waitFor(() => expect(service.requests).toHaveLength(1), SOON);
+    await expect.poll(() => service.requests).toHaveLength(1);
     await vi.waitFor(async () => {
       const { stdout } = await outbox('list', '--format', 'json');
       expect(JSON.parse(stdout)).toMatchObject([{ state: 'waiting', attempts: 1 }]);

@@ -8,14 +8,6 @@ const TOKEN = 's3cret-0123456789abcdef';
 const RIGHT = `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = 0\ntokens = ${TOKEN}\n`;
 
 describe('GET /readyz', () => {
-  it('says that the service is ready, and which configuration decides', async () => {
-    const { request } = await runService();
-    expect(await request('/readyz')).toMatchObject({
-      status: 200,
-      json: { status: 'ready', generation: 1, problems: [] },
-    });
-  });
-
   it('names every mistake of the last reload until it is mended, and counts what took over', async () => {
     const conf = confFile(RIGHT);
     const { request, service } = await runServiceOn({ environment: {}, configFiles: [conf] });

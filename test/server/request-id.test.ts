@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
+import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -144,10 +145,7 @@ describe('X-Openstack-Request-Id', () => {
       ids.push(id);
     }
     await service.close();
-    const logged = readFileSync(log, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line).request_id);
+    const logged = decisionsInFile(log).map(({ request_id }) => request_id);
     expect(logged).toEqual(ids);
   });
 

@@ -22,6 +22,7 @@ import { skypilotOptions } from '../../src/skypilot/options.ts';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
 import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
+import { metric } from './metric.ts';
 import { hurriedClock } from './samples.ts';
 
 /** What has not come by then does not come. */
@@ -236,3 +237,18 @@ function client(url: string, logger: RecordingLogger): RunningService {
 function expectNoTrace(text: string): void {
   expect(text).not.toMatch(/\n\s+at |node_modules|\.[jt]s:\d+|node:internal/);
 }
+
+/** What the service counts of its decisions. */
+export async function figures({ request }: RunningPolicyService) {
+  const { text } = await request('/metrics');
+  const of = (name: string) => metric(text, `blazar_enforcement_${name}`);
+  return {
+    underWay: of('decisions_under_way'),
+    queued: of('decisions_queued'),
+    decisions: of('decisions_total'),
+    refusals: of('overload_refusals_total'),
+  };
+}
+
+export const errorsOf = ({ logger }: RunningPolicyService) =>
+  logger.lines.filter(({ level }) => level === 'error');

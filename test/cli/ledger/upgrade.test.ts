@@ -129,16 +129,6 @@ describe('the commands on PostgreSQL', () => {
     await book.close();
     expect((await ledger('verify')).code).toBe(1);
   });
-
-  it('exit with 2 if the database refuses the login, and do not print the password', async () => {
-    const connection = (await createDatabase()).replace(/:[^:@]+@/, ':hunter2@');
-    for (const command of ['upgrade', 'list']) {
-      const { code, stdout, stderr } = await commandsOn(connection).ledger(command);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toMatch(/^error: .*password authentication failed[^\n]*\n$/);
-      expect(stderr).not.toContain('hunter2');
-    }
-  });
 });
 
 const newLedger = copiedLedgers(fill);

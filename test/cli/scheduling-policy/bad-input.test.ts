@@ -58,22 +58,6 @@ describe('scheduling-policy check rejects invalid input:', () => {
       stderr: 'error: standard input: could not be read: it is not UTF-8 text\n',
     });
   });
-
-  it('a folder and a missing file', async () => {
-    const folder = temporaryFolder();
-    const policies = basicPolicies();
-    const tried = async (path: string) => {
-      const { code, stdout, stderr } = await run('check', path, '--policies', policies);
-      return { code, stdout, stderr: stderr.replace(folder, '') };
-    };
-    expect(await tried(folder)).toEqual({
-      ...{ code: 2, stdout: '' },
-      stderr: 'error: : could not be read: it is a folder\n',
-    });
-    expect((await tried(`${folder}/none`)).stderr).toBe(
-      'error: /none: could not be read: there is no such file\n',
-    );
-  });
 });
 
 describe('errors in policies', () => {

@@ -8,7 +8,7 @@ import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-sche
 import { formatKeys } from '../../../src/skypilot/config/permitted-keys.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
-import { type CommandResult, runCommand } from '../../support/run-command.ts';
+import type { CommandResult } from '../../support/run-command.ts';
 
 /** The working directory with these files; the home folder is `home` in it. */
 function folderOf(files: Readonly<Record<string, string>>): string {
@@ -299,24 +299,6 @@ describe('an error in a file or a flag', () => {
       typeof message === 'string' ? message : expect.stringMatching(message),
     );
     expect(stderr).not.toContain('s3cret');
-  });
-
-  it('ends the process with its exit code', async () => {
-    const args = [
-      'skypilot',
-      'config',
-      '--server',
-      'bad.yaml',
-      '--user',
-      '/dev/null',
-      '--project',
-      '/dev/null',
-    ];
-    expect(await runCommand(args, { cwd: folderOf(files) })).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(/^error: bad\.yaml:2: expected YAML: [^\n]+\n$/),
-    });
   });
 });
 

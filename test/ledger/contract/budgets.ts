@@ -26,7 +26,6 @@ export function budgeting(grounds: Grounds): void {
     ]);
     const everywhere = await listBudgets(ground.ledger, undefined, NO_WAIT);
     expect(everywhere).toEqual(expect.arrayContaining(found));
-    await ground.verify();
   });
 
   it('changes the budget that starts at the same second, and keeps what was taken', async () => {
@@ -43,7 +42,6 @@ export function budgeting(grounds: Grounds): void {
     });
     const hour = leaseOf({ name: 'hour', until: '2026-12-01 01:00' });
     expect((await ground.create(hour)).refusal).toBeUndefined();
-    await ground.verify();
   });
 
   it('refuses overlapping budgets of one owner, and changes nothing', async () => {
@@ -87,7 +85,6 @@ export function budgeting(grounds: Grounds): void {
     await ground.give({ amount: '24' });
     expect(await listBudgets(ground.ledger, ground.project, NO_WAIT)).toMatchObject([{ left: 0n }]);
     expect((await ground.create(leaseOf({ name: 'another' }))).refusal).toBeDefined();
-    await ground.verify();
   });
 
   it('removes a budget, which then pays for no lease', async () => {
@@ -100,7 +97,6 @@ export function budgeting(grounds: Grounds): void {
     expect((await ground.create(leaseOf({ name: 'other' }))).refusal?.message).toMatch(/has no budget\.$/);
     await ground.end(leaseOf({ id: 'A' }));
     expect((await ground.rows('accounts')).every(({ balance }) => balance === 0n)).toBe(true);
-    await ground.verify();
   });
 
   it('returns the history of budgets, with who and why', async () => {
@@ -142,7 +138,6 @@ export function budgeting(grounds: Grounds): void {
     ground.now = '2026-12-01T05:00:00Z';
     await ground.end(leaseOf({ id: 'A', until: '2026-12-01 23:30' }));
     expect(await ground.taken()).toEqual(['0', '5', '0']);
-    await ground.verify();
   });
 
   it('refuses a lease for time without a budget', async () => {
@@ -153,7 +148,6 @@ export function budgeting(grounds: Grounds): void {
       /has no budget for a lease from 2026-12-01T00:00:00Z to 2026-12-02T00:00:00Z/,
     );
     expect((await ground.create(leaseOf({ until: '2026-12-01 23:59:59' }))).refusal).toBeUndefined();
-    await ground.verify();
   });
 
   it('needs a budget of the user as well as one of the project', async () => {
@@ -167,7 +161,6 @@ export function budgeting(grounds: Grounds): void {
     );
     expect((await ground.create(more, 'bob')).refusal).toBeUndefined();
     expect(await ground.taken()).toEqual(['55', '24']);
-    await ground.verify();
   });
 
   it('counts budgets in force by how much is taken, up to the largest amounts', async () => {
@@ -214,6 +207,5 @@ export function budgeting(grounds: Grounds): void {
     expect(await ground.taken()).toEqual(['24', '24']);
     await ground.update(leaseOf({ id: 'A', from: '2026-12-02 00:00', until: '2026-12-03 00:00' }), {});
     expect(await ground.taken()).toEqual(['0', '24']);
-    await ground.verify();
   });
 }

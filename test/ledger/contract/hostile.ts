@@ -42,7 +42,6 @@ export function withstanding(grounds: Grounds): void {
       0n,
       0n,
     ]);
-    await ground.verify();
   });
 
   it('accepts a name of 64 KB', async () => {
@@ -53,7 +52,6 @@ export function withstanding(grounds: Grounds): void {
     expect((await ground.create(leaseOf({ name }))).refusal).toBeUndefined();
     await ground.end(leaseOf({ id: 'A', name }));
     expect(await ground.count()).toBe(0n);
-    await ground.verify();
   });
 
   it.each([
@@ -87,7 +85,6 @@ export function withstanding(grounds: Grounds): void {
     }
     expect(await ground.everything()).toEqual(before);
     expect((await ground.create(leaseOf({ name: 'a' }))).refusal).toBeUndefined();
-    await ground.verify();
   });
 
   it('counts the largest amounts to the last digit', async () => {
@@ -108,13 +105,12 @@ export function withstanding(grounds: Grounds): void {
     expect((await ground.create(rest)).refusal).toBeUndefined();
     const account = (await ground.rows('accounts')).find(({ name }) => name.startsWith('usage_budget/'));
     expect(account?.balance).toBe(9_223_372_036_000_000_000n);
-    await ground.verify();
   });
 
   it.each([false, true])(
     'refuses an amount that no database holds, by its filter (audit: %s)',
     async (audit) => {
-      const ground = await grounds({ budget: 'none', audit });
+      const ground = await grounds({ budget: 'none', audit, mayOverdraw: true });
       const years = { from: '2026-12-01 00:00', until: '2027-12-31 00:00' };
       const before = await ground.everything();
       for (const hosts of [300_000, Number.MAX_SAFE_INTEGER]) {
@@ -136,7 +132,6 @@ export function withstanding(grounds: Grounds): void {
       } else {
         expect(await ground.everything()).toEqual(before);
       }
-      await ground.verify({ overdrawn: true });
     },
   );
 }

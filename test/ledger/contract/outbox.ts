@@ -9,7 +9,17 @@ import {
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import type { Ground, Grounds } from '../ground.ts';
-import { AWAY, DELIVERED, emptied, NOT_SENT, newSender, REFUSED, type Sender, SOON } from '../outboxes.ts';
+import {
+  AWAY,
+  DELIVERED,
+  emptied,
+  NOT_SENT,
+  newSender,
+  REFUSED,
+  type Sender,
+  type SenderOptions,
+  SOON,
+} from '../outboxes.ts';
 
 const OPERATOR = { who: 'operator', reason: 'a good one' };
 
@@ -27,6 +37,11 @@ async function onlyMessage(sender: Sender) {
   return message;
 }
 
+async function sendingOn(grounds: Grounds, options?: SenderOptions) {
+  const ground = await grounds();
+  return { ground, sender: await newSender(ground, options) };
+}
+
 /** Another process has claimed them, and does not give them back. */
 async function claimedElsewhere({ ledger }: Ground, { name }: Sender, claimed_until: bigint): Promise<void> {
   const query = ledger.database.queries
@@ -38,9 +53,10 @@ async function claimedElsewhere({ ledger }: Ground, { name }: Sender, claimed_un
 
 /** Messages that must not be lost. */
 export function delivering(grounds: Grounds): void {
+  const sending = (options?: SenderOptions) => sendingOn(grounds, options);
+
   it('delivers a message as it was given, once, and forgets it', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { sender } = await sending();
     const body = JSON.stringify({ a: ['\0', '\ud800', '😀', '"'.repeat(1000)] });
     await sender.end('A', body);
     expect(sender.attempts).toEqual([]);
@@ -62,8 +78,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('repeats a message with its key until it is delivered', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { ground, sender } = await sending();
     sender.deliver = (_, attempt) => {
       if (attempt < 3) {
         return REFUSED;
@@ -85,8 +100,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('keeps the order of the messages about one lease, and lets others pass', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { ground, sender } = await sending();
     sender.deliver = ({ body }, attempt) => (body === 'A1' && attempt < 4 ? REFUSED : DELIVERED);
     for (const [id, body] of [
       ['A', 'A1'],
@@ -105,8 +119,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('takes leases without an id, in other projects and regions, for different leases', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { ground, sender } = await sending();
     sender.deliver = refusing('first', 'here');
     await sender.end(undefined, 'first');
     await sender.end(undefined, 'second');
@@ -123,8 +136,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('delivers all that has gathered while a service was away, the oldest first, a few at a time', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { sender } = await sending();
     const bodies = Array.from({ length: 100 }, (_, index) => `lease ${index}`);
     await Promise.all(bodies.slice(0, 20).map((body) => sender.end(body)));
     let calls = 0;
@@ -154,8 +166,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('leaves a service alone for as long as it asks', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { sender } = await sending();
     sender.deliver = () => ({ ...AWAY, retryAfter: 3600 }) as Delivery;
     await sender.end('A');
     sender.chain.deliver();
@@ -166,8 +177,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('leaves it alone also when an earlier call ends well meanwhile', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { sender } = await sending();
     let end = () => {};
     const slow = new Promise<void>((resolve) => {
       end = resolve;
@@ -191,8 +201,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('does not let messages that are always refused keep others waiting', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { ground, sender } = await sending();
     const bad = Array.from({ length: 6 }, (_, index) => `bad ${index}`);
     sender.deliver = refusing(...bad);
     for (const body of bad) {
@@ -212,8 +221,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('delivers bodies of any length, as they were given', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { sender } = await sending();
     const long = Array.from({ length: 3 }, (_, index) => `${index}${'é'.repeat(5_000_000)}`);
     await Promise.all(long.map((body) => sender.end(undefined, body)));
     sender.chain.deliver();
@@ -224,8 +232,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('does not count as an attempt what was not sent', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { sender } = await sending();
     sender.deliver = () => NOT_SENT;
     await sender.end('A');
     sender.chain.deliver();
@@ -236,8 +243,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('gives a message up after its maximum age, says so, and goes on with later ones', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground, { maxAge: 3600 });
+    const { ground, sender } = await sending({ maxAge: 3600 });
     sender.deliver = refusing('A1');
     await sender.end('A', 'A1');
     await sender.end('A', 'A2');
@@ -259,8 +265,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('gives up everything that is too old while a service stays away, and nothing else', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground, { maxAge: 3600 });
+    const { ground, sender } = await sending({ maxAge: 3600 });
     sender.deliver = () => AWAY;
     await sender.end('A');
     await sender.end('B');
@@ -272,8 +277,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('tries a dead message again when an operator says so, and sends a discarded one never', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground, { maxAge: 60 });
+    const { ground, sender } = await sending({ maxAge: 60 });
     sender.deliver = refusing('A', 'B');
     await sender.end('A');
     await sender.end('B');
@@ -329,8 +333,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('takes over what a process had claimed that has gone', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { ground, sender } = await sending();
     await sender.end('A', 'A1');
     await claimedElsewhere(ground, sender, ground.ledger.now() + 15_000_000n);
     await sender.end('A', 'A2');
@@ -360,8 +363,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('refuses a message that cannot be stored, and keeps hostile ids of any length', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { sender } = await sending();
     await expect(sender.end('A', ' '.repeat(64 * 1024 * 1024 + 1))).rejects.toThrow(
       'expected a message of at most',
     );
@@ -378,17 +380,16 @@ export function delivering(grounds: Grounds): void {
 
 /** Messages that are written before it is known whether they will be needed. */
 export function preparing(grounds: Grounds): void {
-  const newCommit = async (ground: Ground) => {
-    const sender = await newSender(ground);
+  const newCommit = async () => {
+    const { ground, sender } = await sendingOn(grounds);
     const call = {};
     sender.chain.beginCommit(call);
     sender.chain.deliver();
-    return { sender, call };
+    return { ground, sender, call };
   };
 
   it('sends no message about a lease that was granted', async () => {
-    const ground = await grounds();
-    const { sender, call } = await newCommit(ground);
+    const { sender, call } = await newCommit();
     await sender.prepare(call, 'A');
     expect(await sender.list()).toHaveLength(1);
     await sender.chain.confirm(call, NO_WAIT);
@@ -397,8 +398,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('sends one message about a lease that was refused', async () => {
-    const ground = await grounds();
-    const { sender, call } = await newCommit(ground);
+    const { ground, sender, call } = await newCommit();
     await sender.prepare(call, 'A');
     await sender.box.add({ context: ground.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
     sender.chain.forget(call);
@@ -407,8 +407,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('sends none if there is nothing to undo', async () => {
-    const ground = await grounds();
-    const { sender, call } = await newCommit(ground);
+    const { sender, call } = await newCommit();
     await sender.prepare(call, 'A');
     sender.chain.forget(call);
     await emptied(sender);
@@ -416,8 +415,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('sends it if the process has gone, and does not grant the lease afterwards', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { ground, sender } = await sendingOn(grounds);
     const call = {};
     sender.chain.beginCommit(call);
     await sender.prepare(call, 'A');
@@ -429,8 +427,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('sends it a second time rather than never, if it cannot tell', async () => {
-    const ground = await grounds();
-    const { sender, call } = await newCommit(ground);
+    const { ground, sender, call } = await newCommit();
     await sender.prepare(call, 'A', 'prepared');
     await sender.chain.confirm(call, NO_WAIT);
     await sender.box.add({ context: ground.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
@@ -439,8 +436,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('holds later messages about the lease back until it is decided', async () => {
-    const ground = await grounds();
-    const { sender, call } = await newCommit(ground);
+    const { sender, call } = await newCommit();
     await sender.prepare(call, 'A', 'prepared');
     await sender.end('A', 'ended');
     await sender.end('B');
@@ -451,8 +447,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('waits for an earlier message that would end the new lease, and tries it at once', async () => {
-    const ground = await grounds();
-    const { sender, call } = await newCommit(ground);
+    const { sender, call } = await newCommit();
     sender.deliver = (_, attempt) => (attempt === 1 ? REFUSED : DELIVERED);
     await sender.end('A', 'ended');
     await vi.waitFor(async () => expect((await onlyMessage(sender)).attempts).toBe(1n), SOON);
@@ -463,8 +458,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it.each(['waiting', 'dead'])('refuses while an earlier message about the lease is %s', async (state) => {
-    const ground = await grounds();
-    const { sender, call } = await newCommit(ground);
+    const { ground, sender, call } = await newCommit();
     sender.deliver = () => REFUSED;
     await sender.end('A', 'ended');
     if (state === 'dead') {
@@ -480,8 +474,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('grants one of two requests for a lease at once its message', async () => {
-    const ground = await grounds();
-    const sender = await newSender(ground);
+    const { sender } = await sendingOn(grounds);
     const over = new AbortController();
     over.abort(new Error('nobody waits'));
     const calls = Array.from({ length: 6 }, () => ({ signal: over.signal }));

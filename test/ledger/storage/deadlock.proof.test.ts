@@ -1,6 +1,6 @@
 /** Transactions in PostgreSQL that wait for each other. */
 import pg from 'pg';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { SYSTEM_CLOCK } from '../../../src/filter/services.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
@@ -11,7 +11,6 @@ import { runSql } from '../../support/postgres-activity.ts';
 import { recordLease } from '../recorded-leases.ts';
 
 const newLedger = newLedgers();
-const SOON = { timeout: 30_000, interval: 20 };
 /** Parts of a group may take as long as a busy machine needs. */
 const UNHURRIED = { members: 64, milliseconds: 60_000, characters: 1024 * 1024 };
 const AUTHOR = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
@@ -87,10 +86,10 @@ it('refuses nobody when the database has ended a group because of one', async ()
   await other.query('BEGIN');
   await touch('C');
   const ends = leases.map((identity) => ledger.end({ identity, shape: undefined }, AUTHOR, NO_WAIT));
-  await vi.waitFor(async () => expect(await waiting()).toBe(1), SOON);
+  await expect.poll(waiting).toBe(1);
   await touch('A');
   await other.query('COMMIT');
   expect(await Promise.all(ends)).toEqual([true, true, true]);
-  await vi.waitFor(async () => expect(await deadlocks()).toBe(1), SOON);
+  await expect.poll(deadlocks).toBe(1);
   expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
 });

@@ -57,10 +57,9 @@ describe.skipIf(!hasPgBouncer())('a ledger behind PgBouncer', { timeout: 120_000
     const letGo = await holdProject(direct, 'climate');
     const waiting = ['second', 'third', 'fourth'].map((name) => recordLease(ledger, { name }));
     expect(await Promise.allSettled(waiting)).toMatchObject(waiting.map(() => ({ status: 'rejected' })));
-    await vi.waitFor(
-      async () => expect((await backends(direct)).filter((text) => !text.startsWith('idle:'))).toEqual([]),
-      SOON,
-    );
+    await expect
+      .poll(async () => (await backends(direct)).filter((text) => !text.startsWith('idle:')))
+      .toEqual([]);
     await letGo();
     await recordLease(ledger, { name: 'fifth' });
     const names = (await listLeases(ledger, { limit: 9 }, NO_WAIT)).map(({ name }) => name);

@@ -118,19 +118,6 @@ describe.each(DIALECTS)('budgets over the API, on %s', (dialect) => {
     expect(changes.json.items).toHaveLength(2);
   });
 
-  it('are created by one of many who want the same', async () => {
-    const first = ground(dialect);
-    const second = await serving(first.connection);
-    const project = newProject();
-    const told = await Promise.all(
-      Array.from({ length: 8 }, (_, index) => {
-        const body = wanted(project, { amount: index, ...(index > 4 && { valid_from: '2027-03-01' }) });
-        return (index % 2 === 0 ? first : second).ask('operator', 'POST', '/v1/budgets', { body });
-      }),
-    );
-    expect(told.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)]);
-  });
-
   it('need the version that is changed, as one strong ETag', async () => {
     const { ask } = ground(dialect);
     const { json } = await ask('operator', 'POST', '/v1/budgets', { body: wanted(newProject()) });

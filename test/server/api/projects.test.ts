@@ -298,22 +298,11 @@ describe('the API of projects', () => {
     ['/v1/projects/climate/usage?until=2026-02-30', 'until'],
     ['/v1/projects/climate/usage?until=1969-01-01&from=1969-01-02', 'until'],
     ['/v1/ledger/entries?request_id=%ED%A0%80%00', 'request_id'],
+    ['/v1/ledger/entries?account=%00', 'account'],
     ['/v1/ledger/entries?since=2026-01-02&until=2026-01-01', 'until'],
   ])('refuses %s', async (path, field) => {
     const told = await get(grounds('sqlite'), path);
     expect({ status: told.status, field: told.json.field }).toEqual({ status: 400, field });
     expect(told.text.length).toBeLessThan(500);
-  });
-
-  it('refuses on PostgreSQL what it cannot store', async () => {
-    for (const path of [
-      '/v1/projects?search=%00',
-      `/v1/projects?after=${Buffer.from('["=\\u0000"]').toString('base64url')}`,
-      '/v1/projects/climate/leases?user_id=%00',
-      '/v1/projects/%00',
-      '/v1/ledger/entries?account=%00',
-    ]) {
-      expect((await get(grounds('postgresql'), path)).status).toBe(400);
-    }
   });
 });

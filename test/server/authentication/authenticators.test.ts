@@ -17,6 +17,7 @@ import { runServiceOn, type ServiceAnswer } from '../../support/running-service.
 import { body } from '../../support/skypilot.ts';
 import { PATH, runSkypilot } from '../../support/skypilot-service.ts';
 
+const OF_LEASES = 'of-leases-0123456789abcdef';
 const TOKEN = '0123abcd-path-token';
 const REVIEW = creating();
 const POLICIES = policiesForAll({ everything: { allowed: { schedulerNames: [] } } });
@@ -24,7 +25,7 @@ const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 const basic = (pair: string) => ({ Authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
 const guarded = (settings: KubernetesSettings = {}) =>
   runKubernetes(POLICIES, {
-    service: { tokens: ['of-leases-0123456789abcdef'] },
+    service: { tokens: [OF_LEASES] },
     ...settings,
     kubernetes: settings.kubernetes ?? { tokens: [TOKEN, 'n3xt-0123456789abcdef'] },
   });
@@ -40,11 +41,9 @@ describe('[kubernetes] tokens', () => {
     };
     for (const path of [ADMISSION, VALIDATION]) {
       expect(await running.post(path, REVIEW), path).toMatchObject(expected);
-      expect(
-        await running.post(path, REVIEW, { 'X-Auth-Token': 'of-leases-0123456789abcdef' }),
-      ).toMatchObject(expected);
+      expect(await running.post(path, REVIEW, { 'X-Auth-Token': OF_LEASES })).toMatchObject(expected);
       expect(await running.post(path, REVIEW, { 'X-Auth-Token': TOKEN })).toMatchObject(expected);
-      expect(await running.post(path, REVIEW, bearer('of-leases-0123456789abcdef'))).toMatchObject(expected);
+      expect(await running.post(path, REVIEW, bearer(OF_LEASES))).toMatchObject(expected);
     }
     expect((await running.post('/check-create', {}, { 'X-Auth-Token': TOKEN })).status).toBe(401);
     expect((await running.post('/check-create', {}, bearer(TOKEN))).status).toBe(401);
@@ -84,7 +83,7 @@ describe('[kubernetes] tokens', () => {
     }
     for (const wrong of [
       `${TOKEN}x`,
-      'of-leases-0123456789abcdef',
+      OF_LEASES,
       TOKEN.toUpperCase(),
       '%6e3xt',
       '__proto__',
@@ -182,7 +181,7 @@ describe('[skypilot] tokens', () => {
       { IdlePolicy: '' },
       {
         skypilot: { tokens: [TOKEN, 's:3-0123456789abcdef'] },
-        service: { tokens: ['of-leases-0123456789abcdef'] },
+        service: { tokens: [OF_LEASES] },
       },
     );
 

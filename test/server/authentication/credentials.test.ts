@@ -223,11 +223,11 @@ describe('tokens_file', () => {
     const statusOf = async (token: string) => (await post('/on-end', FITS, { 'X-Auth-Token': token })).status;
 
     writeFileSync(file, 'old-0123456789abcdef\nnew-0123456789abcdef\n');
-    await vi.waitFor(async () => expect(await statusOf('new-0123456789abcdef')).toBe(204), SOON);
+    await expect.poll(() => statusOf('new-0123456789abcdef')).toBe(204);
     expect(await statusOf('old-0123456789abcdef')).toBe(204);
     writeFileSync(file, 'new-0123456789abcdef\n');
     // After ten, 429.
-    await vi.waitFor(async () => expect(await statusOf('old-0123456789abcdef')).not.toBe(204), SOON);
+    await expect.poll(() => statusOf('old-0123456789abcdef')).not.toBe(204);
     expect([await statusOf('new-0123456789abcdef'), await statusOf('fixed-0123456789abcdef')]).toEqual([
       204, 204,
     ]);
@@ -281,7 +281,7 @@ describe('tokens_file', () => {
       401, 204,
     ]);
     writeFileSync(after, 'newest-0123456789abcdef\n');
-    await vi.waitFor(async () => expect(await statusOf('newest-0123456789abcdef')).toBe(204), SOON);
+    await expect.poll(() => statusOf('newest-0123456789abcdef')).toBe(204);
     // After ten wrong ones, 429.
     expect([401, 429]).toContain(await statusOf('new-0123456789abcdef'));
   });

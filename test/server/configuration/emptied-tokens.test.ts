@@ -80,15 +80,6 @@ describe('an option for authentication that is set but empty', () => {
     });
     expect(mistake).toMatch(/:2: \[skypilot\] tokens: expected .*, got nothing/);
   });
-
-  it('is a mistake where its file holds no token: empty, blank, comments alone', async () => {
-    for (const text of ['', '\n \n', '# none\n', '\uFEFF\n']) {
-      const file = temporaryFile('tokens', text);
-      expect(await mistakes(files(`tokens_file = ${file}`, 'tokens = also-0123456789abcdef'))).toHaveLength(
-        1,
-      );
-    }
-  });
 });
 
 describe('a reload', () => {

@@ -180,11 +180,11 @@ describe('a reload', () => {
     const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
     const { change, post, request, service } = await onFile(filter('OldFilter'));
     const asked = post('/check-create', TWO_DAYS);
-    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), SOON);
+    await expect.poll(() => heard).toEqual(['OldFilter asked']);
 
     await expect(change(filter('NewFilter'))).resolves.toBe(true);
     const next = post('/check-create', TWO_DAYS);
-    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked', 'NewFilter asked']), SOON);
+    await expect.poll(() => heard).toEqual(['OldFilter asked', 'NewFilter asked']);
     // Both count, whichever configuration they are decided by.
     const { text } = await request('/metrics');
     expect(metric(text, 'blazar_enforcement_decisions_under_way')).toBe(2);
@@ -192,7 +192,7 @@ describe('a reload', () => {
     open('OldFilter');
     const old = await asked;
     expect([old.json, generationOf(old)]).toEqual([{ message: 'says OldFilter' }, '1']);
-    await vi.waitFor(() => expect(heard.slice(2)).toEqual(['OldFilter closed']), SOON);
+    await expect.poll(() => heard.slice(2)).toEqual(['OldFilter closed']);
     open('NewFilter');
     const young = await next;
     expect([young.json, generationOf(young)]).toEqual([{ message: 'says NewFilter' }, '2']);
@@ -233,7 +233,7 @@ describe('a reload', () => {
       json: { problems: [withoutMessage(message)] },
     });
     const asked = post('/check-create', TWO_DAYS);
-    await vi.waitFor(() => expect(heard).toContain('OldFilter asked'), SOON);
+    await expect.poll(() => heard).toContain('OldFilter asked');
     open('OldFilter');
     expect((await asked).json).toEqual({ message: 'says OldFilter' });
     expect(heard).not.toContain('OldFilter closed');
@@ -260,7 +260,7 @@ describe('a reload', () => {
     const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
     const { service, change, post } = await onFile(filter('OldFilter'));
     const asked = post('/check-create', TWO_DAYS);
-    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), SOON);
+    await expect.poll(() => heard).toEqual(['OldFilter asked']);
     const closed = service.close();
     await expect(change(filter('NewFilter'))).resolves.toBe(false);
     open('OldFilter');

@@ -1,7 +1,6 @@
 /** A configuration in YAML that is read again: a mistake, or a file cut off, leaves the last good one deciding. */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { startService } from '../../../src/server/service.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
@@ -26,13 +25,6 @@ async function onFile() {
 }
 
 describe('a reload of YAML', () => {
-  it('takes over', async () => {
-    const { change, allowed } = await onFile();
-    expect(await allowed()).toBe(true);
-    expect(await change(yaml(3599))).toBe(true);
-    expect(await allowed()).toBe(false);
-  });
-
   it.each([
     ['no YAML', yaml('{'), /blazar\.yaml:\d+: expected YAML: /],
     ['cut off within a text', yaml('"36'), /blazar\.yaml:\d+: expected YAML: /],
@@ -50,11 +42,4 @@ describe('a reload of YAML', () => {
     expect(await change(yaml(3599))).toBe(true);
     expect(await allowed()).toBe(false);
   });
-});
-
-it('at the start what is no YAML starts nothing, and is no empty configuration', async () => {
-  const conf = temporaryFile('blazar.yaml', yaml('{'));
-  await expect(startService({ environment: {}, configFiles: [conf] })).rejects.toThrow(
-    /^.*blazar\.yaml:\d+: expected YAML: [^\n]*$/,
-  );
 });

@@ -21,7 +21,8 @@ import { newLedgers } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runApp, runService, runServiceOn } from '../../support/running-service.ts';
 
-const TOKEN = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
+const SECRET = 's3cret-0123456789abcdef';
+const TOKEN = { 'X-Auth-Token': SECRET };
 const HOSTILE = [
   '<script>alert(1)</script>',
   '<img src=x onerror=alert(1)>',
@@ -35,7 +36,7 @@ const newLedger = newLedgers();
 /** A service that has a ledger, stores decisions, and has refused leases with hostile names. */
 async function hostileService() {
   const values = {
-    service: { port: 0, tokens: ['s3cret-0123456789abcdef'], decision_store: 'all' },
+    service: { port: 0, tokens: [SECRET], decision_store: 'all' },
     ledger: { connection: await newLedger('sqlite') },
     enforcement: {
       enabled_filters: ['MaxLeasesFilter', 'MaxLeaseDurationFilter'],
@@ -61,7 +62,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const { page, said, asked } = await openPage(browser(), look);
     await page.goto(url);
     await expectSound(page);
-    await logIn(page, 's3cret-0123456789abcdef');
+    await logIn(page, SECRET);
     await expect
       .poll(async () => {
         await page.goto(`${url}/decisions/${allowedId}`);
@@ -84,7 +85,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
       await page.locator('script:not([type]), img, iframe, object, embed, style, [style], [onload]').count(),
     ).toBe(0);
     expect(asked.filter((address) => !address.startsWith(`${url}/`))).toEqual([]);
-    expect(asked.join()).not.toContain('s3cret-0123456789abcdef');
+    expect(asked.join()).not.toContain(SECRET);
     expect(said).toEqual([]);
   });
 
@@ -93,7 +94,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const { page } = await openPage(browser());
     await page.goto(`${url}/decisions`);
     await page.getByLabel('Token').focus();
-    await page.keyboard.type('s3cret-0123456789abcdef');
+    await page.keyboard.type(SECRET);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Live updates' }).waitFor();
     const stops = await tabStops(page);
@@ -116,7 +117,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const { url } = await hostileService();
     const { page, asked } = await openPage(browser(), { javaScriptEnabled: false });
     await page.goto(`${url}/decisions?outcome=refused`);
-    await logIn(page, 's3cret-0123456789abcdef');
+    await logIn(page, SECRET);
     expect(page.url()).toBe(`${url}/decisions?outcome=refused`);
     await page.getByLabel('Filter').fill('MaxLeaseDurationFilter');
     await page.getByRole('button', { name: 'Search' }).click();
@@ -164,10 +165,10 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
   });
 
   it('says so when the session has ended', async () => {
-    const { url, post } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
+    const { url, post } = await runService({ service: { tokens: [SECRET] } });
     const { page } = await openPage(browser());
     await page.goto(url);
-    await logIn(page, 's3cret-0123456789abcdef');
+    await logIn(page, SECRET);
     await page.goto(url);
     const other = await page.context().newPage();
     await other.goto(url);

@@ -6,6 +6,7 @@ import type { ConsolePage } from '../../../src/server/console/page.ts';
 import { runApp } from '../../support/running-service.ts';
 import { visitor } from './visitor.ts';
 
+const SECRET = 's3cret-0123456789abcdef';
 const CSRF = /name="csrf" value="([^"]+)"/;
 
 /** A service with one page that changes something, and what it was sent. */
@@ -104,17 +105,13 @@ describe('a form', () => {
   });
 
   it('of nobody changes nothing, and shows the login page that leads back', async () => {
-    const { send, sent } = await visit({ tokens: ['s3cret-0123456789abcdef'] });
+    const { send, sent } = await visit({ tokens: [SECRET] });
     for (const headers of [
       {},
       { 'X-Auth-Token': 'wrong' },
       { Cookie: 'blazar-enforcement-session=s3cret-0123456789abcdef' },
     ]) {
-      const { status, text, html } = await send(
-        '/thing/x',
-        { text: 'x', token: 's3cret-0123456789abcdef' },
-        headers,
-      );
+      const { status, text, html } = await send('/thing/x', { text: 'x', token: SECRET }, headers);
       expect({ headers, status }).toEqual({ headers, status: 401 });
       expect(html).toContain('name="next" value="/thing/x"');
       expect(text).toMatch(/Token/);
@@ -123,12 +120,12 @@ describe('a form', () => {
   });
 
   it('of a session carries what only its own pages know', async () => {
-    const page = await visit({ tokens: ['s3cret-0123456789abcdef'] });
-    await page.send('/login', { token: 's3cret-0123456789abcdef' });
+    const page = await visit({ tokens: [SECRET] });
+    await page.send('/login', { token: SECRET });
     const csrf = CSRF.exec((await page.get('/thing/x')).html)?.[1] ?? '';
     expect(csrf).toMatch(/^[\w-]{20,}$/);
     const other = visitor(page.url);
-    await other.send('/login', { token: 's3cret-0123456789abcdef' });
+    await other.send('/login', { token: SECRET });
     const foreign = CSRF.exec((await other.get('/thing/x')).html)?.[1] ?? '';
     expect(foreign).not.toBe(csrf);
     for (const wrong of ['', 'x', foreign, csrf.slice(1), `${csrf} `, page.cookie().split('=')[1] ?? '']) {
@@ -143,10 +140,8 @@ describe('a form', () => {
   });
 
   it('by a token needs none: browsers of other sites do not send it', async () => {
-    const { send, sent } = await visit({ tokens: ['s3cret-0123456789abcdef'] });
-    expect(
-      (await send('/thing/x', { text: 'x' }, { 'X-Auth-Token': 's3cret-0123456789abcdef' })).status,
-    ).toBe(303);
+    const { send, sent } = await visit({ tokens: [SECRET] });
+    expect((await send('/thing/x', { text: 'x' }, { 'X-Auth-Token': SECRET })).status).toBe(303);
     expect(sent).toEqual(['x']);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Visitor, visitService } from './visitor.ts';
 
+const SECRET = 's3cret-0123456789abcdef';
 const withTokens = (...tokens: string[]) => visitService(`[service]\ntokens = ${tokens.join(',')}\n`);
 const isIn = async ({ get }: Visitor) => (await get()).text.includes('What is enforced');
 
@@ -21,14 +22,10 @@ describe('a form of another site', () => {
   ];
 
   it.for(['/login', '/logout'])('is refused at %s, and has no effect', async (path) => {
-    const visit = await withTokens('s3cret-0123456789abcdef');
-    await visit.send('/login', { token: 's3cret-0123456789abcdef' });
+    const visit = await withTokens(SECRET);
+    await visit.send('/login', { token: SECRET });
     for (const headers of OTHER) {
-      const {
-        status,
-        html,
-        headers: answered,
-      } = await visit.send(path, { token: 's3cret-0123456789abcdef' }, headers);
+      const { status, html, headers: answered } = await visit.send(path, { token: SECRET }, headers);
       expect({ headers, status, cookie: answered.get('Set-Cookie') }).toEqual({
         ...{ headers, status: 403, cookie: null },
       });
@@ -43,12 +40,9 @@ describe('a form of another site', () => {
   });
 
   it('is told from one of the page itself', async () => {
-    const { send, url } = await withTokens('s3cret-0123456789abcdef');
+    const { send, url } = await withTokens(SECRET);
     for (const headers of [...SAME, { Origin: url }, {}]) {
-      expect(
-        (await send('/login', { token: 's3cret-0123456789abcdef' }, headers)).status,
-        JSON.stringify(headers),
-      ).toBe(303);
+      expect((await send('/login', { token: SECRET }, headers)).status, JSON.stringify(headers)).toBe(303);
     }
   });
 });

@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { runService } from '../../support/running-service.ts';
 import { visitor } from './visitor.ts';
 
+const SECRET = 's3cret-0123456789abcdef';
 describe('the answer', () => {
   it('lets in nothing but what the service itself serves, and is kept nowhere', async () => {
-    const { url } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
+    const { url } = await runService({ service: { tokens: [SECRET] } });
     const { get, send } = visitor(url);
-    const header = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
+    const header = { 'X-Auth-Token': SECRET };
     for (const visit of [
       await get(),
       await send('/login', { token: 'wrong' }),
@@ -31,9 +32,9 @@ describe('the answer', () => {
   });
 
   it('to HEAD is that to GET, without the page', async () => {
-    const { url } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
+    const { url } = await runService({ service: { tokens: [SECRET] } });
     const { get, request } = visitor(url);
-    for (const headers of [{}, { 'X-Auth-Token': 's3cret-0123456789abcdef' }]) {
+    for (const headers of [{}, { 'X-Auth-Token': SECRET }]) {
       const head = await request('/', { method: 'HEAD', headers });
       const { status, html } = await get('/', headers);
       expect(head).toMatchObject({ status, html: '' });

@@ -228,13 +228,6 @@ describe('a session', () => {
     expect(await isIn(await withTokens(RIGHT), kept)).toBe(false);
   });
 
-  it('is known to the process in which it was opened, and no other', async () => {
-    const here = await withTokens(RIGHT);
-    await here.send('/login', { token: RIGHT });
-    expect(await isIn(await withTokens(RIGHT), { Cookie: here.cookie() })).toBe(false);
-    expect(await isIn(here)).toBe(true);
-  });
-
   it('ends with the next login of the same browser', async () => {
     const visit = await withTokens(RIGHT);
     await logIn(visit);

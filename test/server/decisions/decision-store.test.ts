@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { confFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
@@ -6,8 +6,6 @@ import { runServiceOn } from '../../support/running-service.ts';
 import { readSamples } from '../../support/samples.ts';
 import { body } from '../../support/skypilot.ts';
 import { PATH } from '../../support/skypilot-service.ts';
-
-const SOON = { timeout: 30_000, interval: 10 };
 
 async function storing(
   sections = '[enforcement]\nenabled_filters = MaxLeasesFilter\nmax_leases_per_project = 1',
@@ -26,7 +24,7 @@ describe('decisions in the ledger', () => {
       await post('/check-create', createLasting(61)),
     ];
     expect(answers.map(({ status }) => status)).toEqual([204, 403]);
-    await vi.waitFor(async () => expect((await readSamples(url)).decision_store_stored_total).toBe(1), SOON);
+    await expect.poll(async () => (await readSamples(url)).decision_store_stored_total).toBe(1);
   });
 
   it('are stored too if only a policy for SkyPilot uses the ledger', async () => {
@@ -34,7 +32,7 @@ describe('decisions in the ledger', () => {
     const { post, url } = await storing(`[skypilot]\n${policy}`);
     const launch = { task: 'resources: {accelerators: A100:2}\n', skypilot_config: 'active_workspace: ml\n' };
     expect(await post(PATH, body(launch))).toMatchObject({ status: 400 });
-    await vi.waitFor(async () => expect((await readSamples(url)).decision_store_stored_total).toBe(1), SOON);
+    await expect.poll(async () => (await readSamples(url)).decision_store_stored_total).toBe(1);
   });
 
   it('are not stored if the policies for SkyPilot use no ledger', async () => {

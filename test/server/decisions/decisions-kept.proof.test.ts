@@ -151,7 +151,7 @@ describe('the log of a service', () => {
       service: { max_concurrent: 1, max_queued: 1 },
     });
     const statuses = flood(port, 8, 8);
-    await vi.waitFor(async () => expect((await readSamples(url)).overload_refusals_total).toBe(6), PATIENT);
+    await expect.poll(async () => (await readSamples(url)).overload_refusals_total).toBe(6);
     release();
     expect(await statuses).toEqual({ '204': 2, '503': 6 });
     expect((await post('/check-create', createLasting(60))).status).toBe(204);
@@ -218,10 +218,7 @@ describe('a log that can’t be written', () => {
       service: { decision_log: '/dev/full', shutdown_grace: 1 },
     });
     expect((await post('/check-create', createLasting(60))).status).toBe(204);
-    await vi.waitFor(
-      async () => expect((await readSamples(url)).decision_log_errors_total).toBeGreaterThan(1),
-      PATIENT,
-    );
+    await expect.poll(async () => (await readSamples(url)).decision_log_errors_total).toBeGreaterThan(1);
     expect((await post('/check-create', createLasting(864_000))).status).toBe(403);
     expect(logger.lines.filter(({ message }) => message.includes('decision log'))).toEqual([
       expect.objectContaining({ level: 'error', message: 'the decision log could not be written' }),
@@ -273,7 +270,7 @@ describe('a log that can’t be written', () => {
     const read = heard.read();
     const answers = await Promise.all(waiting);
     expect(answers.map(({ status }) => status)).toEqual([204, 403]);
-    await vi.waitFor(() => expect(read.text.split('\n').length - 1).toBe(before + 2), PATIENT);
+    await expect.poll(() => read.text.split('\n').length - 1).toBe(before + 2);
     expect(sum(samplesOf(await readSamples(url), 'decisions_total'))).toBe(2);
     expect(dropped).toBe(0);
   });

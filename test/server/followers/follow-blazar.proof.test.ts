@@ -22,6 +22,12 @@ async function askedWorld(): Promise<World> {
   return world;
 }
 
+async function followedWorld(): Promise<World> {
+  const world = await askedWorld();
+  await world.round();
+  return world;
+}
+
 describe('a round', () => {
   it('gives ids to leases, and charges what Blazar has given', async () => {
     const world = await askedWorld();
@@ -78,8 +84,7 @@ describe('a round', () => {
   });
 
   it('releases a lease whose end nobody has reported, and charges what it can have used', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     world.leases.splice(0, 1);
     world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
     world.now = '2030-01-01T06:00:00Z';
@@ -161,8 +166,7 @@ describe('a round', () => {
   });
 
   it('releases none that may be one which Blazar changes just now', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     const [lease] = world.leases;
     await world.ask({ ...lease, user_id: 'dora' } as never, '2026-11-22T08:12:00Z');
     // By Blazar's clock it was there before it was asked for; and somebody has changed its end since.
@@ -181,8 +185,7 @@ describe('a round', () => {
   });
 
   it('keeps the youngest of leases that look alike, which Blazar may still build', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     const [lease] = world.leases;
     const ofDora = { ...lease, user_id: 'dora', id: 'dora-1', created_at: '2026-11-22 09:00:00' };
     await world.ask(ofDora as never, '2026-11-22T08:00:00Z');
@@ -212,8 +215,7 @@ describe('a round', () => {
   );
 
   it('does nothing about what is asked for while it reads', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     const [lease] = world.leases;
     world.leases.splice(0, 1);
     world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
@@ -240,8 +242,7 @@ describe('a round', () => {
   });
 
   it('charges what was used as it was used, when Blazar has changed a lease without asking', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     world.now = '2030-01-01T06:00:00Z';
     world.answers.set('/v1/os-hosts/allocations', withoutHost(recorded('allocations'), '1'));
     const { changes } = await world.round();
@@ -250,8 +251,7 @@ describe('a round', () => {
   });
 
   it('charges a lease again that has ended for the ledger, and is still there', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     const [row] = await world.open();
     const identity = {
       leaseId: row?.lease_id ?? '',
@@ -298,8 +298,7 @@ describe('a Blazar without os_region_name', () => {
   });
 
   it('releases nothing where another Blazar has one', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     world.region = null;
     const [lease] = world.leases as [Listed];
     await world.ask(lease, LONG_AGO);
@@ -325,8 +324,7 @@ describe('what users may write into their leases', () => {
     ['to nobody', { project_id: null as never, user_id: null as never }],
     ['to somebody without a name', { project_id: '', user_id: '' }],
   ])('gives a lease %s, and it stays charged as it was', async (_, owner) => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     const before = await rowsOf(world);
     Object.assign(world.leases[0] as Listed, owner);
     world.now = '2026-11-22T12:00:00Z';
@@ -338,8 +336,7 @@ describe('what users may write into their leases', () => {
   });
 
   it('charges the project that asked for a lease, also when the one that it was given to changes it', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     const [lease] = world.leases as [Listed];
     lease.project_id = 'physics';
     await world.ask(lease, LONG_AGO, { id: lease.id });
@@ -363,8 +360,7 @@ describe('what users may write into their leases', () => {
   });
 
   it('releases no lease that says of itself that it is terminated, until its reservations are', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     const [lease] = world.leases as [Listed];
     lease.status = 'TERMINATED';
     world.now = '2026-11-22T12:00:00Z';
@@ -445,8 +441,7 @@ describe('nothing is released', () => {
     ],
   ];
   it.each(cases)('%s', async (_, spoil, why) => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     world.now = '2026-11-22T12:00:00Z';
     spoil(world);
     const { followed, changes } = await world.round();
@@ -458,8 +453,7 @@ describe('nothing is released', () => {
   });
 
   it('when our account sees only its own project', async () => {
-    const world = await askedWorld();
-    await world.round();
+    const world = await followedWorld();
     world.now = '2026-11-22T12:00:00Z';
     world.answers.set('/v1/leases', recorded('leases-of-a-project'));
     world.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');

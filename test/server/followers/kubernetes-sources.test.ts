@@ -30,9 +30,9 @@ describe('the reports of a service', () => {
     const reason = () => JSON.stringify(double.policies.get('a')?.status);
     reports.takeOver(cluster, options());
     await leads(reports);
-    await vi.waitFor(() => expect(reason()).toContain('"reason":"Enforced"'), PATIENT);
+    await expect.poll(reason).toContain('"reason":"Enforced"');
     reports.takeOver(cluster, options({ audit: ['a'] }));
-    await vi.waitFor(() => expect(reason()).toContain('"reason":"Audited"'), PATIENT);
+    await expect.poll(reason).toContain('"reason":"Audited"');
     await reports.close();
     expect(reports.isLeader).toBeUndefined();
     expect([...double.objects.values()]).toMatchObject([{ spec: { holderIdentity: '' } }]);

@@ -12,8 +12,6 @@ import { Lab, type LabSetup } from '../../policies/charging.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 
-const PATIENTLY = { timeout: 30_000, interval: 20 };
-
 /** A follower of a lab whose first round begins at once. */
 async function followed(setup: LabSetup) {
   vi.spyOn(Math, 'random').mockReturnValue(0);
@@ -50,10 +48,7 @@ it('reports clusters that run without a decision and beyond the budget, and coun
   });
   lab.api.launch({ name: 'wild', workspace: 'ml', user: 'eve', accelerators: { A100: 8 } });
   follower.start();
-  await vi.waitFor(
-    async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(1),
-    PATIENTLY,
-  );
+  await expect.poll(() => count('rounds_total', { outcome: 'complete' })).toBe(1);
   expect(await count('alerts_total', { kind: 'undecided' })).toBe(2);
   expect(await count('alerts_total', { kind: 'exceeded' })).toBe(1);
   expect(await count('changes_total', { kind: 'recorded' })).toBe(2);
@@ -91,7 +86,7 @@ it('logs once that SkyPilot is away, without the token, and counts it', async ()
     options: { api_server_token_file: file },
   });
   follower.start();
-  await vi.waitFor(async () => expect(await count('rounds_total', { outcome: 'failed' })).toBe(1), PATIENTLY);
+  await expect.poll(() => count('rounds_total', { outcome: 'failed' })).toBe(1);
   const text = JSON.stringify(lab.logger.lines);
   expect(text).toContain('the ledger could not be compared with SkyPilot');
   expect(text).toContain('got 401');

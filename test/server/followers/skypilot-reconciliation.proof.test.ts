@@ -25,7 +25,6 @@ import { metric } from '../../support/metric.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
 const newLedgerOn = newLedgers();
-const PATIENTLY = { timeout: 30_000, interval: 10 };
 const TOKEN = 'sky_secret_of_ours';
 const PREFIX = 'blazar_enforcement_skypilot_';
 
@@ -76,7 +75,7 @@ async function world({ timeout = 10 } = {}) {
     const follower = newFollower();
     const before = await total();
     follower.start();
-    await vi.waitFor(async () => expect(await total()).toBe((before ?? 0) + 1), PATIENTLY);
+    await expect.poll(total).toBe((before ?? 0) + 1);
     await follower.close();
   };
   /** Another configuration takes over. */
@@ -163,10 +162,7 @@ describe('the rounds over reloads', () => {
       follower.start();
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    await vi.waitFor(
-      async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(1),
-      PATIENTLY,
-    );
+    await expect.poll(() => count('rounds_total', { outcome: 'complete' })).toBe(1);
     await follower.close();
     expect(asked()).toBe(1);
     expect(heldNow()).toBe(0);
@@ -177,17 +173,11 @@ describe('the rounds over reloads', () => {
     const next = await SkypilotApiDouble.start({ now: () => lab.now, token: TOKEN });
     const follower = newFollower();
     follower.start();
-    await vi.waitFor(
-      async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(1),
-      PATIENTLY,
-    );
+    await expect.poll(() => count('rounds_total', { outcome: 'complete' })).toBe(1);
     await reload({ api_server: next.url });
     await forgetRound();
     follower.start();
-    await vi.waitFor(
-      async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(2),
-      PATIENTLY,
-    );
+    await expect.poll(() => count('rounds_total', { outcome: 'complete' })).toBe(2);
     expect([asked(), asked(next)]).toEqual([1, 1]);
   });
 
@@ -197,10 +187,10 @@ describe('the rounds over reloads', () => {
     lab.api.launch({ name: 'wild', workspace: 'ml', accelerators: { A100: 1 } });
     lab.api.pending = 2;
     follower.start();
-    await vi.waitFor(() => expect(asked()).toBe(1), PATIENTLY);
+    await expect.poll(asked).toBe(1);
     await reload({ admin_policies: ['RejectAllPolicy'] });
     follower.start();
-    await vi.waitFor(() => expect(heldNow()).toBe(0), PATIENTLY);
+    await expect.poll(heldNow).toBe(0);
     // The round that ran has ended with what it had begun with, and leaves no age behind.
     expect(await count('rounds_total', { outcome: 'complete' })).toBe(1);
     expect(await hasAge()).toBe(false);
@@ -211,10 +201,7 @@ describe('the rounds over reloads', () => {
     await reload({});
     await forgetRound();
     follower.start();
-    await vi.waitFor(
-      async () => expect(await count('rounds_total', { outcome: 'complete' })).toBe(2),
-      PATIENTLY,
-    );
+    await expect.poll(() => count('rounds_total', { outcome: 'complete' })).toBe(2);
     expect(await hasAge()).toBe(true);
     await follower.close();
     follower.start();
@@ -231,8 +218,8 @@ describe('the rounds over reloads', () => {
       return true;
     };
     follower.start();
-    await vi.waitFor(() => expect(heldNow()).toBe(1), PATIENTLY);
-    await vi.waitFor(() => expect(lab.api.asked.length).toBeGreaterThan(0), PATIENTLY);
+    await expect.poll(heldNow).toBe(1);
+    await expect.poll(() => lab.api.asked.length).toBeGreaterThan(0);
     await follower.close();
     expect(heldNow()).toBe(0);
     lab.api.disturb = undefined;

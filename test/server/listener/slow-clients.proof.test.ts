@@ -13,30 +13,23 @@ import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../../support/raw-http.ts';
 import { capturedText } from '../../support/requests.ts';
-import { type RunningPolicyService, runService, runServiceOn } from '../../support/running-service.ts';
+import {
+  errorsOf,
+  figures,
+  type RunningPolicyService,
+  runService,
+  runServiceOn,
+} from '../../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
 const SOON = { timeout: 30_000, interval: 10 };
 const REFUSED = 'The lease could not be checked. Please try again later, or ask the operator.';
 
-const errorsOf = ({ logger }: RunningPolicyService) => logger.lines.filter(({ level }) => level === 'error');
-
 /** Other clients are served, and the service logs no error. */
 async function expectWell(running: RunningPolicyService): Promise<void> {
   expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 });
   expect(errorsOf(running)).toEqual([]);
-}
-
-async function figures({ request }: RunningPolicyService) {
-  const { text } = await request('/metrics');
-  const of = (name: string, labels = {}) => metric(text, `blazar_enforcement_${name}`, labels);
-  return {
-    underWay: of('decisions_under_way'),
-    queued: of('decisions_queued'),
-    decisions: of('decisions_total'),
-    refusals: of('overload_refusals_total'),
-  };
 }
 
 describe('a request that takes too long to arrive', () => {
@@ -98,7 +91,7 @@ describe('a client that reads no answer', () => {
     deaf.socket.pause();
     // More than the buffers of the system hold between the two.
     deaf.socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1000));
-    await vi.waitFor(() => expect(accepted[0]?.destroyed).toBe(true), SOON);
+    await expect.poll(() => accepted[0]?.destroyed).toBe(true);
     deaf.socket.resume();
     await deaf.end;
     expect(deaf.statuses().length).toBeLessThan(1000);
@@ -213,7 +206,7 @@ describe('deadline', () => {
       service: { deadline: 2, max_concurrent: 1 },
     });
     const first = running.post('/check-create', FITS);
-    await vi.waitFor(async () => expect((await figures(running)).underWay).toBe(1), SOON);
+    await expect.poll(async () => (await figures(running)).underWay).toBe(1);
     const second = running.post('/check-create', FITS);
     expect(await first).toMatchObject({ status: 204 });
     expect(await second).toMatchObject({ status: 403, json: { message: REFUSED } });
@@ -250,10 +243,7 @@ describe('clients that hold on to the service keep nobody else from it', () => {
     for (const { socket } of connections) {
       socket.resetAndDestroy();
     }
-    await vi.waitFor(
-      async () => expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 }),
-      SOON,
-    );
+    await expect.poll(() => running.post('/check-create', FITS)).toMatchObject({ status: 204 });
     expect(await figures(running)).toMatchObject({ underWay: 0, queued: 0, decisions: 2 });
     expect(errorsOf(running)).toEqual([]);
   });

@@ -8,9 +8,9 @@ import { openRaw, postBytes, postHead } from '../../support/raw-http.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
 import { type RunningPolicyService, runService, sharedService } from '../../support/running-service.ts';
 
+const SECRET = 's3cret-0123456789abcdef';
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
-const SOON = { timeout: 30_000, interval: 10 };
 /** What would be read as a request if a body were not. */
 const HIDDEN = postBytes('/check-create', FITS, 'X-Auth-Token: s3cret-0123456789abcdef\r\n');
 
@@ -48,7 +48,7 @@ describe('requests on one connection that do not wait for answers', () => {
   it('are cut off when there are too many, before all are begun', async () => {
     const { running, deaf, ofService } = await deafClient();
     deaf.socket.write(ASK.repeat(1000));
-    await vi.waitFor(() => expect(ofService()?.destroyed).toBe(true), SOON);
+    await expect.poll(() => ofService()?.destroyed).toBe(true);
     const { text } = await running.request('/metrics');
     expect(metric(text, 'blazar_enforcement_http_requests_total', { path: '/openapi.json' })).toBeLessThan(
       20,
@@ -224,7 +224,7 @@ describe('what could be read as one request or as two', () => {
     'a body behind a %s never becomes a request, whenever it comes',
     async ([, headers, type, status]) => {
       const running = await runService({
-        service: { tokens: ['s3cret-0123456789abcdef'], body_limit: 4096 },
+        service: { tokens: [SECRET], body_limit: 4096 },
       });
       const body = status === 413 ? HIDDEN.repeat(5) : HIDDEN;
       const refused = postHead('/check-create', body.length, headers).replace('application/json', type);
@@ -244,12 +244,12 @@ describe('what could be read as one request or as two', () => {
         expect(connection.statuses()).toEqual([status]);
       }
       expect(await decisionsOf(running)).toBe(0);
-      await expectWell(running, { 'X-Auth-Token': 's3cret-0123456789abcdef' });
+      await expectWell(running, { 'X-Auth-Token': SECRET });
     },
   );
 
   it('an upgrade that nobody offered is a request like any other', async () => {
-    const running = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
+    const running = await runService({ service: { tokens: [SECRET] } });
     const upgrade = 'Connection: Upgrade, close\r\nUpgrade: websocket\r\n';
     expect(statusesIn(await exchange(running, postBytes('/check-create', FITS, upgrade)))).toEqual([401]);
     const connect = await exchange(running, `CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n${HIDDEN}`);
@@ -287,7 +287,7 @@ describe('a path', () => {
   ];
 
   it('written in another way leads to the same decision, behind the same token', async () => {
-    const running = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
+    const running = await runService({ service: { tokens: [SECRET] } });
     const ask = async (path: string, body: string, headers: string) =>
       statusesIn(await exchange(running, postBytes(path, body, `${headers}Connection: close\r\n`)));
     for (const path of SAME) {
@@ -304,7 +304,7 @@ describe('a path', () => {
   });
 
   it('that only looks like one leads nowhere', async () => {
-    const running = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
+    const running = await runService({ service: { tokens: [SECRET] } });
     for (const path of NOWHERE) {
       const bytes = postBytes(path, FITS, 'X-Auth-Token: s3cret-0123456789abcdef\r\nConnection: close\r\n');
       const [status] = statusesIn(await exchange(running, bytes));
@@ -339,7 +339,7 @@ describe('a client that goes away', () => {
       await expectWell(running);
       // The filters are let go when the last request has ended.
       await expect(running.service.reload()).resolves.toBe(true);
-      await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(1), SOON);
+      await expect.poll(() => closed).toHaveBeenCalledTimes(1);
     },
   );
 
@@ -361,7 +361,7 @@ describe('a client that goes away', () => {
       await sleep(5);
       socket[ends[count % 3] ?? 'end']();
     }
-    await vi.waitFor(async () => expect(await decisionsOf(running)).toBe(15), SOON);
+    await expect.poll(() => decisionsOf(running)).toBe(15);
     const { text } = await running.request('/metrics');
     expect(metric(text, 'blazar_enforcement_decisions_under_way')).toBe(0);
     const errors = running.logger.lines.filter(({ level }) => level === 'error');

@@ -1,14 +1,12 @@
-import { writeFileSync } from 'node:fs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ExternalServiceFilter } from '../../../filters/external-service-filter.ts';
 import { serviceOptions } from '../../../src/server/configuration/options.ts';
 import { Metrics } from '../../../src/server/metrics/metrics.ts';
 import { aRecord } from '../../support/decision-logs.ts';
-import { confFile } from '../../support/files.ts';
 import { filterSource } from '../../support/filter-folder.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { createLasting, createPhysicalHost, endActive } from '../../support/requests.ts';
-import { runService, runServiceOn } from '../../support/running-service.ts';
+import { runService } from '../../support/running-service.ts';
 import { hurriedClock, readSamples, samplesIn, samplesOf } from '../../support/samples.ts';
 import { startTcpService, unusedPort } from '../../support/services.ts';
 
@@ -278,7 +276,7 @@ describe('calls to an external service', () => {
       const status = await ask();
       expect(status).toBe(204);
     }, PATIENT);
-    await vi.waitFor(() => expect(finish).toBeDefined(), PATIENT);
+    await expect.poll(() => finish).toBeDefined();
     expect(await state()).toEqual({ [label]: 1 });
     finish?.();
     await trial;
@@ -295,60 +293,6 @@ describe('calls to an external service', () => {
 });
 
 describe('what is going on', () => {
-  it('shows how many are under way, how many wait, and how many were refused', async () => {
-    const release: (() => void)[] = [];
-    vi.stubGlobal('waitForRelease', () => new Promise<void>((go) => release.push(go)));
-    onTestFinished(() => void vi.unstubAllGlobals());
-    const { post, url } = await runService({
-      enforcement: { enabled_filters: ['WaitingFilter'], max_lease_duration: undefined },
-      filters: {
-        'waiting-filter.js': filterSource('WaitingFilter', {
-          create: 'return globalThis.waitForRelease().then(() => allow());',
-        }),
-      },
-      service: { max_concurrent: 2, max_queued: 1 },
-    });
-    const gauges = async () => {
-      const { decisions_under_way, decisions_queued, overload_refusals_total } = await readSamples(url);
-      return [decisions_under_way, decisions_queued, overload_refusals_total];
-    };
-    const ask = async () => (await post('/check-create', createPhysicalHost())).status;
-    expect(await gauges()).toEqual([0, 0, 0]);
-    const accepted = [ask(), ask(), ask()];
-    await vi.waitFor(async () => expect(await gauges()).toEqual([2, 1, 0]), PATIENT);
-    expect(await ask()).toBe(503);
-    expect(await gauges()).toEqual([2, 1, 1]);
-    for (let released = 0; released < 3; released += 1) {
-      await vi.waitFor(() => expect(release.length).toBeGreaterThan(released), PATIENT);
-      release[released]?.();
-    }
-    expect(await Promise.all(accepted)).toEqual([204, 204, 204]);
-    expect(await gauges()).toEqual([0, 0, 1]);
-  });
-
-  it('shows which configuration decides, how often it was reloaded, and whether the last one was right', async () => {
-    const conf = confFile('[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n');
-    const { service, url } = await runServiceOn({ environment: {}, configFiles: [conf] });
-    const state = async () => {
-      const samples = await readSamples(url);
-      return [
-        samples.generation,
-        samples.configuration_valid,
-        samples['reloads_total{outcome="applied"}'],
-        samples['reloads_total{outcome="refused"}'],
-      ];
-    };
-    expect(await state()).toEqual([1, 1, 0, 0]);
-    expect(await service.reload()).toBe(true);
-    expect(await state()).toEqual([2, 1, 1, 0]);
-    writeFileSync(conf, '[enforcement]\nenabled_filters = NoSuchFilter\n');
-    expect(await service.reload()).toBe(false);
-    expect(await state()).toEqual([2, 0, 1, 1]);
-    writeFileSync(conf, '[service]\nport = 0\n[enforcement]\nenabled_filters =\n');
-    expect(await service.reload()).toBe(true);
-    expect(await state()).toEqual([3, 1, 2, 1]);
-  });
-
   it('shows what the decision log could not take', async () => {
     const { metrics, read } = newMetrics();
     metrics.dropped(3);

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { decisionsInFile } from '../../support/decision-logs.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
@@ -98,10 +98,7 @@ describe('the commits of the forks', () => {
       { operation: 'create', who: 'alice', request_id: REQUEST_ID },
     ]);
     await service.close();
-    const logged = readFileSync(log, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const logged = decisionsInFile(log);
     expect(logged).toMatchObject([
       { operation: 'commit-create', outcome: 'allowed', filters: [{ filter: 'MaxLeasesFilter' }] },
       { operation: 'commit-create', outcome: 'allowed', project_id: 'climate' },

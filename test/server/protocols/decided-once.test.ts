@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from 'vitest';
-import { filterSource } from '../../support/filter-folder.ts';
 import { capturedText } from '../../support/requests.ts';
 import { type RunningService, runService } from '../../support/running-service.ts';
 
@@ -53,34 +52,6 @@ describe('a request to one of Blazar’s endpoints', () => {
     expect(await counted(service, 'decisions_total')).toBe(decided ? 2 : 0);
     const { text: metrics } = await service.request('/metrics');
     expect(metrics).toContain(`http_requests_total{path="${path}",status="${answer.status}"} 2`);
-  });
-
-  it('is refused if a filter breaks, which is asked once', async () => {
-    const service = await runService({
-      filters: { 'broken-filter.js': filterSource('BrokenFilter', { create: "throw new Error('cause');" }) },
-      enforcement: { enabled_filters: ['BrokenFilter'] },
-    });
-    const { status, text } = await service.post('/check-create', FITS);
-    expect(status).toBe(403);
-    expect(text).not.toContain('cause');
-    expect(await counted(service, 'decisions_total')).toBe(1);
-  });
-
-  it.each([
-    ['no token', {}, 401],
-    ['another token', { 'X-Auth-Token': 'other' }, 401],
-    ['two tokens', { 'X-Auth-Token': 's3cret-0123456789abcdef, s3cret-0123456789abcdef' }, 401],
-    ['the token', { 'X-Auth-Token': 's3cret-0123456789abcdef' }, 204],
-  ])('needs a token: %s', async (_, headers: Record<string, string>, status) => {
-    const { post } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
-    expect(await post('/check-create', FITS, headers)).toMatchObject({ status });
-    expect(await post(withQuery('/check-create'), FITS, headers)).toMatchObject({ status });
-  });
-
-  it('may not be longer than body_limit', async () => {
-    const { post } = await runService({ service: { body_limit: 1024 } });
-    const long = JSON.stringify({ ...JSON.parse(FITS), padding: ' '.repeat(1024) });
-    expect(await post('/check-create', long)).toMatchObject({ status: 413 });
   });
 
   it('that is cut off is not decided, and is forgotten', async () => {

@@ -2,15 +2,13 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { text as wholeText } from 'node:stream/consumers';
 import type { SecureVersion } from 'node:tls';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
 import { ADMISSION, creating, policiesForAll, runKubernetes } from '../../support/kubernetes-service.ts';
 import { postBytes } from '../../support/raw-http.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { type ClientName, openTls, tlsFiles, tlsFixture } from '../../support/tls.ts';
-
-const SOON = { timeout: 30_000, interval: 5 };
 
 const POLICIES = policiesForAll({ everything: { allowed: { schedulerNames: [] } } });
 const REVIEW = JSON.stringify(creating());
@@ -95,10 +93,7 @@ describe('with [kubernetes] client_ca_file', () => {
     expect(await ask('client')).toBe(200);
     copyFileSync(tlsFixture('second-ca.pem'), files.caFile);
     await service.reload();
-    await vi.waitFor(
-      () => expect(JSON.stringify(logger.lines)).toContain('certificate files read again'),
-      SOON,
-    );
+    await expect.poll(() => JSON.stringify(logger.lines)).toContain('certificate files read again');
     expect(await ask('client')).toBe(401);
     expect(await ask('second-client')).toBe(200);
   });

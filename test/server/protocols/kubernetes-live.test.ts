@@ -73,7 +73,7 @@ describe('a service that follows a cluster', () => {
       policies: { state: 'current', age_seconds: 0, problem: null },
     });
     double.store.put(POLICIES, policy('disks', allowing('hdd')));
-    await vi.waitFor(async () => expect(await allows(HDD)).toBe(true), SOON);
+    await expect.poll(() => allows(HDD)).toBe(true);
     double.store.put(POLICIES, policy('disks', { allowed: { colour: ['red'] } }));
     double.store.put(POLICIES, policy('never', { allowed: { colour: ['red'] } }));
     const refused = await vi.waitFor(async () => {
@@ -89,7 +89,7 @@ describe('a service that follows a cluster', () => {
     expect(metric(text, 'blazar_enforcement_kubernetes_refusals_total', invalid)).toBe(1);
     expect(metric(text, 'blazar_enforcement_kubernetes_source_age_seconds')).toBe(0);
     double.store.remove(POLICIES, 'never');
-    await vi.waitFor(async () => expect([await allows(HDD), await allows(SSD)]).toEqual([true, false]), SOON);
+    await expect.poll(async () => [await allows(HDD), await allows(SSD)]).toEqual([true, false]);
   });
 
   it('is not ready before it has read them, refuses every pod, and says why', async () => {
@@ -97,15 +97,11 @@ describe('a service that follows a cluster', () => {
     double.review = () => true;
     double.unknown.add('schedulingpolicies');
     const { ask, ready, whenReady, logger, metrics, allows } = await following({ cluster: double });
-    await vi.waitFor(
-      async () =>
-        expect(await ready()).toMatchObject({
-          ...{ httpStatus: 503, status: 'policies not known' },
-          problems: [expect.stringContaining('does not know schedulingpolicies')],
-          policies: { state: 'starting', age_seconds: null },
-        }),
-      SOON,
-    );
+    await expect.poll(ready).toMatchObject({
+      ...{ httpStatus: 503, status: 'policies not known' },
+      problems: [expect.stringContaining('does not know schedulingpolicies')],
+      policies: { state: 'starting', age_seconds: null },
+    });
     const { status, allowed, answer } = await ask(SSD);
     expect({ status, allowed, answer: answer.json }).toMatchObject({
       ...{ status: 200, allowed: false },
@@ -137,7 +133,7 @@ describe('a service that follows a cluster', () => {
     double.unknown.clear();
     await whenReady();
     double.store.put(POLICIES, policy('disks', allowing('ssd')));
-    await vi.waitFor(async () => expect(await allows(SSD)).toBe(true), SOON);
+    await expect.poll(() => allows(SSD)).toBe(true);
   });
 
   it('stays ready while what it knows is enforced, and says how old that is', async () => {
@@ -145,14 +141,10 @@ describe('a service that follows a cluster', () => {
     await whenReady();
     double.fault = ({ path }) => (path === POLICIES ? { status: 500 } : undefined);
     double.cutWatches();
-    await vi.waitFor(
-      async () =>
-        expect(await ready()).toMatchObject({
-          ...{ httpStatus: 200, status: 'ready', problems: [] },
-          policies: { state: 'behind', age_seconds: expect.any(Number), problem: expect.any(String) },
-        }),
-      SOON,
-    );
+    await expect.poll(ready).toMatchObject({
+      ...{ httpStatus: 200, status: 'ready', problems: [] },
+      policies: { state: 'behind', age_seconds: expect.any(Number), problem: expect.any(String) },
+    });
     expect([await allows(SSD), await allows(HDD)]).toEqual([true, false]);
   });
 
@@ -190,20 +182,16 @@ describe('a service that follows a cluster', () => {
   it('warns of audited policies that the cluster does not have', async () => {
     const { whenReady, logger } = await following({ kubernetes: { audit: 'disks, disk' } });
     await whenReady();
-    await vi.waitFor(
-      () =>
-        expect(logger.lines.filter(({ message }) => message.includes('audit: '))).toMatchObject([
-          { level: 'warn', fields: { policies: ['disk'] } },
-        ]),
-      SOON,
-    );
+    await expect
+      .poll(() => logger.lines.filter(({ message }) => message.includes('audit: ')))
+      .toMatchObject([{ level: 'warn', fields: { policies: ['disk'] } }]);
   });
 
   it('goes on with what it knows after a reload, merged in another way', async () => {
     const { double, whenReady, allows, reload, ready } = await following();
     double.store.put(POLICIES, policy('tapes', allowing('hdd')));
     await whenReady();
-    await vi.waitFor(async () => expect(await allows(HDD)).toBe(true), SOON);
+    await expect.poll(() => allows(HDD)).toBe(true);
     const lists = () =>
       double.requests.filter(({ path, query }) => path === POLICIES && !query.has('watch')).length;
     const before = lists();
@@ -217,8 +205,8 @@ describe('a service that follows a cluster', () => {
   it('ends its watches when it stops', async () => {
     const { double, whenReady, service } = await following();
     await whenReady();
-    await vi.waitFor(() => expect(double.watches).toBe(5), SOON);
+    await expect.poll(() => double.watches).toBe(5);
     await service.close();
-    await vi.waitFor(() => expect(double.watches).toBe(0), SOON);
+    await expect.poll(() => double.watches).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 /** Rules with `on: pod` at the webhook's authenticator: the same rules for new pods, and for everything that makes another pod of one. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decisionsInFile } from '../../support/decision-logs.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import {
@@ -14,7 +14,6 @@ import {
 } from '../../support/kubernetes-service.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 
-const SOON = { timeout: 30_000, interval: 20 };
 const RULES = `rules:
 - name: cores
   on: pod
@@ -262,6 +261,6 @@ describe('a file of rules that changes', () => {
     const next = join(folder, 'next');
     writeFileSync(next, RULES.replace('<= 4.0', '<= 6.0'));
     renameSync(next, rules_path);
-    await vi.waitFor(async () => expect(await ask(pod('5'))).toMatchObject({ allowed: true }), SOON);
+    await expect.poll(() => ask(pod('5'))).toMatchObject({ allowed: true });
   });
 });

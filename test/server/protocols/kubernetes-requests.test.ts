@@ -305,17 +305,6 @@ describe("names of JavaScript's own members", () => {
   });
 });
 
-it('a large pod is judged, and its message is bounded', async () => {
-  const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
-  const nodeSelector = Object.fromEntries(
-    Array.from({ length: 5000 }, (_, i) => [`label-${i}`, 'x'.repeat(300)]),
-  );
-  const { allowed, message = '' } = await ask(creating({ nodeSelector }));
-  expect(allowed).toBe(false);
-  expect(message.length).toBe(2000);
-  expect(message).toMatch(/^the pod does not fit .*…$/);
-});
-
 describe('the parameter timeout', () => {
   /** How long a decision may take that was asked for with a query, in seconds. */
   async function waiting(...queries: string[]): Promise<number[]> {

@@ -14,7 +14,6 @@ import {
   updating,
   VALIDATION,
 } from '../../support/kubernetes-service.ts';
-import { runService } from '../../support/running-service.ts';
 
 const DISKS = { required: { nodeSelectors: { disk: ['ssd', 'hdd'] } }, allowed: { schedulerNames: [] } };
 const UNTOUCHED = { status: 200, allowed: true, patch: [], warnings: [], message: undefined };
@@ -253,14 +252,6 @@ it('system_tolerations replaces the default ones', async () => {
 });
 
 describe('the paths', () => {
-  it('do not exist without policies', async () => {
-    const { post, request: send } = await runService();
-    for (const path of [ADMISSION, VALIDATION]) {
-      expect((await post(path, creating())).status).toBe(404);
-      expect((await send(path)).status).toBe(404);
-    }
-  });
-
   it('match literally', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
     for (const path of [

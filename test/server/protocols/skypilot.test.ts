@@ -1,7 +1,6 @@
 /** What SkyPilot is answered. Source: SkyPilot docs, "Admin Policy Enforcement", and the requests of SkyPilot 0.13. */
 import { describe, expect, it } from 'vitest';
 import { postBytes } from '../../support/raw-http.ts';
-import { runService } from '../../support/running-service.ts';
 import { body, envelope, FAILED, inside, wireBody } from '../../support/skypilot.ts';
 import { PATH, runSkypilot } from '../../support/skypilot-service.ts';
 
@@ -180,12 +179,6 @@ describe('an invalid request', () => {
 });
 
 describe('the path', () => {
-  it('does not exist without a policy', async () => {
-    const { post, request } = await runService();
-    expect((await post(PATH, body())).status).toBe(404);
-    expect((await request(PATH)).status).toBe(404);
-  });
-
   it('is the configured one, with an optional trailing slash', async () => {
     const { post } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { path: '/sky/check.v1' } });
     for (const path of ['/sky/check.v1', '/sky/check.v1/']) {

@@ -9,6 +9,7 @@ import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
+const SCRAPER = 'of-prometheus-0123456789abcdef';
 const TOKENS =
   'tokens = of-blazar-0123456789abcdef\noperator_tokens = of-operator-0123456789abcdef\nreader_tokens = of-reader-0123456789abcdef\n';
 
@@ -34,11 +35,7 @@ const WRONG = { status: 401, json: { message: expect.stringMatching(/^expected o
 
 it('no single budget is shown by default, with any token', async () => {
   const { read } = await ground(`metrics_tokens = of-prometheus-0123456789abcdef\n${TOKENS}`);
-  for (const token of [
-    'of-prometheus-0123456789abcdef',
-    'of-reader-0123456789abcdef',
-    'of-operator-0123456789abcdef',
-  ]) {
+  for (const token of [SCRAPER, 'of-reader-0123456789abcdef', 'of-operator-0123456789abcdef']) {
     expect(await read({ 'X-Auth-Token': token })).toEqual(WITHOUT);
   }
 });
@@ -48,7 +45,7 @@ it('without a token everything but single budgets is shown', async () => {
     `metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\n`,
   );
   // Another reader must not leave them for those without a token.
-  expect(await read({ 'X-Auth-Token': 'of-prometheus-0123456789abcdef' })).toEqual(WITH);
+  expect(await read({ 'X-Auth-Token': SCRAPER })).toEqual(WITH);
   expect(await read()).toEqual(WITHOUT);
   expect(await read({ Cookie: 'session=of-prometheus-0123456789abcdef' })).toEqual(WITHOUT);
   const { text } = await request('/metrics');
@@ -56,7 +53,7 @@ it('without a token everything but single budgets is shown', async () => {
 });
 
 it.for([
-  'of-prometheus-0123456789abcdef',
+  SCRAPER,
   'from-a-file-0123456789abcdef',
   'of-reader-0123456789abcdef',
   'of-operator-0123456789abcdef',
@@ -78,7 +75,7 @@ it('another token is refused, also if none is configured, and is not logged', as
     const { read, logger } = await ground(service);
     expect(await read({ 'X-Auth-Token': 'wrong-guess' })).toMatchObject(WRONG);
     expect(await read({ Authorization: 'Bearer wrong-guess' })).toMatchObject(WRONG);
-    const both = { 'X-Auth-Token': 'of-prometheus-0123456789abcdef', Authorization: 'Bearer wrong-guess' };
+    const both = { 'X-Auth-Token': SCRAPER, Authorization: 'Bearer wrong-guess' };
     expect(await read(both)).toMatchObject({ status: 401, names: false });
     expect(await read()).toEqual(WITHOUT);
     expect(JSON.stringify(logger.lines)).toContain('request refused');
@@ -95,7 +92,7 @@ it('after ten wrong tokens from an address, further ones get 429 for a while, bu
   }
   const { status, headers } = await request('/metrics', { headers: { 'X-Auth-Token': 'guess-10' } });
   expect([status, headers.get('Retry-After')]).toEqual([429, expect.stringMatching(/^[1-9]\d?$/)]);
-  expect(await read({ 'X-Auth-Token': 'of-prometheus-0123456789abcdef' })).toEqual(WITH);
+  expect(await read({ 'X-Auth-Token': SCRAPER })).toEqual(WITH);
   expect(await read()).toEqual(WITHOUT);
 });
 
@@ -106,7 +103,7 @@ it('a token for metrics permits nothing else, and Keystone does not hear of it',
     'metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\nkeystone_auth = true\n',
     `[keystone]\n${account.join('')}`,
   );
-  const headers = { 'X-Auth-Token': 'of-prometheus-0123456789abcdef', 'Content-Type': 'application/json' };
+  const headers = { 'X-Auth-Token': SCRAPER, 'Content-Type': 'application/json' };
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
   const asked = [
     await request('/check-create', { method: 'POST', headers, body: '{}' }),

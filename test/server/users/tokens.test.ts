@@ -4,22 +4,25 @@ import { runService } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 import { peopleOf } from './asking.ts';
 
+const BLAZAR = 'blazar-1-0123456789abcdef';
+const OPERATOR = 'op-1-0123456789abcdef';
+const READER = 'read-1-0123456789abcdef';
 const FITS = capturedText('check-create-physical-host.json');
 const sends = (token: string) => ({ 'X-Auth-Token': token });
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 describe('a token of the configuration', () => {
   const tokens = {
-    blazar: ['blazar-1-0123456789abcdef'],
-    operator: ['op-1-0123456789abcdef', 'op-2-0123456789abcdef'],
-    reader: ['read-1-0123456789abcdef'],
+    blazar: [BLAZAR],
+    operator: [OPERATOR, 'op-2-0123456789abcdef'],
+    reader: [READER],
   };
 
   it.for([
-    ['op-1-0123456789abcdef', 'operator', 'operator token'],
+    [OPERATOR, 'operator', 'operator token'],
     ['op-2-0123456789abcdef', 'operator', 'operator token'],
-    ['read-1-0123456789abcdef', 'reader', 'reader token'],
-    ['blazar-1-0123456789abcdef', 'reader', 'service token'],
+    [READER, 'reader', 'reader token'],
+    [BLAZAR, 'reader', 'service token'],
   ] as const)('%s is that of an %s', async ([token, kind, who]) => {
     const { ask } = await peopleOf(tokens);
     const caller = { kind, who, name: who, provenBy: 'token', userId: null, memberships: [] };
@@ -43,25 +46,21 @@ describe('a token of the configuration', () => {
     const { ask } = await peopleOf(tokens);
     expect((await ask()).status).toBe(401);
     expect((await ask({ Authorization: 'Basic b3A6b3AtMQ==' })).status).toBe(401);
-    expect((await ask({ Authorization: 'op-1-0123456789abcdef' })).status).toBe(401);
+    expect((await ask({ Authorization: OPERATOR })).status).toBe(401);
   });
 
   it('may come twice, but not with another', async () => {
     const { ask } = await peopleOf(tokens);
-    expect(
-      (await ask({ ...sends('op-1-0123456789abcdef'), ...bearer('op-1-0123456789abcdef') })).status,
-    ).toBe(200);
-    expect(
-      (await ask({ ...sends('read-1-0123456789abcdef'), ...bearer('op-1-0123456789abcdef') })).status,
-    ).toBe(401);
-    expect((await ask({ ...sends('op-1-0123456789abcdef'), ...bearer('wrong') })).status).toBe(401);
+    expect((await ask({ ...sends(OPERATOR), ...bearer(OPERATOR) })).status).toBe(200);
+    expect((await ask({ ...sends(READER), ...bearer(OPERATOR) })).status).toBe(401);
+    expect((await ask({ ...sends(OPERATOR), ...bearer('wrong') })).status).toBe(401);
   });
 
   it('counts no longer when it is replaced', async () => {
     const { ask, tokens: accepted } = await peopleOf(tokens);
     accepted.replace({ operator: ['op-3'], reader: [], metrics: [] });
-    expect((await ask(sends('op-1-0123456789abcdef'))).status).toBe(401);
-    expect((await ask(sends('read-1-0123456789abcdef'))).status).toBe(401);
+    expect((await ask(sends(OPERATOR))).status).toBe(401);
+    expect((await ask(sends(READER))).status).toBe(401);
     expect((await ask(sends('op-3'))).body).toMatchObject({ kind: 'operator' });
   });
 });
@@ -159,14 +158,14 @@ describe('a token of Keystone', () => {
 
   it('is what a token of the configuration is not: Keystone is told of none', async () => {
     const { ask, keystone } = await cloud({
-      blazar: ['blazar-1-0123456789abcdef'],
-      operator: ['op-1-0123456789abcdef'],
-      reader: ['read-1-0123456789abcdef'],
+      blazar: [BLAZAR],
+      operator: [OPERATOR],
+      reader: [READER],
     });
     for (const [token, kind] of [
-      ['op-1-0123456789abcdef', 'operator'],
-      ['read-1-0123456789abcdef', 'reader'],
-      ['blazar-1-0123456789abcdef', 'reader'],
+      [OPERATOR, 'operator'],
+      [READER, 'reader'],
+      [BLAZAR, 'reader'],
     ] as const) {
       expect((await ask(sends(token))).body).toMatchObject({ kind });
     }
@@ -177,19 +176,19 @@ describe('a token of Keystone', () => {
 describe("Blazar's authenticator", () => {
   it('is closed to the tokens of people, and Keystone is not told of them', async () => {
     const keystone = await ValidatingKeystone.start();
-    keystone.tokens.set('op-1-0123456789abcdef', 'service').set('read-1-0123456789abcdef', 'service');
+    keystone.tokens.set(OPERATOR, 'service').set(READER, 'service');
     const { post } = await runService({
       enforcement: { max_lease_duration: 345_600 },
       service: {
         keystone_auth: true,
         tokens: ['t-0123456789abcdef'],
-        operator_tokens: ['op-1-0123456789abcdef'],
-        reader_tokens: ['read-1-0123456789abcdef'],
+        operator_tokens: [OPERATOR],
+        reader_tokens: [READER],
       },
       keystone: keystone.account,
     });
     for (const path of ['/check-create', '/v1/commit-create', '/on-end']) {
-      for (const token of ['op-1-0123456789abcdef', 'read-1-0123456789abcdef']) {
+      for (const token of [OPERATOR, READER]) {
         expect((await post(path, FITS, sends(token))).status, path + token).toBe(401);
       }
     }
@@ -200,7 +199,7 @@ describe("Blazar's authenticator", () => {
   it('stays open where it was: tokens of people close it to nobody', async () => {
     const { post } = await runService({
       enforcement: { max_lease_duration: 345_600 },
-      service: { operator_tokens: ['op-1-0123456789abcdef'] },
+      service: { operator_tokens: [OPERATOR] },
     });
     expect((await post('/check-create', FITS)).status).toBe(204);
   });

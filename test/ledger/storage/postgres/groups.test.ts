@@ -9,7 +9,6 @@ import { NO_WAIT } from '../../../support/ledgers.ts';
 import { runSql } from '../../../support/postgres-activity.ts';
 import { createDatabase } from '../../../support/shared-postgres.ts';
 
-const SOON = { timeout: 30_000, interval: 10 };
 /** Parts of a group may take as long as a busy machine needs. */
 const UNHURRIED = { members: 64, milliseconds: 60_000, characters: 1024 * 1024 };
 const LARGEST = 2n ** 63n - 1n;
@@ -133,7 +132,7 @@ it('lets each go at the end of its wait, goes on for the others, and leaves othe
   );
   const patient = ['a', 'b', 'c'].map((name) => join(() => part(name)));
   const busy = () => runSql(connection, `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
-  await vi.waitFor(async () => expect(await busy()).toHaveLength(1), SOON);
+  await expect.poll(busy).toHaveLength(1);
   // One waits for its row, however many there are.
   expect(
     await Promise.all(numbered(5).map((name) => join(() => part(name, 0n, 'other'), NO_WAIT, name))),
@@ -142,7 +141,7 @@ it('lets each go at the end of its wait, goes on for the others, and leaves othe
   expect(await second).toBe('failed: second');
   waits[0]?.abort(new Error('first'));
   expect(await first).toBe('failed: first');
-  await vi.waitFor(async () => expect(await busy()).toHaveLength(1), SOON);
+  await expect.poll(busy).toHaveLength(1);
   waits[2]?.abort(new Error('third'));
   expect(await third).toBe('failed: third');
   await holder.query('ROLLBACK');
@@ -202,7 +201,7 @@ it('tells one whose time is over during the commit that it is in doubt, and the 
   const patient = ['a', 'b'].map((name) => database.transact(() => part(name), NO_WAIT, 'hot'));
   const commits = () =>
     runSql(connection, `SELECT 1 FROM pg_stat_activity WHERE query = 'COMMIT' AND wait_event = 'advisory'`);
-  await vi.waitFor(async () => expect(await commits()).toHaveLength(1), SOON);
+  await expect.poll(commits).toHaveLength(1);
   for (const one of withLockTimeouts) {
     one.abort(new Error('it took too long'));
   }

@@ -6,6 +6,7 @@ import { createLasting } from '../../../support/requests.ts';
 import { runService } from '../../../support/running-service.ts';
 import { visitor } from '../visitor.ts';
 
+const SECRET = 's3cret-0123456789abcdef';
 /** What comes, until it ends. */
 async function listen(url: string, headers: Record<string, string> = {}) {
   const leave = new AbortController();
@@ -53,8 +54,8 @@ const reader: Caller = { ...member(), kind: 'reader', who: 'reader' };
 
 describe('a page that listens', () => {
   it('is told of the next decision, and is let go when the service stops', async () => {
-    const service = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
-    const token = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
+    const service = await runService({ service: { tokens: [SECRET] } });
+    const token = { 'X-Auth-Token': SECRET };
     const { status, headers, events, ended } = await listen(service.url, token);
     expect({ status, type: headers.get('Content-Type'), kept: headers.get('Cache-Control') }).toEqual({
       ...{ status: 200, type: 'text/event-stream; charset=utf-8', kept: 'no-store' },
@@ -68,15 +69,15 @@ describe('a page that listens', () => {
   });
 
   it('of nobody hears nothing', async () => {
-    const { url } = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
+    const { url } = await runService({ service: { tokens: [SECRET] } });
     expect((await listen(url)).status).toBe(401);
     expect((await listen(url, { 'X-Auth-Token': 'wrong' })).status).toBe(401);
     expect((await listen(url, { Cookie: 'blazar-enforcement-session=made-up' })).status).toBe(401);
   });
 
   it('is let go when there is a new configuration, which may say otherwise who may see what', async () => {
-    const service = await runService({ service: { tokens: ['s3cret-0123456789abcdef'] } });
-    const token = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
+    const service = await runService({ service: { tokens: [SECRET] } });
+    const token = { 'X-Auth-Token': SECRET };
     const { events, ended } = await listen(service.url, token);
     await expect.poll(events).toEqual(['hello']);
     await service.service.reload();
