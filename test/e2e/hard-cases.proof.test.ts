@@ -199,7 +199,7 @@ describe('SIGTERM', () => {
     );
     await new Promise((go) => setTimeout(go, 200));
     running.process.kill('SIGTERM');
-    const ended = await Promise.race([running.ended, new Promise((go) => setTimeout(go, 12_000))]);
+    const ended = await Promise.race([running.ended, new Promise((go) => setTimeout(go, 60_000).unref())]);
     running.process.kill('SIGKILL');
     socket.destroy();
     expect(ended).toMatchObject({ code: 0 });

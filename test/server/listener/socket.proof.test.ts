@@ -348,7 +348,8 @@ describe('a client that goes away', () => {
     ['its answer, a no', "return sleep().then(() => reject('no'));"],
     ['its answer, a failure', "return sleep().then(() => { throw new Error('broken'); });"],
   ] as const)('before %s leaves nothing behind', async ([, create]) => {
-    vi.stubGlobal('sleep', () => sleep(100));
+    const asked = vi.fn(() => sleep(100));
+    vi.stubGlobal('sleep', asked);
     onTestFinished(() => void vi.unstubAllGlobals());
     const running = await runService({
       filters: { 'slow-filter.js': filterSource('SlowFilter', { create }) },
@@ -358,7 +359,8 @@ describe('a client that goes away', () => {
     for (let count = 0; count < 15; count += 1) {
       const { socket } = await openRaw(running.port);
       socket.write(postBytes('/check-create', JSON.stringify(createLasting(60))));
-      await sleep(5);
+      // What is not read yet is lost at a reset.
+      await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(count + 1), SOON);
       socket[ends[count % 3] ?? 'end']();
     }
     await vi.waitFor(async () => expect(await decisionsOf(running)).toBe(15), SOON);
