@@ -20,12 +20,7 @@ export default defineConfig({
       // What takes long by nature (kill -9, outages, fuzzing, real peers, the bench): `npm run test:proofs`.
       {
         extends: true,
-        test: {
-          ...{ name: 'proofs', include: [PROOFS], testTimeout: 1_200_000, hookTimeout: 1_200_000 },
-          // Real peers and killed processes beside each other are late at times.
-          retry: 1,
-          setupFiles: ['test/support/second-tries.ts'],
-        },
+        test: { name: 'proofs', include: [PROOFS], testTimeout: 1_200_000, hookTimeout: 1_200_000 },
       },
     ],
     // Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes.

@@ -4,12 +4,13 @@ import { accountOf, PodAdmission } from '../src/kubernetes/admission/pod-admissi
 import type { PolicySource } from '../src/kubernetes/policies/policy-source.ts';
 import { SchedulingPolicies } from '../src/kubernetes/policies/scheduling-policies.ts';
 import { ADMISSION_PATH, clusterDocuments, policyDocuments, reviewTexts, USED } from './admission-reviews.ts';
+import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
 import { saturate } from './load.ts';
 import { reviewedSource } from './reviewed-source.ts';
 import { type ServerKind, ServerProcess } from './server-process.ts';
 
-const BATCH = 4000;
+const BATCH = amount(4000, 64);
 
 async function server(kind: ServerKind): Promise<Subject> {
   const running = await ServerProcess.start(kind);

@@ -1,11 +1,12 @@
 /** Measures the cost of a check, compared with parsing its request. */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { writeDurationFilters } from './duration-filters.ts';
+import { amount } from './harness/amount.ts';
 import type { Subject, Suite } from './harness/suite.ts';
 import { CAPTURED_SECONDS, capturedRequests, capturedTexts, requestsWithAllocations } from './requests.ts';
 
 /** Operations per turn. */
-const ROUNDS_OF_REQUESTS = 8;
+const ROUNDS_OF_REQUESTS = amount(8, 1);
 const TOO_SHORT = CAPTURED_SECONDS / 2;
 
 type Values = Readonly<Record<string, unknown>>;

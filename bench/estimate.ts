@@ -7,7 +7,8 @@ import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { setBudget } from '../src/ledger/budgets/budgets.ts';
 import { openLedger } from '../src/ledger/open.ts';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
-import { runOnce } from './harness/run.ts';
+import { amount } from './harness/amount.ts';
+import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
 import { CLOCK, NO_WAIT, newLedger, startDatabases } from './ledger-databases.ts';
 import { requestsOf } from './ledger-leases.ts';
@@ -15,7 +16,7 @@ import { requestsOf } from './ledger-leases.ts';
 const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<Dialect, string>;
 const DIALECTS = Object.keys(NAMES) as Dialect[];
 /** In one batch: enough for a clock to see. */
-const LEASES = 20;
+const LEASES = amount(20, 2);
 const POOR = 'poor';
 const MOST_CALLS = 3;
 const CALLS = 'calls of the service by one estimate';
@@ -177,7 +178,7 @@ export const suite: Suite = {
 async function measure({ quick }: Scale): Promise<Run> {
   const databases = await startDatabases();
   try {
-    const run = await runOnce(suite, quick ? { rounds: 1, turnMilliseconds: 0 } : suite);
+    const run = await runOnce(suite, quick ? QUICK : suite);
     return new Map([...run, [CALLS, await callsOfOneEstimate()], [BOUND, MOST_CALLS]]);
   } finally {
     await databases.stop();

@@ -5,6 +5,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
+import { amount } from './harness/amount.ts';
 import type { Subject, Suite } from './harness/suite.ts';
 import { capturedRequests } from './requests.ts';
 
@@ -15,7 +16,7 @@ const AXIOS_NOTES = [
 ];
 
 const CALLERS = 16;
-const CALLS_PER_CALLER = 64;
+const CALLS_PER_CALLER = amount(64, 4);
 
 /** Posts one request. Resolves when the response has been read; rejects unless its status is 204. */
 type Post = (request: CreateRequest) => Promise<unknown>;

@@ -1,6 +1,6 @@
 /** What a check and a commit cost with more and more leases recorded: points of a curve, beside the smallest. */
 import type { Dialect } from '../src/ledger/storage/connection.ts';
-import { runOnce } from './harness/run.ts';
+import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Suite, Trial } from './harness/suite.ts';
 import { newLedger, startDatabases } from './ledger-databases.ts';
 import { fillLedger } from './ledger-filling.ts';
@@ -79,7 +79,7 @@ async function measure({ quick }: Scale): Promise<Run> {
     }
   }
   process.env[FILLED] = JSON.stringify(filled);
-  const run = await runOnce(suite, quick ? { rounds: 1, turnMilliseconds: 0 } : suite);
+  const run = await runOnce(suite, quick ? QUICK : suite);
   return new Map([...run, [BOUND, BOUND_NANOSECONDS]]);
 }
 

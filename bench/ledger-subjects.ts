@@ -2,15 +2,16 @@
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
+import { amount } from './harness/amount.ts';
 import type { Subject } from './harness/suite.ts';
 import { newLedger } from './ledger-databases.ts';
 import { create, enforcementAt, requestsOf } from './ledger-leases.ts';
 import { renamed, statementsOfLeases } from './ledger-statements.ts';
 
 /** In one batch: enough for a clock to see. */
-const LEASES = 20;
+const LEASES = amount(20, 2);
 /** How many different ones are said again and again. */
-const SAID_LEASES = 100;
+const SAID_LEASES = amount(100, 10);
 
 /** As many as wait at the same time. */
 export const CROWD = 64;

@@ -1,5 +1,5 @@
 /** What a check costs that records a lease, beside its statements alone. */
-import { runOnce } from './harness/run.ts';
+import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Suite, Trial } from './harness/suite.ts';
 import { newLedger, startDatabases } from './ledger-databases.ts';
 import {
@@ -37,7 +37,7 @@ export const suite: Suite = {
 async function measure({ quick }: Scale): Promise<Run> {
   const databases = await startDatabases();
   try {
-    return await runOnce(suite, quick ? { rounds: 1, turnMilliseconds: 0 } : suite);
+    return await runOnce(suite, quick ? QUICK : suite);
   } finally {
     await databases.stop();
   }

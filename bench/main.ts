@@ -11,6 +11,7 @@ import { trial as estimate } from './estimate.ts';
 import { suite as externalService } from './external-service.ts';
 import { trial as faults } from './faults.ts';
 import { trial as growth } from './growth.ts';
+import { beQuick } from './harness/amount.ts';
 import type { Result } from './harness/results.ts';
 import type { Suite, Trial } from './harness/suite.ts';
 import { trial as ledger } from './ledger.ts';
@@ -87,6 +88,9 @@ async function measureAll(flags: Flags): Promise<void> {
   const warning = quick ? undefined : loadWarning(load);
   if (warning !== undefined) {
     process.stderr.write(`${warning}\n`);
+  }
+  if (quick) {
+    beQuick();
   }
   const matters = MATTERS.filter(({ name }) => only?.includes(name) ?? true);
   const results: Result[] = [];

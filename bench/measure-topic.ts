@@ -1,6 +1,6 @@
 import { PeerMissing } from './harness/peer-missing.ts';
 import { compare, type Result } from './harness/results.ts';
-import { runOnce } from './harness/run.ts';
+import { QUICK, runOnce } from './harness/run.ts';
 import type { Run, Scale, Suite, Trial } from './harness/suite.ts';
 
 /** What came of a topic. A failure is an error of the topic, or of the machine. */
@@ -47,7 +47,5 @@ export function runsOf(matter: Suite | Trial, runs: number): number {
 }
 
 function measureOnce(matter: Suite | Trial, scale: Scale): Promise<Run> {
-  return 'measure' in matter
-    ? matter.measure(scale)
-    : runOnce(matter, scale.quick ? { rounds: 1, turnMilliseconds: 0 } : matter);
+  return 'measure' in matter ? matter.measure(scale) : runOnce(matter, scale.quick ? QUICK : matter);
 }

@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type EndRequest, UsageEnforcement } from '../src/index.ts';
+import { amount } from './harness/amount.ts';
 import type { Subject, Suite } from './harness/suite.ts';
 import { makeLedger } from './ledger-databases.ts';
 import { capturedRequests } from './requests.ts';
 
 const CALLERS = 16;
-const ENDS_PER_CALLER = 64;
+const ENDS_PER_CALLER = amount(64, 4);
 
 /** The service runs in its own process, as in production. */
 async function ends(delivery: 'direct' | 'durable'): Promise<Subject> {

@@ -10,7 +10,7 @@ import { listProjects } from '../src/ledger/reports/projects.ts';
 import { usageOf } from '../src/ledger/reports/usage.ts';
 import { budgetsOverTime } from '../src/ledger/reports/usage-over-time.ts';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
-import { runOnce } from './harness/run.ts';
+import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
 import { CLOCK, NO_WAIT, newLedger, PROJECT, startDatabases } from './ledger-databases.ts';
 import { fillForPeople } from './ledger-filling.ts';
@@ -157,7 +157,7 @@ async function measure({ quick }: Scale): Promise<Run> {
       ledgers[dialect] = { few, many };
     }
     process.env[FILLED] = JSON.stringify(ledgers);
-    const run = await runOnce(suite, quick ? { rounds: 1, turnMilliseconds: 0 } : suite);
+    const run = await runOnce(suite, quick ? QUICK : suite);
     return new Map([...run, [BOUND, PAGE_BOUND], [SHORT, HELD_BOUND]]);
   } finally {
     await databases.stop();

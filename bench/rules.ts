@@ -1,12 +1,13 @@
 /** Measures what rules cost: beside parsing their request, beside filters, and beside the same rules in other engines. */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { parsing, tenFilters } from './check.ts';
+import { amount } from './harness/amount.ts';
 import type { Subject, Suite } from './harness/suite.ts';
 import { capturedRequests, capturedTexts, withLease } from './requests.ts';
 import { type DecideByRules, RULE_PEERS } from './rule-peers.ts';
 import { fiftyRules, TEN_RULES, writeRules } from './rule-texts.ts';
 
-const ROUNDS_OF_REQUESTS = 4;
+const ROUNDS_OF_REQUESTS = amount(4, 1);
 /** Violates the last of the ten rules. */
 const TEST_LEASE: CreateRequest['lease'] = { name: 'test-7' };
 

@@ -1,10 +1,11 @@
 /** What a token of Keystone costs a request, beside a fixed one. */
+import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
 import { LEASES, saturate } from './load.ts';
 import { ServerProcess } from './server-process.ts';
 import { FIXED_TOKEN, KEYSTONE_TOKEN } from './tokens.ts';
 
-const BATCH = 4000;
+const BATCH = amount(4000, 64);
 const FIXED = 'fixed token';
 const CACHED = 'cached token of Keystone';
 

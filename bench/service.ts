@@ -1,9 +1,10 @@
 /** How many requests a second the policy service answers, beside the smallest server that reads the same. */
+import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
 import { saturate } from './load.ts';
 import { type ServerKind, ServerProcess } from './server-process.ts';
 
-const BATCH = 4000;
+const BATCH = amount(4000, 64);
 
 /** One operation is a request; a batch has so many. */
 export async function server(kind: ServerKind, batch = BATCH): Promise<Subject> {

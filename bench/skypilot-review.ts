@@ -5,10 +5,11 @@ import { readConfiguration } from '../src/enforcement/configuration.ts';
 import { SECTIONS } from '../src/server/configuration/sections.ts';
 import { PolicyChain } from '../src/skypilot/policies/policy-chain.ts';
 import { decodeRequest } from '../src/skypilot/request/wire.ts';
+import { amount } from './harness/amount.ts';
 import type { Subject, Suite, Timed } from './harness/suite.ts';
 import { LAUNCH, largeLaunch } from './large-pod-config.ts';
 
-const BATCH = 20;
+const BATCH = amount(20, 1);
 const THREE = ['AddLabelsPolicy', 'UseSpotForGpuPolicy', 'SetMaxAutostopIdleMinutesPolicy'];
 const EIGHT = [
   ...THREE,

@@ -1,7 +1,8 @@
 /** What tracing costs while no SDK of OpenTelemetry listens: beside the same code without it. */
 import type { CreateRequest } from '../src/index.ts';
+import { amount } from './harness/amount.ts';
 import { median } from './harness/results.ts';
-import { runOnce } from './harness/run.ts';
+import { QUICK, runOnce } from './harness/run.ts';
 import {
   type Comparison,
   processorOf,
@@ -16,8 +17,8 @@ import { server } from './service.ts';
 import { removeTracing } from './tracing/remove.ts';
 
 /** Long enough for the garbage collector to have its part in each. */
-const ROUNDS_OF_REQUESTS = 128;
-const BATCH = 1000;
+const ROUNDS_OF_REQUESTS = amount(128, 1);
+const BATCH = amount(1000, 64);
 /** Of each subject. Two processes of the same code differ by some percent, as their memory and compiled code happen to lie. */
 const PROCESSES = 5;
 
@@ -92,7 +93,7 @@ export const suite: Suite = {
 async function measure({ quick }: Scale): Promise<Run> {
   const runs: Run[] = [];
   for (let process = 0; process < (quick ? 1 : PROCESSES); process += 1) {
-    runs.push(await runOnce(suite, quick ? { rounds: 1, turnMilliseconds: 0 } : suite));
+    runs.push(await runOnce(suite, quick ? QUICK : suite));
   }
   const names = [...(runs[0]?.keys() ?? [])];
   return new Map(names.map((name) => [name, median(runs.map((run) => run.get(name) ?? Number.NaN))]));

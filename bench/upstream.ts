@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { formatContext, formatLease, UsageEnforcement } from '../src/index.ts';
-import { runOnce } from './harness/run.ts';
+import { amount } from './harness/amount.ts';
+import { QUICK, runOnce } from './harness/run.ts';
 import {
   type Comparison,
   processorOf,
@@ -18,7 +19,7 @@ import {
 import { blazarSource } from './peers/blazar-source.ts';
 import { CAPTURED_SECONDS, capturedRequests, ROOT } from './requests.ts';
 
-const ROUNDS_OF_REQUESTS = 32;
+const ROUNDS_OF_REQUESTS = amount(32, 1);
 const NANOSECONDS = 1e9;
 /** Where the source is, for the processes of the subjects. */
 const PLACE = 'BENCH_BLAZAR';
@@ -152,7 +153,7 @@ async function measure({ quick }: Scale): Promise<Run> {
   const { python, folder, remove } = blazarSource();
   process.env[PLACE] = JSON.stringify({ python, folder });
   try {
-    return await runOnce(suite, quick ? { rounds: 1, turnMilliseconds: 0 } : suite);
+    return await runOnce(suite, quick ? QUICK : suite);
   } finally {
     remove();
   }

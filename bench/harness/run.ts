@@ -7,7 +7,12 @@ import { processorOf, type Run, type Suite } from './suite.ts';
 export interface Pace {
   readonly rounds: number;
   readonly turnMilliseconds: number;
+  /** Whether a turn of each subject comes first that does not count. Default: yes. */
+  readonly warmsUp?: boolean;
 }
+
+/** One batch of each. */
+export const QUICK: Pace = { rounds: 1, turnMilliseconds: 0, warmsUp: false };
 
 /**
  * Measures all subjects of a suite once, each in a fresh process, in turns (A, B, C, A, B, C, …), so that other load
@@ -18,7 +23,8 @@ export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
     Object.keys(suite.subjects).map((name) => SubjectProcess.start(suite, name)),
   );
   const subjects = started.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
-  const progress = new Progress('turns', (pace.rounds + 1) * subjects.length);
+  const first = pace.warmsUp === false ? 1 : 0;
+  const progress = new Progress('turns', (pace.rounds + 1 - first) * subjects.length);
   try {
     for (const start of started) {
       if (start.status === 'rejected') {
@@ -32,7 +38,7 @@ export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
       }
     };
     let done = 0;
-    for (let round = 0; round <= pace.rounds; round += 1) {
+    for (let round = first; round <= pace.rounds; round += 1) {
       for (const subject of subjects) {
         progress.show(done);
         done += 1;

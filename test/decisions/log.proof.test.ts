@@ -184,7 +184,7 @@ describe('a file that is moved away', () => {
     const reader = openPipe(pipe);
     const { log, write, counted } = openLog(pipe);
     write(records(400));
-    await new Promise((go) => setTimeout(go, 200));
+    await new Promise((go) => setTimeout(go, 1000));
     renameSync(pipe, `${pipe}.1`);
     log.reopen();
     await log.close(LONG_MS);

@@ -109,7 +109,7 @@ const SKYPILOT = new Set(
     ),
   ),
 );
-/** operations.test.ts compares them with the code. */
+/** operations.proof.test.ts compares them with the code. */
 const METRIC = /^blazar_enforcement_/;
 
 describe.each(pages)('$name', (page) => {

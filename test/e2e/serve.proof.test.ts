@@ -1,11 +1,13 @@
 /** `serve` from its start to its end, as an operator runs it, asked with what a real Blazar has sent. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { capturedFile, confFile, projectFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { metric } from '../support/metric.ts';
 import { type CommandOptions, runCommand, startUntilFinished } from '../support/run-command.ts';
 
+const SOON = { timeout: 30_000, interval: 20 };
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0;
 
 async function serve(args: readonly string[], options: CommandOptions = {}) {
@@ -26,7 +28,7 @@ function pasted(stdout: string): string {
 }
 
 function runInShell(line: string): string {
-  return spawnSync('sh', ['-c', line], { encoding: 'utf8', timeout: 10_000 }).stdout;
+  return spawnSync('sh', ['-c', line], { encoding: 'utf8', timeout: 60_000 }).stdout;
 }
 
 describe('serve', () => {
@@ -89,14 +91,14 @@ describe('serve', () => {
   it('prints warnings, logs why a filter failed, and at SIGINT answers what is under way before it ends with 0', async () => {
     const folder = filterFolder({
       'slow-filter.js': filterSource('SlowFilter', {
-        create: "return new Promise((go) => setTimeout(() => go(reject('after a while')), 500));",
+        create: "return new Promise((go) => setTimeout(() => go(reject('after a while')), 3000));",
         update: "throw new Error('the quota file is gone');",
       }),
     });
     const conf = confFile(
       `[service]\nport = 0\n[enforcement]\nenabled_filters = SlowFilter\nfilters_path = ${folder}\nmax_lease_duration = 60\n`,
     );
-    const { process, ended, post, output } = await serve(['--config-file', conf]);
+    const { process, ended, url, post, output } = await serve(['--config-file', conf]);
     const warning = `warning: ${conf}:6: [enforcement] max_lease_duration: has no effect`;
     expect(output().stderr).toContain(warning);
 
@@ -109,7 +111,10 @@ describe('serve', () => {
     );
 
     const underWay = post('/check-create', capturedFile('check-create-physical-host'));
-    await new Promise((go) => setTimeout(go, 200));
+    await vi.waitFor(async () => {
+      const exposition = await (await fetch(`${url}/metrics`)).text();
+      expect(metric(exposition, 'blazar_enforcement_decisions_under_way')).toBe(1);
+    }, SOON);
     process.kill('SIGINT');
     const answer = await underWay;
     expect([answer.status, await answer.json()]).toEqual([403, { message: 'after a while' }]);

@@ -6,6 +6,7 @@ import { decisionsInFile } from '../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { startLoad } from '../support/load.ts';
+import { metric } from '../support/metric.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { capturedText } from '../support/requests.ts';
 import { type RunningCommand, startUntilFinished } from '../support/run-command.ts';
@@ -18,6 +19,14 @@ async function serve(conf: string): Promise<RunningCommand & { url: string; port
   const running = startServe(conf);
   const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
   return { ...running, url, port: Number(new URL(url).port) };
+}
+
+/** Until a filter has been asked about a lease. */
+async function underWay(url: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const exposition = await (await fetch(`${url}/metrics`)).text();
+    expect(metric(exposition, 'blazar_enforcement_decisions_under_way')).toBe(1);
+  }, SOON);
 }
 
 function startServe(conf: string): RunningCommand {
@@ -46,10 +55,10 @@ describe('serve', () => {
   ] as const)(
     'finishes the requests in progress at %s, and exits at once at a further %s: %i',
     async ([first, second, code]) => {
-      const { process, ended, port } = await serve(neverConf());
+      const { process, ended, url, port } = await serve(neverConf());
       const busy = await openRaw(port);
       busy.socket.write(postBytes('/check-create', FITS));
-      await sleep(200);
+      await underWay(url);
       process.kill(first);
       await vi.waitFor(() => expect(openRaw(port)).rejects.toThrow('ECONNREFUSED'), SOON);
       expect(process.exitCode).toBeNull();
@@ -62,11 +71,11 @@ describe('serve', () => {
   it('exits with 0 within shutdown_grace, although requests are still open', async () => {
     const conf = neverConf();
     writeFileSync(conf, readFileSync(conf, 'utf8').replace('shutdown_grace = 60', 'shutdown_grace = 1'));
-    const { process, ended, port } = await serve(conf);
+    const { process, ended, url, port } = await serve(conf);
     const [busy, half] = [await openRaw(port), await openRaw(port)];
     busy.socket.write(postBytes('/check-create', FITS));
     half.socket.write('POST /check-create HTTP/1.1\r\n');
-    await sleep(200);
+    await underWay(url);
     process.kill('SIGTERM');
     expect((await ended).code).toBe(0);
     await Promise.all([busy.end, half.end]);

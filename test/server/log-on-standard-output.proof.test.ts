@@ -74,7 +74,7 @@ describe('a log on standard output', () => {
     expect(await flood(Number(port), 1000)).toEqual({ '204': 1000 });
     child.kill('SIGTERM');
     // Nobody reads: the pipe is left full.
-    const [code] = await Promise.race([once(child, 'exit'), sleep(10_000, ['still there'])]);
+    const [code] = await Promise.race([once(child, 'exit'), sleep(60_000, ['still there'], { ref: false })]);
     expect(code).toBe(0);
     expect(stderr()).toContain('the end of the decision log was not written');
     child.stdout.resume();

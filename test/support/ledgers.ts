@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import SqliteConnection from 'better-sqlite3';
+import pg from 'pg';
 import { afterAll, onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { type LedgerObserver, toInstant } from '../../src/index.ts';
@@ -20,6 +21,9 @@ export const NO_WAIT = { signal: undefined, throwIfOver() {} };
 
 export const DIALECTS = ['sqlite', 'postgresql'] as const;
 
+/** The file of a ledger without anything in it. */
+let made: Promise<Buffer> | undefined;
+
 /** Call it at the top of a file. Each call of the result makes a ledger; files are removed after the last test. */
 export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<string> {
   const folders: string[] = [];
@@ -34,9 +38,28 @@ export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<st
     return join(folder, 'ledger.db');
   };
   return async (dialect) => {
-    const url = dialect === 'sqlite' ? `sqlite://${newFile()}` : await createDatabase();
-    return upgraded(url);
+    if (dialect === 'postgresql') {
+      return newServerLedger();
+    }
+    const url = `sqlite://${newFile()}`;
+    made ??= emptyLedger();
+    writeFileSync(url.slice('sqlite://'.length), await made);
+    runSql(url, `UPDATE ledger SET id = '${crypto.randomUUID()}'`);
+    return url;
   };
+}
+
+let template: Promise<string> | undefined;
+
+/** Tables are made once, and copied. */
+async function newServerLedger(): Promise<string> {
+  template ??= createDatabase().then(upgraded);
+  const url = await createDatabase(await template);
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query('UPDATE ledger SET id = $1', [crypto.randomUUID()]);
+  await client.end();
+  return url;
 }
 
 /** Makes the tables. Returns the same URL. */
@@ -57,8 +80,6 @@ export function connectionOf(url: string): Connection {
   }
   return connection;
 }
-
-let made: Promise<Buffer> | undefined;
 
 /** A ledger in a file that is gone after the test, as `[ledger] connection` names it: tables are made once, and copied. */
 export async function newLedger(): Promise<string> {

@@ -18,14 +18,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return () => postgres.remove();
 }
 
-/** An empty database, as `[ledger] connection` has it. */
-export async function createDatabase(): Promise<string> {
+/** A database, as `[ledger] connection` has it: empty, or a copy of another one that nobody uses. */
+export async function createDatabase(copied?: string): Promise<string> {
   const server = inject('postgres');
   const name = `ledger_${crypto.randomUUID().replaceAll('-', '')}`;
   const client = new pg.Client(server);
   await client.connect();
   try {
-    await client.query(`CREATE DATABASE ${name}`);
+    const template = copied === undefined ? '' : ` TEMPLATE ${new URL(copied).pathname.slice(1)}`;
+    await client.query(`CREATE DATABASE ${name}${template}`);
   } finally {
     await client.end();
   }

@@ -199,11 +199,11 @@ describe('deadline', () => {
     const running = await runService({
       filters: {
         'slow-filter.js': filterSource('SlowFilter', {
-          create: 'return new Promise((go) => setTimeout(() => go(allow()), 1200));',
+          create: 'return new Promise((go) => setTimeout(() => go(allow()), 3000));',
         }),
       },
       enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
-      service: { deadline: 2, max_concurrent: 1 },
+      service: { deadline: 5, max_concurrent: 1 },
     });
     const first = running.post('/check-create', FITS);
     await expect.poll(async () => (await figures(running)).underWay).toBe(1);
@@ -273,7 +273,8 @@ describe('clients that hold on to the service keep nobody else from it', () => {
   }
 
   it.skipIf(tooFew)('ten thousand who say nothing', async () => {
-    const running = await runService();
+    // Longer than it takes to open them all: whoever says nothing until then is cut off.
+    const running = await runService({ service: { deadline: 3600 } });
     // In a process of their own: each end needs a descriptor.
     const crowd = `let open = 0;
       const more = () => require('node:net').connect(${running.port}, '127.0.0.1', () => {

@@ -38,7 +38,7 @@ describe('YAML that is too much', () => {
         json: { message: expect.stringMatching(new RegExp(`^${member}: expected YAML(, and| of at most) `)) },
       });
       expect(other.status).toBe(200);
-      expect(performance.now() - started).toBeLessThan(10_000);
+      expect(performance.now() - started).toBeLessThan(60_000);
     }
   });
 

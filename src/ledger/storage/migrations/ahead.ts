@@ -4,6 +4,8 @@ import { type Kysely, type Migration, sql } from 'kysely';
 import { LARGE_INDEXES, type LargeIndex } from './versions.ts';
 
 const LOOK_EVERY_MS = 200;
+/** An upgrade that has lost its lock may have sent a statement just before: in this time the server has begun it. In milliseconds. */
+const BEGUN_WITHIN_MS = 1000;
 
 /** While a migration waits for a lock, everybody else waits behind it: it gives up after so long, and tries again later. In milliseconds. */
 const LOCK_TIMEOUT_MS = 1000;
@@ -26,8 +28,12 @@ export async function buildAhead(database: Kysely<unknown>, stillAlone: StillAlo
         // Polls: whoever waits in a query has a snapshot, for which the build would wait.
         await pause(LOOK_EVERY_MS);
       } else {
-        await stillAlone(database);
-        await build(database, index, state);
+        // Twice: of two builds of one table at once the server ends one, since they wait for each other.
+        await pause(BEGUN_WITHIN_MS);
+        if ((await stateOf(database, index)) === state) {
+          await stillAlone(database);
+          await build(database, index, state);
+        }
       }
     }
   }

@@ -8,8 +8,8 @@ import { clientOf, filledLedger, goBack, LATEST } from '../../../support/upgrade
 import { recordLease } from '../../recorded-leases.ts';
 
 const newLedger = newLedgers();
-const TIMEOUT = 120_000;
-const ROWS = 200_000;
+const TIMEOUT = 600_000;
+const ROWS = 20_000;
 
 async function olderLedger(): Promise<{ url: string; ledger: Ledger; client: pg.Client }> {
   const url = await newLedger('postgresql');

@@ -1,10 +1,12 @@
 /** Several upgrades of a ledger on PostgreSQL at once, some of them killed, while a service decides: what the last one leaves is whole. */
+import { connect } from 'node:net';
 import type pg from 'pg';
 import { expect, it } from 'vitest';
 import type { Ledger } from '../../../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
 import { NO_WAIT, newLedgers, upgrade } from '../../../support/ledgers.ts';
 import { hasPgBouncer, startPgBouncer } from '../../../support/pgbouncer.ts';
+import { startTcpService } from '../../../support/services.ts';
 import { clientOf, filledLedger, goBack, LATEST } from '../../../support/upgrades.ts';
 import { recordLease } from '../../recorded-leases.ts';
 
@@ -17,8 +19,10 @@ const ROWS = 5000;
 /** Of a pooler: two for the upgrade that works, the others for whoever waits. */
 const CONNECTIONS = 4;
 
-/** What a connection does that is to be cut; the third holds the lock of its upgrade, the last is any. */
-const MOMENTS = ['create index', 'drop index', 'pg_settings', 'kysely_migration', ''];
+/** What a connection does that is to be cut; the third holds the lock of its upgrade, the last but one is any, the last is none. */
+const MOMENTS = ['create index', 'drop index', 'pg_settings', 'kysely_migration', '', undefined];
+/** Each moment, with and without what an interrupted upgrade leaves. */
+const ROUNDS = [false, true].flatMap((isHalf) => MOMENTS.map((moment) => ({ isHalf, moment })));
 
 const onlooker = (url: string) => clientOf(url, 'onlooker');
 
@@ -82,10 +86,10 @@ class Ground {
     this.recorded += 1;
   }
 
-  /** Somebody has a lock of the table, as VACUUM does, until `leave` is called. */
-  async occupy(): Promise<() => Promise<unknown>> {
+  /** Somebody has a lock of the table, as VACUUM or who records a lease does, until `leave` is called. */
+  async occupy(mode: 'SHARE UPDATE EXCLUSIVE' | 'ROW EXCLUSIVE'): Promise<() => Promise<unknown>> {
     await this.#reader.query('BEGIN');
-    await this.#reader.query('LOCK TABLE leases IN SHARE UPDATE EXCLUSIVE MODE');
+    await this.#reader.query(`LOCK TABLE leases IN ${mode} MODE`);
     return () => this.#reader.query('COMMIT');
   }
 
@@ -133,17 +137,17 @@ const OF_UPGRADES = `FROM pg_stat_activity WHERE datname = current_database() AN
   AND state <> 'idle'`;
 
 it.each([
-  ['', 20, async (direct: string) => direct, true],
-  [' through a pooler', 10, (direct: string) => startPgBouncer(direct, CONNECTIONS), hasPgBouncer()],
+  ['', async (direct: string) => direct, true],
+  [' through a pooler', (direct: string) => startPgBouncer(direct, CONNECTIONS), hasPgBouncer()],
 ])(
   'ends%s with a whole index, whoever of them is killed',
-  async (_, rounds, reached, isHere) => {
+  async (_, reached, isHere) => {
     if (!isHere) {
       return;
     }
     const ground = await Ground.open(reached);
-    for (let round = 0; round < rounds; round += 1) {
-      await ground.goBack(round % 4 > 1);
+    for (const { isHalf, moment } of ROUNDS) {
+      await ground.goBack(isHalf);
       const leave = await ground.read();
       let running = UPGRADES;
       const ended = Promise.allSettled(
@@ -158,8 +162,6 @@ it.each([
         await ground.record();
       }
       await leave();
-      // Every second round is quiet.
-      const moment = round % 2 === 0 ? undefined : MOMENTS[((round - 1) / 2) % MOMENTS.length];
       let killed = 0;
       while (running > 0) {
         await ground.record();
@@ -170,7 +172,7 @@ it.each([
       const outcomes = await ended;
       const applied = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
       const failures = outcomes.filter(({ status }) => status === 'rejected');
-      const what = JSON.stringify({ round, moment, killed, outcomes });
+      const what = JSON.stringify({ isHalf, moment, killed, outcomes });
       expect(failures.length, what).toBeLessThanOrEqual(killed);
       expect(await ground.indexes(), what).toEqual([true]);
       // Who was cut off after the commit was not told.
@@ -184,7 +186,7 @@ it.each([
 it('waits for a statement of a killed upgrade that waits for its lock', async () => {
   const ground = await Ground.open(async (direct) => direct);
   await ground.goBack(false);
-  const leave = await ground.occupy();
+  const leave = await ground.occupy('SHARE UPDATE EXCLUSIVE');
   // What the server goes on with: the upgrade itself is gone.
   const left = await onlooker(ground.url);
   const building = left.query('CREATE INDEX CONCURRENTLY leases_by_owner ON leases (region, user_id, id)');
@@ -196,6 +198,59 @@ it('waits for a statement of a killed upgrade that waits for its lock', async ()
   await leave();
   await building;
   expect(await next).toEqual([LATEST]);
+  expect(await ground.indexes()).toEqual([true]);
+  await ground.verify();
+});
+
+/** A way to the database that holds the first build of an index back until another upgrade has looked which indexes there are. */
+async function startHolding(connection: string) {
+  const { port: target, hostname } = new URL(connection);
+  let letGo: (() => void) | undefined;
+  let looks = 0;
+  const { port } = await startTcpService((client) => {
+    const server = connect(Number(target), hostname);
+    let isLooking = false;
+    client.on('data', (bytes) => {
+      if (letGo === undefined && bytes.includes('create index concurrently')) {
+        letGo = () => server.write(bytes);
+        return;
+      }
+      isLooking = letGo !== undefined && bytes.includes('indisvalid') && bytes.includes('leases_by_owner');
+      server.write(bytes);
+    });
+    server.on('data', (bytes) => {
+      client.write(bytes);
+      if (isLooking) {
+        isLooking = false;
+        looks += 1;
+        if (looks === 1) {
+          letGo?.();
+        }
+      }
+    });
+    server.on('error', () => {});
+    server.on('close', () => client.destroy());
+    client.on('close', () => server.destroy());
+  });
+  const through = new URL(connection);
+  through.port = String(port);
+  through.searchParams.set('sslmode', 'disable');
+  return { connection: through.href, isHolding: () => letGo !== undefined, looks: () => looks };
+}
+
+it('builds nothing beside a statement that an upgrade has sent just before it lost its lock', async () => {
+  const ground = await Ground.open(async (direct) => direct);
+  await ground.goBack(false);
+  const { connection, isHolding, looks } = await startHolding(ground.url);
+  // The first build waits for it; a second one would wait for the first, which waits for whoever waits.
+  const leave = await ground.occupy('ROW EXCLUSIVE');
+  const first = upgrade(connection);
+  await expect.poll(isHolding, { timeout: 60_000 }).toBe(true);
+  expect(await ground.cutOff('pg_settings')).toBe(1);
+  const second = upgrade(connection);
+  await expect.poll(async () => looks() > 1 || (await ground.waiting()) > 0, { timeout: 60_000 }).toBe(true);
+  await leave();
+  expect(await Promise.all([first, second])).toEqual([[], [LATEST]]);
   expect(await ground.indexes()).toEqual([true]);
   await ground.verify();
 });

@@ -1,3 +1,4 @@
+/** The types of the client are those that /openapi.json gives today. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { apiTypes } from '../../tools/api-types.ts';
