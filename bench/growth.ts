@@ -110,6 +110,7 @@ const comparisons: Comparison[] = [
 
 export const trial: Trial = {
   name: 'growth',
+  file: import.meta.url,
   measure,
   close,
   comparisons,

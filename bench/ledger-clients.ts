@@ -157,6 +157,7 @@ const comparisons: Comparison[] = [
 
 export const trial: Trial = {
   name: 'ledger-clients',
+  file: import.meta.url,
   measure,
   comparisons,
   notes: [

@@ -81,6 +81,7 @@ const comparisons: Comparison[] = [
 
 export const trial: Trial = {
   name: 'ledger',
+  file: import.meta.url,
   measure,
   comparisons,
   notes: [

@@ -137,6 +137,7 @@ const LONG = 'peak memory, all';
 
 export const trial: Trial = {
   name: 'replay',
+  file: import.meta.url,
   measure,
   comparisons: [
     // 50,000 a second where one thread parses 150,000.

@@ -188,6 +188,7 @@ const comparisons: Comparison[] = [
 
 export const trial: Trial = {
   name: 'upstream',
+  file: import.meta.url,
   measure,
   comparisons,
   notes: [
