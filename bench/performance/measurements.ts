@@ -60,7 +60,9 @@ const measuredSchema = z.strictObject({
   load: z.number(),
   machine: machineSchema,
   /** The commit that the rows have been measured at too: see `--against`. */
-  against: z.strictObject({ ref: z.string(), hash: z.string() }).optional(),
+  against: z
+    .strictObject({ ref: z.string(), hash: z.string(), date: z.string(), runs: z.int(), load: z.number() })
+    .optional(),
   rows: z.array(rowSchema),
   notes: z.array(z.string()),
 });

@@ -109,10 +109,13 @@ function references(measured: readonly Named[]): string[] {
   if (compared.length === 0) {
     return [];
   }
-  const count = `${rows.length} rows have been measured with the package of an earlier commit too, in the same runs: the two take turns, and both are asked by today's bench. ${compared.length - rows.length} rows of the same topics could not be: they say why. Above 1, today is better, whether more or less of it is; a row is worse if its whole spread is below 0.95. \\* = measured by the bench of that commit, since today's does not fit to its modules.`;
+  const lacking = compared.length - rows.length;
+  const how =
+    "Topics that name a commit have been measured with its package too, in the same runs: the two take turns, and both are asked by today's bench. Above 1, today is better, whether more or less of it is; a row is worse if its whole spread is below 0.95. \\* = measured by the bench of that commit, since today's does not fit to its modules.";
+  const count = `${how} Rows: ${rows.length}; not comparable: ${lacking}; worse: ${worse.length === 0 ? 'none.' : `${worse.length}:`}`;
   return [
     '## Beside an earlier commit',
-    worse.length === 0 ? `${count} None is worse.` : `${count} Worse are:`,
+    count,
     ...(worse.length === 0
       ? []
       : [
@@ -150,7 +153,8 @@ function shownTopic(name: string, topic: Topic | undefined, machines: readonly M
   const disturbed = load > IDLE_LOAD ? ` **Load average before: ${load.toFixed(1)}.**` : '';
   return [
     `### ${name}`,
-    `${date}, ${runs} run${runs === 1 ? '' : 's'}, ${shownDuration(seconds)}${where}.${disturbed}`,
+    `${date}, ${shownRuns(runs)}, ${shownDuration(seconds)}${where}.${disturbed}`,
+    ...(against === undefined ? [] : [shownAgainst(against)]),
     table(
       [
         ...['', 'measured', '', 'beside', '', 'ratio', 'spread', 'target', 'met'],
@@ -171,6 +175,16 @@ function shownTopic(name: string, topic: Topic | undefined, machines: readonly M
     ),
     notes.map((note) => `- ${note}`).join('\n'),
   ];
+}
+
+function shownAgainst({ ref, hash, date, runs, load }: NonNullable<MeasuredTopic['against']>): string {
+  const commit = hash.startsWith(ref) ? ref : `${ref} (${hash.slice(0, 7)})`;
+  const disturbed = load > IDLE_LOAD ? ` **Load average before: ${load.toFixed(1)}.**` : '';
+  return `Beside ${commit}: ${date}, ${shownRuns(runs)}.${disturbed}`;
+}
+
+function shownRuns(runs: number): string {
+  return `${runs} run${runs === 1 ? '' : 's'}`;
 }
 
 function besideOf({ comparedWith: { what, peer } }: Row): string {

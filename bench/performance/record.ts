@@ -69,7 +69,9 @@ export class PerformanceRecord {
           seconds: Math.round(outcome.seconds),
           load: this.#load,
           machine: thisMachine(),
-          ...(this.#against && { against: this.#against }),
+          ...(this.#against && {
+            against: { ...this.#against, date, runs: outcome.runs, load: this.#load },
+          }),
           rows: outcome.results.map((result) => rowOf(result, peerOf(result.comparedWith.what))),
           notes: [...notes],
         };

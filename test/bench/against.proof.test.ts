@@ -2,6 +2,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Result } from '../../bench/harness/results.ts';
@@ -29,30 +30,33 @@ function bench(temporary: string, ...flags: string[]) {
   return spawn(process.execPath, [MAIN, ...flags], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
-  let text = '';
-  for await (const data of stream) {
-    text += data;
-  }
-  return text;
+async function ended(
+  child: ReturnType<typeof bench>,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const [[code], stdout, stderr] = await Promise.all([
+    once(child, 'close'),
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  return { code, stdout, stderr };
 }
 
 describe.runIf(hasCommitBefore())('npm run bench -- --against the commit before', () => {
   it('measures both in one run, and removes what it made', async () => {
     const temporary = temporaryFolder();
     const child = bench(temporary, ...QUICK, '--format', 'json', '--against', BEFORE);
-    const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
+    const { code, stdout, stderr } = await ended(child);
     expect(stderr).toContain(`${BEFORE}: npm run build\n`);
     const { against, results } = JSON.parse(stdout) as {
       against: { ref: string };
       results: readonly Result[];
     };
+    expect(code).toBe(0);
     expect(against.ref).toBe(BEFORE);
     expect(results.map(({ name }) => name)).toEqual(['check create', 'check create --format json']);
     for (const { reference } of results) {
       expect(reference).toMatchObject({ value: expect.any(Number), ratio: expect.any(Number) });
     }
-    expect(child.exitCode).toBe(0);
     expect(readdirSync(temporary)).toEqual([]);
     expect(worktrees()).not.toContain(temporary);
   });
@@ -77,11 +81,11 @@ describe.runIf(hasCommitBefore())('npm run bench -- --against the commit before'
 
   it('refuses an unknown commit in one line', async () => {
     const temporary = temporaryFolder();
-    const child = bench(temporary, ...QUICK, '--against', 'v0.0.0-unknown');
-    expect(await textOf(child.stderr)).toBe(
-      'error: --against: expected a tag, branch or commit of this clone, got "v0.0.0-unknown"\n',
-    );
-    expect(child.exitCode ?? (await once(child, 'exit'))[0]).toBe(1);
+    expect(await ended(bench(temporary, ...QUICK, '--against', 'v0.0.0-unknown'))).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: --against: expected a tag, branch or commit of this clone, got "v0.0.0-unknown"\n',
+    });
     expect(readdirSync(temporary)).toEqual([]);
   });
 });

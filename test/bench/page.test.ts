@@ -86,7 +86,13 @@ describe('the page of performance', () => {
 });
 
 describe('the page of performance, beside an earlier commit', () => {
-  const against = { ref: 'v0.1.0', hash: 'c0ffee' };
+  const against = {
+    ref: 'v0.1.0',
+    hash: 'c0ffee0c0ffee',
+    date: '2026-12-24 18:00 UTC',
+    runs: 3,
+    load: 0.1,
+  };
   const better = { value: 6000, ratio: 1.5, spread: { min: 1.2, max: 1.6 }, worse: false };
   const worse = { value: 18_000, ratio: 0.5, spread: { min: 0.4, max: 0.6 }, worse: true };
   const withReference = (reference: Row['reference']) =>
@@ -96,13 +102,15 @@ describe('the page of performance, beside an earlier commit', () => {
     const text = withReference(better);
     expect(text).toContain('| target | met | at v0.1.0 | today beside it |');
     expect(text).toContain('| ≥ 0.6 | yes | 6,000 /s | 1.50 (1.20 – 1.60) |\n');
-    expect(text).toContain('None is worse.');
+    expect(text).toContain('\nBeside v0.1.0 (c0ffee0): 2026-12-24 18:00 UTC, 3 runs.\n');
+    expect(text).toContain('Rows: 1; not comparable: 0; worse: none.\n');
     // Only where it was measured.
     expect(text).toContain('| target | met |\n');
   });
 
   it('lists what is worse', () => {
     const text = withReference(worse);
+    expect(text).toContain('Rows: 1; not comparable: 0; worse: 1:\n');
     expect(text).toContain('| ≥ 0.6 | yes | 18,000 /s | 0.50 (0.40 – 0.60) **worse** |\n');
     expect(text).toContain(
       '| [service](#service) | requests | v0.1.0 | 18,000 /s | 0.50 (0.40 – 0.60) **worse** |',
