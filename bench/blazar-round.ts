@@ -55,6 +55,7 @@ async function measure({ quick }: Scale): Promise<Run> {
 
 export const trial: Trial = {
   name: 'blazar',
+  file: import.meta.url,
   measure,
   comparisons: [
     {

@@ -47,7 +47,7 @@ export const suite: Suite = {
     measured: command,
     comparedWith: 'node -e 0',
     of: 'time',
-    target: { atMost: 3.5 },
+    target: { atMost: 3 },
   })),
   notes: [
     'One operation is one process, from spawn to exit: 15 of each in turns, in every run. The command is the built one, whose modules are merged, with etc/policy-service.conf and the captured check-create-physical-host.',

@@ -155,6 +155,7 @@ const comparisons: Comparison[] = DIALECTS.flatMap((dialect) =>
 
 export const trial: Trial = {
   name: 'decision-store',
+  file: import.meta.url,
   measure,
   comparisons,
   notes: [

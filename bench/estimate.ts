@@ -224,6 +224,7 @@ const comparisons: Comparison[] = [
 
 export const trial: Trial = {
   name: 'estimate',
+  file: import.meta.url,
   measure,
   comparisons,
   notes: [

@@ -88,6 +88,7 @@ async function measure({ quick }: Scale): Promise<Map<string, number>> {
 
 export const trial: Trial = {
   name: 'faults',
+  file: import.meta.url,
   measure,
   comparisons: [
     ...Object.keys(FAULTS).map((fault) => ({

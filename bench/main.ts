@@ -1,7 +1,7 @@
 /** `npm run bench`: measures what the README promises about speed. */
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
 import { suite as admission } from './admission.ts';
 import { trial as blazarRound } from './blazar-round.ts';
 import { suite as check } from './check.ts';
@@ -10,6 +10,7 @@ import { trial as decisionStore } from './decision-store.ts';
 import { trial as estimate } from './estimate.ts';
 import { suite as externalService } from './external-service.ts';
 import { trial as faults } from './faults.ts';
+import { benchCommand, type Flags } from './flags.ts';
 import { trial as growth } from './growth.ts';
 import { beQuick } from './harness/amount.ts';
 import type { Result } from './harness/results.ts';
@@ -21,6 +22,8 @@ import { suite as outbox } from './outbox.ts';
 import { suite as peers } from './peers.ts';
 import { trial as peopleLists } from './people-lists.ts';
 import { currentLoad, loadWarning, PerformanceRecord } from './performance/record.ts';
+import { Checkout, findCommit, ReferenceProblem } from './reference/checkout.ts';
+import { ReferenceTopic } from './reference/reference-topic.ts';
 import { trial as replay } from './replay.ts';
 import { printJsonReport, printTableReport } from './report.ts';
 import { ROOT } from './requests.ts';
@@ -63,23 +66,38 @@ const MATTERS: readonly (Suite | Trial)[] = [
   fuzz,
 ];
 
-interface Flags {
-  readonly only?: readonly string[];
-  readonly runs: number;
-  readonly requests?: number;
-  readonly format: 'table' | 'json';
-  readonly quick?: boolean;
-  /** The folder. */
-  readonly output?: string;
-  readonly write: boolean;
-  readonly render?: boolean;
+async function measureAll(flags: Flags, command: Command): Promise<void> {
+  const { against } = flags;
+  // Before a build, which is load too.
+  const load = currentLoad();
+  if (against === undefined) {
+    await measureTopics(flags, load);
+    return;
+  }
+  let checkout: Checkout | undefined;
+  try {
+    checkout = new Checkout(ROOT, findCommit(ROOT, against));
+    await checkout.make(tell);
+    await measureTopics(flags, load, checkout);
+  } catch (thrown) {
+    if (thrown instanceof ReferenceProblem) {
+      checkout?.remove();
+      command.error(`error: --against: ${thrown.message}`);
+    }
+    throw thrown;
+  } finally {
+    checkout?.remove();
+  }
 }
 
-async function measureAll(flags: Flags): Promise<void> {
+function tell(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+async function measureTopics(flags: Flags, load: number, checkout?: Checkout): Promise<void> {
   const { only, runs, requests, format, quick = false } = flags;
-  const load = currentLoad();
   const folder = recordedIn(flags);
-  const record = folder === undefined ? undefined : new PerformanceRecord(folder, load);
+  const record = folder === undefined ? undefined : new PerformanceRecord(folder, load, checkout?.commit);
   // Rather than after an hour, if it cannot be written.
   record?.write();
   if (flags.render) {
@@ -87,7 +105,7 @@ async function measureAll(flags: Flags): Promise<void> {
   }
   const warning = quick ? undefined : loadWarning(load);
   if (warning !== undefined) {
-    process.stderr.write(`${warning}\n`);
+    tell(warning);
   }
   if (quick) {
     beQuick();
@@ -97,40 +115,42 @@ async function measureAll(flags: Flags): Promise<void> {
   const notMeasured: Record<string, string> = {};
   for (const [index, matter] of matters.entries()) {
     const began = new Date();
-    const seconds = record?.expectedSeconds(matters.slice(index), runs);
+    // Nobody knows how long it takes in another commit.
+    const seconds = checkout ? undefined : record?.expectedSeconds(matters.slice(index), runs);
     const where = process.stderr.isTTY ? placeAmong(index + 1, matters.length, seconds) : '';
-    const outcome = await measureTopic(matter, { quick, requests, runs }, (run, of) => {
-      process.stderr.write(`${matter.name}: run ${run} of ${of}${where}\n`);
-    });
+    const scale = { quick, requests, runs };
+    const reference = checkout && new ReferenceTopic(checkout, matter, scale, tell);
+    const onRun = (run: number, of: number) => tell(`${matter.name}: run ${run} of ${of}${where}`);
+    const outcome = await measureTopic(matter, scale, onRun, reference);
     switch (outcome.kind) {
       case 'measured':
         results.push(...outcome.results);
         break;
       case 'peer missing':
         notMeasured[matter.name] = outcome.why;
-        process.stderr.write(`SKIPPED: ${matter.name}: ${outcome.why}\n`);
+        tell(`SKIPPED: ${matter.name}: ${outcome.why}`);
         break;
       case 'failed':
         notMeasured[matter.name] = 'it failed';
-        process.stderr.write(`FAILED: ${matter.name}: ${inspect(outcome.thrown)}\n`);
+        tell(`FAILED: ${matter.name}: ${inspect(outcome.thrown)}`);
         process.exitCode = 1;
         break;
     }
     try {
       record?.add(matter, began, outcome);
     } catch (thrown) {
-      process.stderr.write(`NOT WRITTEN: ${matter.name}: ${inspect(thrown)}\n`);
+      tell(`NOT WRITTEN: ${matter.name}: ${inspect(thrown)}`);
       process.exitCode = 1;
     }
   }
-  const report = { runs, results, matters, notMeasured };
+  const report = { runs, results, matters, notMeasured, against: checkout?.commit };
   if (format === 'json') {
     printJsonReport(report);
   } else {
     await printTableReport(report);
   }
   if (folder !== undefined) {
-    process.stderr.write(`written: ${join(folder, 'performance.md')}\n`);
+    tell(`written: ${join(folder, 'performance.md')}`);
   }
 }
 
@@ -147,31 +167,7 @@ function placeAmong(topic: number, of: number, seconds: number | undefined): str
   return `  (topic ${topic} of ${of}${left})`;
 }
 
-function positiveInteger(most: number): (text: string) => number {
-  return (text) => {
-    const number = Number(text);
-    if (!/^[1-9]\d*$/.test(text) || number > most) {
-      throw new InvalidArgumentError(`Expected a whole number from 1 to ${most}.`);
-    }
-    return number;
-  };
-}
-
-await new Command('bench')
-  .description('Measure the performance and compare it with the targets.')
-  .addOption(
-    new Option('--only <name...>', 'Measure only these topics.').choices(MATTERS.map(({ name }) => name)),
-  )
-  .option('--runs <count>', 'Number of runs.', positiveInteger(9999), 5)
-  .option(
-    '--requests <count>',
-    'Number of requests for memory and fuzz. Default: a million and a hundred thousand.',
-    positiveInteger(1_000_000_000),
-  )
-  .addOption(new Option('--format <format>', 'Output format.').choices(['table', 'json']).default('table'))
-  .option('--output <folder>', 'Folder of performance.md, performance.json and images. Default: docs.')
-  .option('--no-write', 'Write no page. Nor do --quick and --requests, without --output.')
-  .option('--render', 'Measure nothing: write the page again, from performance.json.')
-  .option('--quick', 'One short turn each, to check that everything runs; the numbers are meaningless.')
-  .action(measureAll)
-  .parseAsync();
+await benchCommand(
+  MATTERS.map(({ name }) => name),
+  measureAll,
+).parseAsync();

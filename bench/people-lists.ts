@@ -190,6 +190,7 @@ const comparisons: Comparison[] = DIALECTS.flatMap((dialect) => [
 
 export const trial: Trial = {
   name: 'people-lists',
+  file: import.meta.url,
   measure,
   comparisons,
   notes: [

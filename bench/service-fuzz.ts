@@ -33,6 +33,7 @@ async function measure({ quick, requests = quick ? 500 : REQUESTS }: Scale): Pro
 
 export const trial: Trial = {
   name: 'fuzz',
+  file: import.meta.url,
   once: true,
   measure,
   comparisons: [

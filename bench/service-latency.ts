@@ -58,6 +58,7 @@ async function whileReloading<Result>(service: ServerProcess, work: () => Promis
 
 export const trial: Trial = {
   name: 'latency',
+  file: import.meta.url,
   measure,
   comparisons: [
     { name: 'p99', measured: 'service, p99', comparedWith: BOUND, of: 'time', target: { atMost: 1 } },

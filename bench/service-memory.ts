@@ -44,6 +44,7 @@ const LATE_RELOADS = 'after all reloads';
 
 export const trial: Trial = {
   name: 'memory',
+  file: import.meta.url,
   once: true,
   measure,
   comparisons: [

@@ -143,6 +143,7 @@ function answerOf(url: string, { path, contentType }: DearRequest, body: Buffer)
 
 export const trial: Trial = {
   name: 'service-worst-case',
+  file: import.meta.url,
   once: true,
   measure,
   comparisons: ENDPOINTS.flatMap((endpoint): Comparison[] => [

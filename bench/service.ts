@@ -32,14 +32,14 @@ export const suite: Suite = {
     [FULL]: () => server(FULL),
   },
   comparisons: [
-    { name: 'requests', measured: FULL, comparedWith: 'node:http', of: 'rate', target: { atLeast: 0.6 } },
+    { name: 'requests', measured: FULL, comparedWith: 'node:http', of: 'rate', target: { atLeast: 0.7 } },
     {
       name: 'requests, by its processor',
       measured: processorOf(FULL),
       comparedWith: processorOf('node:http'),
       of: 'rate',
     },
-    { name: 'decision log', measured: FULL, comparedWith: 'service', of: 'rate', target: { atLeast: 0.9 } },
+    { name: 'decision log', measured: FULL, comparedWith: 'service', of: 'rate', target: { atLeast: 0.95 } },
     {
       name: 'decision log, by its processor',
       measured: processorOf(FULL),

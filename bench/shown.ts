@@ -1,5 +1,5 @@
 /** Numbers as people read them. */
-import type { Side } from './harness/results.ts';
+import type { BesideReference, Side } from './harness/results.ts';
 import type { Target } from './harness/suite.ts';
 
 export function shownValue({ value, unit }: Pick<Side, 'value' | 'unit'>): string {
@@ -36,4 +36,22 @@ export function shownTarget(target: Target | null): string {
     return '';
   }
   return 'atMost' in target ? `<= ${target.atMost}` : `>= ${target.atLeast}`;
+}
+
+/** What was measured at the reference, and what is measured beside it; empty where a peer is. */
+export function shownBeside(
+  reference: BesideReference | undefined,
+  unit: Side['unit'],
+): [value: string, beside: string] {
+  if (reference === undefined) {
+    return ['', ''];
+  }
+  if ('notComparable' in reference) {
+    return ['', `not comparable: ${reference.notComparable}`];
+  }
+  const { value, ratio, spread, ownBench } = reference;
+  return [
+    shownValue({ value, unit }) + (ownBench ? ' *' : ''),
+    `${shownRatio(ratio)} (${shownRatio(spread.min)} – ${shownRatio(spread.max)})`,
+  ];
 }

@@ -101,6 +101,7 @@ async function measure({ quick }: Scale): Promise<Run> {
 
 export const trial: Trial = {
   name: 'tracing',
+  file: import.meta.url,
   measure,
   comparisons,
   notes: [

@@ -1,4 +1,4 @@
-import type { Comparison, Growth, Run, Target } from './suite.ts';
+import { atReference, type Comparison, type Growth, type Run, type Target } from './suite.ts';
 
 /** One side of a comparison: the median of all runs, in `unit`. */
 export interface Side {
@@ -16,6 +16,21 @@ const UNITS = {
   count: 'times',
 } as const satisfies Record<Comparison['of'], Unit>;
 
+/** What is measured, beside the same with the package of another commit: see `--against`. */
+export type BesideReference =
+  | {
+      /** The median of all runs with that package, in the unit of the row. */
+      readonly value: number;
+      /** How many times better this package is, whether more or less is better: the median of the ratios within each run. */
+      readonly ratio: number;
+      readonly spread: { readonly min: number; readonly max: number };
+      /** The whole spread is below what chance explains. */
+      readonly worse: boolean;
+      /** It was measured by the bench of that commit: this one's does not fit to its modules. */
+      readonly ownBench?: boolean | undefined;
+    }
+  | { readonly notComparable: string };
+
 /** One row of the report. */
 export interface Result {
   readonly suite: string;
@@ -30,7 +45,12 @@ export interface Result {
   /** Whether the median meets the target; `null` without a target. */
   readonly met: boolean | null;
   readonly growth?: Growth | undefined;
+  /** Absent without a reference, and where a peer is measured. */
+  readonly reference?: BesideReference | undefined;
 }
+
+/** Below, a package counts as worse than the reference. */
+const WORSE_BELOW = 0.95;
 
 /** @throws RangeError without values */
 export function median(values: readonly number[]): number {
@@ -67,5 +87,31 @@ export function compare(suite: string, comparison: Comparison, runs: readonly Ru
     target,
     met: target && ('atMost' in target ? ratio <= target.atMost : ratio >= target.atLeast),
     ...(growth !== undefined && { growth }),
+  };
+}
+
+/** How much of the row's operation the reference took, run by run, is in `runs` under the name `atReference`. */
+export function besideReference(comparison: Comparison, runs: readonly Run[]): BesideReference {
+  const { measured, of } = comparison;
+  const values = runs.map((run) => run.get(atReference(measured)));
+  if (values.length === 0 || !values.every((value) => value !== undefined)) {
+    return { notComparable: 'not measured in every run' };
+  }
+  // A rate is kept as the time of one operation, of which less is better.
+  const moreIsBetter = of !== 'rate' && comparison.target !== undefined && 'atLeast' in comparison.target;
+  const ratios = runs.map((run, index) => {
+    const [ours, theirs] = [run.get(measured) ?? Number.NaN, values[index] ?? Number.NaN];
+    return ours === theirs ? 1 : moreIsBetter ? ours / theirs : theirs / ours;
+  });
+  if (!ratios.every(Number.isFinite)) {
+    return { notComparable: 'one of them is 0' };
+  }
+  const value = median(values);
+  const spread = { min: Math.min(...ratios), max: Math.max(...ratios) };
+  return {
+    value: of === 'rate' ? 1e9 / value : value,
+    ratio: median(ratios),
+    spread,
+    worse: spread.max < WORSE_BELOW,
   };
 }

@@ -1,7 +1,7 @@
 import { Progress } from '../../src/cli/common/progress.ts';
 import { median } from './results.ts';
 import { SubjectProcess } from './subject-process.ts';
-import { processorOf, type Run, type Suite } from './suite.ts';
+import { atReference, processorOf, type Run, type Suite } from './suite.ts';
 
 /** The amount of measurement; the suite has defaults. */
 export interface Pace {
@@ -14,17 +14,27 @@ export interface Pace {
 /** One batch of each. */
 export const QUICK: Pace = { rounds: 1, turnMilliseconds: 0, warmsUp: false };
 
+/** Subjects that are measured in another copy of the bench too, each beside the one of this copy. */
+export interface Beside {
+  /** The URL of the other copy's folder. */
+  readonly bench: string;
+  readonly subjects: ReadonlySet<string>;
+  /** A subject cannot be measured there. It is left out; nothing else fails. */
+  failed(subject: string, thrown: unknown): void;
+}
+
 /**
  * Measures all subjects of a suite once, each in a fresh process, in turns (A, B, C, A, B, C, …), so that other load
- * on the machine affects all of them equally.
+ * on the machine affects all of them equally. With `beside`, the two of one name come after each other.
  */
-export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
-  const started = await Promise.allSettled(
-    Object.keys(suite.subjects).map((name) => SubjectProcess.start(suite, name)),
-  );
+export async function runOnce(suite: Suite, pace: Pace = suite, beside?: Beside): Promise<Run> {
+  const names = Object.keys(suite.subjects);
+  const started = await Promise.allSettled(names.map((name) => SubjectProcess.start(suite.file, name)));
   const subjects = started.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  const others = await startedBeside(suite, beside);
+  const running = () => [...subjects, ...others.values()];
   const first = pace.warmsUp === false ? 1 : 0;
-  const progress = new Progress('turns', (pace.rounds + 1 - first) * subjects.length);
+  const progress = new Progress('turns', (pace.rounds + 1 - first) * running().length);
   try {
     for (const start of started) {
       if (start.status === 'rejected') {
@@ -32,26 +42,59 @@ export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
       }
     }
     const turns = new Map<string, number[]>();
-    const note = (name: string, nanoseconds: number | undefined) => {
-      if (nanoseconds !== undefined) {
-        turns.set(name, [...(turns.get(name) ?? []), nanoseconds]);
+    let done = 0;
+    const takeTurn = async (subject: SubjectProcess, round: number, named = (name: string) => name) => {
+      progress.show(done);
+      done += 1;
+      const { nanoseconds, processorNanoseconds } = await subject.takeTurn(pace.turnMilliseconds);
+      const times = [
+        [subject.name, nanoseconds],
+        [processorOf(subject.name), processorNanoseconds],
+      ] as const;
+      for (const [name, time] of times) {
+        if (round > 0 && time !== undefined) {
+          turns.set(named(name), [...(turns.get(named(name)) ?? []), time]);
+        }
       }
     };
-    let done = 0;
+    const takeOtherTurn = async (name: string, round: number) => {
+      const other = others.get(name);
+      try {
+        await (other && takeTurn(other, round, atReference));
+      } catch (thrown) {
+        others.delete(name);
+        turns.delete(atReference(name));
+        turns.delete(atReference(processorOf(name)));
+        beside?.failed(name, thrown);
+      }
+    };
     for (let round = first; round <= pace.rounds; round += 1) {
       for (const subject of subjects) {
-        progress.show(done);
-        done += 1;
-        const { nanoseconds, processorNanoseconds } = await subject.takeTurn(pace.turnMilliseconds);
-        if (round > 0) {
-          note(subject.name, nanoseconds);
-          note(processorOf(subject.name), processorNanoseconds);
-        }
+        // Neither of the two is always the first, whose memory the other finds warm.
+        const isFirst = round % 2 === 0;
+        await (isFirst ? takeTurn(subject, round) : takeOtherTurn(subject.name, round));
+        await (isFirst ? takeOtherTurn(subject.name, round) : takeTurn(subject, round));
       }
     }
     return new Map([...turns].map(([name, times]) => [name, median(times)]));
   } finally {
     progress.end();
-    await Promise.all(subjects.map((subject) => subject.stop()));
+    await Promise.all(running().map((subject) => subject.stop()));
   }
+}
+
+async function startedBeside(suite: Suite, beside: Beside | undefined): Promise<Map<string, SubjectProcess>> {
+  const started = new Map<string, SubjectProcess>();
+  if (beside !== undefined) {
+    const { bench, subjects, failed } = beside;
+    const start = async (name: string) => {
+      try {
+        started.set(name, await SubjectProcess.startIn(bench, suite.file, name));
+      } catch (thrown) {
+        failed(name, thrown);
+      }
+    };
+    await Promise.all([...subjects].map(start));
+  }
+  return started;
 }

@@ -1,33 +1,36 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { AskedProcess } from './asked-process.ts';
 import type { SubjectMessage, Turn, TurnRequest } from './subject-main.ts';
-import type { Suite } from './suite.ts';
+
+/** Where the compiled bench is: its folder, with a slash at its end. */
+const HERE = new URL('..', import.meta.url).href;
 
 /** A subject in its process. Measure only one at a time: the others wait idle. */
 export class SubjectProcess {
   readonly name: string;
-  readonly #child: ChildProcess;
+  readonly #process: AskedProcess;
 
-  private constructor(name: string, child: ChildProcess) {
+  private constructor(name: string, process: AskedProcess) {
     this.name = name;
-    this.#child = child;
+    this.#process = process;
   }
 
   /** Resolves when the subject is set up. Rejects if that fails; the cause is on standard error. */
-  static async start(suite: Suite, name: string): Promise<SubjectProcess> {
+  static async start(file: string, name: string): Promise<SubjectProcess> {
     const main = new URL(`./subject-main${extname(import.meta.url)}`, import.meta.url);
-    const child = fork(fileURLToPath(main), [suite.file, name], { stdio: ['ignore', 2, 2, 'ipc'] });
-    const subject = new SubjectProcess(name, child);
-    await subject.#message();
-    return subject;
+    return new SubjectProcess(name, await AskedProcess.start(name, main, [file, name]));
+  }
+
+  /** The same subject in another copy of the bench. Quiet: see `AskedProcess.start`. */
+  static async startIn(bench: string, file: string, name: string): Promise<SubjectProcess> {
+    const main = new URL('harness/subject-main.js', bench);
+    const parameters = [inCopy(bench, file), name];
+    return new SubjectProcess(name, await AskedProcess.start(name, main, parameters, { quiet: true }));
   }
 
   async takeTurn(milliseconds: number): Promise<Turn> {
     const request: TurnRequest = { milliseconds };
-    this.#child.send(request);
-    const { turn } = await this.#message();
+    const { turn } = (await this.#process.ask(request)) as SubjectMessage;
     if (turn === undefined) {
       throw new Error(`${this.name}: a turn without a time`);
     }
@@ -35,26 +38,11 @@ export class SubjectProcess {
   }
 
   async stop(): Promise<void> {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) {
-      const exited = once(this.#child, 'exit');
-      this.#child.disconnect();
-      await exited;
-    }
+    await this.#process.stop();
   }
+}
 
-  async #message(): Promise<SubjectMessage> {
-    const settled = new AbortController();
-    const { signal } = settled;
-    try {
-      const [message] = (await Promise.race([
-        once(this.#child, 'message', { signal }),
-        once(this.#child, 'exit', { signal }).then(([code]) => {
-          throw new Error(`${this.name}: its process ended with ${code}`);
-        }),
-      ])) as [SubjectMessage];
-      return message;
-    } finally {
-      settled.abort();
-    }
-  }
+/** The URL of a file of this bench in another copy of it. */
+export function inCopy(bench: string, file: string): string {
+  return new URL(file.slice(HERE.length), bench).href;
 }

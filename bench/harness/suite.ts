@@ -19,6 +19,11 @@ export function processorOf(subject: string): string {
   return `${subject}, processor`;
 }
 
+/** The name of what was measured with the package of another commit, next to the package of this tree: see `--against`. */
+export function atReference(measured: string): string {
+  return `${measured}, at the reference`;
+}
+
 /** The results of one run, by subject or another name that comparisons use. Times are in nanoseconds. */
 export type Run = ReadonlyMap<string, number>;
 
@@ -48,6 +53,8 @@ export interface Growth {
 
 interface Matter {
   readonly name: string;
+  /** The `import.meta.url` of its file. Other processes import it. */
+  readonly file: string;
   readonly comparisons: readonly Comparison[];
   /** What is measured, how, and the limits of the result. */
   readonly notes: readonly string[];
@@ -58,8 +65,6 @@ interface Matter {
  * name.
  */
 export interface Suite extends Matter {
-  /** The `import.meta.url` of its file. */
-  readonly file: string;
   /** Set-up is not timed. It must also verify that the subject does what is measured, and throw if not. */
   readonly subjects: Readonly<Record<string, () => Subject | Promise<Subject>>>;
   /** Number of turns of each subject within one run, after one warm-up turn. */
@@ -76,7 +81,7 @@ export interface Scale {
   readonly requests?: number | undefined;
 }
 
-/** A measurement without turns: whether something holds, over time or against a limit. */
+/** A measurement without turns: whether something holds, over time or against a limit. Export it as `trial`. */
 export interface Trial extends Matter {
   /** Takes long and varies little, so it runs once, whatever the number of runs. */
   readonly once?: boolean;

@@ -1,6 +1,6 @@
 /** What has been measured: `docs/performance.json`. The page and its pictures are made of nothing else. */
 import { z } from 'zod';
-import type { Result } from '../harness/results.ts';
+import type { BesideReference, Result } from '../harness/results.ts';
 
 const sideSchema = z.strictObject({
   what: z.string(),
@@ -8,13 +8,27 @@ const sideSchema = z.strictObject({
   unit: z.enum(['ns', 'per second', 'bytes', 'times']),
 });
 
+const spreadSchema = z.strictObject({ min: z.number(), max: z.number() });
+
+/** See `BesideReference`. */
+const besideSchema = z.union([
+  z.strictObject({
+    value: z.number(),
+    ratio: z.number(),
+    spread: spreadSchema,
+    worse: z.boolean(),
+    ownBench: z.boolean().optional(),
+  }),
+  z.strictObject({ notComparable: z.string() }),
+]);
+
 const rowSchema = z.strictObject({
   name: z.string(),
   measured: sideSchema,
   comparedWith: sideSchema.extend({ peer: z.string().optional() }),
   /** The median of the runs. */
   ratio: z.number(),
-  spread: z.strictObject({ min: z.number(), max: z.number() }),
+  spread: spreadSchema,
   target: z.union([
     z.strictObject({ atMost: z.number() }),
     z.strictObject({ atLeast: z.number() }),
@@ -24,6 +38,7 @@ const rowSchema = z.strictObject({
   growth: z
     .strictObject({ picture: z.string(), line: z.string(), from: z.number(), size: z.number() })
     .optional(),
+  reference: besideSchema.optional(),
 });
 
 const machineSchema = z.strictObject({
@@ -44,6 +59,10 @@ const measuredSchema = z.strictObject({
   /** The load average of the minute before the bench began. */
   load: z.number(),
   machine: machineSchema,
+  /** The commit that the rows have been measured at too: see `--against`. */
+  against: z
+    .strictObject({ ref: z.string(), hash: z.string(), date: z.string(), runs: z.int(), load: z.number() })
+    .optional(),
   rows: z.array(rowSchema),
   notes: z.array(z.string()),
 });
@@ -89,7 +108,7 @@ export function withTopic(measurements: Measurements, name: string, topic: Topic
 
 /** A row as it is kept: four digits say more than the spread does. `peer`: name and version of what it is beside. */
 export function rowOf(result: Result, peer: string | undefined): Row {
-  const { name, measured, comparedWith, ratio, spread, target, met, growth } = result;
+  const { name, measured, comparedWith, ratio, spread, target, met, growth, reference } = result;
   return {
     name,
     measured: { ...measured, value: rounded(measured.value) },
@@ -103,6 +122,20 @@ export function rowOf(result: Result, peer: string | undefined): Row {
     target,
     met,
     ...(growth !== undefined && { growth }),
+    ...(reference !== undefined && { reference: roundedReference(reference) }),
+  };
+}
+
+function roundedReference(reference: BesideReference): BesideReference {
+  if ('notComparable' in reference) {
+    return reference;
+  }
+  const { value, ratio, spread } = reference;
+  return {
+    ...reference,
+    value: rounded(value),
+    ratio: rounded(ratio),
+    spread: { min: rounded(spread.min), max: rounded(spread.max) },
   };
 }
 

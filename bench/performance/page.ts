@@ -1,5 +1,5 @@
 /** `docs/performance.md`, from the measurements and nothing else. */
-import { shownRatio, shownTarget, shownValue } from '../shown.ts';
+import { shownBeside, shownRatio, shownTarget, shownValue } from '../shown.ts';
 import { inAreas } from './areas.ts';
 import {
   IDLE_LOAD,
@@ -30,6 +30,7 @@ export function renderedPage(measurements: Measurements): string {
     '## The machine',
     ...machines.map((machine, index) => shownMachine(machine, machines.length > 1 ? index : undefined)),
     ...summary(measured),
+    ...references(measured),
     ...growth(measurements),
     ...[...inAreas(Object.keys(measurements.topics))].flatMap(([area, names]) => [
       `## ${area}`,
@@ -56,8 +57,8 @@ function warning(measured: readonly Named[]): string[] {
 function howToRun(measured: readonly Named[]): string[] {
   const seconds = measured.reduce((sum, [, topic]) => sum + topic.seconds, 0);
   return [
-    '```sh\nnpm ci\nnpm run bench\nnpm run bench -- --only check rules\n```',
-    `All that is below took ${shownDuration(seconds)}. \`npm run bench\` measures everything five times; with names of topics, what the page says about these topics is replaced. \`npm run bench -- --help\` lists topics and flags. PostgreSQL comes as an npm package; \`ledger-clients\` needs \`pgbench\`, and \`upstream\` the source of Blazar. A topic whose peer is missing is left out, and says so. Nothing else may run meanwhile: the page says if the load average was above ${IDLE_LOAD} before.`,
+    '```sh\nnpm ci\nnpm run bench\nnpm run bench -- --only check rules\nnpm run bench -- --against HEAD~1\n```',
+    `All that is below took ${shownDuration(seconds)}. \`npm run bench\` measures everything five times; with names of topics, what the page says about these topics is replaced. With \`--against\`, a tag, branch or commit is checked out and built in a temporary folder, and each row shows what its package does in the same runs. \`npm run bench -- --help\` lists topics and flags. PostgreSQL comes as an npm package; \`ledger-clients\` needs \`pgbench\`, and \`upstream\` the source of Blazar. A topic whose peer is missing is left out, and says so. Nothing else may run meanwhile: the page says if the load average was above ${IDLE_LOAD} before.`,
   ];
 }
 
@@ -98,6 +99,43 @@ function summary(measured: readonly Named[]): string[] {
   ];
 }
 
+/** The rows that are worse than at the commit that was measured beside. */
+function references(measured: readonly Named[]): string[] {
+  const compared = measured.flatMap(([name, { rows, against }]) =>
+    rows.flatMap((row) => (row.reference && against ? [{ name, row, ref: against.ref }] : [])),
+  );
+  const rows = compared.filter(({ row }) => row.reference !== undefined && 'ratio' in row.reference);
+  const worse = rows.filter(({ row }) => isWorse(row));
+  if (compared.length === 0) {
+    return [];
+  }
+  const lacking = compared.length - rows.length;
+  const how =
+    "Topics that name a commit have been measured with its package too, in the same runs: the two take turns, and both are asked by today's bench. Above 1, today is better, whether more or less of it is; a row is worse if its whole spread is below 0.95. \\* = measured by the bench of that commit, since today's does not fit to its modules.";
+  const count = `${how} Rows: ${rows.length}; not comparable: ${lacking}; worse: ${worse.length === 0 ? 'none.' : `${worse.length}:`}`;
+  return [
+    '## Beside an earlier commit',
+    count,
+    ...(worse.length === 0
+      ? []
+      : [
+          table(
+            ['topic', 'row', 'commit', 'there', 'today beside it'],
+            worse.map(({ name, row, ref }) => [`[${name}](#${name})`, row.name, ref, ...besideCells(row)]),
+          ),
+        ]),
+  ];
+}
+
+function isWorse({ reference }: Row): boolean {
+  return reference !== undefined && 'worse' in reference && reference.worse;
+}
+
+function besideCells(row: Row): [string, string] {
+  const [value, beside] = shownBeside(row.reference, row.measured.unit);
+  return [value.replace('*', '\\*'), isWorse(row) ? `${beside} **worse**` : beside];
+}
+
 function growth(measurements: Measurements): string[] {
   const drawn = pictures(measurements);
   return drawn.length === 0
@@ -109,15 +147,19 @@ function shownTopic(name: string, topic: Topic | undefined, machines: readonly M
   if (topic === undefined || !isMeasured(topic)) {
     return [`### ${name}`, `Not measured${topic === undefined ? '' : `: ${topic.notMeasured}`}.`];
   }
-  const { date, runs, seconds, load, machine, rows, notes } = topic;
+  const { date, runs, seconds, load, machine, against, rows, notes } = topic;
   const index = machines.findIndex((one) => JSON.stringify(one) === JSON.stringify(machine));
   const where = machines.length > 1 ? `, machine ${index + 1}` : '';
   const disturbed = load > IDLE_LOAD ? ` **Load average before: ${load.toFixed(1)}.**` : '';
   return [
     `### ${name}`,
-    `${date}, ${runs} run${runs === 1 ? '' : 's'}, ${shownDuration(seconds)}${where}.${disturbed}`,
+    `${date}, ${shownRuns(runs)}, ${shownDuration(seconds)}${where}.${disturbed}`,
+    ...(against === undefined ? [] : [shownAgainst(against)]),
     table(
-      ['', 'measured', '', 'beside', '', 'ratio', 'spread', 'target', 'met'],
+      [
+        ...['', 'measured', '', 'beside', '', 'ratio', 'spread', 'target', 'met'],
+        ...(against === undefined ? [] : [`at ${against.ref}`, 'today beside it']),
+      ],
       rows.map((row) => [
         row.name,
         row.measured.what,
@@ -128,10 +170,21 @@ function shownTopic(name: string, topic: Topic | undefined, machines: readonly M
         shownSpread(row),
         targetOf(row),
         row.met === null ? '' : row.met ? 'yes' : '**no**',
+        ...(against === undefined ? [] : besideCells(row)),
       ]),
     ),
     notes.map((note) => `- ${note}`).join('\n'),
   ];
+}
+
+function shownAgainst({ ref, hash, date, runs, load }: NonNullable<MeasuredTopic['against']>): string {
+  const commit = hash.startsWith(ref) ? ref : `${ref} (${hash.slice(0, 7)})`;
+  const disturbed = load > IDLE_LOAD ? ` **Load average before: ${load.toFixed(1)}.**` : '';
+  return `Beside ${commit}: ${date}, ${shownRuns(runs)}.${disturbed}`;
+}
+
+function shownRuns(runs: number): string {
+  return `${runs} run${runs === 1 ? '' : 's'}`;
 }
 
 function besideOf({ comparedWith: { what, peer } }: Row): string {

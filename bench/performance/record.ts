@@ -2,6 +2,7 @@
 import { loadavg } from 'node:os';
 import type { Suite, Trial } from '../harness/suite.ts';
 import { runsOf, type TopicOutcome } from '../measure-topic.ts';
+import type { Commit } from '../reference/checkout.ts';
 import { readMeasurements, writePerformance } from './files.ts';
 import { thisMachine } from './machine.ts';
 import { IDLE_LOAD, isMeasured, type Measurements, rowOf, type Topic, withTopic } from './measurements.ts';
@@ -24,12 +25,14 @@ export function loadWarning(load: number): string | undefined {
 export class PerformanceRecord {
   readonly #folder: string;
   readonly #load: number;
+  readonly #against: Commit | undefined;
   #measurements: Measurements;
 
   /** Of the folder with the page. Throws if an earlier record is there that cannot be read. */
-  constructor(folder: string, load: number) {
+  constructor(folder: string, load: number, against?: Commit) {
     this.#folder = folder;
     this.#load = load;
+    this.#against = against;
     this.#measurements = readMeasurements(folder);
   }
 
@@ -66,6 +69,9 @@ export class PerformanceRecord {
           seconds: Math.round(outcome.seconds),
           load: this.#load,
           machine: thisMachine(),
+          ...(this.#against && {
+            against: { ...this.#against, date, runs: outcome.runs, load: this.#load },
+          }),
           rows: outcome.results.map((result) => rowOf(result, peerOf(result.comparedWith.what))),
           notes: [...notes],
         };

@@ -5,7 +5,7 @@ import { measureTopic } from '../../bench/measure-topic.ts';
 
 function trialThat(measure: Trial['measure'], once = false): Trial {
   const comparison = { name: 'row', measured: 'ours', comparedWith: 'theirs', of: 'time' } as const;
-  return { name: 'topic', measure, once, comparisons: [comparison], notes: [] };
+  return { name: 'topic', file: import.meta.url, measure, once, comparisons: [comparison], notes: [] };
 }
 
 const measured = async () => new Map(Object.entries({ ours: 20, theirs: 10 }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AREAS } from '../../bench/performance/areas.ts';
-import type { Measurements } from '../../bench/performance/measurements.ts';
+import type { Measurements, Row } from '../../bench/performance/measurements.ts';
 import { renderedPage } from '../../bench/performance/page.ts';
 import { ROW, TOPIC } from './measurements.ts';
 
@@ -82,5 +82,49 @@ describe('the page of performance', () => {
     expect(page({ check: { ...TOPIC, rows: [{ ...ROW, name: 'a | b' }] } })).toContain(
       '| a \\| b | service |',
     );
+  });
+});
+
+describe('the page of performance, beside an earlier commit', () => {
+  const against = {
+    ref: 'v0.1.0',
+    hash: 'c0ffee0c0ffee',
+    date: '2026-12-24 18:00 UTC',
+    runs: 3,
+    load: 0.1,
+  };
+  const better = { value: 6000, ratio: 1.5, spread: { min: 1.2, max: 1.6 }, worse: false };
+  const worse = { value: 18_000, ratio: 0.5, spread: { min: 0.4, max: 0.6 }, worse: true };
+  const withReference = (reference: Row['reference']) =>
+    page({ service: { ...TOPIC, against, rows: [{ ...ROW, reference }] }, check: TOPIC });
+
+  it('has what was measured there, and today beside it', () => {
+    const text = withReference(better);
+    expect(text).toContain('| target | met | at v0.1.0 | today beside it |');
+    expect(text).toContain('| ≥ 0.6 | yes | 6,000 /s | 1.50 (1.20 – 1.60) |\n');
+    expect(text).toContain('\nBeside v0.1.0 (c0ffee0): 2026-12-24 18:00 UTC, 3 runs.\n');
+    expect(text).toContain('Rows: 1; not comparable: 0; worse: none.\n');
+    // Only where it was measured.
+    expect(text).toContain('| target | met |\n');
+  });
+
+  it('lists what is worse', () => {
+    const text = withReference(worse);
+    expect(text).toContain('Rows: 1; not comparable: 0; worse: 1:\n');
+    expect(text).toContain('| ≥ 0.6 | yes | 18,000 /s | 0.50 (0.40 – 0.60) **worse** |\n');
+    expect(text).toContain(
+      '| [service](#service) | requests | v0.1.0 | 18,000 /s | 0.50 (0.40 – 0.60) **worse** |',
+    );
+  });
+
+  it('says what has been measured by the bench of that commit, and why something cannot be', () => {
+    expect(withReference({ ...better, ownBench: true })).toContain('| 6,000 /s \\* | 1.50 (1.20 – 1.60) |');
+    expect(withReference({ notComparable: 'no such module: src/a.js' })).toContain(
+      '| yes |  | not comparable: no such module: src/a.js |\n',
+    );
+  });
+
+  it('says nothing about commits where none was measured', () => {
+    expect(page({ check: TOPIC })).not.toContain('earlier commit');
   });
 });

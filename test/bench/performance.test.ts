@@ -10,7 +10,7 @@ import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { ROW, TOPIC } from './measurements.ts';
 
-const MATTER = { name: 'check', comparisons: [], notes: [], measure: async () => new Map() };
+const MATTER = { name: 'check', file: '', comparisons: [], notes: [], measure: async () => new Map() };
 const BEGAN = new Date('2026-11-22T08:15:30Z');
 const MEASURED = {
   kind: 'measured',

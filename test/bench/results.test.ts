@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compare, median } from '../../bench/harness/results.ts';
+import { besideReference, compare, median } from '../../bench/harness/results.ts';
 import type { Comparison } from '../../bench/harness/suite.ts';
 
 const COMPARISON: Comparison = { name: 'row', measured: 'ours', comparedWith: 'theirs', of: 'time' };
@@ -73,5 +73,66 @@ describe('compare', () => {
   it('rejects a comparison with a subject that was not measured', () => {
     const comparison = { ...COMPARISON, comparedWith: 'nobody' };
     expect(() => compare('suite', comparison, [run(20, 10)])).toThrow('there is no subject nobody');
+  });
+});
+
+describe('besideReference', () => {
+  const beside = (comparison: Partial<Comparison>, ...runs: (readonly [ours: number, theirs: number])[]) =>
+    besideReference(
+      { ...COMPARISON, ...comparison },
+      runs.map(([ours, theirs]) => new Map([...run(ours, 1), ['ours, at the reference', theirs]])),
+    );
+
+  it('takes the ratio within each run, and then the median', () => {
+    // The ratio of the medians (40 / 20) would say 2.
+    expect(beside({}, [10, 40], [20, 60], [40, 20])).toEqual({
+      value: 40,
+      ratio: 3,
+      spread: { min: 0.5, max: 4 },
+      worse: false,
+    });
+  });
+
+  it.each([
+    { of: 'time', target: { atMost: 1 } },
+    { of: 'time' },
+    { of: 'memory', target: { atMost: 1 } },
+    { of: 'memory' },
+    { of: 'count', target: { atMost: 1 } },
+    { of: 'count' },
+  ] as const)('is above 1 where there is less than at the reference: $of, $target', (comparison) => {
+    expect(beside(comparison, [10, 20])).toMatchObject({ value: 20, ratio: 2, worse: false });
+    expect(beside(comparison, [20, 10])).toMatchObject({ value: 10, ratio: 0.5, worse: true });
+  });
+
+  it('is above 1 where more of something that is to be many is counted', () => {
+    const comparison = { of: 'count', target: { atLeast: 1 } } as const;
+    expect(beside(comparison, [20, 10])).toMatchObject({ value: 10, ratio: 2, worse: false });
+    expect(beside(comparison, [10, 20])).toMatchObject({ value: 20, ratio: 0.5, worse: true });
+  });
+
+  it.each([{ of: 'rate', target: { atLeast: 0.5 } }, { of: 'rate' }] as const)(
+    'is above 1 where a rate is higher, which is kept as a time: $target',
+    (comparison) => {
+      expect(beside(comparison, [500, 1000])).toMatchObject({ value: 1_000_000, ratio: 2, worse: false });
+      expect(beside(comparison, [1000, 500])).toMatchObject({ value: 2_000_000, ratio: 0.5, worse: true });
+    },
+  );
+
+  it.each([
+    { most: 94.9, worse: true },
+    { most: 95, worse: false },
+  ])('is worse when the whole spread is below 0.95, here up to 0.01 × $most: $worse', ({ most, worse }) => {
+    expect(beside({}, [100, 50], [100, most], [100, 60])).toMatchObject({ ratio: 0.6, worse });
+  });
+
+  it('is 1 where both are 0, and cannot be said where one is', () => {
+    expect(beside({ of: 'memory' }, [0, 0])).toMatchObject({ value: 0, ratio: 1, worse: false });
+    expect(beside({ of: 'memory' }, [0, 5])).toEqual({ notComparable: 'one of them is 0' });
+  });
+
+  it('cannot be said unless it was measured in every run', () => {
+    const runs = [new Map([...run(1, 1), ['ours, at the reference', 2]]), run(1, 1)];
+    expect(besideReference(COMPARISON, runs)).toEqual({ notComparable: 'not measured in every run' });
   });
 });
