@@ -1,0 +1,92 @@
+/** The alerts in etc/prometheus, held against the metrics that there are. The proof beside this file tries them with promtool. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { YamlDocument } from '../../src/base/yaml/document.ts';
+import { namesUnder, pageNamed } from '../docs/markdown.ts';
+import { projectFile } from '../support/files.ts';
+import { selectorsIn, strangersIn } from '../support/promql.ts';
+import { documentedValues, everyMetric } from './documented-metrics.ts';
+
+const read = (name: string) =>
+  YamlDocument.parse(readFileSync(projectFile(`etc/prometheus/${name}`), 'utf8')).value;
+
+const [{ rules }] = z
+  .strictObject({
+    groups: z.tuple([
+      z.strictObject({
+        name: z.literal('blazar-enforcement'),
+        rules: z.array(
+          z.strictObject({
+            alert: z.string(),
+            expr: z.string(),
+            for: z
+              .string()
+              .regex(/^\d+[mh]$/)
+              .optional(),
+          }),
+        ),
+      }),
+    ]),
+  })
+  .parse(read('blazar-enforcement.rules.yml')).groups;
+
+const { tests } = z
+  .looseObject({
+    rule_files: z.tuple([z.literal('blazar-enforcement.rules.yml')]),
+    tests: z.array(
+      z.looseObject({
+        name: z.string(),
+        input_series: z.array(z.strictObject({ series: z.string(), values: z.string() })),
+        alert_rule_test: z.array(
+          z.strictObject({ alertname: z.string(), eval_time: z.string(), exp_alerts: z.array(z.unknown()) }),
+        ),
+      }),
+    ),
+  })
+  .parse(read('blazar-enforcement.rules-test.yml'));
+
+describe('the alerts', () => {
+  it('are explained one by one', () => {
+    expect(namesUnder(pageNamed('docs/reference/metrics.md'), 'Alerts')).toEqual(
+      rules.map(({ alert }) => alert),
+    );
+  });
+
+  it('use metrics and labels that exist', async () => {
+    const metrics = await everyMetric();
+    expect(
+      rules.flatMap(({ alert, expr }) => strangersIn(expr, metrics).map((name) => `${name} in ${alert}`)),
+    ).toEqual([]);
+  });
+
+  it('select values of labels that exist', () => {
+    const selected = rules
+      .flatMap(({ expr }) => selectorsIn(expr))
+      .flatMap(({ matchers }) => matchers)
+      .filter(({ label }) => !['job', 'path', 'status'].includes(label))
+      .flatMap(({ label, value }) => value.split('|').map((one) => ({ label, one })));
+    expect(selected.length).toBeGreaterThan(5);
+    expect(selected.filter(({ label, one }) => !documentedValues(label).includes(one))).toEqual([]);
+  });
+
+  it('are each tried when they fire, and when they do not', () => {
+    const tried = (isFiring: boolean) => [
+      ...new Set(
+        tests
+          .flatMap(({ alert_rule_test }) => alert_rule_test)
+          .filter(({ exp_alerts }) => exp_alerts.length > 0 === isFiring)
+          .map(({ alertname }) => alertname),
+      ),
+    ];
+    const alerts = rules.map(({ alert }) => alert).sort();
+    expect(tried(true).sort()).toEqual(alerts);
+    expect(tried(false).sort()).toEqual(alerts);
+  });
+
+  it('are tried with series that exist', async () => {
+    const metrics = await everyMetric();
+    const series = tests.flatMap(({ input_series }) => input_series.map((one) => one.series));
+    expect(series.flatMap((one) => strangersIn(one, metrics))).toEqual([]);
+  });
+});
