@@ -1,0 +1,148 @@
+/**
+ * A real builder of images, podman of Debian, in a store of its own that stays for the next run: the base image, what the steps of the
+ * Dockerfile made, and the image. It needs root, and `apt-get install podman runc debootstrap`; nothing is pulled from a registry of images.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text as wholeText } from 'node:stream/consumers';
+import { expect, onTestFinished } from 'vitest';
+import { projectFile } from './files.ts';
+import { skipAloud } from './peers.ts';
+
+const STORE = join(tmpdir(), 'blazar-enforcement-images');
+/** Limits below those of the process, which a root without CAP_SYS_RESOURCE may not raise. No journal, which a container does not have. */
+const SETTINGS = `[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
+log_driver = "k8s-file"
+[network]
+network_backend = "netavark"
+network_config_dir = "${STORE}/networks"
+`;
+const FLAGS = [
+  ...['--root', join(STORE, 'storage'), '--runroot', join(STORE, 'running'), '--storage-driver', 'overlay'],
+  ...['--cgroup-manager', 'cgroupfs', '--events-backend', 'none', '--runtime', 'runc'],
+];
+/** In the environment of podman, and of commands that call it. */
+export const CONTAINERS_ENVIRONMENT = { ...process.env, CONTAINERS_CONF: join(STORE, 'containers.conf') };
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Whether there is a builder. If not, this is said once on standard error. */
+export function hasContainerBuilder(): boolean {
+  const missing = ['podman', 'runc', 'debootstrap'].filter((name) => spawnSync(name, ['--version']).error);
+  const why = [
+    ...(process.getuid?.() === 0 ? [] : ['it needs root']),
+    ...missing.map((name) => `there is no command ${name}`),
+  ];
+  if (why.length > 0) {
+    skipAloud('the image', why.join(', '));
+  }
+  return why.length === 0;
+}
+
+/** The command line of podman with this store, for scripts that call it. */
+export function podmanCommand(): readonly string[] {
+  mkdirSync(join(STORE, 'networks'), { recursive: true });
+  writeFileSync(CONTAINERS_ENVIRONMENT.CONTAINERS_CONF, SETTINGS);
+  return ['podman', ...FLAGS];
+}
+
+/** `podman …args` to its end, which must be exit code 0. Returns what it has printed. */
+export async function podman(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await podmanEnd(...args);
+  expect(code, `podman ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
+  return stdout.trim();
+}
+
+/** `podman …args` to its end, whatever that is. */
+export const podmanEnd = (...args: readonly string[]) => commandEnd([...podmanCommand(), ...args]);
+
+/** A command to its end. */
+export async function commandEnd(
+  [command = '', ...args]: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<Ended> {
+  const child = spawn(command, args, {
+    env: CONTAINERS_ENVIRONMENT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...options,
+  });
+  const [stdout, stderr, [code]] = await Promise.all([
+    wholeText(child.stdout),
+    wholeText(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** The image that the Dockerfile begins with, which is made once. Returns its name. */
+export async function baseImage(): Promise<string> {
+  const dockerfile = readFileSync(projectFile('Dockerfile'), 'utf8');
+  const [, version = ''] = /^ARG NODE_VERSION=(\S+)$/m.exec(dockerfile) ?? [];
+  const [, release = ''] = /node:\$\{NODE_VERSION\}-(\S+)/.exec(dockerfile) ?? [];
+  const base = `docker.io/library/node:${version}-${release}`;
+  const script = projectFile('test/support/base-image.sh');
+  await inTurn('sh', script, base, join(STORE, 'base'), ...podmanCommand());
+  return base;
+}
+
+/** Builds the Dockerfile of the project. Steps that have not changed since the last time are not repeated. Returns the name of the image. */
+export async function builtImage(): Promise<string> {
+  await baseImage();
+  // Docker's format: the other one has no health check.
+  const how = ['--isolation', 'chroot', '--network', 'host', '--format', 'docker', '--pull=never'];
+  const labels = ['--build-arg', 'VERSION=1.2.3', '--build-arg', 'REVISION=c0ffee'];
+  const what = ['--tag', 'blazar-enforcement', projectFile('.')];
+  await inTurn(...podmanCommand(), 'build', ...how, ...labels, ...what);
+  return 'localhost/blazar-enforcement';
+}
+
+/** Runs a command that makes an image. Test files that need the same one wait for each other, and find it there. */
+async function inTurn(...command: readonly string[]): Promise<void> {
+  const { code, stdout, stderr } = await commandEnd(['flock', join(STORE, 'lock'), ...command]);
+  expect(code, `${command.join(' ')}\n${stdout}${stderr}`).toBe(0);
+}
+
+/** A container that runs until it is stopped. */
+export interface RunningContainer {
+  readonly name: string;
+  /** `podman run`, which ends with the exit code of the container. */
+  readonly process: ChildProcess;
+  /** What it has written so far, to both. */
+  output(): string;
+  readonly ended: Promise<Ended>;
+}
+
+let containers = 0;
+
+/** `podman run …args`, removed when the test is over. */
+export function startContainer(...args: readonly string[]): RunningContainer {
+  containers += 1;
+  const name = `proof-${process.pid}-${containers}`;
+  const [command = '', ...flags] = podmanCommand();
+  const child = spawn(command, [...flags, 'run', '--name', name, ...args], {
+    env: CONTAINERS_ENVIRONMENT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (some: string) => {
+    stdout += some;
+  });
+  child.stderr.setEncoding('utf8').on('data', (some: string) => {
+    stderr += some;
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code, stdout, stderr }));
+  onTestFinished(async () => {
+    await podmanEnd('rm', '--force', '--time', '0', name);
+    await ended;
+  });
+  return { name, process: child, output: () => stdout + stderr, ended };
+}
