@@ -91,7 +91,7 @@ describe('.github/workflows', () => {
       ),
     ).toEqual([]);
     const actions = [...all.matchAll(/uses: (.*)/g)].map(([, action]) => action);
-    expect(actions.filter((action = '') => !/^actions\/[a-z-]+@v\d+$/.test(action))).toEqual([]);
+    expect(actions.filter((action = '') => !/^(actions|docker)\/[a-z-]+@v\d+$/.test(action))).toEqual([]);
   });
 });
 
