@@ -4,7 +4,7 @@
  * are this one.
  *
  * `--output FOLDER`: default `.`. `--version VERSION`: default that of package.json. `--compression xz|zstd|gzip`: default xz.
- * `--installed`: takes the packages of this folder's node_modules and the Node.js that runs this, which is faster, for tests.
+ * `--installed`: takes the packages of this folder's node_modules and the Node.js that runs this, and compresses little: faster, for tests.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -36,8 +36,7 @@ import { packagedUnit } from './debian-package/packaged-unit.ts';
 const NAME = 'blazar-enforcement';
 /** As in the Dockerfile. Debian 12 has 18, which is too old. */
 const NODE_VERSION = '24.21.0';
-/** From `dist/tools`. */
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const PROJECT = dirname(fileURLToPath(import.meta.resolve('blazar-enforcement/package.json')));
 const FILES = join(PROJECT, 'tools/debian-package/files');
 const LIBRARY = `usr/lib/${NAME}`;
 const DOCUMENTATION = `usr/share/doc/${NAME}`;
@@ -74,7 +73,8 @@ async function main(): Promise<void> {
     putControl(root, version);
     const file = join(values.output, `${NAME}_${version}_amd64.deb`);
     // Owned by root, whoever builds it; the order of the files is that of their names.
-    execFileSync('dpkg-deb', ['--root-owner-group', `-Z${values.compression}`, '--build', root, file], {
+    const compression = [`-Z${values.compression}`, ...(values.installed ? ['-z1'] : [])];
+    execFileSync('dpkg-deb', ['--root-owner-group', ...compression, '--build', root, file], {
       env: { ...process.env, SOURCE_DATE_EPOCH: String(seconds) },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
