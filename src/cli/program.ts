@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   conformance: async () => (await import('./conformance.ts')).conformanceCommand(),
   skypilot: async () => (await import('./skypilot.ts')).skypilotCommand(),
   'scheduling-policy': async () => (await import('./scheduling-policy.ts')).schedulingPolicyCommand(),
+  completion: async () => (await import('./completion.ts')).completionCommand(createProgram),
 };
 
 const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
@@ -37,7 +38,7 @@ const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** `named`: the called command. If there is none of that name, all are loaded, for help and suggestions. */
-async function createProgram(named = ''): Promise<Command> {
+export async function createProgram(named = ''): Promise<Command> {
   const program = new Command('blazar-enforcement').description(
     'Usage enforcement for reservable clouds: who may lease what, for how long, how much.',
   );

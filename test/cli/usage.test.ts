@@ -26,6 +26,7 @@ const COMMANDS = [
   'ledger',
   'budget',
   'outbox',
+  'completion',
 ];
 /** They use the options of every section. */
 const READERS = ['check', 'serve', 'config show', 'config validate'];
@@ -96,7 +97,7 @@ describe('wrong usage', () => {
     ...['ledger reconcile leases.json --older-than soon'],
     ...['ledger verify --config-file etc/policy-service.conf --config ledger.connection=mysql://db/x'],
     ...['budget', 'budget set climate --from 2026-01-01 --until 2027-01-01', 'budget remove climate'],
-    ...['outbox', 'outbox discard 1', 'outbox list --state gone'],
+    ...['outbox', 'outbox discard 1', 'outbox list --state gone', 'completion', 'completion tcsh'],
   ])('ends with 2 and one line: "%s"', async (line) => {
     const { code, stdout, stderr } = await runProgramInProcess(words(line));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

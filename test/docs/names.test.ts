@@ -3,12 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { budgetCommand } from '../../src/cli/budget.ts';
 import { checkCommand } from '../../src/cli/check.ts';
+import { completionCommand } from '../../src/cli/completion.ts';
 import { configCommand, filtersCommand } from '../../src/cli/config.ts';
 import { conformanceCommand } from '../../src/cli/conformance.ts';
 import { decisionsCommand } from '../../src/cli/decisions.ts';
 import { knownOptions } from '../../src/cli/known-options.ts';
 import { ledgerCommand } from '../../src/cli/ledger.ts';
 import { outboxCommand } from '../../src/cli/outbox.ts';
+import { createProgram } from '../../src/cli/program.ts';
 import { schedulingPolicyCommand } from '../../src/cli/scheduling-policy.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
@@ -43,6 +45,7 @@ const commands = [
   ledgerCommand(),
   budgetCommand(),
   outboxCommand(),
+  completionCommand(createProgram),
 ];
 const COMMANDS = commands.map((command) => command.name());
 /** Every command has the last two. */
