@@ -74,7 +74,10 @@ describe.skipIf(!there)('a credential plugin beside a real API server', () => {
     };
     await cluster.apply([account, binding]);
     const { client, print, runs } = loggedInBy('token', { token: await tokenOf('reader') });
-    expect(await client.request(NAMESPACES)).toMatchObject({ kind: 'Namespace' });
+    // The API server learns of a new binding a moment after it has been made.
+    await expect
+      .poll(() => client.request(NAMESPACES).then(() => 'read', String), { timeout: 60_000 })
+      .toBe('read');
     await cluster.kubectl(['delete', 'serviceaccount', 'reader']);
     await cluster.apply([account]);
     print({ token: await tokenOf('reader') });
