@@ -1,20 +1,27 @@
 /** Proves that the Debian package installs in a clean Debian, serves, keeps ledger and edited configuration in an upgrade, and is removed and purged. */
-import { execFile, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   cpSync,
   existsSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterAll, describe, expect, it, type TestContext, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { CreateRequest } from '../../src/index.ts';
 import { packagedUnit } from '../../tools/debian-package/packaged-unit.ts';
+import {
+  cleanDebian,
+  cleaningAfterAll,
+  inRoot,
+  MINIMAL_ENVIRONMENT,
+  madePackage,
+  need,
+  run,
+} from '../support/debian-root.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
@@ -23,51 +30,13 @@ const CONF = `etc/${NAME}/blazar.conf`;
 const DEFAULT = `etc/default/${NAME}`;
 const STATE = `var/lib/${NAME}`;
 const LEDGER = `${STATE}/ledger.db`;
-const MIRROR = process.env.DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
 const MAX_EXPOSURE = 2.0;
-/** For whatever hangs; nothing here takes a tenth of it. */
-const LONGEST_MS = 900_000;
-const MINIMAL_ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-/** What is to be done after the last test, the last one first. */
-const cleanings: (() => void | Promise<void>)[] = [];
-const afterwards = (clean: () => void | Promise<void>) => void cleanings.push(clean);
-
-afterAll(async () => {
-  for (const clean of cleanings.splice(0).reverse()) {
-    await clean();
-  }
-});
-
-/** Skips a test whose tool is missing, and says so. */
-function need(context: TestContext, ...tools: string[]): void {
-  const missing = tools.find((tool) => spawnSync('which', [tool]).status !== 0);
-  if (missing !== undefined) {
-    context.skip(`${missing} is not installed: the Debian package is NOT proven with it here`);
-  }
-}
-
-/** Runs a command, and fails with all that it printed. The worker goes on answering meanwhile. */
-async function run(file: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string> {
-  const options = { env, timeout: LONGEST_MS, killSignal: 'SIGKILL', maxBuffer: 2 ** 26 } as const;
-  try {
-    return (await promisify(execFile)(file, args, options)).stdout;
-  } catch (error) {
-    const { stdout, stderr } = error as SpawnSyncReturns<string>;
-    throw new Error(`${file} ${args.join(' ')}: ${String(error)}\n${stdout}${stderr}`);
-  }
-}
-
+const afterwards = cleaningAfterAll();
 let first: Promise<string> | undefined;
 
-/** Version 1.0.0, made once, with the packages and the Node.js of this project, which need no download. */
 function firstPackage(): Promise<string> {
-  first ??= (async () => {
-    const folder = temporaryFolder(afterwards);
-    const args = ['--installed', '--compression', 'gzip', '--version', '1.0.0', '--output', folder];
-    await run(process.execPath, [projectFile('dist/tools/debian-package.js'), ...args]);
-    return join(folder, `${NAME}_1.0.0_amd64.deb`);
-  })();
+  first ??= madePackage(afterwards);
   return first;
 }
 
@@ -86,59 +55,6 @@ async function secondPackage(): Promise<string> {
   await run('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z1', '--build', tree, file]);
   return file;
 }
-
-/** Processes whose root directory is this one. */
-function processesIn(root: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return readlinkSync(`/proc/${pid}/root`) === root;
-      } catch {
-        return false; // It has ended.
-      }
-    })
-    .map(Number);
-}
-
-function mountsIn(root: string): string[] {
-  const points = readFileSync('/proc/mounts', 'utf8')
-    .split('\n')
-    .map((line) => line.split(' ')[1] ?? '');
-  return points.filter((point) => point.startsWith(`${root}/`)).reverse();
-}
-
-/** Ends all processes in it and unmounts all within it, which may not be deleted along with it. */
-async function leave(root: string): Promise<void> {
-  const stop = () => {
-    for (const pid of processesIn(root)) {
-      process.kill(pid, 'SIGKILL');
-    }
-    for (const point of mountsIn(root)) {
-      spawnSync('umount', [point]);
-    }
-    expect([processesIn(root), mountsIn(root)]).toEqual([[], []]);
-  };
-  await vi.waitFor(stop, { timeout: 60_000, interval: 50 });
-}
-
-/** Debian 12 as debootstrap makes it. */
-async function cleanDebian(context: TestContext): Promise<string> {
-  if (process.getuid?.() !== 0) {
-    context.skip('debootstrap needs root: the Debian package is NOT installed here');
-  }
-  const root = join(temporaryFolder(afterwards), 'root');
-  afterwards(() => leave(root));
-  // `timeout` ends what debootstrap has started as well.
-  const debootstrap = ['debootstrap', '--variant=minbase', 'bookworm', root, MIRROR];
-  await run('timeout', ['--kill-after=10', String(LONGEST_MS / 2000), ...debootstrap]).catch((error) =>
-    context.skip(`debootstrap makes no Debian: NOT installed here: ${String(error).slice(-300)}`),
-  );
-  return root;
-}
-
-const inRoot = (root: string, ...command: string[]) =>
-  run('chroot', [root, ...command], { ...MINIMAL_ENVIRONMENT, DEBIAN_FRONTEND: 'noninteractive' });
 
 async function install(root: string, file: string): Promise<void> {
   cpSync(file, join(root, 'package.deb'));
@@ -202,7 +118,7 @@ async function answersOf(root: string, ...lasting: number[]): Promise<number[]> 
 describe('the Debian package', () => {
   it('installs, serves, upgrades with its ledger and configuration, and is removed and purged', async (context) => {
     need(context, 'dpkg-deb', 'strip', 'debootstrap', 'chroot', 'setpriv');
-    const root = await cleanDebian(context);
+    const root = await cleanDebian(context, afterwards);
     const at = (path: string) => join(root, path);
     const text = (path: string) => readFileSync(at(path), 'utf8');
     const access = (path: string) => {
