@@ -38,7 +38,8 @@ it(
     const upgrading = Promise.all([upgrade(url), upgrade(url)]).finally(() => {
       isOver = true;
     });
-    const building = "SELECT 1 FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%'";
+    const building =
+      "SELECT 1 FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%' AND datname = current_database()";
     await expect.poll(async () => (await client.query(building)).rowCount, { timeout: 240_000 }).toBe(1);
     for (let count = 0; count < 20; count += 1) {
       await recordLease(ledger, { name: `meanwhile ${count}` });
@@ -72,7 +73,8 @@ it(
       () => 'done',
       () => 'failed',
     );
-    const building = "SELECT pid FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%'";
+    const building =
+      "SELECT pid FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%' AND datname = current_database()";
     await expect
       .poll(async () => (await client.query<{ pid: number }>(building)).rows.length, { timeout: 240_000 })
       .toBe(1);
@@ -87,7 +89,8 @@ it(
     await reader.query('LOCK TABLE kysely_migration IN SHARE MODE');
     const upgrading = upgrade(url);
     await expect.poll(() => isValid(client), { timeout: 240_000 }).toBe(true);
-    const queue = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'kysely_migration'::regclass";
+    const queue =
+      "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'kysely_migration'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     for (const waiting of [1, 0, 1]) {
       await expect.poll(async () => (await client.query(queue)).rowCount, { timeout: 240_000 }).toBe(waiting);
     }

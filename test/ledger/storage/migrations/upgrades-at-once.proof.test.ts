@@ -75,7 +75,7 @@ class Ground {
   /** Whether an upgrade has the lock, and has looked at which indexes there are. */
   async isLooking(): Promise<boolean> {
     const found = await this.#rows(
-      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND EXISTS (
+      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND EXISTS (
          SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'select%indisvalid%' AND pid <> pg_backend_pid())`,
     );
     return found.length > 0;
@@ -96,7 +96,7 @@ class Ground {
   /** How many wait for a lock of the table. */
   async waiting(): Promise<number> {
     const found = await this.#rows(
-      "SELECT 1 FROM pg_locks WHERE relation = 'leases'::regclass AND NOT granted",
+      "SELECT 1 FROM pg_locks WHERE relation = 'leases'::regclass AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
     );
     return found.length;
   }
