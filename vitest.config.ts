@@ -27,9 +27,9 @@ export default defineConfig({
     globalSetup: ['test/support/shared-postgres.ts'],
     setupFiles: ['test/support/properties.ts'],
     // Generous: what hangs is found all the same, and a busy machine makes nothing fail.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 30_000, interval: 20 } },
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     // One more than the smallest machine has cores: much of the time goes to waiting, for deadlines and for processes.
     maxWorkers: 3,
     // Files share what they import, which takes longer to load than most of them to run: none may leave anything behind.

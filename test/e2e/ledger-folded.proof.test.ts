@@ -22,7 +22,7 @@ import { PROJECT } from '../support/requests.ts';
 import { COMMAND } from '../support/run-command.ts';
 
 const newLedger = newLedgers();
-const TIMEOUT = 300_000 * SCALE;
+const TIMEOUT = 1_200_000 * SCALE;
 /** Of each project: those of the clients' project wait for the same lock as the clients. */
 const OLD = 300 * SCALE;
 const PROJECTS = [PROJECT, 'ocean', 'desert'];

@@ -11,7 +11,7 @@ import { capturedText } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { readSamples } from '../support/samples.ts';
 
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 const END = capturedText('on-end-active.json');
 const TOKEN = 'the-token-of-the-service';
 const BEARER = 'the-bearer-of-the-service';

@@ -5,7 +5,7 @@ import { removeBudget } from '../../../src/ledger/budgets/budgets.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { type Ground, type Grounds, leaseOf } from '../ground.ts';
 
-const PATIENT = { timeout: 30_000, interval: 20 };
+const PATIENT = { timeout: 120_000, interval: 20 };
 
 /** Many at once: as if one came after the other. */
 export function crowding(grounds: Grounds): void {

@@ -7,7 +7,7 @@ import { newLedger } from '../../support/ledgers.ts';
 import { recordMany } from '../many-leases.ts';
 
 const MAIN = new URL('../../../dist/src/cli/main.js', import.meta.url).pathname;
-const TIMEOUT = 240_000;
+const TIMEOUT = 1_200_000;
 const LEASES = 40_000;
 const MEGABYTES = 32;
 

@@ -17,7 +17,7 @@ import { SqliteDatabase } from '../../../src/ledger/storage/sqlite.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 
-const PATIENT = { timeout: 30_000, interval: 10 };
+const PATIENT = { timeout: 120_000, interval: 10 };
 /** Parts of a group may take as long as a busy machine needs. */
 const UNHURRIED: GroupBounds = { members: 64, milliseconds: 60_000, characters: 1024 * 1024 };
 

@@ -72,7 +72,7 @@ beforeAll(async () => {
     start: toInstant('2026-12-01T09:00:00Z') ?? 0n,
     end: toInstant('2026-12-11T09:00:00Z') ?? 0n,
   });
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'], timeout: 240_000 });
 });
 afterAll(async () => {
   await browser?.close();
@@ -82,6 +82,8 @@ afterAll(async () => {
 async function open(who: Name, path: string, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   onTestFinished(() => context.close());
+  // Of a busy machine.
+  context.setDefaultTimeout(120_000);
   await context.addCookies([{ name: 'person', value: who, url: ground.url }]);
   const page = await context.newPage();
   const wrong: string[] = [];
