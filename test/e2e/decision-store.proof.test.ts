@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import SqliteConnection from 'better-sqlite3';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DecisionTable } from '../../src/decisions/store/table.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import {
   preparedLedger,
   type ServiceProcess,
@@ -164,7 +164,7 @@ describe('a service whose store fails', () => {
     async () => {
       const connection = await ledgers.sqlite();
       const service = await startService({ connection, timeout: 1, ...ALL });
-      const other = new SqliteConnection(connection.slice('sqlite://'.length));
+      const other = openSqlite(connection.slice('sqlite://'.length));
       onTestFinished(() => void other.close());
       other.exec('BEGIN IMMEDIATE');
       expect([await check(service, 60), await check(service, 101)]).toEqual([204, 403]);

@@ -195,7 +195,8 @@ describe('a file that another process has locked', PATIENT, () => {
     const { file, connection } = await newLedger();
     const service = await startService({ connection, deadline: 20 });
     await untilAllowed(() => create(service));
-    const hold = `const db = new (require('better-sqlite3'))(process.argv[1]);
+    const hold = `const { DatabaseSync } = process.getBuiltinModule?.('node:sqlite') ?? { DatabaseSync: require('better-sqlite3') };
+      const db = new DatabaseSync(process.argv[1]);
       db.exec('BEGIN EXCLUSIVE'); console.log('locked'); process.stdin.resume();`;
     const holder = spawn(process.execPath, ['-e', hold, file], { cwd: projectFile('.') });
     onTestFinished(() => void holder.kill('SIGKILL'));

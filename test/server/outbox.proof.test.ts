@@ -1,8 +1,8 @@
 /** The service with durable delivery: reloads, metrics, and what it keeps to itself. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it, vi } from 'vitest';
 import { outboxCommand } from '../../src/cli/outbox.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { runInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
@@ -121,9 +121,9 @@ describe('secrets', () => {
     service.server.closeAllConnections();
     service.server.close();
     const file = connection.slice('sqlite://'.length);
-    const database = new SqliteConnection(file);
-    const table = JSON.stringify(database.prepare('SELECT * FROM outbox').all());
-    database.pragma('wal_checkpoint(TRUNCATE)');
+    const database = openSqlite(file);
+    const table = JSON.stringify(database.prepare('SELECT * FROM outbox').all([]));
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     database.close();
     const printed = [
       await outbox('list'),

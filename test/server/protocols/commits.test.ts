@@ -1,5 +1,5 @@
-import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { decisionsInFile } from '../../support/decision-logs.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
@@ -24,8 +24,8 @@ async function withLedger(commit: 'check' | 'request', enforcement: object = {})
     },
   });
   const query = (sql: string) => {
-    const database = new SqliteConnection(connection.slice('sqlite://'.length), { readonly: true });
-    const rows = database.prepare(sql).all();
+    const database = openSqlite(connection.slice('sqlite://'.length), { readonly: true });
+    const rows = database.prepare(sql).all([]);
     database.close();
     return rows as Record<string, unknown>[];
   };
