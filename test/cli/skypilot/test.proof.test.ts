@@ -98,7 +98,7 @@ whole
 });
 
 /** Reviews a request with one policy, in a process. */
-function review(specifier: string, deadline = 60) {
+function review(specifier: string, deadline = 29) {
   const conf = confFile(`[skypilot]\nadmin_policies = ${specifier}\ndeadline = ${deadline}\n`);
   return runCommand(['skypilot', 'review', temporaryFile('launch.body', body()), '--config-file', conf]);
 }

@@ -159,7 +159,7 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
       'failed',
       /302|redirect/,
     ],
-    ['without an end', { '/v1/leases': endlessly }, 'failed', /2 s|time|second/],
+    ['without an end', { '/v1/leases': endlessly }, 'failed', /5 s|time|second/],
     ['with 100 MiB', { '/v1/leases': hugely }, 'failed', /max size/],
     ['with an error in the second answer', { '/v1/os-hosts/allocations': sends('', 500) }, 'failed', /500/],
     ['with no allocations', { '/v1/os-hosts/allocations': sends('{}') }, 'failed', /not a whole list/],
