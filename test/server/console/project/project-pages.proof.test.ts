@@ -222,7 +222,7 @@ describe.runIf(INSTALLED)('the time line', () => {
     await page.keyboard.press('-');
     await expect.poll(from).toBe('2026-12-01T00:00:00Z');
     expect(new URL(page.url()).searchParams.get('from')).toBe('2026-12-01T00:00:00Z');
-    const track = page.locator('.lane .track').nth(1);
+    const track = page.locator('.lease-row .track').nth(1);
     await track.scrollIntoViewIfNeeded();
     const box = await track.boundingBox();
     if (box === null) {
