@@ -63,8 +63,8 @@ async function runEverything() {
   const external = await policyServer({ status: 204 });
   const connection = await newLedger();
   const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { amount: '100' });
-  await giveBudget(ledger, { amount: '50', userId: 'alice' });
+  await giveBudget(ledger, { amount: '100', until: '2098-01-01' });
+  await giveBudget(ledger, { amount: '50', userId: 'alice', until: '2098-01-01' });
   await ledger.close();
   const cluster = await startApiServerDouble();
   const filters = readdirSync(projectFile('filters'))
@@ -86,7 +86,7 @@ async function runEverything() {
       max_lease_duration: 172_800,
       max_leases_per_user: 5,
       scheduling_policy_path: projectFile('examples/scheduling-policies/leases'),
-      lease_dates_latest_end: '+31536000',
+      lease_dates_latest_end: '+3153600000',
       max_reservation_size: { 'physical:host': 100 },
       rules_path: confFile('rules: [{name: never, mode: audit, allow: "false", message: Never.}]\n'),
     },

@@ -1,6 +1,6 @@
 /** What a real API server answers to the questions of access-questions.ts. */
 import { readFileSync } from 'node:fs';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { ANSWERS, type Answers, GROUPS, POLICY_NAMES, QUESTIONS } from '../support/access-questions.ts';
 import type { Cluster } from './kubernetes.ts';
 
@@ -45,9 +45,11 @@ export async function askedAccess(cluster: Cluster): Promise<Answers> {
 /** Waits until `OBJECTS`, which have been applied, are in force: as the fixture says. */
 export async function accessInForce(cluster: Cluster): Promise<void> {
   const recorded = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Answers;
-  await expect
-    .poll(async () => JSON.parse(JSON.stringify(await askedAccess(cluster))), SETTLED)
-    .toEqual(recorded);
+  // Also called before tests, where nothing can be polled.
+  await vi.waitFor(
+    async () => expect(JSON.parse(JSON.stringify(await askedAccess(cluster)))).toEqual(recorded),
+    SETTLED,
+  );
 }
 
 /** kubectl prints one object after the other. */
