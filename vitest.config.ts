@@ -2,6 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const PROOFS = 'test/**/*.proof.test.ts';
+/** Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes. For all projects at once, it would be started twice. */
+const globalSetup = ['test/support/shared-postgres.ts'];
 
 export default defineConfig({
   resolve: {
@@ -16,15 +18,22 @@ export default defineConfig({
   test: {
     projects: [
       // What guards every change: `npm test`.
-      { extends: true, test: { name: 'suite', include: ['test/**/*.test.ts'], exclude: [PROOFS] } },
+      {
+        extends: true,
+        test: { name: 'suite', globalSetup, include: ['test/**/*.test.ts'], exclude: [PROOFS] },
+      },
       // What takes long by nature (kill -9, outages, fuzzing, real peers, the bench): `npm run test:proofs`.
       {
         extends: true,
-        test: { name: 'proofs', include: [PROOFS], testTimeout: 1_200_000, hookTimeout: 1_200_000 },
+        test: {
+          name: 'proofs',
+          globalSetup,
+          include: [PROOFS],
+          testTimeout: 1_200_000,
+          hookTimeout: 1_200_000,
+        },
       },
     ],
-    // Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes.
-    globalSetup: ['test/support/shared-postgres.ts'],
     setupFiles: ['test/support/properties.ts'],
     // Generous: what hangs is found all the same, and a busy machine makes nothing fail.
     testTimeout: 240_000,
