@@ -100,6 +100,13 @@ const FOREIGN = [
   'offline_access',
   // Of Kolla-Ansible and OpenStack-Ansible.
   'blazar_blazar_conf_overrides',
+  'haproxy_extra_services',
+  // Of the Ansible role.
+  'blazar_enforcement_blazar_conf',
+  'blazar_enforcement_image',
+  'blazar_enforcement_install',
+  'blazar_enforcement_nginx_conf',
+  'blazar_enforcement_options',
   'blazar_keystone_password',
   'blazar_service_password',
   'keystone_service_internaluri',
