@@ -3,7 +3,7 @@
 #   docker build --tag blazar-enforcement .
 #   docker run --read-only --publish 8642:8642 --volume /etc/blazar:/etc/blazar:ro blazar-enforcement
 
-# A supported LTS. The package needs Node.js 20.19 or newer: --build-arg NODE_VERSION=26.10.0
+# A supported LTS. 24 or newer, whose SQLite the ledger uses: --build-arg NODE_VERSION=26.10.0
 ARG NODE_VERSION=24.21.0
 
 # JavaScript is the same on every platform, so it is compiled once, on the platform of the builder.
@@ -21,14 +21,9 @@ RUN npm run build && find dist -name '*.map' -delete -o -name '*.d.ts' -delete &
 
 FROM node:${NODE_VERSION}-bookworm-slim AS root
 WORKDIR /build
-RUN apt-get update && apt-get install --yes --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
-# SQLite is compiled, with the headers of the base image. Those of Node.js 24.19 and newer end the process when a database is collected as
-# garbage (https://github.com/nodejs/node/issues/65446), and so may a downloaded binary that was built with them: this takes the cause out.
-RUN sed -i '/^ *\(Add\|Remove\)CleanupHook();$/d' /usr/local/include/node/node_object_wrap.h
-ENV npm_config_nodedir=/usr/local \
-    npm_config_build_from_source=true
+RUN apt-get update && apt-get install --yes --no-install-recommends binutils && rm -rf /var/lib/apt/lists/*
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --no-audit --no-fund
+RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 COPY LICENSE etc/container/healthcheck.mjs etc/container/make-root.sh ./
 RUN sh make-root.sh /image
 

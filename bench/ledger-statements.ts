@@ -1,7 +1,12 @@
 /** What the ledger says to its database when a lease is created, to be said again by somebody who does nothing else. */
-import Sqlite from 'better-sqlite3';
+
 import pg from 'pg';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
+import {
+  openSqlite,
+  type SqliteConnection,
+  type SqliteStatement,
+} from '../src/ledger/storage/sqlite-driver.ts';
 import { newLedger } from './ledger-databases.ts';
 import { create, enforcementAt, NAME, requestsOf } from './ledger-leases.ts';
 
@@ -68,25 +73,26 @@ function isLeaseId(value: unknown): value is bigint {
 type Note = (sql: string, parameters?: readonly unknown[]) => void;
 
 function listenToSqlite(note: Note): () => void {
-  const database: Sqlite.Database = new Sqlite(':memory:');
-  const statement = Object.getPrototypeOf(database.prepare('SELECT 1')) as Sqlite.Statement;
+  const database = openSqlite(':memory:');
+  const statement: SqliteStatement = Object.getPrototypeOf(database.prepare('SELECT 1'));
+  const connection: SqliteConnection = Object.getPrototypeOf(database);
   database.close();
-  const { exec } = Sqlite.prototype;
+  const { exec } = connection;
   const { all, run } = statement;
-  Sqlite.prototype.exec = function (sql) {
+  connection.exec = function (sql) {
     note(sql);
     return exec.call(this, sql);
   };
-  statement.all = function (...parameters) {
+  statement.all = function (parameters) {
     note(this.source, parameters);
-    return all.apply(this, parameters);
+    return all.call(this, parameters);
   };
-  statement.run = function (...parameters) {
+  statement.run = function (parameters) {
     note(this.source, parameters);
-    return run.apply(this, parameters);
+    return run.call(this, parameters);
   };
   return () => {
-    Sqlite.prototype.exec = exec;
+    connection.exec = exec;
     Object.assign(statement, { all, run });
   };
 }

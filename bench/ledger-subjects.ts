@@ -1,7 +1,12 @@
 /** The ledger, and those that it is compared with. */
-import Sqlite from 'better-sqlite3';
+
 import pg from 'pg';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
+import {
+  openSqlite,
+  type SqliteConnection,
+  type SqliteStatement,
+} from '../src/ledger/storage/sqlite-driver.ts';
 import { amount } from './harness/amount.ts';
 import type { Subject } from './harness/suite.ts';
 import { newLedger } from './ledger-databases.ts';
@@ -57,20 +62,22 @@ export async function bareRows(together: number): Promise<Subject> {
   database.exec('CREATE TABLE rows (text TEXT)');
   const statement = database.prepare('INSERT INTO rows VALUES (?)');
   const text = 'x'.repeat(ROW);
-  const insert = database.transaction(() => {
+  const [begin, commit] = [database.prepare('BEGIN IMMEDIATE'), database.prepare('COMMIT')];
+  const batch = () => {
+    begin.run([]);
     for (let count = 0; count < together; count += 1) {
-      statement.run(text);
+      statement.run([text]);
     }
-  });
-  return { operations: together, batch: () => insert.immediate(), close: () => database.close() };
+    commit.run([]);
+  };
+  return { operations: together, batch, close: () => database.close() };
 }
 
 /** Durable like the ledger. */
-function durable(connection: string): Sqlite.Database {
-  const database = new Sqlite(connection.slice('sqlite://'.length), { timeout: 0 });
-  database.defaultSafeIntegers(true);
+function durable(connection: string): SqliteConnection {
+  const database = openSqlite(connection.slice('sqlite://'.length), { timeout: 0, bigints: true });
   for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON']) {
-    database.pragma(pragma);
+    database.exec(`PRAGMA ${pragma}`);
   }
   return database;
 }
@@ -79,10 +86,10 @@ function durable(connection: string): Sqlite.Database {
 export async function bareSqlite(): Promise<Subject> {
   const leases = await statementsOfLeases('sqlite', SAID_LEASES);
   const database = durable(await newLedger('sqlite'));
-  const prepared = new Map<string, Sqlite.Statement<unknown[]>>();
+  const prepared = new Map<string, SqliteStatement>();
   const known = leases.map((statements) =>
     statements.map((said) => {
-      const statement = prepared.get(said.sql) ?? database.prepare<unknown[]>(said.sql);
+      const statement = prepared.get(said.sql) ?? database.prepare(said.sql);
       prepared.set(said.sql, statement);
       return { said, statement };
     }),
@@ -93,15 +100,15 @@ export async function bareSqlite(): Promise<Subject> {
     for (const { said, statement } of known[count % known.length] ?? []) {
       const parameters = renamed(said, round);
       if (statement.reader) {
-        statement.all(...parameters);
+        statement.all(parameters);
       } else {
-        statement.run(...parameters);
+        statement.run(parameters);
       }
     }
     count += 1;
   };
   next();
-  expectLeases(database.prepare('SELECT count(*) AS leases FROM leases').get(), 1);
+  expectLeases(database.prepare('SELECT count(*) AS leases FROM leases').all([])[0], 1);
   return {
     operations: LEASES,
     batch() {

@@ -52,7 +52,8 @@ describe('package.json', () => {
   });
 
   it('pins every dependency to one version', () => {
-    const versions = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
+    const { dependencies, optionalDependencies, devDependencies } = manifest;
+    const versions = Object.entries({ ...dependencies, ...optionalDependencies, ...devDependencies });
     expect(
       versions.filter(([, version]) => !/^(npm:[a-z]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(String(version))),
     ).toEqual([]);
@@ -107,9 +108,10 @@ describe('package-lock.json', () => {
   });
 
   it('belongs to package.json, and pins what is installed by its hash', () => {
-    const { dependencies, devDependencies } = lock.packages[''];
-    expect({ dependencies, devDependencies }).toEqual({
+    const { dependencies, optionalDependencies, devDependencies } = lock.packages[''];
+    expect({ dependencies, optionalDependencies, devDependencies }).toEqual({
       dependencies: manifest.dependencies,
+      optionalDependencies: manifest.optionalDependencies,
       devDependencies: manifest.devDependencies,
     });
     const unpinned = Object.entries(lock.packages as Record<string, object>).filter(

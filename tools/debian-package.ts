@@ -1,7 +1,7 @@
 /**
- * `npm run package:deb`: builds the Debian package `blazar-enforcement_VERSION_amd64.deb` from what `npm run build` has made. Node.js and its
- * headers come from the npm registry, and production packages are installed and compiled with them. With `SOURCE_DATE_EPOCH`, all times in it
- * are this one.
+ * `npm run package:deb`: builds the Debian package `blazar-enforcement_VERSION_amd64.deb` from what `npm run build` has made. Node.js comes
+ * from the npm registry, and production packages are installed, without the optional one for Node.js that has no SQLite. With
+ * `SOURCE_DATE_EPOCH`, all times in it are this one.
  *
  * `--output FOLDER`: default `.`. `--version VERSION`: default that of package.json. `--compression xz|zstd|gzip`: default xz.
  * `--installed`: takes the packages of this folder's node_modules and the Node.js that runs this, and compresses little: faster, for tests.
@@ -98,12 +98,8 @@ function downloadedParts(work: string): Parts {
   for (const file of ['package.json', 'package-lock.json']) {
     copyFileSync(join(PROJECT, file), join(work, file));
   }
-  // Native code must be compiled for the Node.js that loads it.
-  const PATH = `${join(folder, 'bin')}:${process.env.PATH}`;
-  execFileSync('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], {
-    ...inherited,
-    env: { ...process.env, PATH, npm_config_nodedir: folder },
-  });
+  const flags = ['--omit=dev', '--omit=optional', '--ignore-scripts', '--no-audit', '--no-fund'];
+  execFileSync('npm', ['ci', ...flags], inherited);
   return { node: join(folder, 'bin/node'), license: join(folder, 'LICENSE'), modules: work };
 }
 

@@ -29,7 +29,7 @@ export interface Beside {
  */
 export async function runOnce(suite: Suite, pace: Pace = suite, beside?: Beside): Promise<Run> {
   const names = Object.keys(suite.subjects);
-  const started = await Promise.allSettled(names.map((name) => SubjectProcess.start(suite.file, name)));
+  const started = await startedInTurn(names, (name) => SubjectProcess.start(suite.file, name));
   const subjects = started.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
   const others = await startedBeside(suite, beside);
   const running = () => [...subjects, ...others.values()];
@@ -83,6 +83,21 @@ export async function runOnce(suite: Suite, pace: Pace = suite, beside?: Beside)
   }
 }
 
+/** No more of them load at once: a subject that loads filters or policies has only so much time for it. */
+const STARTED_AT_ONCE = 2;
+
+async function startedInTurn<Started>(
+  names: readonly string[],
+  start: (name: string) => Promise<Started>,
+): Promise<PromiseSettledResult<Started>[]> {
+  const started: PromiseSettledResult<Started>[] = [];
+  for (let next = 0; next < names.length; next += STARTED_AT_ONCE) {
+    const some = names.slice(next, next + STARTED_AT_ONCE);
+    started.push(...(await Promise.allSettled(some.map(start))));
+  }
+  return started;
+}
+
 async function startedBeside(suite: Suite, beside: Beside | undefined): Promise<Map<string, SubjectProcess>> {
   const started = new Map<string, SubjectProcess>();
   if (beside !== undefined) {
@@ -94,7 +109,7 @@ async function startedBeside(suite: Suite, beside: Beside | undefined): Promise<
         failed(name, thrown);
       }
     };
-    await Promise.all([...subjects].map(start));
+    await startedInTurn([...subjects], start);
   }
   return started;
 }

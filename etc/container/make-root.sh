@@ -10,22 +10,16 @@ chmod 1777 "$root/tmp"
 
 cp package.json LICENSE healthcheck.mjs "$app/"
 cp -R node_modules "$app/"
-# Types, sources and maps are for those who build; of SQLite only what was built from its sources is loaded.
+# Types and maps are for those who build.
 find "$app/node_modules" -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' \) -delete
-sqlite=$app/node_modules/better-sqlite3
-mv "$sqlite/build/Release/better_sqlite3.node" "$app/"
-rm -rf "$sqlite/build" "$sqlite/deps" "$sqlite/src" "$sqlite/binding.gyp"
-mkdir -p "$sqlite/build/Release"
-mv "$app/better_sqlite3.node" "$sqlite/build/Release/"
 find "$app/node_modules" -type d -empty -delete
 # What only a debugger reads: a seventh of Node.js.
 strip -o "$root/usr/local/bin/node" /usr/local/bin/node
-strip --strip-unneeded "$sqlite/build/Release/better_sqlite3.node"
 cp /usr/bin/env /usr/bin/sleep "$root/usr/bin/"
 ln -s /app/dist/src/cli/main.js "$root/usr/local/bin/blazar-enforcement"
 
 # Scanners look for packages with known faults in status.d, as in other images without dpkg.
-libraries=$(ldd /usr/local/bin/node /usr/bin/env "$sqlite/build/Release/better_sqlite3.node" |
+libraries=$(ldd /usr/local/bin/node /usr/bin/env |
   sed -n 's/^.*[[:space:]]\(\/[^ ]*\) (0x.*$/\1/p' | sort -u)
 for file in $libraries /usr/bin/env; do
   mkdir -p "$root$(dirname "$file")"

@@ -31,7 +31,7 @@ export interface UnknownAnswer {
 interface Replayed {
   readonly decision: Decision;
   /** Enforced filters, each once. If the lease is refused all the same, it is refused whatever they say. */
-  readonly unasked: readonly UnknownAnswer[];
+  readonly unanswered: readonly UnknownAnswer[];
 }
 
 /** A request as Blazar has sent it. */
@@ -102,32 +102,35 @@ export class Replay {
     const request = checkRequest(operation, parsed, { deadline }, told);
     const exempt = this.#exemptions.of(lease, request);
     if (exempt !== undefined) {
-      return { decision: exempt, unasked: NOTHING };
+      return { decision: exempt, unanswered: NOTHING };
     }
-    let unasked: UnknownAnswer[] | undefined;
+    let unanswered: UnknownAnswer[] | undefined;
     const invoke: typeof invokeHook = (filter, seen) =>
       this.#invoke(request, filter, seen, (needs) => {
         const { name, audit = true } = this.#members.get(filter) ?? {};
-        if (name !== undefined && !audit && unasked?.some((one) => one.filter === name) !== true) {
-          unasked = [...(unasked ?? []), { filter: name, needs }];
+        if (name !== undefined && !audit && unanswered?.some((one) => one.filter === name) !== true) {
+          unanswered = [...(unanswered ?? []), { filter: name, needs }];
         }
       });
     // As in the service, which cannot return a changed lease.
     const how = { acceptsChanges: false, invoke };
     const decision = await decide(this.#chain, lease, request, how, this.#logger);
-    return { decision, unasked: this.#withCommits(operation, decision, unasked ?? NOTHING) };
+    return { decision, unanswered: this.#withCommits(operation, decision, unanswered ?? NOTHING) };
   }
 
   /** A filter that has a say when a lease is recorded was not asked then. */
   #withCommits(
     operation: ReplayedRequest['operation'],
     { allowed }: Decision,
-    unasked: readonly UnknownAnswer[],
+    unanswered: readonly UnknownAnswer[],
   ): readonly UnknownAnswer[] {
     const committing = this.#committing[operation];
     return !allowed || committing.length === 0
-      ? unasked
-      : [...unasked, ...committing.filter(({ filter }) => unasked.every((one) => one.filter !== filter))];
+      ? unanswered
+      : [
+          ...unanswered,
+          ...committing.filter(({ filter }) => unanswered.every((one) => one.filter !== filter)),
+        ];
   }
 
   close(): Promise<void> {

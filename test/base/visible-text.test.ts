@@ -9,6 +9,7 @@ import {
   visibleValue,
   visibleXml,
 } from '../../src/base/visible-text.ts';
+import { ANY_CHARACTER } from '../support/characters.ts';
 
 const ESCAPED: readonly (readonly [name: string, text: string, shown: string])[] = [
   ['an escape sequence', '\u001b[2J', '\\u001b[2J'],
@@ -101,7 +102,7 @@ describe('a name that may look like another one', () => {
 
   it('is not one that is seen as it is', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (name) => {
+      fc.property(fc.string({ unit: ANY_CHARACTER }), (name) => {
         const isSeen = visibleText(name) === name && name === name.trim();
         expect(nameMistake(name) === undefined && !isSeen).toBe(false);
       }),

@@ -17,7 +17,7 @@ import { ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
 import { COMMAND, startCommand } from '../support/run-command.ts';
 
 const EXAMPLE = projectFile('examples/decisions.jsonl');
-const PATIENT = { timeout: 30_000, interval: 20 };
+const PATIENT = { timeout: 120_000, interval: 20 };
 /** Erases the screen, names the window, rings the bell, and ends the line in three ways; C0, DEL and C1. */
 const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u007f\u2028y';
 const STEERING = /(?!\n)[\p{Cc}\u2028\u2029]/u;

@@ -9,6 +9,7 @@ import { aRecord } from '../support/decision-logs.ts';
 import { confWith, RULES } from '../support/lease-cases.ts';
 import '../support/properties.ts';
 import { spawnSync } from 'node:child_process';
+import { ANY_CHARACTER } from '../support/characters.ts';
 import { folderOf } from '../support/skypilot-cases.ts';
 
 const CONF = `[enforcement]
@@ -30,7 +31,7 @@ const hostile = fc.oneof(
     '1e3',
     'ja…',
   ),
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 12 }),
 );
 const date = (hours: number) =>
   new Date(Date.UTC(2026, 11, 1) + hours * 3_600_000).toISOString().slice(0, 19);

@@ -16,7 +16,7 @@ import { runCommand, startCommand } from '../support/run-command.ts';
 import { folderOf } from '../support/skypilot-cases.ts';
 
 const HOUR = 3600;
-const PATIENT = { timeout: 60_000, interval: 20 };
+const PATIENT = { timeout: 120_000, interval: 20 };
 
 /** Allowed, refused by a filter, and by rules. */
 const BODIES: readonly (readonly [path: string, body: object])[] = [

@@ -91,7 +91,7 @@ describe('a file that everyone may write to is refused:', () => {
         expect(logger.lines.map(({ message }) => message)).toContainEqual(
           'token and certificate files not read again: those before still count',
         ),
-      { timeout: 30_000 },
+      { timeout: 120_000 },
     );
     const status = async (token: string) =>
       (await post('/check-create', createLasting(1), { 'X-Auth-Token': token })).status;

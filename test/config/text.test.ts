@@ -11,6 +11,7 @@ import {
   sampleText,
   valueText,
 } from '../../src/config/text.ts';
+import { ANY_CHARACTER } from '../support/characters.ts';
 import { configuration, effective, resolved, shown } from './helpers.ts';
 
 const schema = z.object({
@@ -396,7 +397,7 @@ describe('for any text', () => {
       '\0',
     ),
     fc.constantFrom('[s]\n', 'k = v\n', '__proto__', 'true', '\uFEFF', '\ud800'),
-    fc.string({ unit: 'binary', maxLength: 5 }),
+    fc.string({ unit: ANY_CHARACTER, maxLength: 5 }),
   );
   const text = fc.array(piece, { maxLength: 40 }).map((pieces) => pieces.join(''));
 
@@ -414,7 +415,7 @@ describe('for any text', () => {
     );
   });
 
-  const line = fc.string({ unit: 'binary', maxLength: 12 }).map((part) => part.replace(/[\r\n]/g, ''));
+  const line = fc.string({ unit: ANY_CHARACTER, maxLength: 12 }).map((part) => part.replace(/[\r\n]/g, ''));
   const section = line.filter((name) => name !== '' && name === name.toLowerCase());
   const name = line
     .map((part) => part.replace(/[:=]/g, '').trim())

@@ -113,7 +113,7 @@ describe('a service that is not there', () => {
 describe('a service that falls silent', () => {
   it('is asked once more, and then left alone', async () => {
     const { url, asked } = await smallService(() => 'silence');
-    const report = await runAgainst(url, { timeout: 0.2 });
+    const report = await runAgainst(url, { timeout: 3 });
     expect(idsOf(report, 'failed')).toEqual(['allow-lease']);
     expect(asked).toHaveLength(2);
     expect(report.results[1]).toMatchObject({

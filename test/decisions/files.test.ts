@@ -15,7 +15,7 @@ import { namedPipe } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
-const PATIENT = { timeout: 30_000, interval: 10 };
+const PATIENT = { timeout: 120_000, interval: 10 };
 
 async function whole(path: string): Promise<string> {
   let text = '';

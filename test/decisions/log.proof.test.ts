@@ -184,7 +184,7 @@ describe('a file that is moved away', () => {
     const reader = openPipe(pipe);
     const { log, write, counted } = openLog(pipe);
     write(records(400));
-    await new Promise((go) => setTimeout(go, 1000));
+    await new Promise((go) => setTimeout(go, 5000));
     renameSync(pipe, `${pipe}.1`);
     log.reopen();
     await log.close(LONG_MS);
@@ -246,7 +246,7 @@ describe.each([
     const { log, write, counted, said } = openLog(path);
     write(records(ROOM + 10));
     // A part of it goes into the pipe, the last line perhaps not as a whole.
-    await new Promise((go) => setTimeout(go, 100));
+    await new Promise((go) => setTimeout(go, 3000));
     await log.close(50);
     expect(said()).toContain('error: the end of the decision log was not written');
     const { dropped } = counted;

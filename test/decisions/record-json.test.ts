@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { visibleJson } from '../../src/base/visible-text.ts';
 import { type DecisionRecord, decisionRecordSchema, OPERATIONS, SIDES } from '../../src/decisions/record.ts';
 import { recordJson } from '../../src/decisions/record-json.ts';
+import { ANY_CHARACTER } from '../support/characters.ts';
 
 const HOSTILE = [
   '',
@@ -19,7 +20,7 @@ const HOSTILE = [
   'é',
 ];
 const text = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: ANY_CHARACTER }),
   fc.constantFrom(...HOSTILE),
   fc.string({ unit: fc.constantFrom(...HOSTILE) }),
 );

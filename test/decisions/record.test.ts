@@ -22,7 +22,7 @@ const FILTERS = {
   }),
   'lenient-filter.js': filterSource('LenientFilter', { create: 'return { allowed: true, onError: true };' }),
   'longer-filter.js': filterSource('LongerFilter', {
-    create: "return allow({ ...lease, end_date: '2026-12-31T00:00:00' });",
+    create: "return allow({ ...lease, end_date: '2054-12-31T00:00:00' });",
   }),
   'talkative-filter.js': filterSource('TalkativeFilter', { create: "return reject('x'.repeat(3000));" }),
 };
@@ -176,7 +176,7 @@ describe('a record', () => {
       allowed: false,
       outcome: 'rejected',
       filter: 'LongerFilter',
-      message: 'The lease would be allowed with other values: end_date = "2026-12-31T00:00:00".',
+      message: 'The lease would be allowed with other values: end_date = "2054-12-31T00:00:00".',
       failed: false,
     });
   });

@@ -65,7 +65,7 @@ async function observe() {
   try {
     const body = JSON.stringify(createLasting(864_000));
     await fetch(`${service.url}/check-create`, { method: 'POST', headers: JSON_TYPE, body });
-    await vi.waitUntil(async () => (await fetch(`${service.url}/readyz`)).ok, { timeout: 20_000 });
+    await vi.waitUntil(async () => (await fetch(`${service.url}/readyz`)).ok, { timeout: 120_000 });
     const pod = JSON.stringify(creating({ nodeSelector: { disk: 'ssd' } }));
     await fetch(`${service.url}/kubernetes/admission`, { method: 'POST', headers: JSON_TYPE, body: pod });
     const answer = await fetch(`${service.url}/metrics`, {

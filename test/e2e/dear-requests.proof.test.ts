@@ -30,7 +30,7 @@ const DEAR: readonly (readonly [string, string])[] = [
 describe('serve with a heap of 96 MB', () => {
   it('outlives every dear request, and answers the others meanwhile', async () => {
     const conf = confFile(
-      '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n[service]\nport = 0\n',
+      '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n[service]\nport = 0\ndeadline = 600\n',
     );
     const running = startUntilFinished(['serve', '--config-file', conf], {
       env: { NODE_OPTIONS: '--max-old-space-size=96' },

@@ -23,7 +23,7 @@ import { PROJECT } from '../support/requests.ts';
 import { runCommand } from '../support/run-command.ts';
 import { freshMetrics } from '../support/samples.ts';
 
-const PATIENT = { timeout: 120_000 };
+const PATIENT = { timeout: 1_200_000 };
 
 const postgres = await startPostgres();
 afterAll(() => postgres.remove());
@@ -162,7 +162,7 @@ describe('a project that somebody holds', PATIENT, () => {
     const service = await startService({
       connection,
       poolSize: 4,
-      timeout: 20,
+      ...{ deadline: 600, timeout: 600 },
       enforcement: 'usage_budget_required = false',
     });
     await untilAllowed(() => create(service));
@@ -192,7 +192,7 @@ describe('a server with fewer connections than all pools together', PATIENT, () 
       const connection = await newLedger(small);
       const services = await startServices(3, {
         connection,
-        poolSize: 8,
+        ...{ poolSize: 8, deadline: 600, timeout: 600 },
         enforcement: 'usage_budget_required = false',
       });
       const answers = await Promise.all(

@@ -23,7 +23,7 @@ import {
 } from '../support/ledger-processes.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 
-const PATIENT = { timeout: 120_000 };
+const PATIENT = { timeout: 1_200_000 };
 
 async function newLedger(folder = temporaryFolder()): Promise<{ file: string; connection: string }> {
   const file = join(folder, 'ledger.db');
@@ -193,9 +193,10 @@ describe('a file that may not be written to', PATIENT, () => {
 describe('a file that another process has locked', PATIENT, () => {
   it('lets no lease through until it is free, and nothing hangs', async () => {
     const { file, connection } = await newLedger();
-    const service = await startService({ connection, deadline: 3 });
+    const service = await startService({ connection, deadline: 20 });
     await untilAllowed(() => create(service));
-    const hold = `const db = new (require('better-sqlite3'))(process.argv[1]);
+    const hold = `const { DatabaseSync } = process.getBuiltinModule?.('node:sqlite') ?? { DatabaseSync: require('better-sqlite3') };
+      const db = new DatabaseSync(process.argv[1]);
       db.exec('BEGIN EXCLUSIVE'); console.log('locked'); process.stdin.resume();`;
     const holder = spawn(process.execPath, ['-e', hold, file], { cwd: projectFile('.') });
     onTestFinished(() => void holder.kill('SIGKILL'));

@@ -36,7 +36,7 @@ describe.each(DIALECTS)('services on a ledger in %s that are killed at random mo
   ])(
     'lose nothing that was acknowledged, and leave nothing half done: %s',
     {
-      timeout: 180_000 * SCALE,
+      timeout: 1_200_000 * SCALE,
     },
     async (_, load) => {
       const connection = await newLedger(dialect);

@@ -48,7 +48,7 @@ function compiled(): string | undefined {
   }
 }
 
-describe('a commit that the disk does not confirm', { timeout: 120_000 }, () => {
+describe('a commit that the disk does not confirm', { timeout: 1_200_000 }, () => {
   it.for([true, false])('is refused, and taken back; after a crash: %s', async (crashes, { skip }) => {
     const library = compiled();
     skip(library === undefined || process.platform !== 'linux', 'needs Linux and a C compiler');

@@ -7,7 +7,7 @@ import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
 import { type CommandOptions, runCommand, startUntilFinished } from '../support/run-command.ts';
 
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0;
 
 async function serve(args: readonly string[], options: CommandOptions = {}) {
@@ -28,7 +28,7 @@ function pasted(stdout: string): string {
 }
 
 function runInShell(line: string): string {
-  return spawnSync('sh', ['-c', line], { encoding: 'utf8', timeout: 60_000 }).stdout;
+  return spawnSync('sh', ['-c', line], { encoding: 'utf8', timeout: 600_000 }).stdout;
 }
 
 describe('serve', () => {

@@ -12,7 +12,7 @@ import { capturedText } from '../support/requests.ts';
 import { type RunningCommand, startUntilFinished } from '../support/run-command.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 
 /** `serve` with this configuration, on a free port. */
 async function serve(conf: string): Promise<RunningCommand & { url: string; port: number }> {
@@ -70,7 +70,7 @@ describe('serve', () => {
 
   it('exits with 0 within shutdown_grace, although requests are still open', async () => {
     const conf = neverConf();
-    writeFileSync(conf, readFileSync(conf, 'utf8').replace('shutdown_grace = 60', 'shutdown_grace = 1'));
+    writeFileSync(conf, readFileSync(conf, 'utf8').replace('shutdown_grace = 60', 'shutdown_grace = 5'));
     const { process, ended, url, port } = await serve(conf);
     const [busy, half] = [await openRaw(port), await openRaw(port)];
     busy.socket.write(postBytes('/check-create', FITS));

@@ -8,7 +8,7 @@ import { createLasting } from '../support/requests.ts';
 import { startCommand } from '../support/run-command.ts';
 
 /** Files are looked at once a second. */
-const SOON = { timeout: 30_000, interval: 50 };
+const SOON = { timeout: 120_000, interval: 50 };
 
 it('serve --watch loads a changed filter anew, with all that it imports from its folder', async () => {
   const rejecting = (reason: string, imports = '') =>

@@ -7,7 +7,7 @@ import { createLasting } from '../support/requests.ts';
 import { runCommand, startCommand } from '../support/run-command.ts';
 
 /** It is looked once a second. */
-const SOON = { timeout: 30_000, interval: 50 };
+const SOON = { timeout: 120_000, interval: 50 };
 const DAY = 86_400;
 
 /** A folder as Kubernetes mounts a ConfigMap: files are links into `..data`, which is a link that is swapped. */

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 
-const DATABASES = ['better-sqlite3', 'kysely', 'pg'];
+const DATABASES = ['kysely', 'pg'];
 
 /** The databases that a process has loaded after it called every hook of a chain, and the answers that it got. */
 async function loadedBy(filters: readonly string[], connection: string) {
@@ -36,7 +36,8 @@ async function loadedBy(filters: readonly string[], connection: string) {
   const requests = { create: createPhysicalHost(), update: updateExtend(), end: endActive() };
   const main = file(
     'main.mjs',
-    `import { UsageEnforcement } from ${JSON.stringify(projectFile('dist/src/index.js'))};
+    `import { createRequire } from 'node:module';
+     import { UsageEnforcement } from ${JSON.stringify(projectFile('dist/src/index.js'))};
      const { create, update, end } = ${JSON.stringify(requests)};
      const values = ${JSON.stringify({ ledger: { connection }, enforcement: { enabled_filters: filters } })};
      const enforcement = await UsageEnforcement.load({ environment: {}, values });
@@ -46,13 +47,18 @@ async function loadedBy(filters: readonly string[], connection: string) {
      ];
      const { failed } = await enforcement.onEnd(end);
      await enforcement.close();
-     console.log(JSON.stringify([...decisions.map(({ allowed }) => allowed), !failed]));`,
+     const answers = [...decisions.map(({ allowed }) => allowed), !failed];
+     // Neither is an import that the hooks see.
+     const required = Object.keys(createRequire(import.meta.url).cache);
+     const sqlite = process.moduleLoadList.includes('NativeModule sqlite')
+       || required.some((file) => file.includes('/node_modules/better-sqlite3/'));
+     console.log(JSON.stringify({ answers, sqlite }));`,
   );
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', register, main]);
   const modules = readFileSync(log, 'utf8').split('\n');
   expect(modules.some((url) => url.endsWith('/dist/src/merged/library.js'))).toBe(true);
   return {
-    answers: JSON.parse(stdout) as boolean[],
+    ...(JSON.parse(stdout) as { answers: boolean[]; sqlite: boolean }),
     databases: DATABASES.filter((name) => modules.some((url) => url.includes(`/node_modules/${name}/`))),
   };
 }
@@ -61,6 +67,7 @@ it('opens no ledger and loads no database if no filter needs one: the file may b
   expect(await loadedBy(['MaxLeaseDurationFilter'], 'sqlite:///nowhere/ledger.db')).toEqual({
     answers: Array(5).fill(true),
     databases: [],
+    sqlite: false,
   });
 });
 
@@ -68,5 +75,6 @@ it('loads the database if a filter needs a ledger', async () => {
   expect(await loadedBy(['MaxLeasesFilter'], await newLedger())).toEqual({
     answers: Array(5).fill(true),
     databases: DATABASES,
+    sqlite: true,
   });
 });

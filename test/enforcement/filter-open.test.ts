@@ -6,7 +6,7 @@ import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
 import { runService } from '../support/running-service.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 const AWAITED = 'await new Promise((resolve) => setTimeout(resolve, 5));';
 const MISTAKES = `throw new ConfigurationError([

@@ -59,7 +59,7 @@ const requestOf = ({ name, days, hosts }: Asked): CreateRequest => ({
 });
 
 it('gives the same answers and the same ledger as a lease that is checked first', {
-  timeout: 300_000,
+  timeout: 1_200_000,
 }, async () => {
   const chains = fc
     .tuple(fc.shuffledSubarray(NAMES, { minLength: 1 }), fc.subarray(NAMES, { maxLength: 2 }))

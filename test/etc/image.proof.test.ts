@@ -19,7 +19,7 @@ import { startService, unusedPort } from '../support/services.ts';
 
 const NOBODY = 65_534;
 const TOKEN = 'a-token-of-the-proof';
-const SOON = { timeout: 60_000, interval: 50 };
+const SOON = { timeout: 120_000, interval: 50 };
 /** As the documentation runs it. The network is that of the machine, so that nothing else is asked than 127.0.0.1. */
 const HARDENED = ['--read-only', '--read-only-tmpfs=false', '--cap-drop', 'ALL', '--network', 'host'].concat([
   '--security-opt',

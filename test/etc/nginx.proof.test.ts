@@ -19,7 +19,7 @@ if (!HAS_NGINX) {
   skipAloud('nginx', 'there is no command nginx');
 }
 const blazar = peerProgram('BLAZAR_PEER');
-const SOON = { timeout: 30_000, interval: 50 };
+const SOON = { timeout: 120_000, interval: 50 };
 
 /** nginx with the file, except for ports and a time limit. Resolves when it answers. */
 async function startNginx(policyPort: number): Promise<string> {
@@ -29,7 +29,7 @@ async function startNginx(policyPort: number): Promise<string> {
   const server = readFileSync(projectFile('etc/nginx/policy-service.conf'), 'utf8')
     .replace('listen 127.0.0.1:8641', `listen 127.0.0.1:${port}`)
     .replace('server 127.0.0.1:8642', `server 127.0.0.1:${policyPort}`)
-    .replace('proxy_read_timeout 35s', 'proxy_read_timeout 1s');
+    .replace('proxy_read_timeout 35s', 'proxy_read_timeout 10s');
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   const conf = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log; events {}
 http { access_log off; ${paths.map((name) => `${name}_temp_path ${folder}/temporary/${name};`).join(' ')}

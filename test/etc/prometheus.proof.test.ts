@@ -63,8 +63,8 @@ async function runEverything() {
   const external = await policyServer({ status: 204 });
   const connection = await newLedger();
   const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { amount: '100' });
-  await giveBudget(ledger, { amount: '50', userId: 'alice' });
+  await giveBudget(ledger, { amount: '100', until: '2098-01-01' });
+  await giveBudget(ledger, { amount: '50', userId: 'alice', until: '2098-01-01' });
   await ledger.close();
   const cluster = await startApiServerDouble();
   const filters = readdirSync(projectFile('filters'))
@@ -86,7 +86,7 @@ async function runEverything() {
       max_lease_duration: 172_800,
       max_leases_per_user: 5,
       scheduling_policy_path: projectFile('examples/scheduling-policies/leases'),
-      lease_dates_latest_end: '+31536000',
+      lease_dates_latest_end: '+3153600000',
       max_reservation_size: { 'physical:host': 100 },
       rules_path: confFile('rules: [{name: never, mode: audit, allow: "false", message: Never.}]\n'),
     },
@@ -97,7 +97,7 @@ async function runEverything() {
   );
   const post = (path: string, body: unknown) =>
     fetch(service.url + path, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(body) });
-  await vi.waitUntil(async () => (await fetch(`${service.url}/readyz`)).ok, { timeout: 20_000 });
+  await vi.waitUntil(async () => (await fetch(`${service.url}/readyz`)).ok, { timeout: 120_000 });
   onTestFinished(() => service.close());
   const judge = async () => {
     await post('/check-create', createLasting(60));
@@ -154,12 +154,12 @@ const rulesSchema = z.object({
   }),
 });
 
-/** Prometheus with the rules, which asks the service every second. Resolves when it has asked four times. */
+/** Prometheus with the rules, which asks the service every three seconds. Resolves when it has asked four times. */
 async function runPrometheus(service: string): Promise<string> {
   const port = await unusedPort();
   const folder = temporaryFolder();
   const configuration = {
-    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    global: { scrape_interval: '3s', evaluation_interval: '3s' },
     rule_files: [join(FOLDER, 'blazar-enforcement.rules.yml')],
     scrape_configs: [
       {
@@ -183,8 +183,8 @@ async function runPrometheus(service: string): Promise<string> {
   });
   const url = `http://127.0.0.1:${port}`;
   await vi.waitFor(
-    async () => expect(await ask(url, 'count_over_time(up[1m]) >= 4 and up == 1')).toHaveLength(1),
-    { timeout: 60_000, interval: 500 },
+    async () => expect(await ask(url, 'count_over_time(up[5m]) >= 4 and up == 1')).toHaveLength(1),
+    { timeout: 240_000, interval: 500 },
   );
   return url;
 }
@@ -208,27 +208,31 @@ describe.skipIf(!HAS_PROMETHEUS)('Prometheus', () => {
     await vi.waitFor(
       async () =>
         expect(
-          await ask(prometheus, 'sum(increase(blazar_enforcement_decisions_total[1m])) > 0'),
+          await ask(prometheus, 'sum(increase(blazar_enforcement_decisions_total[5m])) > 0'),
         ).toHaveLength(1),
-      { timeout: 60_000, interval: 500 },
+      { timeout: 240_000, interval: 500 },
     );
-    const empty: string[] = [];
-    for (const name of ['operators', 'budgets'] as const) {
-      for (const { title, targets } of dashboardNamed(name).panels) {
-        for (const { expr } of targets) {
-          const query = asSent(expr.replaceAll(' offset $__range', ''), { project: 'climate' });
-          if ((await ask(prometheus, query)).length === 0) {
-            empty.push(title);
+    const emptyPanels = async () => {
+      const empty = new Set<string>();
+      for (const name of ['operators', 'budgets'] as const) {
+        for (const { title, targets } of dashboardNamed(name).panels) {
+          for (const { expr } of targets) {
+            const query = asSent(expr.replaceAll(' offset $__range', ''), { project: 'climate' });
+            if ((await ask(prometheus, query)).length === 0) {
+              empty.add(title);
+            }
           }
         }
       }
-    }
-    expect([...new Set(empty)]).toEqual(NOT_IN_USE);
+      return [...empty];
+    };
+    // All are empty for a moment when the service of a busy machine has not answered in time.
+    await expect.poll(emptyPanels, { timeout: 240_000, interval: 1000 }).toEqual(NOT_IN_USE);
     await vi.waitFor(async () => {
       const answer = await fetch(`${prometheus}/api/v1/rules`);
       const rules = rulesSchema.parse(await answer.json()).data.groups.flatMap((group) => group.rules);
       expect(rules.length).toBeGreaterThan(20);
       expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
-    }, 30_000);
+    }, 240_000);
   });
 });

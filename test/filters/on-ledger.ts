@@ -1,8 +1,9 @@
 /** A chain with its own ledger, and access to the content of that ledger. */
-import SqliteConnection from 'better-sqlite3';
+
 import { onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { UsageEnforcement } from '../../src/index.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
 import { filterFolder } from '../support/filter-folder.ts';
 import { type BudgetText, giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
@@ -47,11 +48,8 @@ export async function onLedger(setup: LedgerSetup) {
 
 function lookInto(connection: string) {
   const query = (sql: string, ...values: unknown[]): Row[] => {
-    const database = new SqliteConnection(connection.slice('sqlite://'.length), { readonly: true });
-    const found = database
-      .defaultSafeIntegers(true)
-      .prepare<unknown[], Row>(sql)
-      .all(...values);
+    const database = openSqlite(connection.slice('sqlite://'.length), { readonly: true, bigints: true });
+    const found = database.prepare(sql).all(values) as Row[];
     database.close();
     return found;
   };

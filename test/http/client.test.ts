@@ -11,7 +11,7 @@ import {
   watchSockets,
 } from '../support/services.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 const wire = readFileSync(
   new URL('../fixtures/blazar-wire/check-create-physical-host.json', import.meta.url),

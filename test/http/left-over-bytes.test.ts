@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { HttpClient } from '../../src/http/contract.ts';
 import { loadLibraries, newClient, type Service, startTcpService } from '../support/services.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 beforeAll(loadLibraries, 60_000);
 

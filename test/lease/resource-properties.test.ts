@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatResourceProperties, parseResourceProperties } from '../../src/index.ts';
 import type { PropertyRequirement } from '../../src/lease/resource-properties.ts';
+import { ANY_CHARACTER } from '../support/characters.ts';
 
 /**
  * How Blazar reads a text: a model of its `plugins_utils.convert_requirements`, and of the lookup of hosts with the
@@ -79,7 +80,7 @@ const text = fc.oneof(
     '\ud800',
     '0',
   ),
-  fc.string({ maxLength: 6, unit: 'binary' }),
+  fc.string({ maxLength: 6, unit: ANY_CHARACTER }),
 );
 const name = fc.oneof({ weight: 3, arbitrary: text.map((one) => `$${one}`) }, text, fc.constant(null));
 const value = fc.oneof({ weight: 9, arbitrary: text }, fc.constantFrom('', null, true, 1, []));

@@ -1,9 +1,9 @@
 /** A ledger that has lost what it had acknowledged: a standby that lagged and was promoted, a backup that was put in its place. */
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordLease } from './recorded-leases.ts';
 
@@ -186,14 +186,13 @@ describe('a file that is moved over a ledger in use', () => {
 
 /** A page in the middle is lost. */
 function damage(file: string): void {
-  const connection = new SqliteConnection(file);
-  connection.pragma('journal_mode = DELETE');
-  const page = connection
-    .prepare("SELECT rootpage FROM sqlite_master WHERE name = 'leases_by_start'")
-    .pluck()
-    .get();
-  const size = Number(connection.pragma('page_size', { simple: true }));
+  const connection = openSqlite(file);
+  connection.exec('PRAGMA journal_mode = DELETE');
+  const [found] = connection
+    .prepare("SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = 'leases_by_start'")
+    .all([]);
+  const { rootpage: page, page_size: size } = found as { rootpage: number; page_size: number };
   connection.close();
   const bytes = readFileSync(file);
-  writeFileSync(file, bytes.fill(0, (Number(page) - 1) * size, Number(page) * size));
+  writeFileSync(file, bytes.fill(0, (page - 1) * size, page * size));
 }

@@ -1,5 +1,5 @@
 /** Operations on a ledger whose transactions are in one group when they are asked for at once, however long that takes. */
-import SqliteConnection from 'better-sqlite3';
+
 import fc from 'fast-check';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { budgetAccount } from '../../src/filter/budget.ts';
@@ -9,6 +9,7 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import type { Claimant, LedgerRequest } from '../../src/ledger/ledger-request.ts';
 import { PostgresDatabase } from '../../src/ledger/storage/postgres/postgres.ts';
 import { SqliteDatabase } from '../../src/ledger/storage/sqlite.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { type Recording, record, type Undo } from '../../src/ledger/transactions/lease-transactions.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import { runSql as runInPostgres } from '../support/postgres-activity.ts';
@@ -170,32 +171,30 @@ export function runSql(connection: string, sql: string): Promise<unknown[]> | un
   if (!connection.startsWith(SQLITE)) {
     return runInPostgres(connection, sql);
   }
-  const database = new SqliteConnection(connection.slice(SQLITE.length));
+  const database = openSqlite(connection.slice(SQLITE.length), { bigints: true });
   try {
-    database.defaultSafeIntegers(true);
-    const replace = (text: unknown, pattern: unknown, by: unknown, flags: unknown = '') =>
-      String(text).replace(new RegExp(String(pattern), String(flags)), String(by));
-    database.function('regexp_replace', { varargs: true, deterministic: true }, replace);
-    return database.prepare(sql).all();
+    return database.prepare(sql).all([]);
   } finally {
     database.close();
   }
 }
 
 /** What the tables have of a project, apart from the numbers of their rows. */
-export function contentOf({ connection }: Ground, project: string): Promise<unknown[][]> {
+export async function contentOf({ connection }: Ground, project: string): Promise<string> {
   const numbered = (table: string) => `(SELECT count(*) FROM leases AS x WHERE x.project_id = '${project}'
     AND x.id <= ${table}) AS lease`;
-  return Promise.all(
+  const tables = await Promise.all(
     [
       `SELECT ${numbered('leases.id')}, lease_id, user_id, starts_at, ends_at, state,
-         regexp_replace(claims, 'usage_budget/[0-9]+', '', 'g') AS claims, alternatives IS NULL AS is_single,
+         claims, alternatives IS NULL AS is_single,
          repetition_key, recorded_at, ended_at FROM leases WHERE project_id = '${project}' ORDER BY id`,
-      `SELECT regexp_replace(name, '[0-9]+$', '') AS name, (SELECT user_id FROM budgets WHERE 'usage_budget/' || id = name),
+      `SELECT rtrim(name, '0123456789') AS name, (SELECT user_id FROM budgets WHERE 'usage_budget/' || id = name),
          balance FROM accounts WHERE project_id = '${project}' ORDER BY 1, 2 NULLS FIRST`,
-      `SELECT at, regexp_replace(account, '[0-9]+$', '') AS account, delta, ${numbered('lease')}, operation
+      `SELECT at, rtrim(account, '0123456789') AS account, delta, ${numbered('lease')}, operation
          FROM entries WHERE project_id = '${project}' ORDER BY entries.id`,
       `SELECT user_id, amount FROM budgets WHERE project_id = '${project}' ORDER BY id`,
     ].map((sql) => runSql(connection, sql)),
   );
+  const text = JSON.stringify(tables, (_, value) => (typeof value === 'bigint' ? `${value}n` : value), 1);
+  return text.replaceAll(/usage_budget\/[0-9]+/g, 'usage_budget/');
 }

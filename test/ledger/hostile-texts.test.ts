@@ -11,6 +11,7 @@ import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import type { ListedLease } from '../../src/ledger/reconciliation/leases.ts';
 import { reconcileList } from '../../src/ledger/reconciliation/reconcile.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
+import { ANY_CHARACTER } from '../support/characters.ts';
 import { DIALECTS, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { by, leaseOf } from './ground.ts';
@@ -51,7 +52,7 @@ async function newChain(dialect: (typeof DIALECTS)[number]) {
 }
 
 const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 20 }),
   fc.string({
     unit: fc.constantFrom('\0', '\ud83e', '\udd5e', '\u0301', "'", '\\', '🧪', '\u202e', '$1', '%'),
   }),

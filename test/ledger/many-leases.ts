@@ -1,5 +1,5 @@
 /** A ledger in a file with very many leases, whose balances agree with its entries. */
-import SqliteConnection from 'better-sqlite3';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { ledgerAt } from '../support/ledgers.ts';
 import { recordLease } from './recorded-leases.ts';
 
@@ -11,12 +11,12 @@ export async function recordMany(connection: string, leases: number): Promise<vo
   const ledger = await ledgerAt(connection);
   await recordLease(ledger, { name: 'pattern', projectId: 'pattern', userId: 'pattern-user' });
   await ledger.close();
-  const database = new SqliteConnection(connection.slice('sqlite://'.length));
+  const database = openSqlite(connection.slice('sqlite://'.length));
   const columns = (table: string) =>
     database
-      .prepare<[], { name: string }>(`SELECT name FROM pragma_table_info('${table}') WHERE name <> 'id'`)
-      .all()
-      .map(({ name }) => name);
+      .prepare(`SELECT name FROM pragma_table_info('${table}') WHERE name <> 'id'`)
+      .all([])
+      .map((row) => (row as { name: string }).name);
   const multiply = (table: string, others: Readonly<Record<string, string>>, from: string) => {
     const names = columns(table);
     const values = names.map((name) => others[name] ?? `pattern.${name}`);

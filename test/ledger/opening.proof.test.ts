@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import SqliteConnection from 'better-sqlite3';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -10,6 +9,7 @@ import { ConfigurationError } from '../../src/index.ts';
 import { openLedger } from '../../src/ledger/open.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { connectionOf, DIALECTS, NO_WAIT, newLedgers, upgrade } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -112,8 +112,8 @@ describe('a ledger in a file', () => {
 
   it('is as durable as SQLite makes it', async () => {
     const url = await newLedger('sqlite');
-    const reader = new SqliteConnection(url.slice('sqlite://'.length));
-    expect(reader.pragma('journal_mode', { simple: true })).toBe('wal');
+    const reader = openSqlite(url.slice('sqlite://'.length));
+    expect(reader.prepare('PRAGMA journal_mode').all([])).toEqual([{ journal_mode: 'wal' }]);
     reader.close();
   });
 });
@@ -301,8 +301,8 @@ async function run(
 ): Promise<void> {
   const connection = connectionOf(url);
   if (connection.dialect === 'sqlite') {
-    const client = new SqliteConnection(connection.file);
-    client.pragma('foreign_keys = OFF');
+    const client = openSqlite(connection.file);
+    client.exec('PRAGMA foreign_keys = OFF');
     client.exec(statements.join(';'));
     client.close();
     return;

@@ -9,7 +9,7 @@ import { NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import type { Ground } from './ground.ts';
 
-export const SOON = { timeout: 30_000, interval: 5 };
+export const SOON = { timeout: 120_000, interval: 5 };
 export const DELIVERED: Delivery = { outcome: 'delivered' };
 export const REFUSED: Delivery = { outcome: 'refused', error: 'got 500' };
 export const AWAY: Delivery = { outcome: 'away', error: 'nobody there' };

@@ -1,13 +1,14 @@
 /** No statement of a check, a commit or an end may read more, the more leases there are: each finds its rows in an index. */
-import SqliteConnection from 'better-sqlite3';
+
 import { expect, it, onTestFinished } from 'vitest';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { createStatements } from '../../src/ledger/transactions/statements.ts';
 import { newLedger, openedLedger } from '../support/ledgers.ts';
 
 it('finds everything that a commit reads in an index', async () => {
   const connection = await newLedger();
   const ledger = await openedLedger(connection);
-  const database = new SqliteConnection(connection.slice('sqlite://'.length), { readonly: true });
+  const database = openSqlite(connection.slice('sqlite://'.length), { readonly: true });
   onTestFinished(() => void database.close());
   const of = createStatements(ledger.database.queries, 'sqlite');
   const owner = { project_id: 'p', user_id: 'u', region: '' };
@@ -25,8 +26,8 @@ it('finds everything that a commit reads in an index', async () => {
     latestFold: of.latestFold(owner),
   };
   for (const [name, { sql, parameters }] of Object.entries(read)) {
-    const steps = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`);
-    const plan = steps.all(...parameters).map(({ detail }) => detail);
+    const steps = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(parameters) as { detail: string }[];
+    const plan = steps.map(({ detail }) => detail);
     expect(
       plan.filter((step) => step.startsWith('SCAN')),
       name,

@@ -19,7 +19,7 @@ export interface TestedKeystone extends Keystone {
 export function keystoneAt(authUrl: string, options: Partial<KeystoneOptions> = {}): TestedKeystone {
   let now = RECORDED_AT;
   const logger = recordingLogger();
-  const account = { username: 'blazar', password: PASSWORD, project_name: 'service' };
+  const account = { username: 'blazar', password: PASSWORD, project_name: 'service', timeout: 60 };
   const keystone = createKeystone(keystoneOptions.parse({ auth_url: authUrl, ...account, ...options }), {
     logger,
     clock: { now: () => new Date(now) },

@@ -5,7 +5,7 @@ import { recordedAnswer, recordedKeystone, tokenAnswer } from '../support/record
 import { unusedPort } from '../support/services.ts';
 import { failureOf, keystoneAt, PASSWORD } from './keystone-client.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 /** Answers every request for a token with another one: token-1, token-2, … */
 const issuing = (seconds?: number) =>

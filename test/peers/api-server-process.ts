@@ -98,11 +98,11 @@ function isRunning(pid: number): boolean {
 }
 
 async function until(what: string, holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 240; tries += 1) {
+  for (let tries = 0; tries < 2400; tries += 1) {
     if (holds()) {
       return;
     }
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
-  throw new Error(`not within a minute: ${what}`);
+  throw new Error(`not within ten minutes: ${what}`);
 }

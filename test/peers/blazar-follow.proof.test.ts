@@ -71,11 +71,12 @@ describe.skipIf(program === undefined).each(SEEDS)(
       const scene: Scene = { leases: new Map() };
       const done: Deed[] = [];
       for (const deed of randomDeeds(seed, STEPS, scene)) {
+        const since = performance.now();
         const status = await deed.do(blazar);
         count(`${deed.kind} ${status}`);
         done.push({ ...deed, status });
         const truth = (await blazar.truth()).filter(({ status: one }) => one !== 'TERMINATED');
-        cost.observe(truth);
+        cost.observe(truth, since);
         const said = () =>
           JSON.stringify(
             {

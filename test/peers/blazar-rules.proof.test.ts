@@ -31,7 +31,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
     });
     close = () => service.close();
     blazar = await RealBlazar.startOrSkip(program ?? '', service.url, 2);
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await blazar?.stop();

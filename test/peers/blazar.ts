@@ -59,8 +59,8 @@ export class RealBlazar {
     const url = await new Promise<string>((resolve, reject) => {
       const late = setTimeout(() => {
         child.kill('SIGKILL');
-        reject(new Error(`it does not listen after a minute: ${said}`));
-      }, 60_000);
+        reject(new Error(`it does not listen after ten minutes: ${said}`));
+      }, 600_000);
       child.once('error', reject);
       child.once('exit', () => reject(new Error(said.trim().split('\n').at(-1) ?? 'it has ended')));
       lines.on('line', (line) => {

@@ -24,7 +24,7 @@ const real = HAS_CHROMIUM && program !== undefined ? RealKeystone.start() : unde
 const newLedger = newLedgers();
 const LOOK = { viewport: { width: 1280, height: 900 } };
 /** Of a page that is to change by itself, in milliseconds. */
-const SOON = { timeout: 30_000 };
+const SOON = { timeout: 120_000 };
 
 afterAll(() => real?.remove());
 

@@ -52,7 +52,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
   });
 
   it('a thousand requests with the same token are one request to Keystone', async () => {
-    const { check, validated } = await guarded();
+    const { check, validated } = await guarded({ token_cache_time: 3600, deadline: 600 });
     const token = await ofBlazar();
     const statuses = await Promise.all(Array.from({ length: 1000 }, () => check(token)));
     expect(new Set(statuses)).toEqual(new Set([204]));
@@ -64,7 +64,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     const token = await ofBlazar();
     expect(await check(token)).toBe(204);
     await peer.revoke(token);
-    await expect.poll(() => check(token), { timeout: 10_000 }).toBe(401);
+    await expect.poll(() => check(token), { timeout: 120_000 }).toBe(401);
   });
 
   it('a role that is taken away stops within the cache time', async () => {
@@ -74,7 +74,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     const roles = (await peer.ask('GET', '/roles?name=member')).body as { roles: { id: string }[] };
     const grant = `/projects/${peer.ids.projects.climate}/users/${peer.ids.users.bob}/roles/${roles.roles[0]?.id}`;
     await peer.ask('DELETE', grant);
-    await expect.poll(() => check(token), { timeout: 10_000 }).toBe(401);
+    await expect.poll(() => check(token), { timeout: 120_000 }).toBe(401);
     await peer.ask('PUT', grant);
     await expect.poll(async () => check(await peer.token('bob'))).toBe(204);
   });
@@ -92,7 +92,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
       expect((await enable(false)).status).toBe(200);
       try {
         expect(await check(unseen)).toBe(401);
-        await expect.poll(() => check(seen), { timeout: 10_000 }).toBe(401);
+        await expect.poll(() => check(seen), { timeout: 120_000 }).toBe(401);
       } finally {
         await enable(true);
       }
@@ -120,8 +120,8 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
       try {
         const lease = (hours: number) => ({
           name: `of ${hours} hours`,
-          start_date: '2027-01-01 10:00',
-          end_date: `2027-01-01 ${10 + hours}:00`,
+          start_date: '2037-01-01 10:00',
+          end_date: `2037-01-01 ${10 + hours}:00`,
           reservations: [hostReservation(1, 1)],
           events: [],
         });
@@ -139,7 +139,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
 
   describe('whose tokens are short-lived', () => {
     /** Short enough to wait for. */
-    const TOKEN_SECONDS = 30;
+    const TOKEN_SECONDS = 60;
 
     beforeAll(() => peer.setTokenSeconds(TOKEN_SECONDS));
 
@@ -147,7 +147,7 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
       const { check } = await guarded({ token_cache_time: 86_400 });
       const token = await ofBlazar();
       expect(await check(token)).toBe(204);
-      await expect.poll(() => check(token), { timeout: 2 * TOKEN_SECONDS * 1000, interval: 500 }).toBe(401);
+      await expect.poll(() => check(token), { timeout: 4 * TOKEN_SECONDS * 1000, interval: 500 }).toBe(401);
       expect(await check(await ofBlazar())).toBe(204);
     });
 
@@ -160,10 +160,10 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
       expect(await check(unknown)).toBe(503);
       expect(await check('fixed-0123456789abcdef')).toBe(204);
       expect(await validated('failed')).toBeGreaterThan(0);
-      await expect.poll(() => check(known), { timeout: 2 * TOKEN_SECONDS * 1000, interval: 500 }).toBe(401);
+      await expect.poll(() => check(known), { timeout: 4 * TOKEN_SECONDS * 1000, interval: 500 }).toBe(401);
       await peer.restart();
       const later = await ofBlazar();
-      await expect.poll(() => check(later), { timeout: 20_000 }).toBe(204);
+      await expect.poll(() => check(later), { timeout: 120_000 }).toBe(204);
       expect(await check(await peer.token('alice'))).toBe(403);
     });
   });

@@ -177,7 +177,7 @@ export class RealKeystone {
     const child = spawn('/usr/bin/python3', args, { cwd: this.folder, stdio: 'ignore', detached: true });
     child.unref();
     this.#restarted = child;
-    for (let attempt = 0; attempt < 600; attempt += 1) {
+    for (let attempt = 0; attempt < 6000; attempt += 1) {
       const answers = await fetch(this.url).then(
         ({ status }) => status === 200,
         () => false,
@@ -187,7 +187,7 @@ export class RealKeystone {
       }
       await pause(100);
     }
-    throw new Error('Keystone does not answer a minute after its restart');
+    throw new Error('Keystone does not answer ten minutes after its restart');
   }
 
   /** Makes its tokens valid for so long. Restarts it. */

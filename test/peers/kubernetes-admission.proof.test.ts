@@ -11,7 +11,7 @@ import { POLICY_MISTAKES } from './policy-mistakes.ts';
 const { cluster, here, closing } = clusterOfFile();
 
 const POLICIES = ['policies.yaml', 'roles.yaml'].map((name) => join(FOLDER, name));
-const SETTLED = { timeout: 30_000, interval: 300 };
+const SETTLED = { timeout: 120_000, interval: 300 };
 const CONTAINERS = [{ name: 'c', image: 'x' }];
 const GPU = {
   nodeAffinity: {

@@ -86,7 +86,7 @@ describe.skipIf(cluster === undefined)('with RBAC, ABAC and a webhook, a real AP
     }
     asked = askCluster(cluster);
     closing.push(asked.close);
-    await vi.waitFor(() => expect(asked.hint.problem).toBeUndefined(), { timeout: 10_000 });
+    await vi.waitFor(() => expect(asked.hint.problem).toBeUndefined(), { timeout: 120_000 });
   });
 
   it('lets an account use all policies that ABAC gives it, in every mode', async () => {

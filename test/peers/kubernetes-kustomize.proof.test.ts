@@ -35,7 +35,7 @@ function here() {
   return started;
 }
 
-const SETTLED = { timeout: 60_000, interval: 200 };
+const SETTLED = { timeout: 120_000, interval: 200 };
 const NAME = 'blazar-enforcement';
 let running: { readonly child: ChildProcess; readonly ended: Promise<unknown> } | undefined;
 

@@ -76,15 +76,21 @@ describe.skipIf(!there)('a credential plugin beside a real API server', () => {
     const { client, print, runs } = loggedInBy('token', { token: await tokenOf('reader') });
     // The API server learns of a new binding a moment after it has been made.
     await expect
-      .poll(() => client.request(NAMESPACES).then(() => 'read', String), { timeout: 60_000 })
+      .poll(() => client.request(NAMESPACES).then(() => 'read', String), { timeout: 120_000 })
       .toBe('read');
     await cluster.kubectl(['delete', 'serviceaccount', 'reader']);
     await cluster.apply([account]);
-    print({ token: await tokenOf('reader') });
+    const fresh = { token: await tokenOf('reader') };
+    // The API server learns of the new account a moment after it has been made.
+    const probe = loggedInBy('probe', fresh);
+    await expect
+      .poll(() => probe.client.request(NAMESPACES).then(() => 'read', String), { timeout: 120_000 })
+      .toBe('read');
+    print(fresh);
     // The API server keeps what it has found out about a token for some seconds.
     await expect
       .poll(async () => [await client.request(NAMESPACES).then(() => 'read', String), runs()], {
-        timeout: 60_000,
+        timeout: 120_000,
       })
       .toEqual(['read', 2]);
   });

@@ -16,7 +16,7 @@ import {
 
 const { cluster: started, here, closing } = clusterOfFile();
 
-const SETTLED = { timeout: 60_000, interval: 200 };
+const SETTLED = { timeout: 120_000, interval: 200 };
 /** Rights and policies are in force after so long. In milliseconds. */
 const IN_FORCE = 10_000;
 /** Kubernetes keeps the second in which a pod was created. */
@@ -267,7 +267,7 @@ describe.skipIf(started === undefined)('two replicas of the service, beside a re
 
   it.each(OUTAGES.map((outage, index) => ({ ...outage, account: `leaver-${index}` })))(
     '$what: nothing bad passes, and good pods come again',
-    { timeout: 240_000 },
+    { timeout: 1_200_000 },
     async ({ what, begins, ends, lasts, account }) => {
       await bind(account);
       for (const { name } of replicas) {

@@ -8,7 +8,9 @@ import { type Cluster, startCluster } from './kubernetes.ts';
 import { type PolicedCluster, policedCluster, schedulingPolicy } from './policed-cluster.ts';
 
 const there = peerProgram('KUBERNETES_PEER') !== undefined;
-const PATIENT = { timeout: 60_000, interval: 250 };
+/** Those that have begun. */
+const minutesSince = (began: number) => Math.ceil((performance.now() - began) / 60_000);
+const PATIENT = { timeout: 120_000, interval: 250 };
 
 describe.skipIf(!there)('services beside a real API server', () => {
   let cluster: Cluster;
@@ -46,6 +48,7 @@ describe.skipIf(!there)('services beside a real API server', () => {
   };
 
   it('kubectl describe shows at the ReplicaSet and the Job why their pods are refused, once a minute', async () => {
+    const began = performance.now();
     const never = { ...template, spec: { ...template.spec, restartPolicy: 'Never' } };
     await policed.create(workload('Deployment', 'web', { replicas: 3, selector, template }));
     await policed.create(workload('Job', 'batch', { template: { spec: never.spec } }));
@@ -58,14 +61,12 @@ describe.skipIf(!there)('services beside a real API server', () => {
       }
     }, PATIENT);
     const told = await events();
-    expect(
-      told
-        .map(({ involvedObject }) => involvedObject.kind)
-        .sort()
-        .slice(0, 2),
-    ).toEqual(['Job', 'ReplicaSet']);
+    expect([...new Set(told.map(({ involvedObject }) => involvedObject.kind))].sort()).toEqual([
+      'Job',
+      'ReplicaSet',
+    ]);
     // The controllers have tried more often than that.
-    expect(told.length).toBeLessThanOrEqual(4);
+    expect(told.length).toBeLessThanOrEqual(2 * (1 + minutesSince(began)));
   });
 
   it('nobody can have an event written at what somebody else owns', async () => {
@@ -73,6 +74,7 @@ describe.skipIf(!there)('services beside a real API server', () => {
       items: { metadata: { name: string; uid: string } }[];
     };
     const [owner] = items;
+    const began = performance.now();
     const before = (await events()).length;
     const said = await policed.create({
       apiVersion: 'v1',
@@ -89,7 +91,7 @@ describe.skipIf(!there)('services beside a real API server', () => {
     await new Promise((resolve) => setTimeout(resolve, 2000));
     const after = await events();
     expect(after.filter(({ message }) => message.includes('forged-words'))).toEqual([]);
-    expect(after.length).toBeLessThanOrEqual(before + 2);
+    expect(after.length).toBeLessThanOrEqual(before + 2 * minutesSince(began));
   });
 
   it('a service that is killed or frozen is followed by another one, and never writes what is old', async () => {
@@ -145,8 +147,9 @@ describe.skipIf(!there)('services beside a real API server', () => {
     frozen?.process.kill('SIGSTOP');
     await change('chaos', 'three');
     await isWritten('chaos');
-    const next = leaders().filter((one) => one !== frozen);
-    expect(next).toHaveLength(1);
+    const others = () => leaders().filter((one) => one !== frozen);
+    await vi.waitFor(() => expect(others()).toHaveLength(1), PATIENT);
+    const next = others();
     frozen?.process.kill('SIGCONT');
     await change('chaos', 'four');
     await isWritten('chaos');
@@ -161,9 +164,6 @@ describe.skipIf(!there)('services beside a real API server', () => {
     expect(later.metadata.resourceVersion, 'nobody writes again').toBe(metadata.resourceVersion);
 
     next[0]?.process.kill('SIGTERM');
-    await vi.waitFor(() => expect(leaders().map(pid)).toEqual([frozen?.process.pid]), {
-      timeout: 10_000,
-      interval: 100,
-    });
+    await vi.waitFor(() => expect(leaders().map(pid)).toEqual([frozen?.process.pid]), PATIENT);
   });
 });

@@ -23,7 +23,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const say = (line: string) => process.stdout.write(`    ${line}\n`);
 const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(2)} s`;
 
-async function until(what: string, holds: () => boolean, ms = 60_000): Promise<void> {
+async function until(what: string, holds: () => boolean, ms = 300_000): Promise<void> {
   const end = performance.now() + ms;
   while (!holds()) {
     if (performance.now() > end) {
@@ -80,7 +80,7 @@ class Follower {
     await until(
       'the last change was heard',
       () => [...there].every(([name, version]) => this.versions.get(name) === version),
-      60_000,
+      300_000,
     );
     expect(this.versions).toEqual(there);
     expect(this.repeated).toBe(0);
@@ -231,9 +231,9 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
     const { length } = policies.restarts;
     const frozen = performance.now();
     real.freeze();
-    await until('it is noticed', () => policies.watch.following.problem !== undefined, 30_000);
+    await until('it is noticed', () => policies.watch.following.problem !== undefined, 300_000);
     say(`noticed ${seconds(frozen)} after the freeze: ${policies.watch.following.problem}`);
-    expect(policies.watch.following.currentAt).toBeLessThan(frozen + 1_000);
+    expect(policies.watch.following.currentAt).toBeLessThan(frozen + 5_000);
     await pause(40_000 - (performance.now() - frozen));
     real.thaw();
     const thawed = performance.now();
@@ -256,7 +256,11 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
       });
     }
     await real.compact();
-    await until('the version has expired', () => policies.restarts.slice(length).includes('expired'), 30_000);
+    await until(
+      'the version has expired',
+      () => policies.restarts.slice(length).includes('expired'),
+      300_000,
+    );
     await policies.heard(await put('after-the-compaction'));
     say(`restarts around the compaction: ${policies.restarts.slice(length)}`);
     await policies.isRight();

@@ -13,9 +13,9 @@ import { clusterOfFile } from './cluster-of-file.ts';
 
 const { cluster, here, closing } = clusterOfFile();
 
-const SETTLED = { timeout: 30_000, interval: 300 };
+const SETTLED = { timeout: 120_000, interval: 300 };
 /** A CronJob starts with the next minute, and its controller looks every ten seconds. */
-const NEXT_MINUTE = { timeout: 150_000, interval: 1000 };
+const NEXT_MINUTE = { timeout: 900_000, interval: 1000 };
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const KINDS = ['Deployment', 'ReplicaSet', 'ReplicationController', 'StatefulSet', 'Job', 'CronJob'] as const;
 type Kind = (typeof KINDS)[number];

@@ -7,7 +7,7 @@ import { type Manifest, manifests } from '../etc/kubernetes/manifests.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 
-const SETTLED = { timeout: 30_000, interval: 200 };
+const SETTLED = { timeout: 120_000, interval: 200 };
 const CONTAINERS = [{ name: 'c', image: 'example.org/none' }];
 export const GROUP = 'scheduling.blazar-enforcement';
 

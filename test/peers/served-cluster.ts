@@ -8,7 +8,7 @@ import { type Manifest, manifests, parse } from '../etc/kubernetes/manifests.ts'
 import { projectFile } from '../support/files.ts';
 import type { Cluster } from './kubernetes.ts';
 
-const SETTLED = { timeout: 60_000, interval: 200 };
+const SETTLED = { timeout: 120_000, interval: 200 };
 const NAMESPACE = 'blazar-enforcement';
 
 export interface ReplicaProcess {
@@ -110,7 +110,7 @@ function ask(url: URL, ca: Buffer, body: object | undefined): ReturnType<Replica
 async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
   child.kill('SIGCONT');
   child.kill('SIGTERM');
-  const late = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  const late = setTimeout(() => child.kill('SIGKILL'), 120_000);
   await ended;
   clearTimeout(late);
 }

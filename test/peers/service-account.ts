@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 import { type Manifest, parse } from '../etc/kubernetes/manifests.ts';
 import type { Cluster } from './kubernetes.ts';
 
-const SETTLED = { timeout: 30_000, interval: 200 };
+const SETTLED = { timeout: 120_000, interval: 200 };
 
 /** A kubeconfig with the token that the cluster has given to the account, in its namespace. Returns its path. */
 export async function kubeconfigOfAccount(

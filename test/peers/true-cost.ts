@@ -19,10 +19,26 @@ interface Kept {
 
 export class TrueCost {
   readonly #kept = new Map<string, Kept>();
-  /** By how much it may be wrong: a change of what runs is seen a moment after it was made. */
-  slack = 0;
+  readonly #late: number;
+  #settledSlack = 0;
+  /** What changed at the last look, by its rates, and since when. */
+  #moved = { rates: 0, since: 0 };
 
-  observe(truth: readonly TrueReservation[]): void {
+  /** `late`: how many seconds after a change the ledger may hear of it, beside the time until it is looked again. */
+  constructor({ late = 3 } = {}) {
+    this.#late = late;
+  }
+
+  /** By how much it may be wrong: a change of what runs is seen, and charged, a moment after it was made. */
+  get slack(): number {
+    const { rates, since } = this.#moved;
+    return this.#settledSlack + rates * (this.#late + (performance.now() - since) / 1000);
+  }
+
+  /** `since`: before what was done last, as `performance.now()`. */
+  observe(truth: readonly TrueReservation[], since: number): void {
+    this.#settledSlack = this.slack;
+    this.#moved = { rates: 0, since };
     const now = Math.floor(Date.now() / 1000);
     const there = new Map(truth.map((one) => [one.reservation_id, one]));
     for (const id of new Set([...this.#kept.keys(), ...there.keys()])) {
@@ -44,7 +60,7 @@ export class TrueCost {
         const until = Math.min(now, second(before.end_date));
         const hasRun = until > kept.from;
         kept.used += hasRun ? rate(before) * (until - kept.from) : 0;
-        this.slack += hasRun ? 3 * (rate(before) + (current === undefined ? 0 : rate(current))) : 0;
+        this.#moved.rates += hasRun ? rate(before) + (current === undefined ? 0 : rate(current)) : 0;
       }
       const begins = current === undefined ? now : second(current.start_date);
       kept.from = begins < now && before !== undefined ? now : begins;

@@ -7,7 +7,7 @@ import { loadLibraries, startDeafService, startService, unusedPort } from '../su
 import { type Behaviour, begin, type ClusterRecord, resultOf, startApiServer } from './fake-api-server.ts';
 import { askTwice, chainOf, problemsOf, TASK } from './helpers.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 beforeAll(loadLibraries, 60_000);
 

@@ -8,7 +8,7 @@ import { capturedText, createLasting } from '../support/requests.ts';
 import { errorsOf, figures, runService, type ServiceOptions } from '../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
-const SOON = { timeout: 30_000, interval: 10 };
+const SOON = { timeout: 120_000, interval: 10 };
 const REFUSED = 'The lease could not be checked. Please try again later, or ask the operator.';
 
 const lasting = (project_id: string) => JSON.stringify(createLasting(60, { project_id }));

@@ -129,7 +129,7 @@ async function fromAFault(): Promise<Answer[]> {
 async function fromAFullHouse(): Promise<Answer[]> {
   const { url } = await runSkypilot(
     { SilentPolicy: 'return new Promise(() => {});' },
-    { service: { max_concurrent: 1, max_queued: 0 }, skypilot: { deadline: 1 } },
+    { service: { max_concurrent: 1, max_queued: 0 }, skypilot: { deadline: 5 } },
   );
   return Promise.all([send(url, REQUEST), send(url, REQUEST)]);
 }

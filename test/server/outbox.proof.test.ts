@@ -1,8 +1,8 @@
 /** The service with durable delivery: reloads, metrics, and what it keeps to itself. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it, vi } from 'vitest';
 import { outboxCommand } from '../../src/cli/outbox.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { runInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
@@ -11,7 +11,7 @@ import { capturedText } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { readSamples } from '../support/samples.ts';
 
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 const END = capturedText('on-end-active.json');
 const TOKEN = 'the-token-of-the-service';
 const BEARER = 'the-bearer-of-the-service';
@@ -121,9 +121,9 @@ describe('secrets', () => {
     service.server.closeAllConnections();
     service.server.close();
     const file = connection.slice('sqlite://'.length);
-    const database = new SqliteConnection(file);
-    const table = JSON.stringify(database.prepare('SELECT * FROM outbox').all());
-    database.pragma('wal_checkpoint(TRUNCATE)');
+    const database = openSqlite(file);
+    const table = JSON.stringify(database.prepare('SELECT * FROM outbox').all([]));
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     database.close();
     const printed = [
       await outbox('list'),

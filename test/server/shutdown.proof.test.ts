@@ -7,14 +7,19 @@ import { temporaryFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { openRaw, postBytes, postHead } from '../support/raw-http.ts';
 import { capturedText } from '../support/requests.ts';
-import { type RunningPolicyService, runService, type ServiceOptions } from '../support/running-service.ts';
+import {
+  figures,
+  type RunningPolicyService,
+  runService,
+  type ServiceOptions,
+} from '../support/running-service.ts';
 import { tlsFiles } from '../support/tls.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
-const SOON = { timeout: 30_000, interval: 10 };
+const SOON = { timeout: 120_000, interval: 10 };
 /** Far from every grace in these tests, and far more than anything takes. */
-const NEVER_SO_LONG = 15_000;
+const NEVER_SO_LONG = 120_000;
 
 /** A filter whose requests wait until `open` is called, and that notes what happens. */
 async function runWaiting(options: ServiceOptions = {}, close = '') {
@@ -53,7 +58,7 @@ async function closing({ service }: RunningPolicyService): Promise<number> {
 
 describe('a service that is closed', () => {
   it('accepts no new connection, and ends soon if no request is in progress', async () => {
-    const running = await runService();
+    const running = await runService({ service: { shutdown_grace: 600 } });
     const idle = await openRaw(running.port);
     idle.socket.write(GET);
     await idle.answers(1);
@@ -64,15 +69,14 @@ describe('a service that is closed', () => {
   });
 
   it('answers running and queued requests, each with Connection: close', async () => {
-    const { port, service, heard, open, asked } = await runWaiting({
-      service: { max_concurrent: 1, max_queued: 5 },
-    });
+    const running = await runWaiting({ service: { max_concurrent: 1, max_queued: 5 } });
+    const { port, service, heard, open, asked } = running;
     const connections = await Promise.all([openRaw(port), openRaw(port), openRaw(port)]);
     for (const { socket } of connections) {
       socket.write(postBytes('/check-create', FITS));
     }
     await asked();
-    await sleep(100);
+    await expect.poll(async () => (await figures(running)).queued).toBe(2);
     const closed = service.close();
     open();
     await closed;

@@ -139,7 +139,7 @@ describe('with the SDK of OpenTelemetry', () => {
     const collector = await spanCollector();
     const connection = await newLedger();
     const ledger = await ledgerAt(connection);
-    await giveBudget(ledger, { amount: '1000' });
+    await giveBudget(ledger, { amount: '1000', until: '2098-01-01' });
     await ledger.close();
     const { specifiers } = policyFiles({ LabelPolicy: "task.labels = { a: 'b' };" });
     const service = await serve(

@@ -1,8 +1,13 @@
 /** What must hold at every step of a history, and when everything has become quiet. */
-import SqliteConnection from 'better-sqlite3';
+
 import { alternativesOf } from '../../src/ledger/accounting/alternatives.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
+import {
+  openSqlite,
+  type SqliteConnection,
+  type SqliteStatement,
+} from '../../src/ledger/storage/sqlite-driver.ts';
 import type { Window } from '../ledger/plain-blazar.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { PROJECT } from './blazar.ts';
@@ -23,14 +28,13 @@ const HOST_SECOND = 1_000_000;
 export class Promises {
   readonly #file: string;
   readonly #budgets: readonly Budget[];
-  readonly #connection: SqliteConnection.Database;
-  readonly #statements = new Map<string, SqliteConnection.Statement<unknown[]>>();
+  readonly #connection: SqliteConnection;
+  readonly #statements = new Map<string, SqliteStatement>();
 
   constructor(file: string, budgets: readonly Budget[]) {
     this.#file = file;
     this.#budgets = budgets;
-    this.#connection = new SqliteConnection(file, { readonly: true });
-    this.#connection.defaultSafeIntegers(true);
+    this.#connection = openSqlite(file, { readonly: true, bigints: true });
   }
 
   close(): void {
@@ -158,10 +162,10 @@ export class Promises {
   #all<Row>(sql: string, ...values: unknown[]): Row[] {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = this.#connection.prepare<unknown[]>(sql);
+      statement = this.#connection.prepare(sql);
       this.#statements.set(sql, statement);
     }
-    return statement.all(...values) as Row[];
+    return statement.all(values) as Row[];
   }
 }
 

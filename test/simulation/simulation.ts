@@ -2,7 +2,6 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import SqliteConnection from 'better-sqlite3';
 import type { Configuration } from '../../src/enforcement/configuration.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { notificationsSection } from '../../src/enforcement/notifications/options.ts';
@@ -10,6 +9,7 @@ import { MAX_AMOUNT } from '../../src/filter/amount.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
 import { ledgerAt, NO_WAIT, upgraded } from '../support/ledgers.ts';
 import { ANCHOR, ANCHOR_PROJECT, asSent, BEGIN, hostIds, PROJECT } from './blazar.ts';
@@ -125,7 +125,7 @@ async function prepareGround() {
     request: [await configured('request', false), await configured('request', true)],
   } as const;
   await recordAnchor(all.check[0]);
-  new SqliteConnection(file).pragma('wal_checkpoint(TRUNCATE)');
+  openSqlite(file).exec('PRAGMA wal_checkpoint(TRUNCATE)');
   copyFileSync(file, empty);
   const configure = (commit: Commit, hasService: boolean) => all[commit][hasService ? 1 : 0];
   return { folder, file, empty, configure, begin: BEGIN, budgets: BUDGETS };

@@ -230,7 +230,7 @@ describe('a value', () => {
       const started = performance.now();
       SecretValues.of({ run: text });
       expect({ text: text.slice(0, 20), seconds: (performance.now() - started) / 1000 }).toSatisfy(
-        ({ seconds }: { seconds: number }) => seconds < 30,
+        ({ seconds }: { seconds: number }) => seconds < 200,
       );
     }
   });

@@ -80,6 +80,6 @@ it('is named at a reload, and the policy before it still decides', async () => {
       const { stdout, stderr } = running.output();
       expect(stdout + stderr).toMatch(/policies\/my\.js:\d+\)[\s\S]*configuration not reloaded/);
     },
-    { timeout: 15_000, interval: 100 },
+    { timeout: 120_000, interval: 100 },
   );
 });

@@ -83,7 +83,7 @@ async function leave(root: string): Promise<void> {
     }
     expect([processesIn(root), mountsIn(root)]).toEqual([[], []]);
   };
-  await vi.waitFor(stop, { timeout: 60_000, interval: 50 });
+  await vi.waitFor(stop, { timeout: 300_000, interval: 50 });
 }
 
 /** Debian 12 as debootstrap makes it, with these packages. */

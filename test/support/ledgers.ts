@@ -2,7 +2,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import SqliteConnection from 'better-sqlite3';
 import pg from 'pg';
 import { afterAll, onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
@@ -13,6 +12,7 @@ import { openLedger } from '../../src/ledger/open.ts';
 import type { CrossingWatch } from '../../src/ledger/outbox/crossings.ts';
 import { type Connection, parseConnection } from '../../src/ledger/storage/connection.ts';
 import { upgradeTables } from '../../src/ledger/storage/migrations/index.ts';
+import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { temporaryFolder } from './filter-folder.ts';
 import { createDatabase } from './shared-postgres.ts';
 
@@ -108,7 +108,7 @@ export function mendLedger(connection: string, table = 'leases'): void {
 }
 
 function runSql(connection: string, sql: string): void {
-  const database = new SqliteConnection(connection.slice('sqlite://'.length));
+  const database = openSqlite(connection.slice('sqlite://'.length));
   database.exec(sql);
   database.close();
 }

@@ -71,7 +71,7 @@ export async function startPgBouncer(connection: string, connections: number): P
       });
       await client.end();
     },
-    { timeout: 30_000, interval: 50 },
+    { timeout: 120_000, interval: 50 },
   );
   return through.href;
 }

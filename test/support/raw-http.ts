@@ -28,7 +28,7 @@ export interface RawConnection {
 }
 
 /** How long it is waited for what must come, of a machine that is busy elsewhere. */
-const SOON = { timeout: 30_000, interval: 10 };
+const SOON = { timeout: 120_000, interval: 10 };
 
 /** A connection that is open. */
 export async function openRaw(port: number): Promise<RawConnection> {

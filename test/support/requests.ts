@@ -7,6 +7,11 @@ export function capturedText(name: string): string {
   return readFileSync(new URL(`../fixtures/blazar-wire/${name}`, import.meta.url), 'utf8');
 }
 
+/** A captured text whose lease begins 28 years later, on the same day of the week: for tests of the real clock. */
+export function inManyYears(text: string): string {
+  return text.replaceAll(/"2026-12-(\d\dT)/g, '"2054-12-$1');
+}
+
 /** Two hosts for two days, 2026-12-01T09:00 to 2026-12-03T09:00. */
 export function createPhysicalHost(): CreateRequest {
   return JSON.parse(capturedText('check-create-physical-host.json')) as CreateRequest;
@@ -31,12 +36,12 @@ export function endActive(): EndRequest {
 export const PROJECT = createPhysicalHost().context.project_id;
 export const USER = createPhysicalHost().context.user_id;
 
-/** A lease of so many seconds, for a user and a project. */
+/** A lease of so many seconds that begins in many years, for a user and a project. */
 export function createLasting(
   seconds: number,
   context: { user_id?: string; project_id?: string } = {},
 ): CreateRequest {
-  const start = Date.UTC(2026, 11, 1, 9);
+  const start = Date.UTC(2054, 11, 1, 9);
   return {
     context: { user_id: 'alice', project_id: 'climate', ...context },
     lease: {

@@ -55,7 +55,7 @@ export async function freshMetrics(url: string): Promise<string> {
       expect(text, 'metrics are rendered again').not.toBe(old);
       return text;
     },
-    { timeout: 30_000, interval: 100 },
+    { timeout: 240_000, interval: 100 },
   );
 }
 

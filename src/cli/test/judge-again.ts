@@ -89,13 +89,13 @@ async function askAgain(
     }
     throw thrown;
   }
-  const { decision, unasked } = replayed;
+  const { decision, unanswered } = replayed;
   if (decision.allowed) {
-    return unasked.length === 0
+    return unanswered.length === 0
       ? allowedNow(past)
       : assumeRecorded
-        ? asRecorded(past, unasked)
-        : undecidable(needsOf(unasked));
+        ? asRecorded(past, unanswered)
+        : undecidable(needsOf(unanswered));
   }
   const filter = decision.filter ?? '';
   if (decision.failed) {
@@ -130,8 +130,8 @@ function allowedNow(past: PastDecision): JudgedAgain {
     : { difference: 'now-allowed', by: past.filter === null ? [] : [past.filter], message: null };
 }
 
-function asRecorded(past: PastDecision, unasked: readonly UnknownAnswer[]): JudgedAgain {
-  for (const one of unasked) {
+function asRecorded(past: PastDecision, unanswered: readonly UnknownAnswer[]): JudgedAgain {
+  for (const one of unanswered) {
     const said = past.filters.find(({ filter, audit }) => filter === one.filter && !audit);
     if (said?.outcome === 'rejected') {
       return past.allowed ? undecidable(needsOf([one])) : SAME;
@@ -143,8 +143,8 @@ function asRecorded(past: PastDecision, unasked: readonly UnknownAnswer[]): Judg
   return allowedNow(past);
 }
 
-function needsOf(unasked: readonly UnknownAnswer[]): string {
-  return unasked.map(({ filter, needs }) => `${filter} ${NEEDS[needs]}`).join('; ');
+function needsOf(unanswered: readonly UnknownAnswer[]): string {
+  return unanswered.map(({ filter, needs }) => `${filter} ${NEEDS[needs]}`).join('; ');
 }
 
 function undecidable(message: string): JudgedAgain {

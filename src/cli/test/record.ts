@@ -89,9 +89,9 @@ async function needsMore({ operation, request, now }: PastDecision, { replay }: 
   try {
     const { body, names } = request;
     const asked = operation === 'create' ? 'create' : 'update';
-    const { decision, unasked } = await replay.judge({ operation: asked, body, names, now });
+    const { decision, unanswered } = await replay.judge({ operation: asked, body, names, now });
     // In a case, a filter that is asked too early fails; one that is never asked does no harm.
-    return unasked.length > 0 || (decision.failed && !decision.allowed);
+    return unanswered.length > 0 || (decision.failed && !decision.allowed);
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {
       return true;

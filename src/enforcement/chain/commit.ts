@@ -129,8 +129,8 @@ export class Commits {
       // A failure of the ledger counts as audited only if all claimants are audited.
       const blamed = claimants.find(({ audit }) => !audit) ?? first;
       const result = { verdict: reject(failureMessage(thrown)), failed: true };
-      const unasked = claimants.filter(({ name, audit }) => audit && !outcomes.has(name));
-      for (const claimant of new Set([blamed, ...unasked])) {
+      const withoutOutcome = claimants.filter(({ name, audit }) => audit && !outcomes.has(name));
+      for (const claimant of new Set([blamed, ...withoutOutcome])) {
         logFailure(this.#logger, claimant.name, request, thrown);
         outcomes.add(claimant, result, claimant === blamed ? elapsed() : 0);
       }

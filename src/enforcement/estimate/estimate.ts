@@ -43,10 +43,10 @@ export async function estimate(
   await yieldToEventLoop();
   const explained = await trial.explain(lease);
   await yieldToEventLoop();
-  const foreseen = await previewedIn(trial, explained.lease);
-  const broken = before ?? (foreseen instanceof LedgerUnavailableError ? foreseen : undefined);
+  const previewed = await previewedIn(trial, explained.lease);
+  const broken = before ?? (previewed instanceof LedgerUnavailableError ? previewed : undefined);
   const decision = broken === undefined ? explained : unrecorded(explained, parts.claimants, broken);
-  const preview = foreseen instanceof LedgerUnavailableError ? undefined : foreseen;
+  const preview = previewed instanceof LedgerUnavailableError ? undefined : previewed;
   const charges = preview === undefined ? [] : previewedCharges(preview);
   await yieldToEventLoop();
   const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, preview);

@@ -1,12 +1,11 @@
 /** The file of a SQLite ledger and its write-ahead log: whether they belong together, and whether the file is intact. */
 
 import { type Stats, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import SqliteConnection from 'better-sqlite3';
 import type { Wait } from '../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
+import { isSqliteError, openSqlite, type SqliteConnection, sqliteModule } from './sqlite-driver.ts';
 
 /** Opening may have to wait for another process that recovers the file. */
 export const MILLISECONDS_TO_OPEN = 5000;
@@ -16,7 +15,7 @@ const SHORTEST_PAGE = 512;
 const SMALL = 2 * 1024 * 1024;
 
 /** Identifies the current files of a ledger: the text changes when one of them is replaced, or overwritten with something else. */
-export function filesOf(file: string, connection: SqliteConnection.Database): string {
+export function filesOf(file: string, connection: SqliteConnection): string {
   if (!connection.inTransaction) {
     // Creates the write-ahead log if there is none.
     connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
@@ -36,11 +35,12 @@ export function isWhole(stats: Stats | undefined): boolean {
  */
 export function isMarked(file: string): boolean {
   const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
-  const reader = new SqliteConnection(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
+  const reader = openSqlite(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
   let mark: unknown;
   try {
-    const table = reader.prepare("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").get();
-    mark = table === undefined ? null : reader.prepare('SELECT file FROM ledger').pluck().get();
+    const tables = reader.prepare("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").all([]);
+    const [row] = tables.length === 0 ? [] : reader.prepare('SELECT file FROM ledger').all([]);
+    mark = (row as { file: unknown } | undefined)?.file;
   } finally {
     reader.close();
   }
@@ -59,11 +59,11 @@ export function isMarked(file: string): boolean {
 }
 
 /** Marks the file as the one that is written to. A file that is read-only now is marked another time. */
-export function mark(file: string, connection: SqliteConnection.Database): void {
+export function mark(file: string, connection: SqliteConnection): void {
   try {
-    connection.prepare('UPDATE ledger SET file = ? WHERE file IS NOT ?').run(markOf(file), markOf(file));
+    connection.prepare('UPDATE ledger SET file = ? WHERE file IS NOT ?').run([markOf(file), markOf(file)]);
   } catch (thrown) {
-    if (!(thrown instanceof SqliteConnection.SqliteError)) {
+    if (!isSqliteError(thrown)) {
       throw thrown;
     }
   }
@@ -84,9 +84,10 @@ export async function verifyIntegrity(file: string): Promise<void> {
 
 function integrityOf(file: string): string {
   try {
-    const reader = new SqliteConnection(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
+    const reader = openSqlite(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
     try {
-      return String(reader.pragma('integrity_check(1)', { simple: true }));
+      const [row] = reader.prepare('PRAGMA integrity_check(1)').all([]);
+      return (row as { integrity_check: string }).integrity_check;
     } finally {
       reader.close();
     }
@@ -98,12 +99,15 @@ function integrityOf(file: string): string {
 /** The same for a thread, as text: there is no TypeScript loader in it. */
 const BESIDE = `
 const { parentPort, workerData } = require('node:worker_threads');
-const SqliteConnection = require(workerData.driver);
+const { file, timeout } = workerData;
 let found;
 try {
-  const reader = new SqliteConnection(workerData.file, { readonly: true, timeout: workerData.timeout });
+  const module = require(workerData.module);
+  const reader = module.DatabaseSync
+    ? new module.DatabaseSync(file, { readOnly: true, timeout })
+    : new module(file, { readonly: true, timeout });
   try {
-    found = String(reader.pragma('integrity_check(1)', { simple: true }));
+    found = reader.prepare('PRAGMA integrity_check(1)').get().integrity_check;
   } finally {
     reader.close();
   }
@@ -114,12 +118,13 @@ parentPort.postMessage(found);
 `;
 
 function integrityBeside(file: string): Promise<string> {
-  const driver = createRequire(import.meta.url).resolve('better-sqlite3');
+  const module = sqliteModule();
   return new Promise((resolve) => {
     const thread = new Worker(BESIDE, {
       eval: true,
-      execArgv: [],
-      workerData: { driver, file, timeout: MILLISECONDS_TO_OPEN },
+      // Node.js 22 warns of its own SQLite.
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      workerData: { module, file, timeout: MILLISECONDS_TO_OPEN },
     });
     thread.once('message', (found: unknown) => resolve(String(found)));
     thread.once('error', (thrown: unknown) => resolve(errorText(thrown)));
@@ -169,21 +174,16 @@ export function unavailable<Result>(work: () => Result): Result {
 
 /** An error of SQLite as one of the ledger's; one about a value that cannot be stored as a `LedgerContentError`. */
 export function asUnavailable(thrown: unknown): unknown {
-  const isContent =
-    thrown instanceof RangeError ||
-    (thrown instanceof SqliteConnection.SqliteError && CONTENT.test(thrown.code));
+  const isContent = thrown instanceof RangeError || (isSqliteError(thrown) && CONTENT.test(thrown.code));
   if (isContent) {
     return new LedgerContentError(thrown.message, { cause: thrown });
   }
-  return thrown instanceof SqliteConnection.SqliteError
-    ? new LedgerUnavailableError(thrown.message, { cause: thrown })
-    : thrown;
+  return isSqliteError(thrown) ? new LedgerUnavailableError(thrown.message, { cause: thrown }) : thrown;
 }
 
 /** What one of several callers in a transaction is told when only its part has failed; `undefined` = the transaction has. */
 export function ownError(thrown: unknown): { readonly error: unknown } | undefined {
-  const isOwn =
-    !(thrown instanceof SqliteConnection.SqliteError) || OWN.test(thrown.code) || CONTENT.test(thrown.code);
+  const isOwn = !isSqliteError(thrown) || OWN.test(thrown.code) || CONTENT.test(thrown.code);
   return isOwn ? { error: asUnavailable(thrown) } : undefined;
 }
 
@@ -192,18 +192,18 @@ export function ownError(thrown: unknown): { readonly error: unknown } | undefin
  * recovers the log next, after a crash or when the file is opened again, finds it there.
  */
 export function isInDoubt(thrown: unknown): thrown is Error {
-  return thrown instanceof SqliteConnection.SqliteError && thrown.code.startsWith('SQLITE_IOERR');
+  return isSqliteError(thrown) && thrown.code.startsWith('SQLITE_IOERR');
 }
 
 /** What an error tells about the connection and the file behind it. */
 export function suspicionOf(thrown: unknown): { isSuspect: boolean; mayBeDamaged: boolean } {
   const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
-  const code = cause instanceof SqliteConnection.SqliteError ? cause.code : '';
+  const code = isSqliteError(cause) ? cause.code : '';
   return { isSuspect: SUSPECT.test(code), mayBeDamaged: DAMAGED.test(code) };
 }
 
 /** Whether another process has the file. */
 export function isBusy(thrown: unknown): boolean {
-  const code = thrown instanceof SqliteConnection.SqliteError ? thrown.code : '';
+  const code = isSqliteError(thrown) ? thrown.code : '';
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
 }

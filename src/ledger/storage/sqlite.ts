@@ -1,7 +1,6 @@
 /** A ledger in a file: the embedded default. Durable (WAL, synchronous = FULL), with one writer at a time. */
 import { existsSync, statSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import SqliteConnection, { type Statement } from 'better-sqlite3';
 import {
   type CompiledQuery,
   DummyDriver,
@@ -25,6 +24,7 @@ import {
 } from './database.ts';
 import type { GroupBounds } from './group-parts.ts';
 import type { Tables } from './schema.ts';
+import { openSqlite, type SqliteConnection, type SqliteStatement } from './sqlite-driver.ts';
 import {
   asUnavailable,
   filesOf,
@@ -59,7 +59,7 @@ export class SqliteDatabase implements Database {
   });
   readonly #file: string;
   readonly #durability: Durability;
-  #connection: SqliteConnection.Database;
+  #connection: SqliteConnection;
   /** Identifies the files that the connection writes to: see `filesOf`. */
   #files: string;
   /** The connection has failed in a way that a new one may not. */
@@ -69,7 +69,7 @@ export class SqliteDatabase implements Database {
   #reopening: Promise<void> | undefined;
   whenConnected: (() => Work<void>) | undefined;
   memory: (() => Memory) | undefined;
-  readonly #statements = new Map<string, Statement<unknown[]>>();
+  readonly #statements = new Map<string, SqliteStatement>();
   readonly #groups: CommitGroups;
 
   /** The file must exist. `bounds`: of what is committed together. @throws LedgerUnavailableError */
@@ -117,9 +117,9 @@ export class SqliteDatabase implements Database {
         }
         // One of the parts has failed alone: once more, each writing for itself, to see which.
         isCareful = true;
-        this.#statement('ROLLBACK').run();
+        this.#statement('ROLLBACK').run([]);
         undone();
-        this.#statement('BEGIN IMMEDIATE').run();
+        this.#statement('BEGIN IMMEDIATE').run([]);
         result = this.#run(work.begin(isCareful));
       }
       wait.throwIfOver();
@@ -133,11 +133,11 @@ export class SqliteDatabase implements Database {
 
   #commit(result: unknown, undone: () => void): void {
     try {
-      this.#statement('COMMIT').run();
+      this.#statement('COMMIT').run([]);
     } catch (thrown) {
       if (isBusy(thrown)) {
         // It is rolled back, and begun again when the file is free.
-        this.#statement('ROLLBACK').run();
+        this.#statement('ROLLBACK').run([]);
         undone();
       }
       throw isInDoubt(thrown) ? new CommitInDoubtError(thrown.message, result, { cause: thrown }) : thrown;
@@ -154,8 +154,7 @@ export class SqliteDatabase implements Database {
     await this.#usable(wait);
     // Also between two snapshots: transactions wait for the next turn of the loop.
     await nextTurn();
-    const reader = unavailable(() => new SqliteConnection(this.#file, { readonly: true, timeout: 0 }));
-    reader.defaultSafeIntegers(true);
+    const reader = unavailable(() => openSqlite(this.#file, { readonly: true, timeout: 0, bigints: true }));
     try {
       // The snapshot is that of the first read, not of BEGIN.
       await whenFree(wait, () => {
@@ -179,12 +178,12 @@ export class SqliteDatabase implements Database {
     try {
       await this.#usable(wait);
       return await whenFree(wait, () => {
-        this.#statement(begin).run();
+        this.#statement(begin).run([]);
         try {
           return work();
         } finally {
           if (this.#connection.inTransaction) {
-            this.#statement('ROLLBACK').run();
+            this.#statement('ROLLBACK').run([]);
           }
         }
       });
@@ -261,16 +260,16 @@ export class SqliteDatabase implements Database {
   #query({ sql, parameters }: CompiledQuery): readonly unknown[] {
     const statement = this.#statement(sql);
     if (statement.reader) {
-      return statement.all(...parameters);
+      return statement.all(parameters);
     }
-    statement.run(...parameters);
+    statement.run(parameters);
     return [];
   }
 
-  #statement(sql: string): Statement<unknown[]> {
+  #statement(sql: string): SqliteStatement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = this.#connection.prepare<unknown[]>(sql);
+      statement = this.#connection.prepare(sql);
       this.#statements.set(sql, statement);
     }
     return statement;
@@ -278,11 +277,11 @@ export class SqliteDatabase implements Database {
 }
 
 async function* each<Row>(
-  reader: SqliteConnection.Database,
+  reader: SqliteConnection,
   { sql, parameters }: CompiledQuery<Row>,
   wait: Wait,
 ): AsyncIterable<Row> {
-  const rows = unavailable(() => reader.prepare<unknown[]>(sql).iterate(...parameters));
+  const rows = unavailable(() => reader.prepare(sql).iterate(parameters));
   const yieldIfDue = timedYield();
   try {
     for (;;) {
@@ -303,14 +302,15 @@ async function* each<Row>(
   }
 }
 
-function openFile(file: string, durability: Durability): SqliteConnection.Database {
-  const connection = new SqliteConnection(file, { timeout: MILLISECONDS_TO_OPEN });
-  connection.defaultSafeIntegers(true);
-  connection.pragma('journal_mode = WAL');
-  connection.pragma(`synchronous = ${durability}`);
-  connection.pragma('foreign_keys = ON');
-  connection.pragma('busy_timeout = 0');
+function openFile(file: string, durability: Durability): SqliteConnection {
+  const connection = openSqlite(file, { timeout: MILLISECONDS_TO_OPEN, bigints: true });
+  connection.exec('PRAGMA journal_mode = WAL');
+  connection.exec(`PRAGMA synchronous = ${durability}`);
+  connection.exec('PRAGMA foreign_keys = ON');
+  connection.exec('PRAGMA busy_timeout = 0');
+  // In KiB. The default of better-sqlite3; that of Node.js is 2000.
+  connection.exec('PRAGMA cache_size = -16000');
   // What savepoints keep to be rolled back: writing it to files takes longer, and fails where there is no place for them.
-  connection.pragma('temp_store = MEMORY');
+  connection.exec('PRAGMA temp_store = MEMORY');
   return connection;
 }

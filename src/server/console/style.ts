@@ -220,25 +220,25 @@ svg .refusal { fill: var(--bad); }
 select { max-width: 100%; }
 .timeline.movable .track { cursor: grab; touch-action: pan-y; }
 .timeline ol { list-style: none; margin: 0; padding: 0; }
-.lane { display: grid; grid-template-columns: minmax(0, 20rem) minmax(0, 1fr); gap: 0 1rem; align-items: center; border-top: 1px solid var(--line); }
-.lane.axis { border-top: 0; }
+.lease-row { display: grid; grid-template-columns: minmax(0, 20rem) minmax(0, 1fr); gap: 0 1rem; align-items: center; border-top: 1px solid var(--line); }
+.lease-row.axis { border-top: 0; }
 /* The lines of the days go through from row to row; the bars are in the middle, however many words there are. */
 ol .track { height: 100%; min-height: 2rem; }
 ol .track .bar { translate: 0 -6px; }
-.lane .words { padding: 0.3rem 0; min-width: 0; }
-.lane .words p { margin: 0; display: flex; gap: 0.5rem; align-items: baseline; }
-.lane .words bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; min-width: 0; max-width: 100%; }
-.lane .words p small { flex: none; max-width: 9rem; margin-left: auto; text-overflow: ellipsis; }
-.lane .words small { max-height: 9em; overflow: hidden; }
-.lane .words small bdi { white-space: normal; }
-.lane .words small.id { display: inline; }
-.lane-state { flex: none; font-size: 0.8rem; color: var(--muted); }
-.lane-state.refused, .lane .reason { color: var(--bad); }
-.lane-tick { stroke: var(--line); }
-.lane-now { stroke: var(--care); stroke-width: 2; }
-.lane-now-text { font-weight: 700; }
+.lease-row .words { padding: 0.3rem 0; min-width: 0; }
+.lease-row .words p { margin: 0; display: flex; gap: 0.5rem; align-items: baseline; }
+.lease-row .words bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; min-width: 0; max-width: 100%; }
+.lease-row .words p small { flex: none; max-width: 9rem; margin-left: auto; text-overflow: ellipsis; }
+.lease-row .words small { max-height: 9em; overflow: hidden; }
+.lease-row .words small bdi { white-space: normal; }
+.lease-row .words small.id { display: inline; }
+.lease-row-state { flex: none; font-size: 0.8rem; color: var(--muted); }
+.lease-row-state.refused, .lease-row .reason { color: var(--bad); }
+.lease-row-tick { stroke: var(--line); }
+.lease-row-now { stroke: var(--care); stroke-width: 2; }
+.lease-row-now-text { font-weight: 700; }
 svg.track text { font-size: 0.75rem; fill: var(--muted); stroke: none; }
-svg.track .lane-now-text { fill: var(--care); }
+svg.track .lease-row-now-text { fill: var(--care); }
 /* The words of links begin where other words do. */
 .moves, .pages { margin: 0.5rem 0 0.5rem -0.5rem; }
 .share { display: grid; grid-template-columns: minmax(6rem, 1fr); gap: 0.2rem; min-width: 10rem; }
@@ -254,10 +254,10 @@ pre.command { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid 
 .suggestions { padding-left: 1.25rem; }
 .change-added { color: var(--good); }
 .change-removed { color: var(--bad); }
-@media (max-width: 69.9rem) { .lane-label.odd text { display: none; } }
+@media (max-width: 69.9rem) { .lease-row-label.odd text { display: none; } }
 @media (max-width: 40rem) {
-  .lane { grid-template-columns: minmax(0, 1fr); }
-  .lane.axis > div { display: none; }
+  .lease-row { grid-template-columns: minmax(0, 1fr); }
+  .lease-row.axis > div { display: none; }
 }
 @media (max-width: 40rem) {
   .wide, .tick.odd text { display: none; }

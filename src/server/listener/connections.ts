@@ -88,13 +88,13 @@ const MAX_WAITING = 16;
  * Answers the requests of a connection one after the other: the next one begins when the system has taken the last byte of the answer
  * before. For a client that sends requests but reads no answers, at most one answer is kept in memory.
  */
-interface Line {
+interface Queue {
   isBusy: boolean;
   readonly waiting: (() => void)[];
 }
 
 export class Pipelines {
-  readonly #lines = new WeakMap<Socket, Line>();
+  readonly #queues = new WeakMap<Socket, Queue>();
 
   /** Calls `answer` when it is its turn. A connection with too many waiting requests is cut off. */
   enter(socket: Socket, response: ServerResponse, answer: () => void): void {
@@ -102,29 +102,29 @@ export class Pipelines {
       // The answer before closes the connection.
       return;
     }
-    let line = this.#lines.get(socket);
-    if (line === undefined) {
-      line = { isBusy: false, waiting: [] };
-      this.#lines.set(socket, line);
+    let queue = this.#queues.get(socket);
+    if (queue === undefined) {
+      queue = { isBusy: false, waiting: [] };
+      this.#queues.set(socket, queue);
     }
-    if (!line.isBusy) {
-      begin(socket, line, response, answer);
-    } else if (line.waiting.length < MAX_WAITING) {
-      const own = line;
-      line.waiting.push(() => begin(socket, own, response, answer));
+    if (!queue.isBusy) {
+      begin(socket, queue, response, answer);
+    } else if (queue.waiting.length < MAX_WAITING) {
+      const own = queue;
+      queue.waiting.push(() => begin(socket, own, response, answer));
     } else {
       socket.destroy();
     }
   }
 }
 
-function begin(socket: Socket, line: Line, response: ServerResponse, answer: () => void): void {
-  line.isBusy = true;
+function begin(socket: Socket, queue: Queue, response: ServerResponse, answer: () => void): void {
+  queue.isBusy = true;
   // Comes once.
   response.on('close', () => {
-    line.isBusy = false;
+    queue.isBusy = false;
     if (socket.writable) {
-      line.waiting.shift()?.();
+      queue.waiting.shift()?.();
     }
   });
   answer();

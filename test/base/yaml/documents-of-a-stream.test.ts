@@ -170,7 +170,7 @@ describe('a mistake in one of several documents', () => {
   });
 });
 
-describe('the limit', { timeout: 20_000 }, () => {
+describe('the limit', { timeout: 120_000 }, () => {
   /** Two tokens each. */
   const comments = (count: number) => '#\n'.repeat(count);
 

@@ -1,6 +1,7 @@
 /** Texts, trees and changes that are easy to write wrongly in YAML. */
 import fc from 'fast-check';
 import { setMember } from '../../../src/base/yaml/tree.ts';
+import { ANY_CHARACTER } from '../../support/characters.ts';
 
 /** Texts that YAML reads as another type, or that look like its syntax. */
 export const ODD_TEXTS = [
@@ -23,7 +24,7 @@ export const ODD_TEXTS = [
 
 const text = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...ODD_TEXTS) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 6 }) },
+  { weight: 1, arbitrary: fc.string({ unit: ANY_CHARACTER, maxLength: 6 }) },
 );
 /** PyYAML reads no longer names in a mapping between brackets. */
 const name = text.filter((one) => one.length < 1000);

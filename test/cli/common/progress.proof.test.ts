@@ -15,7 +15,7 @@ import { COMMAND } from '../../support/run-command.ts';
 import { folderOf } from '../../support/skypilot-cases.ts';
 import { policedDouble } from '../scheduling-policy/cluster.ts';
 
-const TIMEOUT = 240_000;
+const TIMEOUT = 1_200_000;
 
 const folderWithLog = (lines: number) => {
   const request = {

@@ -88,7 +88,7 @@ describe('a stream that is closed', () => {
   });
 });
 
-const TIMEOUT = 120_000;
+const TIMEOUT = 1_200_000;
 
 /** A filter that does something at its third lease. */
 const filterThat = (does: string) => `import { allow, BaseFilter } from 'blazar-enforcement';

@@ -98,14 +98,14 @@ whole
 });
 
 /** Reviews a request with one policy, in a process. */
-function review(specifier: string) {
-  const conf = confFile(`[skypilot]\nadmin_policies = ${specifier}\ndeadline = 1\n`);
+function review(specifier: string, deadline = 29) {
+  const conf = confFile(`[skypilot]\nadmin_policies = ${specifier}\ndeadline = ${deadline}\n`);
   return runCommand(['skypilot', 'review', temporaryFile('launch.body', body()), '--config-file', conf]);
 }
 
 it('ends at the deadline if a policy never answers', async () => {
   const never = 'setInterval(() => {}, 1e6); return new Promise(() => {});';
-  const { code, stdout, stderr } = await review(policyFiles({ NeverPolicy: never }).specifiers.join());
+  const { code, stdout, stderr } = await review(policyFiles({ NeverPolicy: never }).specifiers.join(), 1);
   expect(stdout).toContain(`NeverPolicy  failed  ${FAILED}`);
   expect(JSON.parse(stderr.split('\n')[0] ?? '')).toMatchObject({
     policy: 'NeverPolicy',

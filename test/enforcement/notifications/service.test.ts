@@ -10,7 +10,7 @@ import { readSamples } from '../../support/samples.ts';
 import { unusedPort } from '../../support/services.ts';
 import { eventIn } from './cloud-events.ts';
 
-const SOON = { timeout: 30_000, interval: 10 };
+const SOON = { timeout: 120_000, interval: 10 };
 const TOO_LONG = capturedText('check-create-physical-host.json');
 const CHECK = '/check-create';
 
@@ -21,7 +21,7 @@ max_lease_duration = 60
 port = 0
 [ledger]
 connection = ${connection}
-timeout = 1
+timeout = 20
 ${notifications}`;
 
 async function running(url: string, connection: string, more = '') {

@@ -5,6 +5,7 @@ import { budgetCsv, readBudgetCsv } from '../../../src/ledger/budgets/csv.ts';
 import { wantedLines } from '../../../src/ledger/budgets/file.ts';
 import { exportedBudget } from '../../../src/ledger/budgets/format.ts';
 import { textMistake } from '../../../src/ledger/identity.ts';
+import { ANY_CHARACTER } from '../../support/characters.ts';
 
 const HEAD = 'project_id,user_id,valid_from,valid_until,amount';
 const ROW = 'climate,,2027-01-01,2028-01-01,100';
@@ -18,7 +19,7 @@ async function read(text: string) {
 /** Of a ledger that was filled before ids had to be visible, too. */
 const anyId = fc
   .oneof(
-    fc.string({ minLength: 1, maxLength: 255, unit: 'binary' }),
+    fc.string({ minLength: 1, maxLength: 255, unit: ANY_CHARACTER }),
     fc.string({ minLength: 1, maxLength: 20, unit: fc.constantFrom(...'=+-@\t\r\n\'",; ＝a1é\u202e\ufeff') }),
   )
   .filter((text) => textMistake(text) === undefined);

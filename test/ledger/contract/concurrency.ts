@@ -1,11 +1,11 @@
-import SqliteConnection from 'better-sqlite3';
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
 import { removeBudget } from '../../../src/ledger/budgets/budgets.ts';
+import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { type Ground, type Grounds, leaseOf } from '../ground.ts';
 
-const PATIENT = { timeout: 30_000, interval: 20 };
+const PATIENT = { timeout: 120_000, interval: 20 };
 
 /** Many at once: as if one came after the other. */
 export function crowding(grounds: Grounds): void {
@@ -86,7 +86,7 @@ export function crowding(grounds: Grounds): void {
 /** Begins a transaction of the project that goes on until the result is called. */
 async function hold({ connection, project }: Ground): Promise<() => Promise<void>> {
   if (connection.startsWith('sqlite:')) {
-    const holder = new SqliteConnection(connection.slice('sqlite://'.length));
+    const holder = openSqlite(connection.slice('sqlite://'.length));
     holder.exec('BEGIN IMMEDIATE');
     return async () => {
       holder.close();

@@ -13,7 +13,7 @@ import { recordLease } from '../recorded-leases.ts';
 import { contentOf, fold, restore } from './folded-ledgers.ts';
 
 const newLedger = newLedgers();
-const TIMEOUT = 480_000;
+const TIMEOUT = 1_200_000;
 const MAIN = new URL('../../../dist/src/cli/main.js', import.meta.url).pathname;
 const DATES = ['2026-12-03', '2026-12-10', '2027-01-15'];
 

@@ -7,6 +7,7 @@ import { startService } from '../../support/ledger-processes.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 import { metric } from '../../support/metric.ts';
 import { policyServer } from '../../support/policy-server.ts';
+import { runSql } from '../../support/postgres-activity.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
 /** A round over so many takes seconds, on a busy machine minutes. */
@@ -33,6 +34,10 @@ const listed = Array.from({ length: LEASES }, (_, index) => ({
     },
   ],
 }));
+
+/** Each lease takes a while to be recorded. */
+const SLOWED = `CREATE FUNCTION slowed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.02); RETURN NEW; END';
+CREATE TRIGGER slowed BEFORE INSERT ON leases FOR EACH ROW EXECUTE FUNCTION slowed()`;
 
 describe('two services that follow one ledger on PostgreSQL', () => {
   let connection: string;
@@ -71,14 +76,17 @@ reconcile_interval = 1`;
       const [leader] = await read(queries.selectFrom('follower').select('holder').compile());
       return Number(leader?.holder?.split('/').at(1));
     };
+    // So that there is a middle, whoever is slow.
+    await runSql(connection, SLOWED);
     const services = [await startService(setup), await startService(setup)];
 
-    await expect.poll(recorded, { timeout: 60_000, interval: 10 }).toBeGreaterThan(50);
+    await expect.poll(recorded, { timeout: 240_000, interval: 10 }).toBeGreaterThan(50);
     const pid = await holder();
     const killed = services.find(({ process }) => process.pid === pid);
     const other = services.find(({ process }) => process.pid !== pid);
     await killed?.kill();
     expect(await recorded()).toBeLessThan(LEASES);
+    await runSql(connection, 'DROP TRIGGER slowed ON leases');
 
     await expect.poll(recorded, { timeout: TAKEN_OVER, interval: 200 }).toBe(LEASES);
     const completed = async () =>

@@ -1,9 +1,10 @@
 /** What is read of open leases must not be looked for among all leases that there ever were. */
-import SqliteConnection from 'better-sqlite3';
+
 import type { CompiledQuery } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { isGuessed, knownRegions } from '../../../src/ledger/reconciliation/regions.ts';
 import { openLeasesOf } from '../../../src/ledger/storage/query-parts.ts';
+import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { DIALECTS, NO_WAIT, newLedger, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { recordLease } from '../recorded-leases.ts';
 
@@ -11,13 +12,10 @@ const newLedgerOn = newLedgers();
 
 /** What the database says of how it would answer. */
 function planOf(connection: string, { sql, parameters }: CompiledQuery): string {
-  const database = new SqliteConnection(connection.slice('sqlite://'.length), { readonly: true });
+  const database = openSqlite(connection.slice('sqlite://'.length), { readonly: true });
   onTestFinished(() => void database.close());
-  const steps = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`);
-  return steps
-    .all(...parameters)
-    .map(({ detail }) => detail)
-    .join('\n');
+  const steps = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(parameters) as { detail: string }[];
+  return steps.map(({ detail }) => detail).join('\n');
 }
 
 it('finds the open leases of a region in an index, in their order', async () => {

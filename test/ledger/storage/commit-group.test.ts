@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import SqliteConnection from 'better-sqlite3';
 import { CompiledQuery } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Wait, waitFor } from '../../../src/base/deadline.ts';
@@ -14,10 +13,11 @@ import {
 } from '../../../src/ledger/storage/database.ts';
 import type { GroupBounds } from '../../../src/ledger/storage/group-parts.ts';
 import { SqliteDatabase } from '../../../src/ledger/storage/sqlite.ts';
+import { openSqlite, SqliteError, type SqliteStatement } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 
-const PATIENT = { timeout: 30_000, interval: 10 };
+const PATIENT = { timeout: 120_000, interval: 10 };
 /** Parts of a group may take as long as a busy machine needs. */
 const UNHURRIED: GroupBounds = { members: 64, milliseconds: 60_000, characters: 1024 * 1024 };
 
@@ -48,8 +48,8 @@ function postpones(): Memory {
 
 function placed(memory: (() => Memory) | undefined, bounds = UNHURRIED) {
   const file = join(temporaryFolder(), 'group.db');
-  const beside = new SqliteConnection(file);
-  beside.pragma('journal_mode = WAL');
+  const beside = openSqlite(file);
+  beside.exec('PRAGMA journal_mode = WAL');
   // A commit verifies deferred keys: a missing parent makes it fail, whatever was done before.
   beside.exec(`CREATE TABLE parts (name TEXT PRIMARY KEY, seen INTEGER,
     parent TEXT REFERENCES parts (name) DEFERRABLE INITIALLY DEFERRED)`);
@@ -59,7 +59,11 @@ function placed(memory: (() => Memory) | undefined, bounds = UNHURRIED) {
     await database.close();
     beside.close();
   });
-  const names = () => beside.prepare('SELECT name FROM parts ORDER BY seen').pluck().all();
+  const names = () =>
+    beside
+      .prepare('SELECT name FROM parts ORDER BY seen')
+      .all([])
+      .map((row) => (row as { name: string }).name);
   return { file, beside, database, names };
 }
 
@@ -97,16 +101,16 @@ function commitsIn(file: string): number {
 /** Another process has the file at each commit, as long as `isLocked`. */
 function lockedCommits(): { isLocked: boolean; commits: number } {
   const locked = { isLocked: true, commits: 0 };
-  const any = new SqliteConnection(':memory:');
-  const statements: SqliteConnection.Statement = Object.getPrototypeOf(any.prepare('SELECT 1'));
+  const any = openSqlite(':memory:');
+  const statements: SqliteStatement = Object.getPrototypeOf(any.prepare('SELECT 1'));
   any.close();
   const { run } = statements;
-  vi.spyOn(statements, 'run').mockImplementation(function (this: SqliteConnection.Statement, ...parameters) {
+  vi.spyOn(statements, 'run').mockImplementation(function (this: SqliteStatement, parameters) {
     if (this.source === 'COMMIT' && locked.isLocked) {
       locked.commits += 1;
-      throw new SqliteConnection.SqliteError('database is locked', 'SQLITE_BUSY');
+      throw new SqliteError('database is locked', 'SQLITE_BUSY');
     }
-    return run.apply(this, parameters);
+    return run.call(this, parameters);
   });
   onTestFinished(() => void vi.restoreAllMocks());
   return locked;

@@ -64,7 +64,7 @@ async function newGround(most: number) {
             .map(({ name }) => name)
             .toSorted();
         },
-        { timeout: 30_000 },
+        { timeout: 240_000 },
       )
       .toEqual([...acknowledged].toSorted());
     const [budget] = await listBudgets(ledger, 'climate', NO_WAIT);

@@ -35,7 +35,12 @@ async function newGround(services: number) {
     return Number(row.deadlocks);
   };
   const waiting = async () =>
-    (await runSql(connection, `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`)).length;
+    (
+      await runSql(
+        connection,
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+      )
+    ).length;
   return { connection, ledgers, deadlocks, waiting };
 }
 

@@ -1,8 +1,8 @@
 /** Ledgers that earlier versions of the tables wrote, on both databases, are upgraded to the unit: budgets, leases and charges are as those versions printed them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
+import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
@@ -33,9 +33,9 @@ interface Shown {
 const RESTORE = {
   SQLite: async (migration: string) => {
     const file = join(temporaryFolder(), 'ledger.db');
-    const database = new Database(file);
+    const database = openSqlite(file);
     database.exec(read(`${migration}.sqlite.sql`));
-    database.pragma('journal_mode = WAL');
+    database.exec('PRAGMA journal_mode = WAL');
     database.close();
     return `sqlite://${file}`;
   },

@@ -5,8 +5,8 @@ import { runServiceOn } from '../../support/running-service.ts';
 
 const WANTED = {
   name: 'training',
-  start_date: '2027-01-11 09:00',
-  end_date: '2027-01-15 09:00',
+  start_date: '2055-01-11 09:00',
+  end_date: '2055-01-15 09:00',
   reservations: [
     { resource_type: 'physical:host', min: 1, max: 2, hypervisor_properties: '', resource_properties: '' },
   ],
@@ -16,10 +16,10 @@ const WANTED = {
 const MISTAKES: readonly (readonly [field: string, object])[] = [
   ['start_date', { start_date: '2020-01-01 09:00' }],
   ['start_date', { start_date: 'soon' }],
-  ['start_date', { start_date: '2027-02-30 09:00' }],
-  ['start_date', { start_date: '2027-01-11T09:00:00Z' }],
+  ['start_date', { start_date: '2055-02-30 09:00' }],
+  ['start_date', { start_date: '2055-01-11T09:00:00Z' }],
   ['start_date', { start_date: 12 }],
-  ['end_date', { end_date: '2027-01-11 09:00' }],
+  ['end_date', { end_date: '2055-01-11 09:00' }],
   ['end_date', { end_date: 'now' }],
   ['end_date', { end_date: undefined }],
   ['reservations', { reservations: 'all' }],
@@ -40,7 +40,7 @@ const MISTAKES: readonly (readonly [field: string, object])[] = [
 async function service() {
   const connection = await newLedger();
   const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { projectId: 'climate', amount: '100', from: '2026-01-01', until: '2030-01-01' });
+  await giveBudget(ledger, { projectId: 'climate', amount: '100', from: '2026-01-01', until: '2060-01-01' });
   await ledger.close();
   const { url } = await runServiceOn({
     environment: {},
@@ -76,7 +76,7 @@ describe('an estimate', () => {
       message: expect.stringContaining('The lease would cost 192 node-hours'),
       filters: [{ outcome: 'rejected' }, { outcome: 'allowed' }],
       suggestions: [
-        { change: 'shorter', lease: { ...without(WANTED, 'user_id'), end_date: '2027-01-13 11:00' } },
+        { change: 'shorter', lease: { ...without(WANTED, 'user_id'), end_date: '2055-01-13 11:00' } },
         {
           change: 'smaller',
           lease: {

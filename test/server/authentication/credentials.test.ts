@@ -16,7 +16,7 @@ import { runServiceOn } from '../../support/running-service.ts';
 import { tlsFixture } from '../../support/tls.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 const RUNS_AS_ROOT = process.getuid?.() === 0;
 
 const FILTER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n';

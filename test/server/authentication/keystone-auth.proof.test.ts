@@ -10,7 +10,7 @@ import { runService, runServiceOn } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
-const PATIENT = { timeout: 30_000 };
+const PATIENT = { timeout: 120_000 };
 const FITS = capturedText('check-create-physical-host.json');
 const ENDPOINTS: Record<string, string> = {
   '/check-create': FITS,
@@ -328,7 +328,7 @@ describe('a reload', () => {
   it('forgets all tokens with another [keystone]', async () => {
     const { keystone, check, rewrite, account } = await reloaded(() => ['keystone_auth = true']);
     expect(await check(TOKEN)).toBe(204);
-    await rewrite(['keystone_auth = true'], [...account, 'timeout = 3']);
+    await rewrite(['keystone_auth = true'], [...account, 'timeout = 31']);
     expect(await check(TOKEN)).toBe(204);
     expect(keystone.asked.length).toBe(2);
   });
@@ -338,7 +338,7 @@ describe('a reload', () => {
     const release = keystone.hold();
     const first = check(TOKEN);
     await keystone.untilAsked(1);
-    expect(await rewrite(['keystone_auth = true'], [...account, 'timeout = 3'])).toBe(true);
+    expect(await rewrite(['keystone_auth = true'], [...account, 'timeout = 31'])).toBe(true);
     release();
     expect(await first).toBe(204);
   });

@@ -8,7 +8,7 @@ import { metric } from '../../support/metric.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
 import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 const TWO_DAYS = capturedText('check-create-physical-host.json');
 const ONE_HOUR = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 3600\n';

@@ -6,7 +6,7 @@ import { newLedger } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 
-const SOON = 30_000;
+const SOON = 120_000;
 
 /** How often this process has the file of a ledger open. */
 function openings(connection: string): number {

@@ -8,7 +8,7 @@ import { runServiceOn } from '../../support/running-service.ts';
 
 const THREE_DAYS = JSON.stringify(createLasting(3 * 24 * 3600));
 
-it('keeps the rules in force at every byte', { timeout: 300_000 }, async () => {
+it('keeps the rules in force at every byte', { timeout: 1_200_000 }, async () => {
   const file = temporaryFile('rules.yaml', RULES);
   const conf = temporaryFile(
     'blazar.conf',

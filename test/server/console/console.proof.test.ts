@@ -176,7 +176,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     await page.bringToFront();
     await post('/check-create', createLasting(864_000), TOKEN);
     await expect
-      .poll(() => page.getByRole('status').last().textContent(), { timeout: 60_000 })
+      .poll(() => page.getByRole('status').last().textContent(), { timeout: 240_000 })
       .toContain('Your session has ended');
   });
 

@@ -12,6 +12,7 @@ import { Pager } from '../../../src/server/console/parts/pager.tsx';
 import { Chart } from '../../../src/server/console/parts/pictures.tsx';
 import { Text } from '../../../src/server/console/parts/text.tsx';
 import type { Caller } from '../../../src/server/users/caller.ts';
+import { ANY_CHARACTER } from '../../support/characters.ts';
 import { filterSource } from '../../support/filter-folder.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
@@ -91,7 +92,7 @@ describe('a text of somebody else', () => {
 
   it('adds none, whatever it is', () => {
     const anything = fc.oneof(
-      fc.string({ unit: 'binary', minLength: 1 }),
+      fc.string({ unit: ANY_CHARACTER, minLength: 1 }),
       fc.string({ unit: fc.constantFrom(...'<>"\'&/!-= ax\u202e'), minLength: 1 }),
     );
     const plain = tags('x');

@@ -18,7 +18,7 @@ import { capturedText, createLasting, createPhysicalHost, endActive } from '../.
 import { runApp, runService } from '../../support/running-service.ts';
 import { readSamples, type Samples, samplesOf } from '../../support/samples.ts';
 
-const PATIENT = { timeout: 30_000, interval: 20 };
+const PATIENT = { timeout: 120_000, interval: 20 };
 const LOG_FIELDS = [
   ...['time', 'request_id', 'operation', 'project_id', 'user_id', 'lease_id', 'lease_name', 'allowed'],
   ...['outcome', 'filter', 'message', 'failed', 'warnings', 'filters', 'generation', 'duration_ms'],
@@ -204,7 +204,7 @@ describe('the log of a service', () => {
 async function fill(log: DecisionLog): Promise<number> {
   for (let taken = 0; ; taken += 1) {
     try {
-      await log.write(aRecord(), waitFor(AbortSignal.timeout(300)));
+      await log.write(aRecord(), waitFor(AbortSignal.timeout(2000)));
     } catch (thrown) {
       expect(thrown).toBeInstanceOf(OverloadedError);
       return taken;
@@ -247,7 +247,7 @@ describe('a log that can’t be written', () => {
       configFiles: [],
       values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 172_800 } },
     });
-    const { post, url } = await runApp(enforcement, [], { log, deadline: 1 });
+    const { post, url } = await runApp(enforcement, [], { log, deadline: 5 });
     const before = await fill(log);
 
     const late = await Promise.all([

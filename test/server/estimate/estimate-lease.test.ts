@@ -11,7 +11,7 @@ import { recordingLogger } from '../../support/logger.ts';
 it('hides from members what is only tried, and what it would take', async () => {
   const connection = await newLedger();
   const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { projectId: 'climate', amount: '1', from: '2026-01-01', until: '2030-01-01' });
+  await giveBudget(ledger, { projectId: 'climate', amount: '1', from: '2026-01-01', until: '2060-01-01' });
   await ledger.close();
   const configuration = await requireConfiguration(
     {
@@ -35,8 +35,8 @@ it('hides from members what is only tried, and what it would take', async () => 
     generation,
     ...{ requestId: 'req-1', projectId: 'climate', userId: 'alice' },
     wanted: {
-      start_date: '2027-01-11 09:00',
-      end_date: '2027-01-15 09:00',
+      start_date: '2055-01-11 09:00',
+      end_date: '2055-01-15 09:00',
       reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
     },
     deadline,

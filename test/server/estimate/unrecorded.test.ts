@@ -1,6 +1,7 @@
 /** Never a yes because something broke: a ledger that only answers looks records no lease. */
-import SqliteConnection from 'better-sqlite3';
+
 import { expect, it } from 'vitest';
+import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { breakLedger, mendLedger, newLedger } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
@@ -43,7 +44,7 @@ const NO = { allowed: false, outcome: 'failed', filter: 'MaxLeasesFilter', shown
 it('an estimate is no yes while the ledger grants nothing, in any process', async () => {
   const { connection, create, estimate } = await serving();
   expect(await estimate()).toEqual(YES);
-  const file = new SqliteConnection(connection.replace('sqlite://', ''));
+  const file = openSqlite(connection.replace('sqlite://', ''));
   file.exec("UPDATE ledger SET suspended = 'a backup was put in its place'");
   expect(await estimate()).toEqual(NO);
   file.exec('UPDATE ledger SET suspended = NULL');

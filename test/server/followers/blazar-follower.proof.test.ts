@@ -102,7 +102,10 @@ async function world({ rate = 1, timeout = 30, notifications = {} } = {}) {
   const unfollow = async () => {
     const follower = new Follower({ current: followed, metrics, logger });
     follower.start();
-    await vi.waitFor(async () => expect(await outcome('complete')).toBe(1), { timeout: 30_000, interval: 5 });
+    await vi.waitFor(async () => expect(await outcome('complete')).toBeGreaterThan(0), {
+      timeout: 120_000,
+      interval: 5,
+    });
     const blazarOptions = { ...values.blazar, reconcile_interval: 0 };
     const changed = { ...values, blazar: blazarOptions };
     current = await requireConfiguration({ environment: {}, configFiles: [], values: changed }, SECTIONS);
@@ -118,7 +121,7 @@ it('tells a webhook what a round has changed, once', async () => {
   const { round, enforcement } = await world({ notifications: { webhook_url: receiver.url } });
   enforcement.deliver();
   await round();
-  await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 30_000, interval: 5 });
+  await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 120_000, interval: 5 });
   const event = eventIn(receiver.requests[0]?.body ?? '');
   expect(event.type).toBe('io.blazar-enforcement.ledger.corrected');
   expect(event.data).toMatchObject({ changed_by: 'blazar-enforcement', released: 0, corrected: 0 });
@@ -156,7 +159,7 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
       'failed',
       /302|redirect/,
     ],
-    ['without an end', { '/v1/leases': endlessly }, 'failed', /2 s|time|second/],
+    ['without an end', { '/v1/leases': endlessly }, 'failed', /5 s|time|second/],
     ['with 100 MiB', { '/v1/leases': hugely }, 'failed', /max size/],
     ['with an error in the second answer', { '/v1/os-hosts/allocations': sends('', 500) }, 'failed', /500/],
     ['with no allocations', { '/v1/os-hosts/allocations': sends('{}') }, 'failed', /not a whole list/],
@@ -181,7 +184,7 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
     'that answers %s: nothing is released, it is said, and leases are judged',
     async (_, wrong, kind, why) => {
       const { answers, round, open, outcome, logger, enforcement } = await world(
-        wrong['/v1/leases'] === endlessly ? { timeout: 2 } : {},
+        wrong['/v1/leases'] === endlessly ? { timeout: 5 } : {},
       );
       await round();
       expect(await outcome('complete')).toBe(1);
@@ -223,8 +226,10 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
   it('is not asked any more when reconcile_interval becomes 0', async () => {
     const { asked, unfollow } = await world();
     await unfollow();
-    const before = asked();
+    // A round may still have been under way.
     await new Promise((resolve) => setTimeout(resolve, 1200));
+    const before = asked();
+    await new Promise((resolve) => setTimeout(resolve, 2400));
     expect(before).toBeGreaterThan(0);
     expect(asked()).toBe(before);
   });

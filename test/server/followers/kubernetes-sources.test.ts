@@ -6,7 +6,7 @@ import { ClusterDouble } from '../../kubernetes/cluster/status/cluster-double.ts
 import { recordingLogger } from '../../support/logger.ts';
 
 /** The first one loads the code. */
-const PATIENT = { timeout: 30_000, interval: 10 };
+const PATIENT = { timeout: 120_000, interval: 10 };
 
 function reporting() {
   const observer = { statusWritten() {}, event() {} };

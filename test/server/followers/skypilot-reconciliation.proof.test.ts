@@ -128,7 +128,7 @@ describe('an API server that does not answer as it should', () => {
   ])(
     '%s: nothing is given back, the token stays secret, and the next round is whole',
     async (_, wrong, kind) => {
-      const { lab, count, round } = await world(wrong === endlessly ? { timeout: 1 } : {});
+      const { lab, count, round } = await world(wrong === endlessly ? { timeout: 5 } : {});
       await lab.ask();
       lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 1 } });
       await round();

@@ -8,7 +8,7 @@ import { openRaw, postBytes, postHead } from '../../support/raw-http.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
 import { type RunningPolicyService, runService, sharedService } from '../../support/running-service.ts';
 
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 const SECRET = 's3cret-0123456789abcdef';
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');

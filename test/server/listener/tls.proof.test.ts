@@ -10,7 +10,7 @@ import { metric } from '../../support/metric.ts';
 import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
 import { ask, askResuming, openTls, type TlsFiles, tlsFiles, tlsFixture } from '../../support/tls.ts';
 
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 
 async function runTls(files: TlsFiles, service: Record<string, unknown> = {}): Promise<RunningPolicyService> {
   return runServiceOn(

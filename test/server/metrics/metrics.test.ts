@@ -10,7 +10,7 @@ import { runService } from '../../support/running-service.ts';
 import { hurriedClock, readSamples, samplesIn, samplesOf } from '../../support/samples.ts';
 import { startTcpService, unusedPort } from '../../support/services.ts';
 
-const PATIENT = { timeout: 30_000, interval: 20 };
+const PATIENT = { timeout: 120_000, interval: 20 };
 
 function newMetrics() {
   const gauges = { underWay: 0, queued: 0, generation: 1, valid: true };

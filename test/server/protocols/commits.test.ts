@@ -1,14 +1,14 @@
-import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { decisionsInFile } from '../../support/decision-logs.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
-import { capturedText, createLasting } from '../../support/requests.ts';
+import { capturedText, createLasting, inManyYears } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { readSamples, samplesOf } from '../../support/samples.ts';
 
-const FITS = capturedText('check-create-physical-host.json');
-const EXTEND = capturedText('check-update-extend.json');
+const FITS = inManyYears(capturedText('check-create-physical-host.json'));
+const EXTEND = inManyYears(capturedText('check-update-extend.json'));
 const REQUEST_ID = 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60';
 
 async function withLedger(commit: 'check' | 'request', enforcement: object = {}) {
@@ -24,8 +24,8 @@ async function withLedger(commit: 'check' | 'request', enforcement: object = {})
     },
   });
   const query = (sql: string) => {
-    const database = new SqliteConnection(connection.slice('sqlite://'.length), { readonly: true });
-    const rows = database.prepare(sql).all();
+    const database = openSqlite(connection.slice('sqlite://'.length), { readonly: true });
+    const rows = database.prepare(sql).all([]);
     database.close();
     return rows as Record<string, unknown>[];
   };

@@ -5,7 +5,7 @@ import { type RunningService, runService } from '../../support/running-service.t
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
 const END = capturedText('on-end-active.json');
-const PATIENT = { timeout: 30_000 };
+const PATIENT = { timeout: 120_000 };
 const ID = { 'X-Openstack-Request-Id': 'req-0d5b5d8e-1f4f-4f6e-9a76-00c0ffee0001' };
 
 /** Every kind of answer: what is sent, and whether it is decided. */

@@ -6,7 +6,7 @@ import { asking, creating, type KubernetesService } from '../../support/kubernet
 import { metric } from '../../support/metric.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 const POLICIES = '/apis/scheduling.blazar-enforcement/v1alpha1/schedulingpolicies';
 const SSD = creating({ nodeSelector: { disk: 'ssd' } });
 const HDD = creating({ nodeSelector: { disk: 'hdd' } });

@@ -18,7 +18,7 @@ import { runServiceOn } from '../../support/running-service.ts';
 const allowing = (disk: string) =>
   policiesForAll({ disks: { allowed: { nodeSelectors: { disk: [disk] } } } });
 const MISTAKEN = 'kind: SchedulingPolicy\nmetadata: {name: disks}\nspec:\n  allowed:\n    colour: red\n';
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 
 const written = (section: string) => `[service]\nport = 0\n[kubernetes]\n${section}\n`;
 

@@ -27,7 +27,7 @@ const BOMBS: readonly (readonly [string, string])[] = [
 
 describe('YAML that is too much', () => {
   it('is rejected in time, while other requests are answered', async () => {
-    const { ask } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { deadline: 10 } });
+    const { ask } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { deadline: 240 } });
     for (const [index, [what, yaml]] of BOMBS.entries()) {
       const member = index % 2 === 0 ? 'task' : 'skypilot_config';
       const started = performance.now();
@@ -38,7 +38,7 @@ describe('YAML that is too much', () => {
         json: { message: expect.stringMatching(new RegExp(`^${member}: expected YAML(, and| of at most) `)) },
       });
       expect(other.status).toBe(200);
-      expect(performance.now() - started).toBeLessThan(60_000);
+      expect(performance.now() - started).toBeLessThan(200_000);
     }
   });
 
@@ -121,10 +121,10 @@ describe('more reviews than the limit', () => {
         SilentPolicy:
           "return task.name === 'silent' ? new Promise(() => {}) : new MutatedUserRequest(task, config);",
       },
-      { service: { max_concurrent: 1, max_queued: 5 }, skypilot: { deadline: 1 } },
+      { service: { max_concurrent: 1, max_queued: 5 }, skypilot: { deadline: 3 } },
     );
     expect(await ask({ task: 'name: silent\n' })).toMatchObject({ status: 500, json: { message: FAILED } });
-    expect(logger.lines.find(({ level }) => level === 'error')?.fields.error).toBe('no answer within 1 s');
+    expect(logger.lines.find(({ level }) => level === 'error')?.fields.error).toBe('no answer within 3 s');
     expect((await ask()).status).toBe(200);
   });
 });

@@ -18,7 +18,7 @@ import { skypilotSource } from '../../support/skypilot-source.ts';
 const SOURCE = skypilotSource();
 
 /** What starts the client at first, and loads all of SkyPilot, takes seconds. */
-const PATIENTLY = { timeout: 120_000 };
+const PATIENTLY = { timeout: 1_200_000 };
 
 const TASKS = {
   cpus: 'name: cpus\nresources: {infra: aws, cpus: 4+, autostop: 20}\nrun: echo hello\n',
@@ -157,7 +157,7 @@ describe.skipIf(SOURCE === undefined)("SkyPilot's own client", () => {
       if (policy === 'GpuQuotaPolicy') {
         const isCounted = /skypilot_rounds_total\{outcome="complete"\} 1/;
         await expect
-          .poll(async () => (await fetch(`${url}/metrics`)).text(), { timeout: 60_000 })
+          .poll(async () => (await fetch(`${url}/metrics`)).text(), { timeout: 240_000 })
           .toMatch(isCounted);
       }
       for (const [name, outcome] of Object.entries(outcomes)) {

@@ -11,7 +11,7 @@ import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../suppo
 import { envelope } from '../../support/skypilot.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
-const SOON = { timeout: 60_000, interval: 100 };
+const SOON = { timeout: 120_000, interval: 100 };
 const newLedgerOn = newLedgers();
 const HAS_PRLIMIT = (() => {
   try {
@@ -30,7 +30,7 @@ async function disturbed(dialect: (typeof DIALECTS)[number]) {
   await giveBudget(ledger, { projectId: 'ml', amount: '100000', from: '2020-01-01', until: '2200-01-01' });
   const file = temporaryFile('decisions.log', '');
   const [service] = await startServices(1, {
-    ...{ connection, timeout: 2, deadline: 20 },
+    ...{ connection, timeout: 20, deadline: 60 },
     enabled: 'MaxLeaseDurationFilter',
     service: `decision_log = ${file}`,
     sections: `[skypilot]\nadmin_policies = UsageBudgetPolicy\napi_server = ${api.url}\n`,

@@ -8,7 +8,7 @@ import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../suppo
 import { envelope } from '../../support/skypilot.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
-const SOON = { timeout: 60_000, interval: 100 };
+const SOON = { timeout: 120_000, interval: 100 };
 const newLedgerOn = newLedgers();
 
 it.each(DIALECTS)('a launch is charged once and counted once, on %s', async (dialect) => {

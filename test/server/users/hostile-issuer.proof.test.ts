@@ -88,7 +88,7 @@ async function issuerWith({
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const conf = confFile(
-    `[service]\nport = 0\ndeadline = 5\n[oidc]\nissuer = ${url}\nclient_id = console\noperator_values = root\ntimeout = 1\n`,
+    `[service]\nport = 0\ndeadline = 30\n[oidc]\nissuer = ${url}\nclient_id = console\noperator_values = root\ntimeout = 5\n`,
   );
   const running = await runServiceOn({ environment: {}, configFiles: [conf] });
   const browser = new Browser();

@@ -39,6 +39,7 @@ export function sharedBrowser(): () => Browser {
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
+    timeout: 240_000,
     args: [
       ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -59,6 +60,8 @@ export interface Visited {
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Visited> {
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
+  // Of a busy machine.
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const [said, asked]: [string[], string[]] = [[], []];
   page.on('request', (request) => asked.push(request.url()));

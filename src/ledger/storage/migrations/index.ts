@@ -9,7 +9,7 @@ import {
   sql,
 } from 'kysely';
 import { waitFor } from '../../../base/deadline.ts';
-import { LedgerUnavailableError } from '../../../base/errors.ts';
+import { ConfigurationError, LedgerUnavailableError } from '../../../base/errors.ts';
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
 import { migrations } from './versions.ts';
@@ -106,7 +106,7 @@ function providerOf(known: Record<string, Migration>): MigrationProvider {
 
 /**
  * Creates the tables, or brings them up to date. Returns the migrations that it applied. Leaves a newer database as it is.
- * @throws LedgerUnavailableError
+ * @throws LedgerUnavailableError, ConfigurationError
  */
 export async function upgradeTables(connection: Connection): Promise<string[]> {
   let database: Kysely<unknown> | undefined;
@@ -126,6 +126,9 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
     }
     return results.map(({ migrationName }) => migrationName);
   } catch (thrown) {
+    if (thrown instanceof ConfigurationError) {
+      throw thrown;
+    }
     const text = thrown instanceof Error ? thrown.message : String(thrown);
     throw new LedgerUnavailableError(text, { cause: thrown });
   } finally {

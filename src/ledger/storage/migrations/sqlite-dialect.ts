@@ -1,12 +1,12 @@
 /** SQLite for migrations: kysely runs the queries itself. Creates the file if it does not exist. */
-import SqliteConnection from 'better-sqlite3';
 import { SqliteAdapter, SqliteDialect } from 'kysely';
+import { openSqlite } from '../sqlite-driver.ts';
 import { MILLISECONDS_TO_OPEN } from '../sqlite-file.ts';
 
 export function sqliteDialect(file: string): SqliteDialect {
-  const connection = new SqliteConnection(file, { timeout: MILLISECONDS_TO_OPEN });
-  connection.pragma('journal_mode = WAL');
-  connection.pragma('synchronous = FULL');
+  const connection = openSqlite(file, { timeout: MILLISECONDS_TO_OPEN });
+  connection.exec('PRAGMA journal_mode = WAL');
+  connection.exec('PRAGMA synchronous = FULL');
   return new TransactionalDialect({ database: connection });
 }
 

@@ -73,7 +73,7 @@ export function Timeline({ window, now, rows, href }: TimelineProps) {
         ]}
       />
       <Grid scale={scale} now={isNowInside ? now : undefined} />
-      <div class="lane axis" aria-hidden="true">
+      <div class="lease-row axis" aria-hidden="true">
         <div />
         <Axis scale={scale} now={isNowInside ? now : undefined} />
       </div>
@@ -102,11 +102,11 @@ function LaneRow({
   const { name, userId, start, end, look, reason } = row;
   const isInside = end > window.from && start < window.until;
   return (
-    <li class="lane">
+    <li class="lease-row">
       <div class="words">
         <p>
           <LeaseName name={name} />
-          <span class={`lane-state ${look}`}>{look}</span>
+          <span class={`lease-row-state ${look}`}>{look}</span>
         </p>
         <small>
           {shownDate(start)} to {shownDate(end)}
@@ -123,7 +123,7 @@ function LaneRow({
         )}
       </div>
       <svg width="100%" height={TRACK} class="track" aria-hidden="true">
-        <use href="#lane-grid" />
+        <use href="#lease-row-grid" />
         {isInside && (
           <rect {...scale.bar(start, end)} y="50%" height={BAR_HEIGHT} rx="3" class={`bar ${look}`} />
         )}
@@ -143,12 +143,12 @@ function Grid({ scale, now }: ScaleProps) {
   return (
     <svg width="0" height="0" class="patterns" aria-hidden="true">
       <defs>
-        <g id="lane-grid">
+        <g id="lease-row-grid">
           {scale.ticks.map(({ x }) => (
-            <line x1={x} x2={x} y1="0" y2="100%" class="lane-tick" />
+            <line x1={x} x2={x} y1="0" y2="100%" class="lease-row-tick" />
           ))}
           {now !== undefined && (
-            <line x1={scale.place(now)} x2={scale.place(now)} y1="0" y2="100%" class="lane-now" />
+            <line x1={scale.place(now)} x2={scale.place(now)} y1="0" y2="100%" class="lease-row-now" />
           )}
         </g>
       </defs>
@@ -161,13 +161,13 @@ function Axis({ scale, now }: ScaleProps): VNode {
   return (
     <svg width="100%" height={AXIS} class="track" aria-hidden="true">
       {now !== undefined && (
-        <text x={scale.place(now)} y="12" class="lane-now-text" {...anchor(scale.place(now))}>
+        <text x={scale.place(now)} y="12" class="lease-row-now-text" {...anchor(scale.place(now))}>
           now
         </text>
       )}
       {scale.ticks.map(({ x, label }, index) => (
-        <g class={index % 2 === 1 ? 'lane-label odd' : 'lane-label'}>
-          <line x1={x} x2={x} y1={AXIS - 16} y2={AXIS} class="lane-tick" />
+        <g class={index % 2 === 1 ? 'lease-row-label odd' : 'lease-row-label'}>
+          <line x1={x} x2={x} y1={AXIS - 16} y2={AXIS} class="lease-row-tick" />
           {Number.parseFloat(x) <= LAST_LABEL && (
             <text x={x} y={AXIS - 5} dx="3">
               {label}

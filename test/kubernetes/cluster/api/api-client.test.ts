@@ -142,7 +142,7 @@ describe('the client of an API server', () => {
     server.fault = () => 'silent';
     const asked = client.request(get);
     asked.catch(() => undefined);
-    await vi.waitFor(() => expect(server.requests).toHaveLength(1), { interval: 2, timeout: 30_000 });
+    await vi.waitFor(() => expect(server.requests).toHaveLength(1), { interval: 2, timeout: 120_000 });
     await client.close();
     await expect(asked).rejects.toThrow('the client was closed');
     await expect(client.request(get)).rejects.toThrow('the client was closed');
@@ -210,7 +210,7 @@ describe('the client of an API server', () => {
     await client.request(review);
     one.fault = () => ({ delayMs: 100 });
     const slow = client.request(review);
-    await vi.waitFor(() => expect(one.requests).toHaveLength(2), { interval: 2, timeout: 30_000 });
+    await vi.waitFor(() => expect(one.requests).toHaveLength(2), { interval: 2, timeout: 120_000 });
     writeFileSync(file, readFileSync(other.kubeconfig(), 'utf8'));
     const later = vi.spyOn(performance, 'now');
     onTestFinished(() => later.mockRestore());
@@ -306,7 +306,7 @@ describe('the client of an API server', () => {
         // Nothing happens.
       }
     });
-    await vi.waitFor(() => expect(server.watches).toBe(12), { interval: 2, timeout: 30_000 });
+    await vi.waitFor(() => expect(server.watches).toBe(12), { interval: 2, timeout: 120_000 });
     expect(await Promise.all(Array.from({ length: 40 }, () => client.request(review)))).toHaveLength(40);
     stop.abort(new Error('enough'));
     expect(await Promise.allSettled(watching)).toMatchObject(
@@ -315,7 +315,7 @@ describe('the client of an API server', () => {
         reason: { message: `${server.url}: enough` },
       })),
     );
-    await vi.waitFor(() => expect(server.watches).toBe(0), { interval: 2, timeout: 30_000 });
+    await vi.waitFor(() => expect(server.watches).toBe(0), { interval: 2, timeout: 120_000 });
   });
 
   it('ends the connection of a watch that nobody reads any more', async () => {
@@ -329,7 +329,7 @@ describe('the client of an API server', () => {
       expect(object.metadata.name).toBe('a');
       break;
     }
-    await vi.waitFor(() => expect(server.watches).toBe(0), { interval: 2, timeout: 30_000 });
+    await vi.waitFor(() => expect(server.watches).toBe(0), { interval: 2, timeout: 120_000 });
   });
 
   it('refuses a watch as the API server does', async () => {

@@ -90,7 +90,7 @@ function collectGarbage(): void {
   (runInNewContext('gc') as () => void)();
 }
 
-const until = (holds: () => void) => vi.waitFor(holds, { interval: 2, timeout: 30_000 });
+const until = (holds: () => void) => vi.waitFor(holds, { interval: 2, timeout: 120_000 });
 const watched = (server: ApiServerDouble, watches = 1) => until(() => expect(server.watches).toBe(watches));
 
 describe('following the objects of a kind', () => {

@@ -243,7 +243,7 @@ echo '${credential({ token: 'TOKEN' })}' | sed "s/TOKEN/$token/"`,
       options: { timeoutMs: 50 },
     });
     await expect(ask()).rejects.toThrow(/: no answer within 0\.05 s$/);
-    await vi.waitFor(() => expect(existsSync(join(folder, 'parent'))).toBe(true), { timeout: 20_000 });
+    await vi.waitFor(() => expect(existsSync(join(folder, 'parent'))).toBe(true), { timeout: 120_000 });
     await vi.waitFor(() => expect(readFileSync(join(folder, 'parent'), 'utf8')).not.toBe(''));
     await client.close();
     const pid = Number(readFileSync(join(folder, 'parent'), 'utf8'));

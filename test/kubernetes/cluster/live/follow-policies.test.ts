@@ -10,7 +10,7 @@ import { recordingLogger } from '../../../support/logger.ts';
 const GROUP = 'scheduling.blazar-enforcement';
 const POLICIES = `/apis/${GROUP}/v1alpha1/schedulingpolicies`;
 const ACCOUNT = serviceAccount('shop', 'web');
-const SETTLED = { timeout: 30_000, interval: 20 };
+const SETTLED = { timeout: 120_000, interval: 20 };
 
 async function followed() {
   const api = await startApiServerDouble();

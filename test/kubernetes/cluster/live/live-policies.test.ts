@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { policyObject, toldPolicies } from './objects.ts';
 
-const SOON = { timeout: 30_000, interval: 2 };
+const SOON = { timeout: 120_000, interval: 2 };
 const ssd = { allowed: { nodeSelectors: { disk: ['ssd'] } } };
 const hdd = { allowed: { nodeSelectors: { disk: ['hdd'] } } };
 const BROKEN = { allowed: { colour: ['red'] } };

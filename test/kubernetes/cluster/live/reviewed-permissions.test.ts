@@ -12,7 +12,7 @@ import { SourceUnavailableError } from '../../../../src/kubernetes/policies/poli
 import { recordingLogger } from '../../../support/logger.ts';
 import { type ReviewServer, reviewServer } from './review-server.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 const LIN = serviceAccount('team', 'lin');
 const FEW = ['gold', 'iron', 'silver'];

@@ -8,7 +8,7 @@ import { clientOf, filledLedger, goBack, LATEST } from '../../../support/upgrade
 import { recordLease } from '../../recorded-leases.ts';
 
 const newLedger = newLedgers();
-const TIMEOUT = 600_000;
+const TIMEOUT = 1_200_000;
 const ROWS = 20_000;
 
 async function olderLedger(): Promise<{ url: string; ledger: Ledger; client: pg.Client }> {
@@ -38,8 +38,9 @@ it(
     const upgrading = Promise.all([upgrade(url), upgrade(url)]).finally(() => {
       isOver = true;
     });
-    const building = "SELECT 1 FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%'";
-    await expect.poll(async () => (await client.query(building)).rowCount, { timeout: 60_000 }).toBe(1);
+    const building =
+      "SELECT 1 FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%' AND datname = current_database()";
+    await expect.poll(async () => (await client.query(building)).rowCount, { timeout: 240_000 }).toBe(1);
     for (let count = 0; count < 20; count += 1) {
       await recordLease(ledger, { name: `meanwhile ${count}` });
     }
@@ -72,9 +73,10 @@ it(
       () => 'done',
       () => 'failed',
     );
-    const building = "SELECT pid FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%'";
+    const building =
+      "SELECT pid FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%' AND datname = current_database()";
     await expect
-      .poll(async () => (await client.query<{ pid: number }>(building)).rows.length, { timeout: 60_000 })
+      .poll(async () => (await client.query<{ pid: number }>(building)).rows.length, { timeout: 240_000 })
       .toBe(1);
     await client.query(`SELECT pg_terminate_backend(pid) FROM (${building}) AS it`);
     expect(await interrupted).toBe('failed');
@@ -86,10 +88,11 @@ it(
     await reader.query('BEGIN');
     await reader.query('LOCK TABLE kysely_migration IN SHARE MODE');
     const upgrading = upgrade(url);
-    await expect.poll(() => isValid(client), { timeout: 60_000 }).toBe(true);
-    const queue = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'kysely_migration'::regclass";
+    await expect.poll(() => isValid(client), { timeout: 240_000 }).toBe(true);
+    const queue =
+      "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'kysely_migration'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     for (const waiting of [1, 0, 1]) {
-      await expect.poll(async () => (await client.query(queue)).rowCount, { timeout: 60_000 }).toBe(waiting);
+      await expect.poll(async () => (await client.query(queue)).rowCount, { timeout: 240_000 }).toBe(waiting);
     }
     await recordLease(ledger, { name: 'later' });
     await reader.query('COMMIT');

@@ -11,7 +11,7 @@ import { clientOf, filledLedger, goBack, LATEST } from '../../../support/upgrade
 import { recordLease } from '../../recorded-leases.ts';
 
 const newLedger = newLedgers();
-const TIMEOUT = 600_000;
+const TIMEOUT = 1_200_000;
 const UPGRADES = 6;
 /** Those that are left must do it. */
 const MOST_KILLED = UPGRADES - 2;
@@ -75,7 +75,7 @@ class Ground {
   /** Whether an upgrade has the lock, and has looked at which indexes there are. */
   async isLooking(): Promise<boolean> {
     const found = await this.#rows(
-      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND EXISTS (
+      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND EXISTS (
          SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'select%indisvalid%' AND pid <> pg_backend_pid())`,
     );
     return found.length > 0;
@@ -96,7 +96,7 @@ class Ground {
   /** How many wait for a lock of the table. */
   async waiting(): Promise<number> {
     const found = await this.#rows(
-      "SELECT 1 FROM pg_locks WHERE relation = 'leases'::regclass AND NOT granted",
+      "SELECT 1 FROM pg_locks WHERE relation = 'leases'::regclass AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
     );
     return found.length;
   }
@@ -157,7 +157,7 @@ it.each([
           }),
         ),
       );
-      await expect.poll(() => ground.isBuilding(), { timeout: 60_000 }).toBe(true);
+      await expect.poll(() => ground.isBuilding(), { timeout: 240_000 }).toBe(true);
       for (let count = 0; count < 5; count += 1) {
         await ground.record();
       }
@@ -193,7 +193,7 @@ it('waits for a statement of a killed upgrade that waits for its lock', async ()
   await expect.poll(() => ground.waiting()).toBe(1);
   const next = upgrade(ground.url);
   await expect
-    .poll(async () => (await ground.isLooking()) || (await ground.waiting()) > 1, { timeout: 60_000 })
+    .poll(async () => (await ground.isLooking()) || (await ground.waiting()) > 1, { timeout: 240_000 })
     .toBe(true);
   await leave();
   await building;
@@ -245,10 +245,10 @@ it('builds nothing beside a statement that an upgrade has sent just before it lo
   // The first build waits for it; a second one would wait for the first, which waits for whoever waits.
   const leave = await ground.occupy('ROW EXCLUSIVE');
   const first = upgrade(connection);
-  await expect.poll(isHolding, { timeout: 60_000 }).toBe(true);
+  await expect.poll(isHolding, { timeout: 240_000 }).toBe(true);
   expect(await ground.cutOff('pg_settings')).toBe(1);
   const second = upgrade(connection);
-  await expect.poll(async () => looks() > 1 || (await ground.waiting()) > 0, { timeout: 60_000 }).toBe(true);
+  await expect.poll(async () => looks() > 1 || (await ground.waiting()) > 0, { timeout: 240_000 }).toBe(true);
   await leave();
   expect(await Promise.all([first, second])).toEqual([[], [LATEST]]);
   expect(await ground.indexes()).toEqual([true]);
@@ -260,10 +260,10 @@ it('stops when it has lost its lock, and begins again after the other one', asyn
   await ground.goBack(false);
   const leave = await ground.read();
   const first = upgrade(ground.url);
-  await expect.poll(() => ground.isBuilding(), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => ground.isBuilding(), { timeout: 240_000 }).toBe(true);
   expect(await ground.cutOff('pg_settings')).toBe(1);
   const second = upgrade(ground.url);
-  await expect.poll(() => ground.isLooking(), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => ground.isLooking(), { timeout: 240_000 }).toBe(true);
   await leave();
   expect(await Promise.all([first, second])).toEqual([[], [LATEST]]);
   expect(await ground.indexes()).toEqual([true]);

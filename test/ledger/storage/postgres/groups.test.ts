@@ -131,7 +131,11 @@ it('lets each go at the end of its wait, goes on for the others, and leaves othe
     join(() => part(`gone ${index}`), waitFor(signal)),
   );
   const patient = ['a', 'b', 'c'].map((name) => join(() => part(name)));
-  const busy = () => runSql(connection, `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
+  const busy = () =>
+    runSql(
+      connection,
+      `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+    );
   await expect.poll(busy).toHaveLength(1);
   // One waits for its row, however many there are.
   expect(
@@ -200,7 +204,11 @@ it('tells one whose time is over during the commit that it is in doubt, and the 
   );
   const patient = ['a', 'b'].map((name) => database.transact(() => part(name), NO_WAIT, 'hot'));
   const commits = () =>
-    runSql(connection, `SELECT 1 FROM pg_stat_activity WHERE query = 'COMMIT' AND wait_event = 'advisory'`);
+    runSql(
+      connection,
+      `SELECT 1 FROM pg_stat_activity
+       WHERE query = 'COMMIT' AND wait_event = 'advisory' AND datname = current_database()`,
+    );
   await expect.poll(commits).toHaveLength(1);
   for (const one of withLockTimeouts) {
     one.abort(new Error('it took too long'));

@@ -1,8 +1,9 @@
 /** What the parts of a group ask the database, and what they know of each other. */
-import SqliteConnection from 'better-sqlite3';
+
 import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { rows, type Work } from '../../../../src/ledger/storage/database.ts';
+import { openSqlite, type SqliteStatement } from '../../../../src/ledger/storage/sqlite-driver.ts';
 import { record } from '../../../../src/ledger/transactions/lease-transactions.ts';
 import type { Transaction } from '../../../../src/ledger/transactions/transaction.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
@@ -113,18 +114,18 @@ it('asks the database once for all of them, and writes without waiting: postgres
 /** All that is said to SQLite from now on: the first words of each statement. */
 function saidToSqlite(): string[] {
   const said: string[] = [];
-  const any = new SqliteConnection(':memory:');
-  const statements: SqliteConnection.Statement = Object.getPrototypeOf(any.prepare('SELECT 1'));
+  const any = openSqlite(':memory:');
+  const statements: SqliteStatement = Object.getPrototypeOf(any.prepare('SELECT 1'));
   any.close();
   const { run, all } = statements;
-  const note = ({ source }: SqliteConnection.Statement) => said.push(source.split(' ', 3).join(' '));
-  vi.spyOn(statements, 'run').mockImplementation(function (this: SqliteConnection.Statement, ...values) {
+  const note = ({ source }: SqliteStatement) => said.push(source.split(' ', 3).join(' '));
+  vi.spyOn(statements, 'run').mockImplementation(function (this: SqliteStatement, values) {
     note(this);
-    return run.apply(this, values);
+    return run.call(this, values);
   });
-  vi.spyOn(statements, 'all').mockImplementation(function (this: SqliteConnection.Statement, ...values) {
+  vi.spyOn(statements, 'all').mockImplementation(function (this: SqliteStatement, values) {
     note(this);
-    return all.apply(this, values);
+    return all.call(this, values);
   });
   onTestFinished(() => void vi.restoreAllMocks());
   return said;

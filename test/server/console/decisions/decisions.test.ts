@@ -17,7 +17,7 @@ const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
 const ID = 'req-7f1b2c3d-0000-4000-8000-00000000000a';
 const LABEL = 'Decisions, the newest first';
-const SOON = { timeout: 30_000, interval: 20 };
+const SOON = { timeout: 120_000, interval: 20 };
 
 /** Decisions of all kinds, by this process alone. */
 async function decided() {

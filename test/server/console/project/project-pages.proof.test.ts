@@ -72,7 +72,7 @@ beforeAll(async () => {
     start: toInstant('2026-12-01T09:00:00Z') ?? 0n,
     end: toInstant('2026-12-11T09:00:00Z') ?? 0n,
   });
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'], timeout: 240_000 });
 });
 afterAll(async () => {
   await browser?.close();
@@ -82,6 +82,8 @@ afterAll(async () => {
 async function open(who: Name, path: string, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   onTestFinished(() => context.close());
+  // Of a busy machine.
+  context.setDefaultTimeout(120_000);
   await context.addCookies([{ name: 'person', value: who, url: ground.url }]);
   const page = await context.newPage();
   const wrong: string[] = [];
@@ -220,7 +222,7 @@ describe.runIf(INSTALLED)('the time line', () => {
     await page.keyboard.press('-');
     await expect.poll(from).toBe('2026-12-01T00:00:00Z');
     expect(new URL(page.url()).searchParams.get('from')).toBe('2026-12-01T00:00:00Z');
-    const track = page.locator('.lane .track').nth(1);
+    const track = page.locator('.lease-row .track').nth(1);
     await track.scrollIntoViewIfNeeded();
     const box = await track.boundingBox();
     if (box === null) {

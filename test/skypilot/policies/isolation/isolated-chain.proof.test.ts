@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shownLines, switched, taskOf, threads } from '../../../support/isolated-policies.ts';
 import { chainOf, chainOn, FAILED, policyFiles } from '../../../support/skypilot.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 describe('a policy in a thread', () => {
   it('gives the same results as one in process', async () => {

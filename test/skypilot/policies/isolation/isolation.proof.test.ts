@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shownLines, switched, taskOf, threads } from '../../../support/isolated-policies.ts';
 import { FAILED } from '../../../support/skypilot.ts';
 
-const SOON = { timeout: 30_000, interval: 5 };
+const SOON = { timeout: 120_000, interval: 5 };
 
 /** Seconds: so long that no answer comes too late by chance. Whoever waits for a policy that hangs fails at the limit of the test. */
 const PLENTY = 150;

@@ -1,3 +1,4 @@
+/** What `npm run bench -- --against REF` measures is the commit's own package, built by its own scripts, beside this tree's bench. Peers: git, npm. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
