@@ -26,7 +26,7 @@ const FLAGS = [
   ...['--cgroup-manager', 'cgroupfs', '--events-backend', 'none', '--runtime', 'runc'],
 ];
 /** In the environment of podman, and of commands that call it. */
-const CONTAINERS_ENVIRONMENT = { ...process.env, CONTAINERS_CONF: join(STORE, 'containers.conf') };
+export const CONTAINERS_ENVIRONMENT = { ...process.env, CONTAINERS_CONF: join(STORE, 'containers.conf') };
 
 export interface Ended {
   readonly code: number | null;
@@ -48,7 +48,7 @@ export function hasContainerBuilder(): boolean {
 }
 
 /** The command line of podman with this store, for scripts that call it. */
-function podmanCommand(): readonly string[] {
+export function podmanCommand(): readonly string[] {
   mkdirSync(join(STORE, 'networks'), { recursive: true });
   writeFileSync(CONTAINERS_ENVIRONMENT.CONTAINERS_CONF, SETTINGS);
   return ['podman', ...FLAGS];
@@ -83,7 +83,7 @@ export async function commandEnd(
 }
 
 /** The image that the Dockerfile begins with, which is made once. Returns its name. */
-async function baseImage(): Promise<string> {
+export async function baseImage(): Promise<string> {
   const dockerfile = readFileSync(projectFile('Dockerfile'), 'utf8');
   const [, version = ''] = /^ARG NODE_VERSION=(\S+)$/m.exec(dockerfile) ?? [];
   const [, release = ''] = /node:\$\{NODE_VERSION\}-(\S+)/.exec(dockerfile) ?? [];
