@@ -71,10 +71,12 @@ if (!skips('tests')) {
   run('npm', 'test');
   run('npm', 'run', 'test:proofs');
 }
-run('npm', 'run', 'lint:package');
 rmSync(FOLDER, { recursive: true, force: true });
 mkdirSync(FOLDER);
+const tarball = join(FOLDER, `blazar-enforcement-${version}.tgz`);
 run('npm', 'pack', '--pack-destination', FOLDER);
+run('npx', 'publint', '--strict', tarball);
+run('npx', 'attw', tarball, '--profile', 'esm-only');
 const sbom = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
 writeFileSync(join(FOLDER, 'sbom.cdx.json'), output('npm', ...sbom, '--omit', 'dev', '--omit', 'optional'));
 if (!skips('deb')) {
@@ -90,7 +92,6 @@ if (isDry && !skips('image')) {
   }
 }
 
-const tarball = join(FOLDER, `blazar-enforcement-${version}.tgz`);
 if (isDry) {
   run('npm', 'publish', tarball, '--dry-run', '--access', 'public');
   console.error(`release: ${version} could be published; what it has is in release/`);
