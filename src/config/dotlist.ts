@@ -53,7 +53,6 @@ function isFile(path: string): boolean {
   return existsSync(path) && !statSync(path).isDirectory();
 }
 
-/** A pair, or what is wrong with the text. */
 function readPair(text: string): Pair | string {
   const equals = text.indexOf('=');
   if (equals === -1) {

@@ -8,7 +8,6 @@ import { type Setting, schemaInput } from './resolve.ts';
 import { hideCredentials, showText } from './secret.ts';
 import { isConfigFile } from './sources.ts';
 
-/** What is wrong with an option of a section. */
 export interface SectionProblem {
   readonly option: string;
   readonly message: string;

@@ -41,7 +41,6 @@ export interface ConfigSources {
   readonly values?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
 }
 
-/** What the sources contain. */
 export interface ReadSources {
   /** Lowest first. */
   readonly layers: readonly Layer[];

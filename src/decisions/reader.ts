@@ -1,7 +1,6 @@
 import { type NumberedLine, NumberedLines } from './numbered-lines.ts';
 import { type DecisionRecord, parsedRecord } from './record.ts';
 
-/** How many lines were skipped. */
 interface SkippedLines {
   /** Not a decision, such as a line that was cut off. */
   readonly broken: number;

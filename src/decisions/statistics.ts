@@ -5,10 +5,8 @@ import { type Count, Tally, type TallyRow } from './tally.ts';
 /** Beyond what anyone enables. */
 const MAX_FILTERS = 1000;
 
-/** What one filter answered. */
 interface FilterStatistics {
   readonly filter: string;
-  /** How many decisions it took part in. */
   readonly asked: number;
   readonly rejected: number;
   readonly failed: number;

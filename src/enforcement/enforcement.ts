@@ -39,7 +39,6 @@ export class UsageEnforcement {
   readonly keystone: Keystone | undefined;
   /** `undefined` = `[keystone] resolve_names` is false. */
   readonly names: Names | undefined;
-  /** That of the filters. */
   readonly clock: Clock;
   /** `undefined` = `[notifications]` is not set. Closed by `close()`. */
   readonly notifications: Notifications | undefined;

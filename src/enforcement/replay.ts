@@ -34,7 +34,6 @@ interface Replayed {
   readonly unanswered: readonly UnknownAnswer[];
 }
 
-/** A request as Blazar has sent it. */
 interface ReplayedRequest {
   readonly operation: 'create' | 'update';
   readonly body: unknown;

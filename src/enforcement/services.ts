@@ -36,7 +36,6 @@ export interface WatchedServices extends EnforcementServices {
   readonly ruleObserver?: RuleObserver | undefined;
 }
 
-/** The services that filters and policies receive. */
 export function createSharedServices({
   logger,
   clock,

@@ -116,7 +116,6 @@ export function createTransport(origin: string, options: TransportOptions): Tran
 
 /** The parts of an answer that do not pass through axios, which would copy them into an object of its own. */
 interface Aside {
-  /** The requested ones. */
   headers: Record<string, string>;
   bodyDropped: boolean;
 }

@@ -55,7 +55,6 @@ function refusing(claimant: Claimant, why: string): Claimant {
   return { ...claimant, claims: () => reject(why) };
 }
 
-/** Whose lease it is. */
 type Owner = Pick<Proposal, 'context' | 'names'>;
 
 function newLease(owner: Owner, lease: Lease): Proposal {

@@ -26,7 +26,6 @@ export interface NamesParts {
   readonly observer?: NamesObserver | undefined;
 }
 
-/** The ids to name. */
 type Ids = Pick<Context, 'project_id' | 'user_id'>;
 
 /** How long a request waits for names that are not known yet, in milliseconds. */

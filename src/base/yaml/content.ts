@@ -25,7 +25,6 @@ const MAX_TOKENS = 250_000;
 /** For the stack of the parser, which holds the document and the scalar too. */
 const MAX_STACK = MAX_DEPTH + 10;
 
-/** A text that has been read. */
 export interface Content {
   /** The text that the ranges of nodes and the lines count in. */
   readonly source: string;

@@ -50,7 +50,6 @@ export function view(node: Node | null, as: View, depth = 0): unknown {
   return value instanceof Special ? (as === 'typed' ? Symbol(value.text) : value.text) : value;
 }
 
-/** A key that repeats another one of its mapping. */
 export interface RepeatedKey {
   readonly name: string;
   readonly key: Node | null;

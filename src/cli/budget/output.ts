@@ -59,7 +59,6 @@ export function changeObject(change: BudgetChange) {
   };
 }
 
-/** What a lease takes from budgets. */
 export function chargesOf({ claims }: LeaseReport): ChargedLease['charges'] {
   return claims.flatMap((claim) =>
     claim.kind === 'usage'

@@ -272,7 +272,6 @@ function unitOf(found: readonly { readonly unit: string }[]): string {
   return found[0]?.unit ?? 'unit-hours';
 }
 
-/** As the service told them. */
 function namesOf(found: readonly Owner[]): CommandNames {
   const projects = new Map(found.map(({ project }) => [project.id, project]));
   const users = new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const])));

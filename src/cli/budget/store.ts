@@ -36,7 +36,6 @@ export interface ListedBudgets {
   readonly names: CommandNames;
 }
 
-/** The budgets of a project, and the leases that are charged to them. */
 export interface ShownProject extends ListedBudgets {
   readonly leases: readonly ChargedLease[];
 }
@@ -83,7 +82,6 @@ export interface ExportFlags extends SourceFlags, EndpointFlags {
   readonly format: 'csv' | 'json';
 }
 
-/** The flag or argument that a property of a budget comes from. */
 const FLAGS: Readonly<Record<string, string>> = {
   projectId: 'project',
   userId: '--user',

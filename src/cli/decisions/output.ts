@@ -49,7 +49,6 @@ function cellsOf(record: DecisionRecord): string[] {
   ];
 }
 
-/** One decision, with the answer of every filter. */
 export async function printDecision(stored: StoredDecision, format: 'table' | 'json'): Promise<void> {
   const { record, asked, replica } = stored;
   const dates = asked && { start: formatInstant(asked.start), end: formatInstant(asked.end) };
@@ -201,7 +200,6 @@ async function printTables(summary: StatisticsSummary): Promise<void> {
   }
 }
 
-/** This many users are named in a cell. */
 const MAX_NAMED = 3;
 
 /** `frank 2, bob 1`, or with more users than fit `…, others 4`. */

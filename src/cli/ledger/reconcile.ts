@@ -78,7 +78,6 @@ type Compared =
 interface Comparison extends LedgerAccess {
   readonly flags: ReconcileFlags;
   readonly enforcement: UsageEnforcement;
-  /** What was corrected until now. */
   readonly done: Reconciled[];
 }
 

@@ -16,7 +16,6 @@ import { readText, shownName, UsageError } from '../output.ts';
 /** The limit of the API server. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
-/** An object to check. */
 export interface CheckedObject {
   readonly kind: string;
   readonly name: string | undefined;
@@ -115,7 +114,6 @@ function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObjec
   };
 }
 
-/** Judges by the policies of files or of a cluster. */
 export interface Judges {
   /** `undefined` = there are none, only rules. */
   readonly source: PolicySource | undefined;
@@ -126,7 +124,6 @@ export interface Judges {
 
 export interface ReviewedObject {
   readonly decided: DecidedAdmission;
-  /** The names of the account's policies. */
   readonly policies: readonly string[];
   /** The pod as written, with what policies have added. */
   readonly written: Pod;

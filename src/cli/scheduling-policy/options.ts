@@ -94,19 +94,16 @@ function concernsPolicies(
   );
 }
 
-/** Selects an account. */
 export interface AccountFlags {
   readonly namespace?: string;
   readonly serviceAccount?: string;
 }
 
-/** Selects the cluster to ask. */
 export interface ClusterFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
 }
 
-/** How pods are judged. */
 export interface JudgeFlags {
   readonly configFile?: readonly string[];
   readonly mergeStrategy?: MergeStrategy;

@@ -19,7 +19,6 @@ export interface Requested {
   readonly places?: Places;
 }
 
-/** What a file asks. */
 interface RequestFile {
   readonly requests: readonly Requested[];
   /** Mistakes of a pipeline's header, which is part of no request. SkyPilot refuses a file with an error. */

@@ -21,12 +21,10 @@ const MAX_REDIRECTS = 5;
 /** Why the service's answer is of no use, in words for the user. */
 class NoAnswer extends Error {}
 
-/** The changed request, or why there is none. */
 export type Answered =
   | { readonly task: Mapping; readonly skypilotConfig: Mapping }
   | { readonly message: string; readonly failed: boolean };
 
-/** Asks once. */
 export async function answerOf(
   client: BoundedFetch,
   url: URL,

@@ -7,7 +7,6 @@ import { readRules } from '../../rules/read-rules.ts';
 import { taskEnvironment } from '../../rules/task/environment.ts';
 import { printTable } from '../output.ts';
 
-/** What was seen of one filter, rule or policy. */
 interface Covered {
   readonly kind: 'filter' | 'rule' | 'scheduling-policy' | 'admin-policy';
   readonly name: string;

@@ -161,7 +161,6 @@ export const DIFFERENCES = [
   'skipped',
 ] as const satisfies readonly Difference[];
 
-/** A decision that is shown. */
 export interface Example {
   readonly difference: Difference;
   readonly time: string;
@@ -182,7 +181,6 @@ export interface Example {
   };
 }
 
-/** How often a filter or a rule made a difference. */
 interface Cause {
   readonly difference: Difference;
   readonly by: string;

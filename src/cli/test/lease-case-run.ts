@@ -168,7 +168,6 @@ function chargedIn(budgets: Awaited<ReturnType<typeof budgetsIn>>): Charged {
   return { project: sum(false), user: sum(true) };
 }
 
-/** What came of a lease. */
 interface LeaseResult {
   readonly decision: Decision;
   /** The rules that refused it, in order, without those in audit mode. */

@@ -21,7 +21,6 @@ import { causeLogger } from '../cases/explanations.ts';
 /** Where the configuration does not say, in seconds. */
 const DEADLINE = 30;
 
-/** A request as the service gets it. */
 export type TriedRequest =
   | ({ readonly operation: 'create' } & CreateRequest)
   | ({ readonly operation: 'update' } & UpdateRequest);
@@ -96,7 +95,6 @@ export class LeaseTrial {
     return BigInt(this.#parts.clock.now().getTime()) * 1000n;
   }
 
-  /** Does something at an earlier time. */
   async at<Result>(time: Instant, work: () => Promise<Result>): Promise<Result> {
     const { clock } = this.#parts;
     const before = clock.time;

@@ -15,7 +15,6 @@ import type { CheckOptions } from '../check-options.ts';
 import type { Execution } from '../occupation.ts';
 import { failureVerdict, type LoggedRequest, logFailure, shownAnswer } from './messages.ts';
 
-/** A filter in the chain. */
 export interface ChainedFilter {
   readonly name: string;
   readonly filter: BaseFilter;
@@ -24,7 +23,6 @@ export interface ChainedFilter {
   readonly execution: Execution;
 }
 
-/** A request to a hook. */
 interface AnyHookRequest extends LoggedRequest {
   readonly wait: Wait;
   /** The same object for every filter. */
@@ -340,7 +338,6 @@ function spanEnd({ verdict, failed }: HookResult) {
   };
 }
 
-/** The word for what a filter answered, as the decision log has it. */
 function verdictWord(verdict: Verdict): 'allowed' | 'changed' | 'rejected' | 'allowed-on-error' {
   if (!verdict.allowed) {
     return 'rejected';

@@ -6,7 +6,6 @@ import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Corrections } from './corrections.ts';
 import type { EventKind } from './options.ts';
 
-/** An id, and its name where it is known. */
 export interface Named {
   readonly id: string | null;
   readonly name?: string | null | undefined;
@@ -120,7 +119,6 @@ export function refusedEvent(source: string, id: string, refusals: Refusals): st
   });
 }
 
-/** Who has compared the ledger with Blazar, and when. */
 export interface Comparison {
   readonly who: string;
   readonly reason: string | null;
@@ -156,7 +154,6 @@ function correctedLease({ outcome, leaseId, name, projectId, userId, start, end,
   };
 }
 
-/** What a comparison with SkyPilot has found. */
 export interface FoundBypasses {
   readonly at: Date;
   readonly records: readonly FoundBypass[];

@@ -40,7 +40,6 @@ export function alternativesOf(row: Recorded): Alternative[] {
   return written.map(parsed);
 }
 
-/** The columns of a row with these alternatives. */
 export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]]): Recorded {
   const [{ start, demand, claims }] = alternatives;
   return {

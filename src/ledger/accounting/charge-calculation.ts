@@ -21,7 +21,6 @@ import {
 } from './alternatives.ts';
 import { charge, type FilterClaim, notBefore } from './recorded-claim.ts';
 
-/** The claims of one filter for the lease. */
 export interface FilterClaims {
   readonly filter: string;
   /** An audited filter's refusals are warnings. */

@@ -20,7 +20,6 @@ export interface BudgetEditor extends BudgetAuthor {
   readonly isBounded: boolean;
 }
 
-/** The budget to change, as its author has seen it. */
 interface SeenBudget {
   readonly id: bigint;
   readonly projectId: string;
@@ -35,7 +34,6 @@ export interface BudgetAmendment {
   readonly validUntil?: bigint | undefined;
 }
 
-/** Why nothing was changed. */
 export type BudgetRefusal =
   /** Another budget of the owner is in force at that time; with creation, perhaps the same one. */
   | { readonly kind: 'overlaps'; readonly other: Budget }

@@ -110,7 +110,6 @@ function keyOf(budget: WantedBudget): string {
 }
 
 export interface ImportReport {
-  /** Why nothing was set. */
   readonly message?: string | undefined;
   readonly dry_run: boolean;
   readonly set: number;

@@ -18,7 +18,6 @@ export interface BudgetChange extends Omit<Budget, 'id'> {
   readonly reason: string | null;
 }
 
-/** A budget from its row. */
 export function budgetOf(row: {
   readonly id: bigint;
   readonly project_id: string;
@@ -48,7 +47,6 @@ export function termsOf({ projectId, userId, validFrom, validUntil, amount }: Bu
   };
 }
 
-/** The budgets in force of a project, or of one user in it. */
 export function* budgetsOfOwner(
   queries: Kysely<Tables>,
   { projectId, userId }: Pick<Budget, 'projectId' | 'userId'>,
@@ -77,7 +75,6 @@ export function* budgetId(
   return known?.id;
 }
 
-/** A change from its row. */
 export function changeOf(row: Omit<BudgetChangesTable, 'id'> & { readonly id: bigint }): BudgetChange {
   return {
     id: row.id,

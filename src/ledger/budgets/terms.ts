@@ -25,7 +25,6 @@ export interface BudgetKey {
   readonly from: DateValue;
 }
 
-/** A budget to set. */
 export interface NewBudget extends BudgetKey {
   /** End of validity, to the second: the first moment that it does not pay for. */
   readonly until: DateValue;

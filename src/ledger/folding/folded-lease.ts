@@ -13,7 +13,6 @@ export interface FoldedLease {
 
 /** The first line of a file. */
 export interface FoldHeader {
-  /** The id of the ledger. */
   readonly ledger: string;
   /** All leases in the file had ended before, and were to: microseconds of the epoch. */
   readonly until: bigint;

@@ -29,7 +29,6 @@ export interface Crossing {
   readonly requestId: string | null;
 }
 
-/** What is said about budgets. */
 export interface CrossingWatch {
   /** In percent, each once. */
   readonly thresholds: readonly number[];

@@ -43,7 +43,6 @@ import {
 import { digestOf, isShown, type ListedLease, type ShownLease } from './leases.ts';
 import { fits } from './pairing.ts';
 
-/** What both ways to correct a row begin with. */
 interface Correction {
   readonly ledger: Ledger;
   readonly transaction: Transaction;

@@ -23,7 +23,6 @@ import { throwing, untouched } from './change-lease.ts';
 import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
 import { settledUntil } from './hold-cluster.ts';
 
-/** A time in which a cluster was up. */
 export interface Run {
   readonly from: Instant;
   /** `undefined` = it is still up. */

@@ -31,7 +31,6 @@ export interface LeasesQuery extends PageQuery {
   readonly until?: bigint | undefined;
 }
 
-/** A lease in a list for people. */
 export interface LeaseRowView extends ListedRow {
   /** The real one, if it ended earlier. */
   readonly end: bigint;

@@ -94,7 +94,6 @@ async function grouped(
 }
 
 interface Sums {
-  /** A lease that overlaps with the time. */
   add(lease: SpanLease): void;
   groups(): UsageGroup[];
 }

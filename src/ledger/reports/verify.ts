@@ -17,15 +17,12 @@ export interface Difference {
   readonly projectId: string;
   /** The account, or the id of the budget. */
   readonly subject: string;
-  /** What it should be. */
   readonly expected: string;
-  /** What it is. */
   readonly found: string;
 }
 
 export interface Verification {
   readonly differences: readonly Difference[];
-  /** How much was compared. */
   readonly compared: {
     readonly accounts: number;
     readonly entries: bigint;

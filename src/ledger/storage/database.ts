@@ -31,7 +31,6 @@ export function announcing<Row>(
   return query;
 }
 
-/** What was announced with a query. */
 export function announcedWith(query: Announcing): readonly CompiledQuery[] {
   return query[NEXT] ?? [];
 }

@@ -7,7 +7,6 @@ import type { Statements } from './statements.ts';
 
 export type { Author } from '../ledger-request.ts';
 
-/** The changes of balances by one lease. */
 export interface BalanceChange {
   readonly lease: bigint;
   readonly operation: string;

@@ -17,14 +17,11 @@ import {
 
 export type Statements = ReturnType<typeof createStatements>;
 
-/** A lease that is new to the ledger. */
 export type NewLease = Omit<LeaseRow, 'id'>;
 
-/** What locking a project returns. */
 export interface Locked {
   readonly revision: bigint;
   readonly latest_at: bigint;
-  /** The id of the ledger. */
   readonly ledger: string | null;
   readonly epoch: bigint | null;
   readonly suspended: string | null;

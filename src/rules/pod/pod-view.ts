@@ -148,7 +148,6 @@ export class PodView {
   }
 }
 
-/** The variables of rules for pods. */
 export class PodActivation {
   readonly now: Timestamp;
   readonly request: PodRequestInfo;

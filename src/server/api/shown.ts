@@ -9,7 +9,6 @@ import type { Generation } from '../configuration/generation.ts';
 import { bodySchemas } from '../openapi/bodies.ts';
 import { ApiError, type ApiExample } from './route.ts';
 
-/** A project or a user. */
 export const accountSchema = z
   .strictObject({
     id: z.string(),
@@ -100,7 +99,6 @@ export function pageJson<Item>({ items, next }: PageOf<Item>, json: (item: Item)
 const LONGEST = 255;
 const UNKEPT = /\0|\p{Surrogate}/u;
 
-/** A text that names or searches something recorded. */
 export function textParameter(description: string) {
   return z
     .string()

@@ -127,12 +127,10 @@ export class Generation {
     return this.enforcement.ledger ?? this.skypilot.policies.launches?.views;
   }
 
-  /** Counts a request that begins. */
   enter(): void {
     this.#requests += 1;
   }
 
-  /** Counts a request that has ended. */
   leave(): void {
     this.#requests -= 1;
     if (this.#requests === 0) {

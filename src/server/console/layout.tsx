@@ -6,7 +6,6 @@ import { assetPath } from './assets.ts';
 import type { ConsolePage } from './page.ts';
 import { Text, visible } from './parts/text.tsx';
 
-/** What the frame shows besides a page. */
 interface Frame {
   readonly caller: Caller;
   readonly csrf: string;

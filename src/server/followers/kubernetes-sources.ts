@@ -11,7 +11,6 @@ import type { Reporting } from '../../kubernetes/cluster/status/reporting.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
 import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
 
-/** A cluster for one configuration. */
 export interface HeldSource {
   readonly source: LiveSource;
   readonly cluster: FollowedCluster;

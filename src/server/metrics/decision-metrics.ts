@@ -2,7 +2,6 @@
 import { Counter, type Metric, type Registry } from 'prom-client';
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
 
-/** Decisions with the same labels. */
 interface Decisions {
   count: number;
 }
@@ -151,7 +150,6 @@ function decisionsOf(
   return counted;
 }
 
-/** Durations with the same labels. */
 interface Durations {
   /** Counts one, in seconds. */
   observe(seconds: number): void;

@@ -11,7 +11,6 @@ type ReconciliationOutcome = 'complete' | 'doubtful' | 'failed' | 'elsewhere';
 
 interface ReconciliationMetricsOptions<Kind extends string> {
   readonly peer: 'Blazar' | 'SkyPilot';
-  /** The kinds of changes. */
   readonly kinds: readonly Kind[];
   /** What the other system lists: the end of a metric's name, and its help. */
   readonly listed: { readonly name: string; readonly help: string };

@@ -1,7 +1,6 @@
 /** Somebody who uses the API or the console. */
 import { onOneLine } from '../../base/visible-text.ts';
 
-/** A project that a caller belongs to. */
 export interface Membership {
   readonly projectId: string;
   /** What Keystone or the identity provider calls it; `undefined` = it does not tell. */

@@ -75,7 +75,6 @@ class Wrong {
     this.#wrong.set(name, { since: Date.now(), count: 1 });
   }
 
-  /** Takes one back. */
   forgive(name: string): void {
     const wrong = this.#wrong.get(name);
     if (wrong !== undefined && wrong.count > 0) {

@@ -181,7 +181,6 @@ export class HardwareRates {
   readonly #rates: ReadonlyMap<string, bigint>;
   /** The clouds that have a rate of their own; `null` = the others. */
   readonly #clouds: readonly (string | null)[];
-  /** The accelerators, or instance types, that have a rate. */
   readonly #names: readonly string[];
   readonly #spotFactor: bigint;
 

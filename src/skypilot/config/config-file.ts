@@ -29,7 +29,6 @@ export function readConfigFile(level: Level, file: string, name?: string): Sourc
   };
 }
 
-/** The configuration of one task of a file. */
 export interface TaskSource {
   readonly task: PipelineTask;
   readonly source: Source;
@@ -87,7 +86,6 @@ function mistake(file: string, line: number, message: string): ConfigurationErro
 
 // Reads the configuration in a SkyPilot task: `config`, its old name, and what SkyPilot turns them into.
 
-/** The configuration in a task, and problems with it. */
 interface TaskConfig {
   readonly tree: Mapping;
   /** Its path in the task. */

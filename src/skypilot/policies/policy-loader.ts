@@ -15,7 +15,6 @@ import { isPolicyClass, type PolicyClass } from '../admin-policy.ts';
 import type { SkypilotOptions } from '../options.ts';
 import { includedFile, malformedName, unknownName } from './included-policies.ts';
 
-/** A policy, ready to construct. */
 export interface NamedPolicy {
   /** As written in the configuration. */
   readonly specifier: string;

@@ -13,7 +13,6 @@ export interface ObjectListener {
   removed(object: ApiObject): void;
 }
 
-/** How well one kind of object is followed. */
 export interface Following {
   /** Whether a whole list was read since the start. */
   readonly hasList: boolean;
@@ -23,7 +22,6 @@ export interface Following {
   readonly problem: string | undefined;
 }
 
-/** A list and a watch of one kind of object. */
 export interface Followed {
   /** `currentAt` and `hasList` change only after the listener has heard what they rest on. */
   readonly following: Following;
@@ -34,7 +32,6 @@ export interface Followed {
 /** Begins nothing yet: `start` does. */
 export type Follow = (path: string, listener: ObjectListener) => Followed;
 
-/** A policy of the cluster, for status, metrics and the console. */
 export interface LivePolicy {
   readonly name: string;
   readonly uid: string;

@@ -20,7 +20,6 @@ export interface FollowPoliciesOptions extends PolicySetOptions {
   readonly logger?: Logger;
 }
 
-/** The scheduling policies of a cluster as they change. */
 export interface FollowedPolicies {
   /** `starting` until the first list was read. */
   readonly health: SourceHealth;

@@ -106,7 +106,6 @@ const AT_ONCE = { total: 8, each: 8 };
 export class UseReviews {
   readonly #reviews: AccessReviews;
   readonly #line = new ReviewLine(AT_ONCE);
-  /** How many were created so far. */
   count = 0;
 
   constructor(client: ApiClient) {

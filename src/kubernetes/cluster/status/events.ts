@@ -43,7 +43,6 @@ const reference = z.looseObject({
   uid: z.string().min(1).max(128),
 });
 
-/** The part of an admission that is told. */
 export interface Refusal {
   readonly allowed: boolean;
   readonly message: string | null;

@@ -18,7 +18,6 @@ export const BUDGET_FIELDS = [
   'reason',
 ] as const;
 type BudgetField = (typeof BUDGET_FIELDS)[number];
-/** As they were sent. */
 export type BudgetValues = Readonly<Record<BudgetField, string>>;
 
 export interface FormMistake {

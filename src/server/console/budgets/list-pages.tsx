@@ -108,7 +108,6 @@ function textOf(query: URLSearchParams, name: string): string {
 
 interface BudgetListProps {
   readonly page: PageOf<BudgetView>;
-  /** Of the page. */
   readonly query: URLSearchParams;
   readonly search: string;
   /** Only of this project; empty = of all. */
@@ -118,7 +117,6 @@ interface BudgetListProps {
   readonly nameOf: NameOf;
   /** Microseconds of the epoch. */
   readonly now: bigint;
-  /** What was done just before. */
   readonly done: string | undefined;
 }
 

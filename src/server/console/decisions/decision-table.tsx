@@ -98,7 +98,6 @@ export function named(name: string | null | undefined, domain: string | null | u
   return name ? { name, domain: domain ?? '' } : undefined;
 }
 
-/** What the operator should know about a decision. */
 export function Warnings({ warnings }: { readonly warnings: readonly string[] }) {
   return (
     <>

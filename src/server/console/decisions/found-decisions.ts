@@ -98,7 +98,6 @@ type DecisionFilters = Omit<DecisionsQuery, 'limit' | 'after' | 'visible'>;
 export interface AskedDecisions {
   readonly texts: Readonly<Record<FieldName, string>>;
   readonly filters: DecisionFilters;
-  /** What is wrong with a field. */
   readonly mistakes: Readonly<Partial<Record<FieldName, string>>>;
 }
 

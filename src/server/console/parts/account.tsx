@@ -47,7 +47,6 @@ export function nameOfFor({ enforcement }: Generation, { memberships }: Caller):
 /** In milliseconds: names are a nicety, no page waits long for them. */
 const NAMES_PATIENCE = 500;
 
-/** Asks Keystone for names that the page will show. */
 export async function learnNames(
   { enforcement }: Generation,
   projects: readonly string[],
@@ -66,7 +65,6 @@ export function WithNames({
   return <AccountNames.Provider value={nameOf}>{children}</AccountNames.Provider>;
 }
 
-/** Whose a budget is. */
 export function Whose({
   userId,
   project = 'Project',

@@ -9,7 +9,6 @@ interface TableProps {
   readonly head: readonly string[];
   /** Whether its height is limited to the screen. */
   readonly isLong?: boolean;
-  /** Its rows. */
   readonly children: ComponentChildren;
 }
 
@@ -39,7 +38,6 @@ interface MessageProps {
   readonly children: ComponentChildren;
 }
 
-/** What became of a form, or what somebody should know about a page. */
 export function Message({ kind, children }: MessageProps) {
   return (
     <p class={kind} role={kind === 'error' ? 'alert' : 'status'}>
@@ -91,7 +89,6 @@ interface SpanProps {
   readonly children?: ComponentChildren;
 }
 
-/** The cell of a table with the time in which something is valid. */
 export function SpanCell({ from, until, children }: SpanProps) {
   return (
     <td class="time">

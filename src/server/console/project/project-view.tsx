@@ -171,7 +171,6 @@ interface ProjectData {
   readonly leases: PageOf<LeaseRowView>;
   /** Leases that no list has any more. `undefined` = none. */
   readonly folded: FoldedTotals | undefined;
-  /** Of the page. */
   readonly query: URLSearchParams;
   readonly usage: UsageData;
   /** The latest. */

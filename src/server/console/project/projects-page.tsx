@@ -51,7 +51,6 @@ export const projectsPage: ConsolePage = {
 interface ProjectsData {
   readonly search: string;
   readonly page: PageOf<ProjectRow>;
-  /** Of the page. */
   readonly query: URLSearchParams;
   readonly unit: string;
   readonly nameOf: NameOf;

@@ -123,7 +123,6 @@ function isLimit({ value, isHidden }: LimitOption): boolean {
 
 export interface Refusal {
   readonly record: DecisionRecord;
-  /** The dates of the lease, if they are known. */
   readonly start: Instant | undefined;
   readonly end: Instant | undefined;
   readonly decisionPath: string;

@@ -12,14 +12,12 @@ import { Text } from '../parts/text.tsx';
 import { shownDate, type TimeScale, windowScale } from '../parts/time-scale.ts';
 import { MOVES, type Move, moved, type TimeWindow, windowParameters } from './time-window.ts';
 
-/** A row. */
 export interface TimelineRow {
   readonly name: string;
   readonly userId: string | null;
   readonly start: Instant;
   readonly end: Instant;
   readonly look: Extract<Look, 'pending' | 'active' | 'ended' | 'refused'>;
-  /** Why it was refused. */
   readonly reason?: string | undefined;
 }
 

@@ -22,7 +22,6 @@ export interface TryFormProps {
   /** Whether any user may be typed; else it is the caller. */
   readonly choosesUser: boolean;
   readonly caller: Caller;
-  /** Types of resources that can be asked for. */
   readonly types: readonly string[];
 }
 

@@ -20,7 +20,6 @@ const ENTRY = new URL(
   import.meta.url,
 );
 
-/** A pending question. */
 export interface PendingQuestion {
   readonly id: number;
   readonly question: Question;
