@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { YamlDocument } from '../base/yaml/document.ts';
-import { YamlError } from '../base/yaml/error.ts';
+import { YamlError } from '../base/yaml/tree.ts';
 
 /** One `key=value`. */
 export interface Pair {

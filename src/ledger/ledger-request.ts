@@ -1,9 +1,7 @@
 /** What the ledger is asked about one lease. */
 
-import type { Amount } from '../filter/amount.ts';
-import type { Budget } from '../filter/budget.ts';
 import type { Repetition } from '../filter/call.ts';
-import type { Claims, ProjectState, Proposal } from '../filter/claim.ts';
+import type { Amount, Budget, Claims, ProjectState, Proposal } from '../filter/claim.ts';
 import type { LeaseIdentity } from './identity.ts';
 
 /** A lease as it is requested, and as it is. */

@@ -17,8 +17,8 @@ import {
 } from 'yaml';
 import { dialect, layout, Special } from './dialect.ts';
 import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
-import { YamlError } from './error.ts';
 import { MAX_DEPTH, type RepeatedKey, repeatedKeys, TOO_DEEP, view } from './nodes.ts';
+import { YamlError } from './tree.ts';
 
 /** A configuration or a task has some hundreds. A million lines would block the process for seconds. */
 const MAX_TOKENS = 250_000;

@@ -1,9 +1,9 @@
 /** What the commands of `budget` ask of the ledger and of a service alike, and their flags. */
 import { InvalidRequestError } from '../../base/errors.ts';
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
-import { whoseText } from '../../ledger/budgets/format.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
+import { whoseText } from '../../ledger/budgets/terms.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import type { EndpointFlags } from '../common/endpoint.ts';

@@ -1,7 +1,7 @@
 /** Decisions and their statistics, as they are printed. */
-import type { DurationQuantiles } from '../../decisions/durations.ts';
+
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
-import type { Listed, StatisticsSummary } from '../../decisions/statistics.ts';
+import type { DurationQuantiles, Listed, StatisticsSummary } from '../../decisions/statistics.ts';
 import type { StoredDecision } from '../../decisions/store/contract.ts';
 import type { TallyRow, UserCount } from '../../decisions/tally.ts';
 import { formatInstant } from '../../lease/dates.ts';

@@ -1,6 +1,6 @@
 /** How leases, entries and budgets are printed: exact numbers, times in UTC. */
 
-import { type Amount, formatUnitHours } from '../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { charge, type RecordedClaim } from '../../ledger/accounting/recorded-claim.ts';
 import {

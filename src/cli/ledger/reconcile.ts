@@ -289,7 +289,7 @@ async function announce(
     return;
   }
   const { announceCorrections } = await import('../../enforcement/notifications/notifications.ts');
-  const { Corrections } = await import('../../enforcement/notifications/corrections.ts');
+  const { Corrections } = await import('../../enforcement/notifications/events.ts');
   const corrections = new Corrections();
   for (const one of done) {
     corrections.add(one);

@@ -2,15 +2,12 @@
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
-import { isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, type Path, valueAt, YamlError } from '../../base/yaml/tree.ts';
 import type { PodRequest } from '../../kubernetes/admission/admission-review.ts';
-import { asAdmitted, withAdditions } from '../../kubernetes/admission/api-server.ts';
 import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
-import { POD_KINDS } from '../../kubernetes/admission/pod-kinds.ts';
-import { serviceAccount } from '../../kubernetes/policies/access.ts';
+import { asAdmitted, POD_KINDS, withAdditions } from '../../kubernetes/admission/pod-kinds.ts';
+import { type PolicySource, serviceAccount } from '../../kubernetes/policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policies/pod.ts';
-import type { PolicySource } from '../../kubernetes/policies/policy-source.ts';
 import { readText, shownName, UsageError } from '../output.ts';
 
 /** The limit of the API server. */

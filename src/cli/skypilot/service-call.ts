@@ -3,8 +3,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Mapping } from '../../base/yaml/tree.ts';
-import type { BoundedFetch } from '../../client/bounded-fetch.ts';
-import { EndpointError } from '../../client/endpoint-error.ts';
+import { type BoundedFetch, EndpointError } from '../../client/bounded-fetch.ts';
 import { readTextFile } from '../../config/read-file.ts';
 import {
   decodeRequest,

@@ -2,7 +2,7 @@
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { Replay, UnknownAnswer } from '../../enforcement/replay.ts';
-import type { ObservedRule } from '../../filter/rule-observer.ts';
+import type { ObservedRule } from '../../filter/services.ts';
 import type { PastDecision, PastRequest } from './past-decision.ts';
 
 /**

@@ -2,7 +2,7 @@
 
 import { ConfigurationError, InvalidRequestError } from '../../base/errors.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import type { ObservedRule } from '../../filter/rule-observer.ts';
+import type { ObservedRule } from '../../filter/services.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
 import { BudgetConflictError } from '../../ledger/budgets/budgets.ts';

@@ -1,6 +1,5 @@
 /** What a lease would cost, whether it would be allowed, and what would be: types only. */
-import type { Amount } from '../../filter/amount.ts';
-import type { Precision } from '../../filter/claim.ts';
+import type { Amount, Precision } from '../../filter/claim.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Lease } from '../../lease/lease.ts';
 

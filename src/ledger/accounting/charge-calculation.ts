@@ -3,8 +3,7 @@
  * commits share it, so their answers can differ only by time.
  */
 
-import { type Amount, MAX_AMOUNT } from '../../filter/amount.ts';
-import type { Claim } from '../../filter/claim.ts';
+import { type Amount, type Claim, MAX_AMOUNT } from '../../filter/claim.ts';
 import type { Instant } from '../../lease/dates.ts';
 import {
   type Alternative,

@@ -1,7 +1,6 @@
 /** Changes of budgets for several people at once: a change counts only for the budget as its author has seen it. */
 import type { Wait } from '../../base/deadline.ts';
-import type { Amount } from '../../filter/amount.ts';
-import type { Budget } from '../../filter/budget.ts';
+import type { Amount, Budget } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
 import { Undone, type Work } from '../storage/database.ts';
 import type { Transaction } from '../transactions/transaction.ts';

@@ -1,7 +1,6 @@
 /** Budgets as the tables hold them. */
 import type { Kysely } from 'kysely';
-import type { Amount } from '../../filter/amount.ts';
-import type { Budget } from '../../filter/budget.ts';
+import type { Amount, Budget } from '../../filter/claim.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { BudgetChangesTable, Tables } from '../storage/schema.ts';
 

@@ -1,6 +1,6 @@
 /** A lease that is folded, as a file keeps it: its row and all its entries, exactly. */
 import { z } from 'zod';
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import type { EntriesTable, LeaseRow } from '../storage/schema.ts';
 
 export type EntryRow = Omit<EntriesTable, 'id'> & { readonly id: bigint };

@@ -1,8 +1,6 @@
 /** Makes the lease of a cluster what SkyPilot shows of it: charged for exactly the time that it ran, and ahead while it runs. */
 
-import { type Amount, MAX_AMOUNT } from '../../filter/amount.ts';
-import { larger } from '../../filter/budget.ts';
-import type { Claim, Proposal } from '../../filter/claim.ts';
+import { type Amount, type Claim, larger, MAX_AMOUNT, type Proposal } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
 import { added, alternativesOf, changesOf, chargedBy, heldBy, usedBy } from '../accounting/alternatives.ts';

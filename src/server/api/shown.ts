@@ -1,7 +1,7 @@
 /** How the API writes ids, amounts, times and lists: the parts that the answers of all routes share, with their schemas. */
 import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
-import { type Amount, formatUnitHours } from '../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { FoldedTotals } from '../../ledger/folding/totals.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';

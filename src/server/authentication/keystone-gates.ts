@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import createError from 'http-errors';
 import type { SharedServices } from '../../filter/services.ts';
 import type { ValidToken } from '../../openstack/contract.ts';
-import type { KeystoneOptions } from '../../openstack/options.ts';
+import type { KeystoneOptions } from '../../openstack/keystone-options.ts';
 import type {
   TokenAnswer,
   TokenValidation,

@@ -11,8 +11,8 @@ import {
   policyOptions,
   servesKubernetes,
 } from '../../kubernetes/options.ts';
+import type { PolicySource } from '../../kubernetes/policies/access.ts';
 import type { reviewPolicy } from '../../kubernetes/policies/documents/policy-review.ts';
-import type { PolicySource } from '../../kubernetes/policies/policy-source.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import { keystoneSection } from '../../openstack/options.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';

@@ -5,8 +5,7 @@ import type { Setting } from '../../config/resolve.ts';
 import { showValue } from '../../config/secret.ts';
 import { valueText } from '../../config/text.ts';
 import type { ConsolePage } from './page.ts';
-import { Table } from './parts/parts.tsx';
-import { Text } from './parts/text.tsx';
+import { Table, Text } from './parts/parts.tsx';
 
 export const configurationPage: ConsolePage = {
   method: 'GET',

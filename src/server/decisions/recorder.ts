@@ -12,7 +12,7 @@ import { type AskedTime, RecentDecisions } from '../../decisions/recent.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { Notifications } from '../../enforcement/notifications/notifications.ts';
-import type { RequestNames } from '../../filter/request-names.ts';
+import type { RequestNames } from '../../filter/call.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
 import type { Metrics } from '../metrics/metrics.ts';

@@ -1,7 +1,7 @@
 /** What is shown about budgets: to everybody how many are nearly taken, and to those with a token what is left of each, up to a number. */
 import { Gauge, type Registry } from 'prom-client';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import { parseUnitHours } from '../../filter/amount.ts';
+import { parseUnitHours } from '../../filter/claim.ts';
 import type { BudgetClass, UsedBudget } from '../../ledger/budgets/use.ts';
 import { LedgerGauge } from './cached-text.ts';
 

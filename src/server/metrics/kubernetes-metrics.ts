@@ -9,7 +9,7 @@ import type {
   EventOutcome,
   StatusObserver,
   StatusOutcome,
-} from '../../kubernetes/cluster/status/contract.ts';
+} from '../../kubernetes/cluster/status/conditions.ts';
 import type { Reason } from '../../kubernetes/policies/rules/reason.ts';
 
 /** What is read when the metrics are. */

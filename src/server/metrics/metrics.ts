@@ -1,5 +1,7 @@
 /** What the service counts, as Prometheus reads it. docs/reference/metrics.md says what each is good for. */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
+import { STATUS_CODES } from 'node:http';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../../decisions/log.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { BreakerState, HttpObserver } from '../../http/contract.ts';
@@ -10,11 +12,9 @@ import type { NamesObserver } from '../../openstack/names.ts';
 import { VALIDATION } from '../../skypilot/config/config-validation.ts';
 import { BudgetMetrics, type BudgetUse } from './budget-metrics.ts';
 import { CachedText } from './cached-text.ts';
-import { CallMetrics } from './call-metrics.ts';
 import { DecisionMetrics } from './decision-metrics.ts';
 import { type FollowedSource, KubernetesMetrics, KubernetesStatusMetrics } from './kubernetes-metrics.ts';
-import { DecisionStoreMetrics, LedgerMetrics } from './ledger-metrics.ts';
-import { OutboxMetrics } from './outbox-metrics.ts';
+import { DecisionStoreMetrics, LedgerMetrics, OutboxMetrics } from './ledger-metrics.ts';
 import { FollowerMetrics, SkypilotMetrics } from './reconciliation-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
@@ -285,5 +285,45 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
         },
       }),
     });
+  }
+}
+
+const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
+
+class CallMetrics {
+  readonly #seconds: Histogram<'origin' | 'outcome'>;
+  readonly #breakers: Gauge<'origin'>;
+
+  /** `prefix` begins the names; `buckets` are in seconds. */
+  constructor(registry: Registry, prefix: string, buckets: number[]) {
+    const registers = [registry];
+    this.#seconds = new Histogram({
+      name: `${prefix}external_call_duration_seconds`,
+      help: 'Duration of calls to other services, by response status or kind of failure.',
+      labelNames: ['origin', 'outcome'],
+      buckets,
+      registers,
+    });
+    this.#breakers = new Gauge({
+      name: `${prefix}external_breaker_state`,
+      help: 'State of the circuit breaker of another service: 0 closed (calls pass), 1 half-open (one is tried), 2 open (no calls).',
+      labelNames: ['origin'],
+      registers,
+    });
+  }
+
+  /** An unknown status is `other`: a text of the called service must not become a label. */
+  called(origin: string, outcome: number | string, seconds: number): void {
+    const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
+    this.#seconds.observe({ origin, outcome: known }, seconds);
+  }
+
+  breakerChanged(origin: string, state: BreakerState): void {
+    this.#breakers.set({ origin }, BREAKER_STATES[state]);
+  }
+
+  /** The new filters have breakers of their own, and nothing would ever reset the old ones. */
+  reloaded(): void {
+    this.#breakers.reset();
   }
 }

@@ -4,8 +4,7 @@
  */
 
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
-import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, member, type Path, YamlError } from '../../base/yaml/tree.ts';
 
 export interface PipelineTask {
   /** As written; contains only the task. */

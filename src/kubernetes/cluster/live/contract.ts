@@ -1,8 +1,7 @@
 /** The parts of a source that follows a cluster: each can be tried without the others. */
 import type { Wait } from '../../../base/deadline.ts';
-import type { Account } from '../../policies/access.ts';
+import type { Account, PolicySource } from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
-import type { PolicySource } from '../../policies/policy-source.ts';
 import type { ApiObject } from '../api/contract.ts';
 
 /** Hears what a list and a watch of one kind of object say. Never throws. */

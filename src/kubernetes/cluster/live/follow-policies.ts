@@ -2,7 +2,7 @@
 import { createLogger, type Logger } from '../../../base/logger.ts';
 import type { Account } from '../../policies/access.ts';
 import type { EffectivePolicy } from '../../policies/effective-policy.ts';
-import type { PolicySetOptions } from '../../policies/policy-set.ts';
+import type { PolicySetOptions } from '../../policies/scheduling-policies.ts';
 import type { SourceHealth } from './contract.ts';
 
 /** The options of `followSchedulingPolicies`, besides those that say how policies are merged. */

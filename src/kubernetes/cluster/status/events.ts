@@ -8,8 +8,14 @@ import { DAEMON_SET_CONTROLLER } from '../../admission/pod-admission.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import type { LivePolicy } from '../live/contract.ts';
-import { seconds, shownText } from './conditions.ts';
-import { COMPONENT, POLICY_API_VERSION, POLICY_KIND, type StatusObserver } from './contract.ts';
+import {
+  COMPONENT,
+  POLICY_API_VERSION,
+  POLICY_KIND,
+  type StatusObserver,
+  seconds,
+  shownText,
+} from './conditions.ts';
 
 const REFUSED = 'SchedulingPolicyRefused';
 const INVALID = 'SchedulingPolicyInvalid';

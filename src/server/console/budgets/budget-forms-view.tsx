@@ -1,12 +1,10 @@
 /** The forms that set, change and remove a budget. */
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
-import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
+import { pathWith } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Message } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { Account, Message, type NameOf, Text, Whose, WithNames } from '../parts/parts.tsx';
 import { shownDate, shownSecond, toSecond } from '../parts/time-scale.ts';
-import { pathWith } from '../paths.ts';
 
 /** Names of fields, as the API has them. */
 export const BUDGET_FIELDS = [

@@ -1,7 +1,7 @@
 /** Setting, changing and removing a budget. */
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { budgetAmountText } from '../../../ledger/budgets/format.ts';
+import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { ApiError } from '../../api/route.ts';
 import {
@@ -13,10 +13,9 @@ import {
   withdrawBudgetFor,
 } from '../../budgets/change-budgets.ts';
 import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
-import { may } from '../../users/access.ts';
-import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
-import { learnNames, nameOfFor } from '../parts/account.tsx';
-import { pathWith } from '../paths.ts';
+import { may } from '../../users/caller.ts';
+import { type ConsolePage, type PageAnswer, type PageRequest, pathWith } from '../page.ts';
+import { learnNames, nameOfFor } from '../parts/parts.tsx';
 import {
   BUDGET_FIELDS,
   type BudgetValues,

@@ -2,15 +2,23 @@
 
 import { createHash } from 'node:crypto';
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { ApiError } from '../../api/route.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
-import { Account, type NameOf, nameOfFor, Whose, WithNames } from '../parts/account.tsx';
 import { ChangeForm, Field, LongField } from '../parts/fields.tsx';
-import { Message, SpanCell, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import {
+  Account,
+  Message,
+  type NameOf,
+  nameOfFor,
+  SpanCell,
+  Table,
+  Text,
+  Whose,
+  WithNames,
+} from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { isMendable } from './form-pages.tsx';
 

@@ -1,6 +1,6 @@
 /** Budgets, and their history. */
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
@@ -9,17 +9,24 @@ import { budgetChangesFor, budgetsFor } from '../../budgets/budget-lists.ts';
 import { mayChange } from '../../budgets/change-budgets.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { may } from '../../users/access.ts';
-import type { Caller } from '../../users/caller.ts';
-import type { ConsolePage } from '../page.ts';
-import { learnNames, type NameOf, nameOfFor, ProjectLink, Whose, WithNames } from '../parts/account.tsx';
+import { type Caller, may } from '../../users/caller.ts';
+import { type ConsolePage, pathWith } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
 import { listPage, Pager } from '../parts/pager.tsx';
-import { Message, SpanCell, Table } from '../parts/parts.tsx';
+import {
+  learnNames,
+  Message,
+  type NameOf,
+  nameOfFor,
+  ProjectLink,
+  SpanCell,
+  Table,
+  Text,
+  Whose,
+  WithNames,
+} from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
-import { Text } from '../parts/text.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
-import { pathWith } from '../paths.ts';
 
 const ROWS = 50;
 const MAX_TEXT = 255;

@@ -2,12 +2,11 @@
 import { inTime } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { ChangeRecord, DecisionRecord, FilterRecord } from '../../../decisions/record.ts';
-import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts';
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
 import type { PageRequest } from '../page.ts';
-import { Table } from '../parts/parts.tsx';
-import { Text, visible } from '../parts/text.tsx';
+import { Table, Text, visible } from '../parts/parts.tsx';
 
 const LIMIT = 50;
 

@@ -3,11 +3,9 @@
 import type { FilterRecord } from '../../../decisions/record.ts';
 import type { EntryView } from '../../../ledger/reports/entries.ts';
 import { ApiError } from '../../api/route.ts';
-import { may } from '../../users/access.ts';
+import { may } from '../../users/caller.ts';
 import type { ConsolePage } from '../page.ts';
-import { NamedId } from '../parts/account.tsx';
-import { LeaseName, Milliseconds, Outcome, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { LeaseName, Milliseconds, NamedId, Outcome, Table, Text } from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { Changes, RecordedEntries, recordedEntries } from './decision-effects.tsx';
 import { named, operationText, Warnings } from './decision-table.tsx';

@@ -1,8 +1,6 @@
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import type { Named } from '../../../filter/request-names.ts';
-import { NamedId } from '../parts/account.tsx';
-import { LeaseName, Milliseconds, Outcome, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import type { Named } from '../../../filter/call.ts';
+import { LeaseName, Milliseconds, NamedId, Outcome, Table, Text } from '../parts/parts.tsx';
 
 interface DecisionTableProps {
   readonly label: string;

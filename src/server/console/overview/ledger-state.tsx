@@ -10,9 +10,7 @@ import {
   openClusters,
 } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { Account } from '../parts/account.tsx';
-import { Message, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { Account, Message, Table, Text } from '../parts/parts.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
 
 interface InStepProps {

@@ -2,8 +2,7 @@ import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { DecisionTable } from '../decisions/decision-table.tsx';
 import type { PageRequest } from '../page.ts';
-import { Message, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { Message, Table, Text } from '../parts/parts.tsx';
 
 /** `undefined` = the store does not answer. */
 export function RefusalsSection({ refusals }: { readonly refusals: Refusals | undefined }) {

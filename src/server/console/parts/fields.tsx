@@ -1,6 +1,6 @@
 /** Parts of forms: each field with its label, a hint and what is wrong with it. */
 import type { ComponentChildren } from 'preact';
-import { Text } from './text.tsx';
+import { Text } from './parts.tsx';
 
 interface Described {
   readonly name: string;

@@ -1,9 +1,8 @@
 /** Values over time as a picture that a script draws, and as a table for everybody. */
 
-import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import type { ChartData, ChartSeries } from '../browser/chart-data.ts';
-import { Table } from './parts.tsx';
-import { visible } from './text.tsx';
+import { Table, visible } from './parts.tsx';
 import { share } from './time-scale.ts';
 
 interface ChartProps {

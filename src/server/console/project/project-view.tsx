@@ -1,6 +1,6 @@
 /** The page of a project. */
 
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
@@ -8,12 +8,20 @@ import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import type { BudgetOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import type { FilterLimits } from '../../api/project-limits.ts';
-import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
+import { pathWith, projectPath } from '../page.ts';
 import { Pager } from '../parts/pager.tsx';
-import { LivePart, Message, SpanCell, Table } from '../parts/parts.tsx';
+import {
+  Account,
+  LivePart,
+  Message,
+  type NameOf,
+  SpanCell,
+  Table,
+  Whose,
+  WithNames,
+} from '../parts/parts.tsx';
 import { BudgetBar, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
-import { pathWith, projectPath } from '../paths.ts';
 import { BudgetChart } from './budget-chart.tsx';
 import {
   FoldedLeases,

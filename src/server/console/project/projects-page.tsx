@@ -3,12 +3,11 @@ import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
 
 import { ledgerFor } from '../../budgets/named-accounts.ts';
-import { visibleProjects } from '../../users/access.ts';
+import { visibleProjects } from '../../users/caller.ts';
 import type { ConsolePage } from '../page.ts';
-import { learnNames, type NameOf, nameOfFor, ProjectLink, WithNames } from '../parts/account.tsx';
 import { SearchForm } from '../parts/fields.tsx';
 import { listPage, Pager } from '../parts/pager.tsx';
-import { Table } from '../parts/parts.tsx';
+import { learnNames, type NameOf, nameOfFor, ProjectLink, Table, WithNames } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 

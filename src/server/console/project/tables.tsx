@@ -4,16 +4,14 @@ import type { VNode } from 'preact';
 import { isMapping } from '../../../base/yaml/tree.ts';
 import { valueText } from '../../../config/text.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
-import { Account } from '../parts/account.tsx';
-import { LeaseName, Message, Outcome, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { Account, LeaseName, Message, Outcome, Table, Text } from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 
 interface LeasesTableProps {

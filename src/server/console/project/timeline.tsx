@@ -5,10 +5,8 @@
 
 import type { VNode } from 'preact';
 import type { Instant } from '../../../lease/dates.ts';
-import { Account } from '../parts/account.tsx';
-import { LeaseName } from '../parts/parts.tsx';
+import { Account, LeaseName, Text } from '../parts/parts.tsx';
 import { Legend, type Look } from '../parts/pictures.tsx';
-import { Text } from '../parts/text.tsx';
 import { shownDate, type TimeScale, windowScale } from '../parts/time-scale.ts';
 import { MOVES, type Move, moved, type TimeWindow, windowParameters } from './time-window.ts';
 

@@ -1,16 +1,14 @@
 /** The answer to a form, in plain words: allowed or not, what it costs, what would be allowed, and how to get it. */
 
 import type { Estimate, EstimatedCharge, Suggestion } from '../../../enforcement/estimate/contract.ts';
-import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
-import { budgetAccount } from '../../../filter/budget.ts';
+import { type Amount, budgetAccount, formatUnitHours } from '../../../filter/claim.ts';
 import type { Outcome as FilterAnswer } from '../../../filter/verdict.ts';
 import type { Lease } from '../../../lease/lease.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { chargeText } from '../../estimate/estimate-lease.ts';
 import type { PageRequest } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
-import { Message, Outcome, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { Message, Outcome, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { leaseCommand } from './client-syntax.ts';
 import { type LeaseForm, leaseFormFields } from './lease-form.ts';

@@ -1,7 +1,7 @@
 /** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
 import type { Caller } from '../../users/caller.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Text, visible } from '../parts/text.tsx';
+import { Text, visible } from '../parts/parts.tsx';
 import {
   type Comparison,
   comparisonName,
