@@ -19,7 +19,7 @@ const NO_SOURCES: ConfigSources = { environment: {}, configFiles: [] };
 export async function knownOptions(sources = NO_SOURCES): Promise<KnownOptions> {
   const { readConfiguration } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/configuration/sections.ts');
-  const { skypilotSectionWithAllPolicies: skypilot } = await import('../skypilot/options.ts');
+  const { skypilotSectionWithAllPolicies: skypilot } = await import('../skypilot/section.ts');
   const sections = SECTIONS.map((one) =>
     one.section === skypilot.section ? { ...one, extend: skypilot.extend } : one,
   );

@@ -22,7 +22,7 @@ import { readForm } from './form.ts';
 import { Document, Layout, navigation, PAGE_HEADERS } from './layout.tsx';
 import type { ShowLogin } from './login-routes.tsx';
 import { type ConsolePage, type PageAnswer, returnPath } from './page.ts';
-import { Text } from './parts/parts.tsx';
+import { nameOfFor, Text, WithNames } from './parts/parts.tsx';
 
 export interface ConsoleParts {
   /** The current configuration, and why a newer one is not in use. */
@@ -80,7 +80,14 @@ async function serve(
     }
     const { status = 200, title, main } = answer;
     const frame = { caller, pages, path: page.path, csrf: parts.people.csrfOf(ctx) };
-    show(ctx, status, <Layout {...{ ...frame, title }}>{main}</Layout>);
+    const nameOf = nameOfFor(stateOf(ctx).generation, caller);
+    show(
+      ctx,
+      status,
+      <Layout {...{ ...frame, title }}>
+        <WithNames nameOf={nameOf}>{main}</WithNames>
+      </Layout>,
+    );
   } catch (thrown) {
     if (thrown instanceof HttpError && thrown.status === 401) {
       stateOf(ctx).refusedFor = thrown.message;

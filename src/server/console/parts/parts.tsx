@@ -8,17 +8,28 @@ import type { Caller } from '../../users/caller.ts';
 import { projectPath } from '../page.ts';
 import { shownSecond } from './time-scale.ts';
 
-interface TableProps {
+/** A column: its heading, the class of its cells, and what a row shows in it. */
+export type Column<Row> = readonly [
+  head: string,
+  look: string | undefined,
+  cell: (row: Row) => ComponentChildren,
+];
+
+interface TableProps<Row> {
   /** What it is: its caption, which screen readers read first. */
   readonly label: string;
-  readonly head: readonly string[];
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  /** The number of the column that names the rows; -1 = none does. Default: 0. */
+  readonly named?: number;
+  /** Attributes of the elements of rows. */
+  readonly rowProps?: (row: Row) => { readonly 'data-key'?: string; readonly class?: string | undefined };
   /** Whether its height is limited to the screen. */
   readonly isLong?: boolean;
-  readonly children: ComponentChildren;
 }
 
 /** It scrolls when there is no room, and can be focused so that the keyboard can scroll it. */
-export function Table({ label, head, isLong = false, children }: TableProps) {
+export function Table<Row>({ label, columns, rows, named = 0, rowProps, isLong = false }: TableProps<Row>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable without a mouse.
     <section class={isLong ? 'scrolls long' : 'scrolls'} aria-label={label} tabIndex={0}>
@@ -26,14 +37,47 @@ export function Table({ label, head, isLong = false, children }: TableProps) {
         <caption>{label}</caption>
         <thead>
           <tr>
-            {head.map((name) => (
-              <th scope="col">{name}</th>
+            {columns.map(([head]) => (
+              <th scope="col">{head}</th>
             ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody>
+          {rows.map((row) => (
+            <tr {...rowProps?.(row)}>
+              {columns.map(([, look, cell], index) =>
+                index === named ? (
+                  <th scope="row" class={look}>
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td class={look}>{cell(row)}</td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
       </table>
     </section>
+  );
+}
+
+/** A text of somebody below another one; nothing for `null`. */
+export function Small({ text, look }: { readonly text: string | null; readonly look?: string }) {
+  return text === null ? null : (
+    <small class={look}>
+      <Text>{text}</Text>
+    </small>
+  );
+}
+
+/** The name of a filter, which may only be tried. */
+export function FilterName({ filter, audit }: { readonly filter: string; readonly audit: boolean }) {
+  return (
+    <>
+      <Text>{filter}</Text>
+      {audit && <small>audit: tried, not enforced</small>}
+    </>
   );
 }
 
@@ -87,21 +131,14 @@ export function Milliseconds({ value }: { readonly value: number }) {
   return <span class="number">{`${value < 100 ? value.toFixed(3) : Math.round(value)} ms`}</span>;
 }
 
-interface SpanProps {
-  /** Seconds of the epoch. */
-  readonly from: bigint;
-  readonly until: bigint;
-  readonly children?: ComponentChildren;
-}
-
-export function SpanCell({ from, until, children }: SpanProps) {
+/** The time in which something is valid. */
+export function Span({ from, until }: { readonly from: bigint; readonly until: bigint }) {
   return (
-    <td class="time">
+    <>
       {shownSecond(from)} to
       <br />
       {shownSecond(until)}
-      {children}
-    </td>
+    </>
   );
 }
 
@@ -145,10 +182,7 @@ export function NamedId({ id, named }: { readonly id: string; readonly named: Na
     <Text>{id}</Text>
   ) : (
     <>
-      <Text>{nameText(named)}</Text>{' '}
-      <small class="id">
-        <Text>{id}</Text>
-      </small>
+      <Text>{nameText(named)}</Text> <Small text={id} look="id" />
     </>
   );
 }
