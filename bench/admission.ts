@@ -1,7 +1,7 @@
 /** Measures how many pods per second the admission webhook reviews, and whether unused policies cost anything. */
 import { admissionAnswer, parseAdmissionReview } from '../src/kubernetes/admission/admission-review.ts';
 import { accountOf, PodAdmission } from '../src/kubernetes/admission/pod-admission.ts';
-import type { PolicySource } from '../src/kubernetes/policies/policy-source.ts';
+import type { PolicySource } from '../src/kubernetes/policies/access.ts';
 import { SchedulingPolicies } from '../src/kubernetes/policies/scheduling-policies.ts';
 import { ADMISSION_PATH, clusterDocuments, policyDocuments, reviewTexts, USED } from './admission-reviews.ts';
 import { amount } from './harness/amount.ts';

@@ -69,7 +69,6 @@ interface Limit {
   readonly of: () => string;
 }
 
-/** The limit of a resource type. */
 type Limits = (type: string) => Limit;
 
 /** Rejects leases that reserve too much. An update may keep an amount that is over the limit, but not increase it. */

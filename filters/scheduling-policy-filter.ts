@@ -59,7 +59,6 @@ const CAPACITIES: ReadonlySet<string> = new Set([
   'hypervisor_version',
 ]);
 
-/** Limits for the message that the user sees. */
 const MAX_REASONS = 10;
 const MAX_VALUE = 200;
 
@@ -80,7 +79,6 @@ interface Opened {
   readonly formatReason: (reason: Reason) => string;
 }
 
-/** The result for one reservation. */
 interface ReservationReview {
   readonly reasons: readonly string[];
   /** The reservation with the defaults; `undefined` if there is nothing to add. */

@@ -197,7 +197,6 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     return ofFlavor ?? this.#rates.get(type) ?? this.#rates.get('*') ?? 0n;
   }
 
-  /** The largest known factor. */
   #highestFactor(reservations: readonly Reservation[]): bigint {
     const { usage_budget_rate_attribute: attribute } = this.options;
     if (attribute === undefined) {

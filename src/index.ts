@@ -36,15 +36,9 @@ export {
   projectOf,
   userOf,
 } from './filter/account-limits.ts';
-export {
-  type Amount,
-  formatUnitHours,
-  parseMillionths,
-} from './filter/amount.ts';
 export { BaseFilter } from './filter/base-filter.ts';
-export { type Budget, budgetAccount } from './filter/budget.ts';
 export { type BudgetedUsage, budgetClaims } from './filter/budget-claims.ts';
-export type { Call } from './filter/call.ts';
+export type { Call, Named, RequestNames } from './filter/call.ts';
 export type {
   Claim,
   Claims,
@@ -57,6 +51,13 @@ export type {
   Shortage,
   UsageClaim,
 } from './filter/claim.ts';
+export {
+  type Amount,
+  type Budget,
+  budgetAccount,
+  formatUnitHours,
+  parseMillionths,
+} from './filter/claim.ts';
 export { LedgerFilter } from './filter/ledger-filter.ts';
 export type {
   Delivery,
@@ -66,8 +67,6 @@ export type {
   OutboxSender,
   OutboxService,
 } from './filter/outbox.ts';
-export type { Named, RequestNames } from './filter/request-names.ts';
-export type { ObservedRule, RuleAnswer, RuleExplanation, RuleObserver } from './filter/rule-observer.ts';
 export {
   deliveryOf,
   type KeyedCall,
@@ -94,6 +93,10 @@ export type {
   FilterServices,
   LeaseRequest,
   LedgerService,
+  ObservedRule,
+  RuleAnswer,
+  RuleExplanation,
+  RuleObserver,
   ServiceTokens,
   SharedServices,
 } from './filter/services.ts';
@@ -124,13 +127,15 @@ export {
   type Context,
   type CreateRequest,
   type EndRequest,
+  hasSoundCounts,
   type Lease,
   leaseEnd,
   leaseStart,
   type Reservation,
+  reservationSize,
+  reservationsAfterUpdate,
   type UpdateRequest,
 } from './lease/lease.ts';
-export { hasSoundCounts, reservationSize, reservationsAfterUpdate } from './lease/reservations.ts';
 export {
   formatResourceProperties,
   type PropertyOperator,

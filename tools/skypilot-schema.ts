@@ -5,7 +5,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { SCHEMA_NAMES, SCHEMA_VERSION, type SchemaName, schemaFile } from '../src/skypilot/schema/data.ts';
+import {
+  SCHEMA_NAMES,
+  SCHEMA_VERSION,
+  type SchemaName,
+  schemaFile,
+} from '../src/skypilot/schema/json-schema.ts';
 import {
   type Difference,
   differences,

@@ -13,7 +13,6 @@ export interface Tracing {
   readonly tracer: Tracer;
 }
 
-/** What a span says when it begins. */
 export interface SpanFacts {
   /** One of few: no names of users, no ids. */
   readonly name: string;
@@ -24,7 +23,6 @@ export interface SpanFacts {
   readonly onlyWithin?: boolean | undefined;
 }
 
-/** What a span says when the work has ended. */
 export interface SpanOutcome {
   readonly attributes?: Attributes | undefined;
   /** The class of the error; the work has then failed, though it may have returned. One of few words, never a message. */

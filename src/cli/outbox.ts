@@ -163,7 +163,6 @@ function numberOf(text: string): bigint {
   return BigInt(text);
 }
 
-/** A message in JSON. */
 function messageObject(message: OutboxReport) {
   const { id, state, sender, project_id, lease_id, written_at, attempts, next_at } = message;
   const { error, settled_at, who, reason } = message;

@@ -148,7 +148,6 @@ export function flagNamed(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Prints items as one JSON list, or as a table. */
 export async function printItems<Item>(
   items: readonly Item[],
   format: 'table' | 'json',

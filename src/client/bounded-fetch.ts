@@ -2,7 +2,6 @@
 import { Agent, fetch as undiciFetch } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
 import { tracedCall } from '../base/traced-call.ts';
-import { EndpointError } from './endpoint-error.ts';
 
 export interface BoundedFetchOptions {
   /** For each request, from connecting to the last byte of its answer, in seconds. */
@@ -76,4 +75,31 @@ function reasonOf(thrown: unknown): string {
     return String(cause);
   }
   return cause.message === '' && 'code' in cause ? String(cause.code) : cause.message;
+}
+
+/**
+ * - `refused`: it answered that something in the request is wrong, or may not be done
+ * - `failed`: it did not answer, cannot answer now, or is no service of this project
+ */
+type EndpointErrorKind = 'refused' | 'failed';
+
+/** `message` is one sentence for people; it contains no token. */
+export class EndpointError extends Error {
+  override readonly name = 'EndpointError';
+  readonly kind: EndpointErrorKind;
+  /** Of the answer; `undefined` = there was none. */
+  readonly status: number | undefined;
+  /** Its body, if that is JSON. */
+  readonly answer: unknown;
+
+  constructor(
+    kind: EndpointErrorKind,
+    message: string,
+    { status, answer }: { readonly status?: number; readonly answer?: unknown } = {},
+  ) {
+    super(message);
+    this.kind = kind;
+    this.status = status;
+    this.answer = answer;
+  }
 }

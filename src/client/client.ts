@@ -1,8 +1,7 @@
 /** A typed client of the API: its types are those of /openapi.json. */
 import createFetchClient, { type Client } from 'openapi-fetch';
 import type { paths } from './api-types.ts';
-import { boundedFetch } from './bounded-fetch.ts';
-import { EndpointError } from './endpoint-error.ts';
+import { boundedFetch, EndpointError } from './bounded-fetch.ts';
 
 export interface ApiClientOptions {
   /** The address of the service, such as `https://enforcement.example.org`. */

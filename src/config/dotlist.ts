@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { YamlDocument } from '../base/yaml/document.ts';
-import { YamlError } from '../base/yaml/error.ts';
+import { YamlError } from '../base/yaml/tree.ts';
 
 /** One `key=value`. */
 export interface Pair {
@@ -53,7 +53,6 @@ function isFile(path: string): boolean {
   return existsSync(path) && !statSync(path).isDirectory();
 }
 
-/** A pair, or what is wrong with the text. */
 function readPair(text: string): Pair | string {
   const equals = text.indexOf('=');
   if (equals === -1) {

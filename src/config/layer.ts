@@ -67,7 +67,7 @@ function iniLayer(text: string, file: string, problems: Problem[]): Layer {
 async function yamlLayer(text: string, file: string, problems: Problem[]): Promise<Layer> {
   // Loaded only for YAML: it takes as long as the rest of the start of a command.
   const { YamlDocument } = await import('../base/yaml/document.ts');
-  const { YamlError } = await import('../base/yaml/error.ts');
+  const { YamlError } = await import('../base/yaml/tree.ts');
   const report = (line: number, message: string) =>
     problems.push({ severity: 'error', origin: { kind: 'file', file, line }, message });
   let document: YamlDocumentType;

@@ -2,13 +2,11 @@
 import { accessSync, constants } from 'node:fs';
 import type { z } from 'zod';
 import type { Problem } from '../base/errors.ts';
-import { isReadByEveryone, whyAnyWritable } from './file-modes.ts';
-import { systemErrorText } from './read-file.ts';
+import { isReadByEveryone, systemErrorText, whyAnyWritable } from './read-file.ts';
 import { type Setting, schemaInput } from './resolve.ts';
 import { hideCredentials, showText } from './secret.ts';
 import { isConfigFile } from './sources.ts';
 
-/** What is wrong with an option of a section. */
 export interface SectionProblem {
   readonly option: string;
   readonly message: string;

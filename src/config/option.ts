@@ -48,7 +48,6 @@ export type NameKind =
   | 'tag/resource type'
   | '*';
 
-/** The types that a value in blazar.conf can have. */
 export type OptionType = 'integer' | 'number' | 'boolean' | 'list' | 'dictionary' | 'text';
 
 /** The parts of a JSON Schema that options use. */
@@ -62,7 +61,6 @@ interface JsonSchema extends z.GlobalMeta {
   readonly additionalProperties?: JsonSchema;
 }
 
-/** One option of one section. */
 export interface Option {
   readonly section: string;
   readonly name: string;

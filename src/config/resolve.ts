@@ -13,7 +13,6 @@ import { meantBy, nearestName } from './nearest.ts';
 import type { Option } from './option.ts';
 import { checkedValue, MismatchError, typedValue } from './typed.ts';
 
-/** The effective value of an option. */
 export interface Setting {
   readonly option: Option;
   /** The output of the option's schema; `undefined` = not set. */
@@ -29,7 +28,6 @@ export interface Setting {
   readonly secret: boolean;
 }
 
-/** A member of a dictionary. */
 export interface Member {
   readonly name: string;
   readonly origin: Origin;
@@ -232,7 +230,6 @@ export interface UnloadedOptions {
   readonly prefix: string;
 }
 
-/** Unknown options of known sections, and sections whose name is nearly that of a known one. */
 function unknownNames(
   layers: readonly Layer[],
   options: readonly Option[],

@@ -3,7 +3,6 @@ import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { formatOrigin, type Problem } from '../base/errors.ts';
-import { whyWritable } from './file-modes.ts';
 import {
   codeLayer,
   type Entry,
@@ -15,7 +14,7 @@ import {
   pairsLayer,
   shownName,
 } from './layer.ts';
-import { systemErrorText } from './read-file.ts';
+import { systemErrorText, whyWritable } from './read-file.ts';
 import type { Setting } from './resolve.ts';
 
 /**
@@ -41,7 +40,6 @@ export interface ConfigSources {
   readonly values?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
 }
 
-/** What the sources contain. */
 export interface ReadSources {
   /** Lowest first. */
   readonly layers: readonly Layer[];

@@ -2,7 +2,6 @@
 import { type Fields, isoText, type Leases, resources, type TestLease } from './leases.ts';
 import type { Exchange, Operation, Target } from './target.ts';
 
-/** One promise of the protocol, and the test of it. */
 export interface Check {
   /** In kebab-case; stays the same from release to release. */
   readonly id: string;
@@ -18,7 +17,6 @@ export interface Check {
   run(run: Run): Promise<Verdict> | Verdict;
 }
 
-/** What checks work with. */
 export interface Run {
   readonly target: Target;
   readonly leases: Leases;
@@ -33,7 +31,6 @@ export interface Run {
   readonly largeLeaseHosts: number;
 }
 
-/** An unexpected answer. */
 export interface Finding {
   readonly expected: string;
   readonly exchange: Exchange;
@@ -41,11 +38,9 @@ export interface Finding {
 
 export type Verdict = readonly Finding[] | { readonly skipped: string };
 
-/** How a check ended. */
 export interface CheckResult {
   readonly check: Check;
   readonly result: 'passed' | 'failed' | 'skipped';
-  /** Why it was skipped. */
   readonly reason: string | null;
   /** What is wrong; empty unless it failed. */
   readonly findings: readonly Finding[];
@@ -152,7 +147,6 @@ export function askAgain({ target, leases }: Pick<Run, 'target' | 'leases'>): Pr
   return target.ask(operation, leases.make(), `${ASKED[operation]}: does the service still answer?`);
 }
 
-/** What is asked for, in words. */
 export const ASKED: Readonly<Record<Operation, string>> = {
   create: 'a lease',
   update: 'an update',
@@ -173,7 +167,6 @@ export async function createdLease(
   return lease;
 }
 
-/** The changes that extend a lease by a day. */
 export function dayLonger({ start, end }: Leases) {
   return { start_date: isoText(start), end_date: isoText(new Date(end.getTime() + DAY_MS)) };
 }

@@ -1,8 +1,7 @@
 import { setImmediate as afterEvents } from 'node:timers/promises';
 import { Client, type Dispatcher } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
-import { callError } from '../http/call-error.ts';
-import { endedByStrayBytes } from '../http/stray-bytes.ts';
+import { callError, endedByStrayBytes } from '../http/call-error.ts';
 
 /** A longer answer is an error, as for the filter of this package. */
 const MAX_ANSWER_BYTES = 65_536;

@@ -44,7 +44,6 @@ export interface ConformanceOptions extends TargetOptions {
 
 export interface ConformanceReport {
   readonly results: readonly CheckResult[];
-  /** How many requests were sent. */
   readonly requests: number;
   /** Leases that the service allowed and could not be told to have ended. */
   readonly notEnded: number;

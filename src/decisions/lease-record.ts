@@ -1,5 +1,5 @@
 /** The record of a decision about a lease, and what the records of all protocols have in common. */
-import type { RequestNames } from '../filter/request-names.ts';
+import type { RequestNames } from '../filter/call.ts';
 import type { Decision, EndReport, Outcome, RuleOutcomes } from '../filter/verdict.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 import type { DecisionRecord, FilterOutcome, FilterRecord } from './record.ts';

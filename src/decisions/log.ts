@@ -51,7 +51,6 @@ export interface DecisionLogObserver {
   failed(): void;
 }
 
-/** Lines, ready to be written. */
 interface Piece {
   readonly bytes: Buffer;
   readonly count: number;

@@ -1,7 +1,5 @@
-import { type NumberedLine, NumberedLines } from './numbered-lines.ts';
 import { type DecisionRecord, parsedRecord } from './record.ts';
 
-/** How many lines were skipped. */
 interface SkippedLines {
   /** Not a decision, such as a line that was cut off. */
   readonly broken: number;
@@ -42,5 +40,74 @@ export class DecisionReader {
       }
     }
     return records;
+  }
+}
+
+const LINE_FEED = 0x0a;
+/** No decision is this long, but a file that is not a log may be one line of gigabytes. */
+const MAX_LINE_BYTES = 1024 * 1024;
+const BLANK = /^\s*$/;
+
+/** A line of a log, by its number from 1. `text`: `undefined` = it is longer than 1 MiB. */
+interface NumberedLine {
+  readonly number: number;
+  readonly text: string | undefined;
+}
+
+/** Splits bytes into lines that are not blank, in bounded memory. */
+export class NumberedLines {
+  #begun: Buffer[] = [];
+  #length = 0;
+  #number = 0;
+
+  /** The lines that end in this chunk. */
+  *push(chunk: Buffer): Generator<NumberedLine> {
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      yield* this.#line(chunk, start, end);
+      start = end + 1;
+    }
+    if (start < chunk.length) {
+      // A copy, since the chunk may be large, and its memory used again.
+      this.#take(Buffer.from(chunk.subarray(start)));
+    }
+  }
+
+  /** The last line, if it has no line feed. */
+  *end(): Generator<NumberedLine> {
+    if (this.#length > 0) {
+      yield* this.#line(Buffer.alloc(0), 0, 0);
+    }
+  }
+
+  *#line(chunk: Buffer, start: number, end: number): Generator<NumberedLine> {
+    this.#number += 1;
+    const number = this.#number;
+    if (this.#length + end - start > MAX_LINE_BYTES) {
+      this.#begun = [];
+      this.#length = 0;
+      yield { number, text: undefined };
+      return;
+    }
+    let text: string;
+    if (this.#length === 0) {
+      text = chunk.toString('utf8', start, end);
+    } else {
+      text = Buffer.concat([...this.#begun, chunk.subarray(start, end)]).toString();
+      this.#begun = [];
+      this.#length = 0;
+    }
+    if (!BLANK.test(text)) {
+      yield { number, text };
+    }
+  }
+
+  #take(part: Buffer): void {
+    this.#length += part.length;
+    if (this.#length > MAX_LINE_BYTES) {
+      this.#begun = [];
+    } else {
+      this.#begun.push(part);
+    }
   }
 }

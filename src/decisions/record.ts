@@ -24,7 +24,6 @@ export type RecordedOperation = (typeof OPERATIONS)[number];
 /** The answer of one filter. `bypassed`: it was not asked. */
 export type FilterOutcome = 'allowed' | 'changed' | 'rejected' | 'failed' | 'allowed-on-error' | 'bypassed';
 
-/** The outcome of a request. */
 export type DecisionOutcome = FilterOutcome | 'exempt' | 'audit';
 
 /** One line of the decision log. Texts from the request are cut at 255 characters, messages at 2000. */
@@ -99,7 +98,6 @@ export const changeRecordSchema = z.object({
   after: z.string().nullable(),
 }) satisfies z.ZodType<ChangeRecord>;
 
-/** The answer of one filter or policy, and how long it took. */
 export interface FilterRecord extends RecordedChanges {
   readonly filter: string;
   readonly outcome: FilterOutcome;

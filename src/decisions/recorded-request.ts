@@ -1,5 +1,5 @@
 /** The request of a decision, as the decision log holds it: whole and without secrets, or not at all. */
-import type { RequestNames } from '../filter/request-names.ts';
+import type { RequestNames } from '../filter/call.ts';
 import { SecretValues } from '../skypilot/secrets.ts';
 import type { DecidedRequest } from './lease-record.ts';
 

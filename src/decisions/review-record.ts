@@ -166,7 +166,6 @@ export function bypassRecord(bypass: Bypass, at: Date, generation: number): Deci
   return { ...record, time: at.toISOString() };
 }
 
-/** For people. */
 function bypassText({ kind, cluster, startedAt, exceeded }: Bypass): string {
   const when = startedAt === undefined ? '' : ` at ${formatInstant(startedAt)}`;
   const what =

@@ -14,7 +14,6 @@ export interface UserCount {
   readonly decisions: number;
 }
 
-/** How many decisions there were of one name. */
 export interface TallyRow<Name> extends Count {
   readonly name: Name;
   /** Whose decisions they were, the most frequent first: the first ten users that were seen. Empty where `add` was given none. */

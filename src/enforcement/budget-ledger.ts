@@ -22,9 +22,7 @@ export interface BudgetLedgerServices {
   readonly clock?: Clock;
 }
 
-/** Recorded in the history of budgets. */
 export interface BudgetChangeAuthor {
-  /** Who makes the change. */
   readonly who: string;
   /** Why. Default: no reason is recorded. */
   readonly reason?: string | undefined;

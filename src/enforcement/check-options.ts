@@ -1,6 +1,5 @@
 import type { Deadline } from '../base/deadline.ts';
 
-/** How to judge a request. */
 export interface CheckOptions {
   /** Ends the wait: a filter that has not answered by then has failed. Passed to every filter. */
   readonly signal?: AbortSignal | undefined;

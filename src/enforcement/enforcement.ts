@@ -23,8 +23,7 @@ import { type Configuration, requireConfiguration } from './configuration.ts';
 import type { Estimate } from './estimate/contract.ts';
 import type { EstimateOptions } from './estimate/trial.ts';
 import { projectIdsOf } from './keystone.ts';
-import { closeChain } from './loading/open-chain.ts';
-import { openParts, type Parts } from './loading/parts.ts';
+import { closeChain, openParts, type Parts } from './loading/parts.ts';
 import type { Notifications } from './notifications/notifications.ts';
 import { notificationsSection } from './notifications/options.ts';
 import type { EnforcementServices, WatchedServices } from './services.ts';
@@ -39,7 +38,6 @@ export class UsageEnforcement {
   readonly keystone: Keystone | undefined;
   /** `undefined` = `[keystone] resolve_names` is false. */
   readonly names: Names | undefined;
-  /** That of the filters. */
   readonly clock: Clock;
   /** `undefined` = `[notifications]` is not set. Closed by `close()`. */
   readonly notifications: Notifications | undefined;

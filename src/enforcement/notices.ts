@@ -7,7 +7,6 @@ import { type Configuration, sectionOf } from './configuration.ts';
 import type { Notifications } from './notifications/notifications.ts';
 import { notificationsSection } from './notifications/options.ts';
 
-/** What a chain needs to tell others what happens. */
 interface Notices {
   /** For the ledger; `undefined` = thresholds of budgets are not announced. */
   readonly watch: CrossingWatch | undefined;

@@ -5,9 +5,8 @@
 import { type Deadline, withinDeadline } from '../base/deadline.ts';
 import type { Logger } from '../base/logger.ts';
 import type { BaseFilter } from '../filter/base-filter.ts';
-import type { RequestNames } from '../filter/request-names.ts';
-import type { RuleObserver } from '../filter/rule-observer.ts';
-import type { FilterServices } from '../filter/services.ts';
+import type { RequestNames } from '../filter/call.ts';
+import type { FilterServices, RuleObserver } from '../filter/services.ts';
 import { allow, type Decision } from '../filter/verdict.ts';
 import type { HttpClient } from '../http/contract.ts';
 import type { Lease } from '../lease/lease.ts';
@@ -16,7 +15,7 @@ import { keystoneSection } from '../openstack/options.ts';
 import { decide, Exemptions } from './chain/chain.ts';
 import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from './chain/hook.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
-import { closeChain, openChain } from './loading/open-chain.ts';
+import { closeChain, openChain } from './loading/parts.ts';
 import { Occupation } from './occupation.ts';
 
 /** What cannot be asked about the past. `commit`: what the filter says when a lease is recorded. */
@@ -34,7 +33,6 @@ interface Replayed {
   readonly unanswered: readonly UnknownAnswer[];
 }
 
-/** A request as Blazar has sent it. */
 interface ReplayedRequest {
   readonly operation: 'create' | 'update';
   readonly body: unknown;

@@ -1,8 +1,7 @@
 /** The dependencies of a chain, and the services that it passes to filters. */
 
 import { createLogger, type Logger } from '../base/logger.ts';
-import type { RuleObserver } from '../filter/rule-observer.ts';
-import { type Clock, type SharedServices, SYSTEM_CLOCK } from '../filter/services.ts';
+import { type Clock, type RuleObserver, type SharedServices, SYSTEM_CLOCK } from '../filter/services.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';
@@ -36,7 +35,6 @@ export interface WatchedServices extends EnforcementServices {
   readonly ruleObserver?: RuleObserver | undefined;
 }
 
-/** The services that filters and policies receive. */
 export function createSharedServices({
   logger,
   clock,

@@ -6,7 +6,7 @@
 import { onOneLine } from '../base/visible-text.ts';
 import type { Context } from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
-import type { Named, RequestNames } from './request-names.ts';
+import type { Named, RequestNames } from './call.ts';
 
 /** The project or the user of a request, as limits look it up. */
 export interface Account {

@@ -1,9 +1,18 @@
 /** Charges usage to budgets: each pays for its part of the time, and times that none pays for are charged to an account without room. */
 
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
-import { type Amount, formatUnitHours } from './amount.ts';
-import { type Budget, budgetAccount, ceil, floor, larger, smaller } from './budget.ts';
-import type { Claim, Shortage } from './claim.ts';
+import {
+  type Amount,
+  type Budget,
+  budgetAccount,
+  type Claim,
+  ceil,
+  floor,
+  formatUnitHours,
+  larger,
+  type Shortage,
+  smaller,
+} from './claim.ts';
 
 /** Whole seconds: `from` is the first one, `until` the one in which it has ended. */
 interface Seconds {

@@ -1,6 +1,5 @@
 /** The circumstances in which a hook of a filter is called. */
 import type { Wait } from '../base/deadline.ts';
-import type { RequestNames } from './request-names.ts';
 
 /** The circumstances of a call of a hook. */
 export interface Call {
@@ -24,4 +23,16 @@ export interface Repetition {
   readonly key: string;
   /** A digest of the request. A different request with the same key is not a repetition. */
   readonly content: string;
+}
+
+/** The names that Keystone has for the ids of a request, as far as they are known. */
+export interface RequestNames {
+  readonly project?: (Named & { readonly tags: readonly string[] }) | undefined;
+  readonly user?: Named | undefined;
+}
+
+export interface Named {
+  readonly name: string;
+  /** The name of its domain; empty if it is not known. */
+  readonly domain: string;
 }

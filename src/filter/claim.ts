@@ -1,10 +1,107 @@
-/** Claims: what a lease takes from limits that leases share. */
-import type { Instant } from '../lease/dates.ts';
+/**
+ * Claims: what a lease takes from limits that leases share; and the budgets that pay. Amounts of usage are whole numbers: 1 is a millionth of a
+ * unit for one second, an hour of one unit, such as a node-hour, is 3.6 thousand million. Sums, differences and parts of a lease are exact.
+ */
+import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Context, Lease, Reservation } from '../lease/lease.ts';
-import type { Amount } from './amount.ts';
-import type { Budget } from './budget.ts';
-import type { RequestNames } from './request-names.ts';
+import type { RequestNames } from './call.ts';
 import type { Rejection, Verdict } from './verdict.ts';
+
+/** What leases of a project, or of one user in it, may use within a period. */
+export interface Budget {
+  readonly id: bigint;
+  readonly projectId: string;
+  /** `null` = for the whole project. */
+  readonly userId: string | null;
+  /** In seconds of the epoch. */
+  readonly validFrom: bigint;
+  /** The first second after the period. */
+  readonly validUntil: bigint;
+  readonly amount: Amount;
+}
+
+/** The account to which leases that this budget pays for are charged. */
+export function budgetAccount({ id }: Pick<Budget, 'id'>): string {
+  return `usage_budget/${id}`;
+}
+
+/** The id of the budget whose account has this name; `undefined` = it is the account of something else. */
+export function budgetIdOf(account: string): bigint | undefined {
+  const id = /^usage_budget\/(\d{1,18})$/.exec(account)?.[1];
+  return id === undefined ? undefined : BigInt(id);
+}
+
+/** The second in which an instant lies. */
+export function floor(instant: Instant): bigint {
+  return instant / MICROSECONDS_PER_SECOND;
+}
+
+/** The first second that does not begin before an instant. */
+export function ceil(instant: Instant): bigint {
+  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
+}
+
+export function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+export function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+/** Of usage: millionths of a unit, times seconds. Of held claims: the count itself. */
+export type Amount = bigint;
+
+const MICRO_DIGITS = 6;
+const MICRO = 10n ** BigInt(MICRO_DIGITS);
+const SECONDS_PER_HOUR = 3600n;
+const UNIT_HOUR: Amount = MICRO * SECONDS_PER_HOUR;
+
+/** The largest number that both databases hold exactly: more than 2,500 million unit-hours. */
+export const MAX_AMOUNT: Amount = 2n ** 63n - 1n;
+
+const DECIMAL = /^(\d{1,15})(?:\.(\d{1,6})0*)?$/;
+
+/** `2.5` → 2500000: a decimal number, 0 or more, in millionths. `undefined` for anything else, and for more than six decimals. */
+export function parseMillionths(text: string): bigint | undefined {
+  const match = DECIMAL.exec(text.trim());
+  if (match === null) {
+    return undefined;
+  }
+  const [, whole = '0', fraction = ''] = match;
+  return BigInt(whole) * MICRO + BigInt(fraction.padEnd(MICRO_DIGITS, '0'));
+}
+
+/** Parses a budget as an operator writes it: `1000` unit-hours. `undefined` if it is no such number, or too large. */
+export function parseUnitHours(text: string): Amount | undefined {
+  const millionths = parseMillionths(text);
+  const amount = millionths === undefined ? undefined : millionths * SECONDS_PER_HOUR;
+  return amount === undefined || amount > MAX_AMOUNT ? undefined : amount;
+}
+
+/** In unit-hours, as the nearest number that JavaScript has. */
+export function unitHours(amount: Amount): number {
+  return Number(amount) / Number(UNIT_HOUR);
+}
+
+const SHOWN_DIGITS = 4;
+
+/**
+ * In unit-hours, with up to four decimals. Round a cost up and what is left down: a message must not suggest that a lease fits
+ * which does not.
+ */
+export function formatUnitHours(amount: Amount, rounding: 'up' | 'down' = 'up'): string {
+  const scale = 10n ** BigInt(SHOWN_DIGITS);
+  const sign = amount < 0n ? '-' : '';
+  const scaled = (amount < 0n ? -amount : amount) * scale;
+  const roundsUp = (rounding === 'up') === amount >= 0n;
+  const rounded = (scaled + (roundsUp ? UNIT_HOUR - 1n : 0n)) / UNIT_HOUR;
+  const fraction = String(rounded % scale)
+    .padStart(SHOWN_DIGITS, '0')
+    .replace(/0+$/, '');
+  const text = `${rounded / scale}${fraction === '' ? '' : `.${fraction}`}`;
+  return text === '0' ? text : `${sign}${text}`;
+}
 
 /** A lease as it would be if it were allowed. */
 export interface Proposal {

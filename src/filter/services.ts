@@ -1,13 +1,10 @@
 /** What a filter is given in addition to its options and the request. Only interfaces: the chain and the ledger implement them. */
-
 import type { Logger } from '../base/logger.ts';
 import type { HttpClient, HttpClientOptions } from '../http/contract.ts';
 import type { Context, Lease } from '../lease/lease.ts';
-import type { Call, Repetition } from './call.ts';
+import type { Call, Repetition, RequestNames } from './call.ts';
 import type { SharedLimit } from './claim.ts';
 import type { OutboxService } from './outbox.ts';
-import type { RequestNames } from './request-names.ts';
-import type { RuleObserver } from './rule-observer.ts';
 import type { Verdict } from './verdict.ts';
 
 /** The current time. Tests pass their own. */
@@ -72,3 +69,31 @@ export interface LeaseRequest {
  * the database, which is one for all replicas.
  */
 export const SYSTEM_CLOCK: Clock = { now: () => new Date() };
+
+/** Receives what rules say of requests, for tests of rules. It must not throw. */
+export interface RuleObserver {
+  /** Once, before any request: every rule for leases that the configuration has, in order. */
+  rulesRead(rules: readonly ObservedRule[]): void;
+  /** `explain`: evaluates the rule once more. Call it before the request has been answered. */
+  ruleJudged(rule: ObservedRule, said: RuleAnswer, explain: () => readonly RuleExplanation[]): void;
+}
+
+export interface ObservedRule {
+  readonly name: string;
+  readonly audit: boolean;
+  readonly place: { readonly file: string; readonly line: number };
+}
+
+/**
+ * - `allowed`, `refused`: it judged the request
+ * - `skipped`: it does not apply: it has ended, somebody is exempt, or `match` is false
+ * - `failed`: it could not be evaluated
+ */
+export type RuleAnswer = 'allowed' | 'refused' | 'skipped' | 'failed';
+
+/** One of the two expressions of a rule, for people. */
+export interface RuleExplanation {
+  readonly of: 'match' | 'allow';
+  /** Each part that was evaluated, and its value; the whole expression last. Short texts without secrets. */
+  readonly parts: readonly { readonly text: string; readonly value: string }[];
+}

@@ -1,6 +1,6 @@
 /** The answer of a hook, and the answer of the whole chain. */
 import type { Lease } from '../lease/lease.ts';
-import type { RequestNames } from './request-names.ts';
+import type { RequestNames } from './call.ts';
 
 /** The answer of one filter. A rejection is a value; a filter that cannot decide throws. */
 export type Verdict =

@@ -12,9 +12,15 @@ import {
 } from 'cockatiel';
 import { type Dispatcher, Pool } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
-import { type Called, callError, type HttpCallError, hasCode } from './call-error.ts';
+import {
+  announcesBody,
+  type Called,
+  callError,
+  endedByStrayBytes,
+  type HttpCallError,
+  hasCode,
+} from './call-error.ts';
 import type { BreakerState, HttpAnswer, HttpClientOptions, HttpClientTls } from './contract.ts';
-import { announcesBody, endedByStrayBytes } from './stray-bytes.ts';
 
 /** One try of a call: shared by the transport and its caller. */
 export interface Attempt {
@@ -116,7 +122,6 @@ export function createTransport(origin: string, options: TransportOptions): Tran
 
 /** The parts of an answer that do not pass through axios, which would copy them into an object of its own. */
 interface Aside {
-  /** The requested ones. */
   headers: Record<string, string>;
   bodyDropped: boolean;
 }

@@ -9,7 +9,7 @@ export {
   type FollowPoliciesOptions,
   followSchedulingPolicies,
 } from './cluster/live/follow-policies.ts';
-export { type Account, serviceAccount } from './policies/access.ts';
+export { type Account, SourceUnavailableError, serviceAccount } from './policies/access.ts';
 export { type PolicyDocuments, readPolicyDocuments } from './policies/documents/documents.ts';
 export {
   EffectivePolicy,
@@ -20,7 +20,6 @@ export {
 export { MERGE_STRATEGIES, type MergeStrategy } from './policies/merge.ts';
 export { type Pod, parsePod } from './policies/pod.ts';
 export type { SchedulingPolicy } from './policies/policy.ts';
-export { SourceUnavailableError } from './policies/policy-source.ts';
 export type { NodeSelector } from './policies/rules/node-selector-rules.ts';
 export { formatReason, type Reason } from './policies/rules/reason.ts';
 export { SchedulingPolicies, type SchedulingPoliciesOptions } from './policies/scheduling-policies.ts';

@@ -186,7 +186,6 @@ export function kindOf(input: unknown): string {
  * `resource_type` with each reservation, in both leases of an update.
  */
 
-/** The part of a reservation that is checked. */
 interface Typed {
   readonly id?: unknown;
   readonly resource_type?: string | undefined;

@@ -4,9 +4,16 @@ import { InvalidRequestError } from '../base/errors.ts';
 import type { Proposal, SharedLimit } from '../filter/claim.ts';
 import type { LeaseRequest } from '../filter/services.ts';
 import { reject } from '../filter/verdict.ts';
-import { type Lease, leaseEnd, leaseStart, type Reservation } from '../lease/lease.ts';
+import {
+  keepsReservations,
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  type Reservation,
+  reservationsAfterUpdate,
+  reservationsHalfway,
+} from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
-import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../lease/reservations.ts';
 import { demandOf } from './accounting/demand.ts';
 import { identityOf, nameOf } from './identity.ts';
 import type { Claimant, LedgerRequest } from './ledger-request.ts';
@@ -55,7 +62,6 @@ function refusing(claimant: Claimant, why: string): Claimant {
   return { ...claimant, claims: () => reject(why) };
 }
 
-/** Whose lease it is. */
 type Owner = Pick<Proposal, 'context' | 'names'>;
 
 function newLease(owner: Owner, lease: Lease): Proposal {

@@ -1,17 +1,13 @@
 /** What the ledger is asked about one lease. */
 
-import type { Amount } from '../filter/amount.ts';
-import type { Budget } from '../filter/budget.ts';
 import type { Repetition } from '../filter/call.ts';
-import type { Claims, ProjectState, Proposal } from '../filter/claim.ts';
+import type { Amount, Budget, Claims, ProjectState, Proposal } from '../filter/claim.ts';
 import type { LeaseIdentity } from './identity.ts';
 
 /** A lease as it is requested, and as it is. */
 export interface LedgerRequest {
   readonly identity: LeaseIdentity;
-  /** The requested name. */
   readonly name: string;
-  /** As requested. */
   readonly proposal: Proposal;
   /** For an update: the lease as it is. */
   readonly current: Proposal | undefined;
@@ -30,7 +26,6 @@ export interface LedgerRequest {
   readonly claimants: readonly Claimant[];
 }
 
-/** A filter with a shared limit, as the ledger calls it. */
 export interface Claimant {
   readonly name: string;
   readonly audit: boolean;
@@ -39,7 +34,6 @@ export interface Claimant {
   claims(proposal: Proposal, state: ProjectState): Claims;
 }
 
-/** Who made an entry, and why. */
 export interface Author {
   readonly operation: 'create' | 'update' | 'end' | 'undo' | 'reconcile';
   readonly who: string;
@@ -47,7 +41,6 @@ export interface Author {
   readonly reason: string | null;
 }
 
-/** One recording of a lease. */
 export interface RecordingId {
   readonly lease: bigint;
   readonly revision: bigint;

@@ -47,7 +47,6 @@ export interface LedgerParts {
   readonly watch?: CrossingWatch | undefined;
 }
 
-/** What a transaction is, apart from its work. */
 export interface TransactionOptions<Result> {
   /** The only project that it locks: other projects do not wait for it. */
   readonly project?: string | undefined;

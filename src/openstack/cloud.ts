@@ -5,8 +5,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { errorText } from '../base/errors.ts';
 import { isMapping, type Mapping, member, setMember } from '../base/yaml/tree.ts';
-import { isReadByEveryone, whyWritable } from '../config/file-modes.ts';
-import { readTextFile } from '../config/read-file.ts';
+import { isReadByEveryone, readTextFile, whyWritable } from '../config/read-file.ts';
 import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 

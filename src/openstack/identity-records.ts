@@ -11,7 +11,6 @@ import { isKeystoneError, jsonOf } from './own-token.ts';
 export const IDENTITY_KINDS = ['project', 'user', 'domain'] as const;
 export type IdentityKind = (typeof IDENTITY_KINDS)[number];
 
-/** What Keystone says about an id. */
 interface IdentityRecord {
   readonly name: string;
   /** Of a project or a user; a domain has none. */

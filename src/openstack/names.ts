@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from '../base/logger.ts';
-import type { Named, RequestNames } from '../filter/request-names.ts';
+import type { Named, RequestNames } from '../filter/call.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Context } from '../lease/lease.ts';
 import type { Keystone } from './contract.ts';
@@ -13,7 +13,7 @@ import {
   type MissingReason,
   readRecord,
 } from './identity-records.ts';
-import type { KeystoneOptions } from './options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 
 /** Notified of names that are missing, for metrics. It must not throw. */
 export interface NamesObserver {
@@ -26,7 +26,6 @@ export interface NamesParts {
   readonly observer?: NamesObserver | undefined;
 }
 
-/** The ids to name. */
 type Ids = Pick<Context, 'project_id' | 'user_id'>;
 
 /** How long a request waits for names that are not known yet, in milliseconds. */

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { withinDeadline } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
-import { whyWritable } from '../config/file-modes.ts';
+import { whyWritable } from '../config/read-file.ts';
 import { noteImportError } from './import-errors.ts';
 import { moduleFiles, versionOf } from './module-files.ts';
 import { FROM_WORKING_DIRECTORY, withVersion } from './packages-hook.ts';

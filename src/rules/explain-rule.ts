@@ -1,7 +1,7 @@
 /** Why a rule says what it says: every part of its expressions, with its value. */
 
 import { onOneLine } from '../base/visible-text.ts';
-import type { RuleExplanation } from '../filter/rule-observer.ts';
+import type { RuleExplanation } from '../filter/services.ts';
 import { writtenDuration, writtenTimestamp } from './cel/conversions.ts';
 import { Duration, isMap, itemsOf, Optional, Timestamp } from './cel/values.ts';
 import type { Activation, ExplainedPart, Expression } from './expression.ts';

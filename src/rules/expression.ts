@@ -13,14 +13,11 @@ export { SharedParts } from './cel/sharing.ts';
 /** In UTF-16 code units. */
 const MAX_LENGTH = 10_000;
 
-/** An expression that has been checked. */
 export interface Expression {
   readonly text: string;
   /** An upper bound of what it costs, for requests of the usual sizes. */
   readonly steps: number;
-  /** Its calls of functions of the ledger. */
   readonly ledgerCalls: readonly LedgerCall[];
-  /** The resource types that it names. */
   readonly namedTypes: readonly NamedType[];
   /** The first attribute that is known only with names of Keystone, such as `Project.name`; `undefined` = it reads none. */
   readonly readName: string | undefined;

@@ -8,7 +8,6 @@ import type { Exemption, Rule } from './rule.ts';
 /** Whether a rule does not judge whoever asks. */
 export type IsExempt = (exemption: Exemption) => boolean;
 
-/** A rule that the request violates. */
 export interface Violation {
   readonly rule: Rule;
   /** Short, and visible. If the message of the rule breaks, a sentence with its name. */
@@ -55,7 +54,6 @@ class Entry implements Linked {
   }
 }
 
-/** Judges requests by the same rules. */
 export class RuleJudge {
   readonly rules: readonly Rule[];
   readonly #entries: readonly Entry[];

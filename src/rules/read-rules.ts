@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, statS
 import { join } from 'node:path';
 import type { Problem } from '../base/errors.ts';
 import { YamlDocument } from '../base/yaml/document.ts';
-import { YamlError } from '../base/yaml/error.ts';
+import { YamlError } from '../base/yaml/tree.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import { MAX_STEPS } from './cel/frame.ts';
 import { OPERATIONS, type Operation, type Rule, type RuleSet } from './rule.ts';

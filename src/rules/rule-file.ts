@@ -26,7 +26,6 @@ export interface RuleProblem {
 /** The environment of each operation that rules may be about. Rules for others are checked for their form alone. */
 export type Environments = { readonly [operation in Operation]?: RuleEnvironment };
 
-/** What the files of a folder are read with. */
 export class Reading {
   readonly environments: Environments;
   /** Rules that have ended by then are warnings. */
@@ -45,7 +44,6 @@ export class Reading {
   }
 }
 
-/** Where a rule is written. */
 export interface NamedRule {
   readonly name: string;
   readonly on: readonly Operation[];

@@ -102,7 +102,6 @@ export function createAdminApp(parts: AppParts): RequestListener {
   return tracedRequests(app.callback(), paths, clientOf(parts));
 }
 
-/** The address of the client of a request. */
 function clientOf({ generations }: AppParts): (request: IncomingMessage) => string | undefined {
   return (request) => generations.current.proxies.clientOf(request);
 }

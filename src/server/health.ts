@@ -15,7 +15,6 @@ interface HealthParts extends ReadinessParts {
   readonly seesBudgets: (ctx: Context) => boolean;
 }
 
-/** What readiness depends on. */
 interface ReadinessParts {
   readonly isDraining: () => boolean;
   /** The mistakes of the configuration that was read last. */

@@ -86,7 +86,6 @@ export function pathOf({ url = '' }: Pick<IncomingMessage, 'url'>): string {
   return TARGET.exec(url)?.[1] ?? '';
 }
 
-/** The query of a request. */
 export function queryOf({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams {
   return new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
 }

@@ -6,7 +6,6 @@ export interface RefusedRequest {
   readonly method: string;
   /** A path of the service, or `other`: any other text may hold a token. */
   readonly path: string;
-  /** The address of the client. */
   readonly address: string | undefined;
   readonly request_id?: string;
   /** Without what the client sent. */

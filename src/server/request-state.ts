@@ -12,7 +12,6 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { identifyRequestSpan, nameRequestSpan } from './traced-requests.ts';
 
-/** What belongs to one request. */
 export interface RequestState {
   /** The configuration at the time when the request arrived; it answers the request. */
   readonly generation: Generation;

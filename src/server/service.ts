@@ -19,8 +19,8 @@ import { KubernetesReports, KubernetesSources } from './followers/kubernetes-sou
 import { SkypilotFollower } from './followers/skypilot-follower.ts';
 import { Listener } from './listener/socket.ts';
 import { createBudgetGauge } from './metrics/budget-metrics.ts';
+import { createOutboxGauge } from './metrics/ledger-metrics.ts';
 import { type Gauges, Metrics } from './metrics/metrics.ts';
-import { createOutboxGauge } from './metrics/outbox-metrics.ts';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.ts';
 import {
   type CheckedConfiguration,

@@ -24,7 +24,6 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set([
 ]);
 const UNSHOWN_PATH = 'REDACTED';
 
-/** The address of the client of a request. */
 type ClientOf = (request: IncomingMessage) => string | undefined;
 
 /** The listener itself if no SDK is registered. `paths`: those that may be shown. */

@@ -24,7 +24,6 @@ const recordsSchema = z.array(
   z.object({ name: z.string(), status: z.string().min(1), autostop: z.number().nullish() }),
 );
 
-/** A cluster as the API server reports it. */
 export interface SkypilotCluster {
   readonly name: string;
   /** `UP`, `STOPPED`, `INIT` or another of a later SkyPilot. */
@@ -100,7 +99,6 @@ export class SkypilotApiServer {
     return this.#client.close();
   }
 
-  /** Returns the id of the request. */
   async #begin(
     path: string,
     body: Readonly<Record<string, unknown>> | null,

@@ -10,7 +10,6 @@ import type { Changes } from './policies/changes.ts';
 import type { Task } from './request/user-request.ts';
 import type { ReceivedRequest } from './request/wire.ts';
 
-/** The result of one policy. */
 export interface PolicyOutcome {
   readonly policy: string;
   readonly allowed: boolean;

@@ -4,8 +4,7 @@
  */
 
 import { YamlDocument } from '../base/yaml/document.ts';
-import { YamlError } from '../base/yaml/error.ts';
-import { isMapping, mapMembers, member, type Path, valueAt } from '../base/yaml/tree.ts';
+import { isMapping, mapMembers, member, type Path, valueAt, YamlError } from '../base/yaml/tree.ts';
 import { hideUsers } from '../config/secret.ts';
 
 /** Shorter values are not secret, and hiding them would hide every `1` and `on`. */

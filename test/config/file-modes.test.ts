@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { formatProblem } from '../../src/base/errors.ts';
-import { whyWritable } from '../../src/config/file-modes.ts';
+import { whyWritable } from '../../src/config/read-file.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import type { ConfigSources } from '../../src/index.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';

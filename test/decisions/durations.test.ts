@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Durations } from '../../src/decisions/durations.ts';
+import { Durations } from '../../src/decisions/statistics.ts';
 
 function quantilesOf(values: readonly number[]) {
   const durations = new Durations();

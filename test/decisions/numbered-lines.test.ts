@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NumberedLines } from '../../src/decisions/numbered-lines.ts';
+import { NumberedLines } from '../../src/decisions/reader.ts';
 import { ANY_CHARACTER } from '../support/characters.ts';
 
 const MAX_LINE_BYTES = 1024 * 1024;

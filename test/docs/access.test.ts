@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { ACTIONS, type Role } from '../../src/server/users/access.ts';
+import { ACTIONS, type Role } from '../../src/server/users/caller.ts';
 import { projectFile } from '../support/files.ts';
 
 const ROLES: readonly Role[] = ['operator', 'reader', 'manager', 'member'];

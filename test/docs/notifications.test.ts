@@ -1,8 +1,8 @@
 /** docs/reference/notifications.md against the events that are sent. */
 import { expect, it } from 'vitest';
-import { Corrections } from '../../src/enforcement/notifications/corrections.ts';
 import {
   bypassedEvent,
+  Corrections,
   correctedEvent,
   refusedEvent,
   thresholdEvent,

@@ -1,7 +1,7 @@
 /** Services that are killed at random moments: the ledger has each lease that was answered. SQLite and PostgreSQL. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { parseUnitHours } from '../../src/filter/amount.ts';
+import { parseUnitHours } from '../../src/filter/claim.ts';
 import { endOf, newClients, newLease, startClients } from '../support/lease-clients.ts';
 import { extremes, inspect } from '../support/ledger-inspection.ts';
 import { SCALE, SOON, startServices, withBudget } from '../support/ledger-processes.ts';

@@ -1,8 +1,7 @@
 /** Four services and 64 clients on one ledger never exceed a budget. SQLite and PostgreSQL. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseUnitHours } from '../../src/filter/amount.ts';
-import { budgetAccount } from '../../src/filter/budget.ts';
+import { budgetAccount, parseUnitHours } from '../../src/filter/claim.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { newClients, startClients } from '../support/lease-clients.ts';

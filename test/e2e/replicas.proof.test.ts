@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { parseUnitHours } from '../../src/filter/amount.ts';
-import { budgetAccount } from '../../src/filter/budget.ts';
+import { budgetAccount, parseUnitHours } from '../../src/filter/claim.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { type LeaseClient, newClients, startClients } from '../support/lease-clients.ts';

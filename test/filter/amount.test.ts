@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatUnitHours, MAX_AMOUNT, parseMillionths, parseUnitHours } from '../../src/filter/amount.ts';
+import { formatUnitHours, MAX_AMOUNT, parseMillionths, parseUnitHours } from '../../src/filter/claim.ts';
 
 const HOUR = 3_600_000_000n;
 const amount = fc.bigInt({ min: -MAX_AMOUNT, max: MAX_AMOUNT });

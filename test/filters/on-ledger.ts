@@ -1,7 +1,7 @@
 /** A chain with its own ledger, and access to the content of that ledger. */
 
 import { onTestFinished } from 'vitest';
-import { parseUnitHours } from '../../src/filter/amount.ts';
+import { parseUnitHours } from '../../src/filter/claim.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';

@@ -1,8 +1,7 @@
 /** Operations on a ledger whose transactions are in one group when they are asked for at once, however long that takes. */
 
 import fc from 'fast-check';
-import { parseUnitHours } from '../../src/filter/amount.ts';
-import { budgetAccount } from '../../src/filter/budget.ts';
+import { budgetAccount, parseUnitHours } from '../../src/filter/claim.ts';
 import { toInstant } from '../../src/lease/dates.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';

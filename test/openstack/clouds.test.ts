@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { LookupContext } from '../../src/openstack/cloud.ts';
 import { effectiveOptions } from '../../src/openstack/effective-options.ts';
-import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/options.ts';
+import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/keystone-options.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
 const AUTH =

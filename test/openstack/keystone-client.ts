@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { createHttpClient } from '../../src/http/client.ts';
 import type { Keystone } from '../../src/openstack/contract.ts';
 import { createKeystone } from '../../src/openstack/keystone.ts';
-import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/options.ts';
+import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/keystone-options.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 import { RECORDED_AT } from '../support/recorded-keystone.ts';
 

@@ -2,8 +2,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createHttpClient } from '../../src/http/client.ts';
 import { createKeystone } from '../../src/openstack/keystone.ts';
+import { keystoneOptions } from '../../src/openstack/keystone-options.ts';
 import { Names } from '../../src/openstack/names.ts';
-import { keystoneOptions } from '../../src/openstack/options.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { changedAnswer, IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Keystone, ValidToken } from '../../src/openstack/contract.ts';
 import { createKeystone } from '../../src/openstack/keystone.ts';
-import { keystoneOptions } from '../../src/openstack/options.ts';
+import { keystoneOptions } from '../../src/openstack/keystone-options.ts';
 import {
   type TokenAnswer,
   TokenValidation,

@@ -3,7 +3,7 @@
  * suggested instead of a refused lease is granted.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { formatUnitHours, parseUnitHours } from '../../src/filter/amount.ts';
+import { formatUnitHours, parseUnitHours } from '../../src/filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../src/index.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { rows } from '../../src/ledger/storage/database.ts';

@@ -6,7 +6,7 @@ import { createHttpClient } from '../../src/http/client.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import type { Keystone } from '../../src/openstack/contract.ts';
 import { createKeystone } from '../../src/openstack/keystone.ts';
-import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/options.ts';
+import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/keystone-options.ts';
 import { temporaryFile } from '../support/files.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 import { policyServer } from '../support/policy-server.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { effectiveOptions } from '../../src/openstack/effective-options.ts';
-import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/options.ts';
+import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/keystone-options.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { skipAloud } from '../support/peers.ts';
 

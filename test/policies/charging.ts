@@ -4,7 +4,7 @@ import { withinDeadline } from '../../src/base/deadline.ts';
 import { type Configuration, requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { notificationsSection } from '../../src/enforcement/notifications/options.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
-import type { Amount } from '../../src/filter/amount.ts';
+import type { Amount } from '../../src/filter/claim.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';

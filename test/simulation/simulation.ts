@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Configuration } from '../../src/enforcement/configuration.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { notificationsSection } from '../../src/enforcement/notifications/options.ts';
-import { MAX_AMOUNT } from '../../src/filter/amount.ts';
+import { MAX_AMOUNT } from '../../src/filter/claim.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';

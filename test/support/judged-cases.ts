@@ -9,7 +9,7 @@ import { EmptyLedgers } from '../../src/cli/test/lease-trial.ts';
 import { runCase, type TestRun } from '../../src/cli/test/run-case.ts';
 import type { ConfigSources } from '../../src/config/sources.ts';
 import type { Configuration } from '../../src/enforcement/configuration.ts';
-import type { ObservedRule, RuleAnswer } from '../../src/filter/rule-observer.ts';
+import type { ObservedRule, RuleAnswer } from '../../src/filter/services.ts';
 import { namedIn } from './rule-cases.ts';
 
 export interface JudgedCase {

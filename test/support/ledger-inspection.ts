@@ -1,6 +1,6 @@
 /** Compares a ledger with what clients were told. */
 
-import { type Amount, parseUnitHours } from '../../src/filter/amount.ts';
+import { type Amount, parseUnitHours } from '../../src/filter/claim.ts';
 import { alternativesOf, chargedBy } from '../../src/ledger/accounting/alternatives.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, onTestFinished } from 'vitest';
-import { parseUnitHours } from '../../src/filter/amount.ts';
+import { parseUnitHours } from '../../src/filter/claim.ts';
 import { type LedgerObserver, toInstant } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';

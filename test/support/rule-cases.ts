@@ -4,8 +4,7 @@ import { schemaOfCase } from '../../src/cli/test/any-case.ts';
 import type { LeaseCase, ShortLease } from '../../src/cli/test/lease-case.ts';
 import { contextOf, requestOfCase, wholeLease } from '../../src/cli/test/lease-case-request.ts';
 import { type Instant, toInstant } from '../../src/lease/dates.ts';
-import { leaseEnd, leaseStart } from '../../src/lease/lease.ts';
-import { reservationSize } from '../../src/lease/reservations.ts';
+import { leaseEnd, leaseStart, reservationSize } from '../../src/lease/lease.ts';
 import {
   LeaseActivation,
   type LeaseRequestParts,

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SCHEMA_NAMES, schemaOf } from '../../src/skypilot/schema/data.ts';
+import { SCHEMA_NAMES, schemaOf } from '../../src/skypilot/schema/json-schema.ts';
 import { differences, normalForm, type Schema } from '../../tools/skypilot-schema/differences.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';

@@ -1,7 +1,7 @@
 /** A policy service with the invented cloud in its ledger. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseUnitHours } from '../../src/filter/amount.ts';
+import { parseUnitHours } from '../../src/filter/claim.ts';
 import { createLogger, UsageEnforcement } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import { openLedger } from '../../src/ledger/open.ts';

@@ -17,15 +17,14 @@ import {
 } from 'yaml';
 import { dialect, layout, Special } from './dialect.ts';
 import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
-import { YamlError } from './error.ts';
 import { MAX_DEPTH, type RepeatedKey, repeatedKeys, TOO_DEEP, view } from './nodes.ts';
+import { YamlError } from './tree.ts';
 
 /** A configuration or a task has some hundreds. A million lines would block the process for seconds. */
 const MAX_TOKENS = 250_000;
 /** For the stack of the parser, which holds the document and the scalar too. */
 const MAX_STACK = MAX_DEPTH + 10;
 
-/** A text that has been read. */
 export interface Content {
   /** The text that the ranges of nodes and the lines count in. */
   readonly source: string;

@@ -4,8 +4,8 @@
  */
 import { isAlias, isMap, isScalar, isSeq, type Node, Scalar } from 'yaml';
 import { Special } from './dialect.ts';
-import { YamlError } from './error.ts';
 import { asNode } from './nodes.ts';
+import { YamlError } from './tree.ts';
 
 /**
  * Characters that PyYAML refuses, or that end a line only in PyYAML: it would read what follows them in a comment. They can be

@@ -45,7 +45,6 @@ export class YamlDocument {
     return streamOf(written, () => true).map((part) => new YamlDocument(...part));
   }
 
-  /** A new document from plain data. */
   static from(value: unknown): YamlDocument {
     return YamlDocument.parse('null').with(value);
   }

@@ -1,8 +1,7 @@
 /** Reads the nodes of a document: as plain data, and the names that a mapping repeats. */
 import { isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { Special } from './dialect.ts';
-import { YamlError } from './error.ts';
-import { setMember } from './tree.ts';
+import { setMember, YamlError } from './tree.ts';
 
 export function asNode(value: unknown): Node | null {
   return isMap(value) || isSeq(value) || isScalar(value) || isAlias(value) ? value : null;
@@ -50,7 +49,6 @@ export function view(node: Node | null, as: View, depth = 0): unknown {
   return value instanceof Special ? (as === 'typed' ? Symbol(value.text) : value.text) : value;
 }
 
-/** A key that repeats another one of its mapping. */
 export interface RepeatedKey {
   readonly name: string;
   readonly key: Node | null;

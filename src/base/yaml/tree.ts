@@ -129,3 +129,18 @@ function shown(path: Path): string {
   // Long enough to find the place, short enough to read.
   return formatPath(path.slice(0, 8)) || 'the value';
 }
+
+/** The text is not usable YAML. The message never contains a part of the text. */
+export class YamlError extends Error {
+  override readonly name = 'YamlError';
+  /** The message without the line. */
+  readonly reason: string;
+  /** From 1; `undefined` for the whole text. */
+  readonly line: number | undefined;
+
+  constructor(reason: string, line?: number) {
+    super(line === undefined ? reason : `line ${line}: ${reason}`);
+    this.reason = reason;
+    this.line = line;
+  }
+}

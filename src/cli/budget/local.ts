@@ -10,10 +10,9 @@ import {
 import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
 import { exportedBudgets } from '../../ledger/budgets/export.ts';
 import { type ReadFile, readBudgetDocument, wantedLines } from '../../ledger/budgets/file.ts';
-import { overlapText } from '../../ledger/budgets/format.ts';
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import { importReport } from '../../ledger/budgets/plan.ts';
-import { parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
+import { overlapText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
 import { chargedLeases, listLeases } from '../../ledger/reports/reports.ts';
 import { commandNames, typedId } from '../common/command-names.ts';
 import { Progress } from '../common/progress.ts';

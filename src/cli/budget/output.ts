@@ -1,7 +1,7 @@
 /** How budgets are printed, and files of budgets opened. */
 import { basename, extname } from 'node:path';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
-import { type Amount, formatUnitHours } from '../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
@@ -59,7 +59,6 @@ export function changeObject(change: BudgetChange) {
   };
 }
 
-/** What a lease takes from budgets. */
 export function chargesOf({ claims }: LeaseReport): ChargedLease['charges'] {
   return claims.flatMap((claim) =>
     claim.kind === 'usage'

@@ -1,11 +1,10 @@
 /** `budget … --endpoint`: budgets at a service, over its API. */
 import { z } from 'zod';
+import { EndpointError } from '../../client/bounded-fetch.ts';
 import type { ApiClient } from '../../client/client.ts';
-import { EndpointError } from '../../client/endpoint-error.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
-import { budgetAmountText, dateText } from '../../ledger/budgets/format.ts';
-import { parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
+import { budgetAmountText, dateText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import { UsageError } from '../output.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
@@ -272,7 +271,6 @@ function unitOf(found: readonly { readonly unit: string }[]): string {
   return found[0]?.unit ?? 'unit-hours';
 }
 
-/** As the service told them. */
 function namesOf(found: readonly Owner[]): CommandNames {
   const projects = new Map(found.map(({ project }) => [project.id, project]));
   const users = new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const])));

@@ -1,9 +1,9 @@
 /** What the commands of `budget` ask of the ledger and of a service alike, and their flags. */
 import { InvalidRequestError } from '../../base/errors.ts';
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
-import { whoseText } from '../../ledger/budgets/format.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
+import { whoseText } from '../../ledger/budgets/terms.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import type { EndpointFlags } from '../common/endpoint.ts';
@@ -36,7 +36,6 @@ export interface ListedBudgets {
   readonly names: CommandNames;
 }
 
-/** The budgets of a project, and the leases that are charged to them. */
 export interface ShownProject extends ListedBudgets {
   readonly leases: readonly ChargedLease[];
 }
@@ -83,7 +82,6 @@ export interface ExportFlags extends SourceFlags, EndpointFlags {
   readonly format: 'csv' | 'json';
 }
 
-/** The flag or argument that a property of a budget comes from. */
 const FLAGS: Readonly<Record<string, string>> = {
   projectId: 'project',
   userId: '--user',

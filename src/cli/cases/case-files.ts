@@ -4,8 +4,7 @@ import { join, relative } from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
-import { isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, type Path, valueAt, YamlError } from '../../base/yaml/tree.ts';
 import { nearestName } from '../../config/nearest.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { UsageError } from '../output.ts';
@@ -18,7 +17,6 @@ const MAX_FILES = 10_000;
 /** A file with this key has several cases. What stands beside it is for each of them that does not say otherwise. */
 const SEVERAL = 'cases';
 
-/** Where a case is from. */
 interface CasePlace {
   readonly file: string;
   /** The path in the folder, without its ending; of a file with several cases, followed by the name or the number of the case. */
@@ -64,7 +62,6 @@ export function boundedCases(folder: string, files: string[], whyNone: string): 
   return files;
 }
 
-/** A case before it is checked. */
 interface WrittenCase {
   readonly value: unknown;
   readonly lineOf: (path: Path) => number;
@@ -192,7 +189,6 @@ function depthOf(issues: readonly z.core.$ZodIssue[]): number {
   return Math.max(0, ...issues.map(({ path, code }) => path.length + (code === 'unrecognized_keys' ? 1 : 0)));
 }
 
-/** The keys of the objects that a schema expects at a path. */
 function knownKeys(schema: z.ZodType, path: Path): string[] {
   let places: unknown[] = [z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })];
   for (const step of path) {

@@ -25,7 +25,6 @@ type CaseStatus = 'passed' | 'failed' | 'mistake' | 'broken';
 export interface CaseResult {
   readonly id: string;
   readonly file: string;
-  /** As the case calls itself. */
   readonly name: string;
   readonly status: CaseStatus;
   /** One sentence each; empty if it passed. */

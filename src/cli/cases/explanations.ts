@@ -2,7 +2,7 @@
 
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { RuleAnswer, RuleExplanation, RuleObserver } from '../../filter/rule-observer.ts';
+import type { RuleAnswer, RuleExplanation, RuleObserver } from '../../filter/services.ts';
 
 export interface ExplainedRule {
   readonly rule: string;

@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { errorText } from '../../base/errors.ts';
 import type { ApiClient } from '../../client/client.ts';
-import { isReadByEveryone } from '../../config/file-modes.ts';
-import { readTextFile, systemErrorText } from '../../config/read-file.ts';
+import { isReadByEveryone, readTextFile, systemErrorText } from '../../config/read-file.ts';
 import type { KeystoneErrorCode } from '../../openstack/contract.ts';
 import { ExitCode, onOneLine, UsageError } from '../output.ts';
 
@@ -34,7 +33,7 @@ export async function withEndpoint(
   work: (client: ApiClient['api'], origin: string) => Promise<void>,
 ): Promise<void> {
   const { createApiClient } = await import('../../client/client.ts');
-  const { EndpointError } = await import('../../client/endpoint-error.ts');
+  const { EndpointError } = await import('../../client/bounded-fetch.ts');
   const ca = flags.caFile === undefined ? undefined : fileText('--ca-file', flags.caFile);
   const clientWith = (token: string | undefined) => {
     try {
@@ -89,7 +88,7 @@ function checked(where: string, token: string): string {
 const MISTAKES: readonly KeystoneErrorCode[] = ['credentials', 'forbidden', 'configuration'];
 
 async function keystoneToken(cloud: string): Promise<string> {
-  const { keystoneOptions } = await import('../../openstack/options.ts');
+  const { keystoneOptions } = await import('../../openstack/keystone-options.ts');
   const { createKeystone } = await import('../../openstack/keystone.ts');
   const { createSharedServices } = await import('../../enforcement/services.ts');
   const quiet = () => {};
@@ -98,7 +97,7 @@ async function keystoneToken(cloud: string): Promise<string> {
   try {
     return await keystone.token({});
   } catch (thrown) {
-    const { EndpointError } = await import('../../client/endpoint-error.ts');
+    const { EndpointError } = await import('../../client/bounded-fetch.ts');
     const { KeystoneError } = await import('../../openstack/contract.ts');
     const isMistake = thrown instanceof KeystoneError && MISTAKES.includes(thrown.code);
     const message = `no token of Keystone: ${errorText(thrown)}`;

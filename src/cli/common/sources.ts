@@ -18,7 +18,6 @@ export function repeatable(value: string, before: readonly string[] = []): reado
   return [...before, value];
 }
 
-/** Parses a flag that takes a whole number. */
 export function wholeNumber(flag: string, least: number, most: number) {
   return (text: string): number => {
     const number = /^\d{1,10}$/.test(text) ? Number(text) : -1;
@@ -50,7 +49,6 @@ export function addSourceFlags(command: Command): Command {
     );
 }
 
-/** A command that reads the configuration. */
 export function sourceCommand(name: string, description: string): Command {
   return addSourceFlags(new Command(name).description(description));
 }

@@ -28,7 +28,6 @@ interface TreeValue {
   readonly isFile: boolean;
 }
 
-/** What values that are files are called in the help. */
 const FILES = ['file', 'folder', 'path', 'log'];
 
 export function commandTree(command: Command, path: readonly string[] = []): CommandTree {

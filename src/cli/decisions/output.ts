@@ -1,7 +1,7 @@
 /** Decisions and their statistics, as they are printed. */
-import type { DurationQuantiles } from '../../decisions/durations.ts';
+
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
-import type { Listed, StatisticsSummary } from '../../decisions/statistics.ts';
+import type { DurationQuantiles, Listed, StatisticsSummary } from '../../decisions/statistics.ts';
 import type { StoredDecision } from '../../decisions/store/contract.ts';
 import type { TallyRow, UserCount } from '../../decisions/tally.ts';
 import { formatInstant } from '../../lease/dates.ts';
@@ -49,7 +49,6 @@ function cellsOf(record: DecisionRecord): string[] {
   ];
 }
 
-/** One decision, with the answer of every filter. */
 export async function printDecision(stored: StoredDecision, format: 'table' | 'json'): Promise<void> {
   const { record, asked, replica } = stored;
   const dates = asked && { start: formatInstant(asked.start), end: formatInstant(asked.end) };
@@ -201,7 +200,6 @@ async function printTables(summary: StatisticsSummary): Promise<void> {
   }
 }
 
-/** This many users are named in a cell. */
 const MAX_NAMED = 3;
 
 /** `frank 2, bob 1`, or with more users than fit `…, others 4`. */

@@ -14,7 +14,6 @@ import { UsageError } from '../output.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Runs something that prints, until it ends or a signal comes. */
 export async function untilSignal(
   work: (signal: AbortSignal, print: (text: string) => Promise<void>) => Promise<void>,
 ): Promise<void> {

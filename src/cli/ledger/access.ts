@@ -68,7 +68,6 @@ export async function orUnavailable(connection: Connection, work: () => Promise<
   }
 }
 
-/** Who runs the command, for the entries. */
 export function systemUser(): string {
   try {
     return userInfo().username;

@@ -1,6 +1,6 @@
 /** How leases, entries and budgets are printed: exact numbers, times in UTC. */
 
-import { type Amount, formatUnitHours } from '../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { charge, type RecordedClaim } from '../../ledger/accounting/recorded-claim.ts';
 import {
@@ -85,7 +85,6 @@ function claimObject(claim: RecordedClaim) {
   }
 }
 
-/** What was posted to an account. */
 function postedObject(account: string, amount: Amount) {
   return isBudgetAccount(account) ? usageObject(amount) : { amount: String(amount) };
 }
@@ -105,7 +104,6 @@ export function entryObject(entry: EntryReport) {
   };
 }
 
-/** One line of the export. */
 export function recordObject(record: LedgerRecord): object {
   switch (record.kind) {
     case 'lease':

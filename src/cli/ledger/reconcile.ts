@@ -78,7 +78,6 @@ type Compared =
 interface Comparison extends LedgerAccess {
   readonly flags: ReconcileFlags;
   readonly enforcement: UsageEnforcement;
-  /** What was corrected until now. */
   readonly done: Reconciled[];
 }
 
@@ -290,7 +289,7 @@ async function announce(
     return;
   }
   const { announceCorrections } = await import('../../enforcement/notifications/notifications.ts');
-  const { Corrections } = await import('../../enforcement/notifications/corrections.ts');
+  const { Corrections } = await import('../../enforcement/notifications/events.ts');
   const corrections = new Corrections();
   for (const one of done) {
     corrections.add(one);

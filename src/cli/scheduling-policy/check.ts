@@ -16,7 +16,6 @@ import {
 import { type CheckedObject, type Judges, readObjects, reviewObject } from './objects.ts';
 import { type CheckFlags, judgeOptions, setOptions } from './options.ts';
 
-/** The result for one object. */
 interface Checked {
   readonly object: CheckedObject;
   readonly user: string;

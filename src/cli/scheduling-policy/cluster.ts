@@ -6,7 +6,7 @@ import type { ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.
 import type { ClusterPolicies } from '../../kubernetes/cluster/snapshot/cluster-rbac.ts';
 import type { ClusterSnapshot, UseReviews } from '../../kubernetes/cluster/snapshot/cluster-snapshot.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
-import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
+import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-policies.ts';
 import { ExitCode, onOneLine, UsageError } from '../output.ts';
 import { type ClusterFlags, type JudgeFlags, setOptions } from './options.ts';
 
@@ -62,7 +62,7 @@ export async function readSnapshot(
   const { valid, invalid } = await readPolicies(client);
   const { ClusterSnapshot } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
   const { SnapshotPermissions } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
-  const { PolicySet } = await import('../../kubernetes/policies/policy-set.ts');
+  const { PolicySet } = await import('../../kubernetes/policies/scheduling-policies.ts');
   const permissions = new SnapshotPermissions(client, reviews, {
     rights,
     onUnlisted: ({ message }) =>
@@ -200,7 +200,7 @@ function kubeconfigOf(flags: ClusterFlags, configured: string | undefined): stri
 /** One sentence for what keeps the cluster from answering; `undefined` = something else went wrong. @throws UsageError */
 async function problemOf(thrown: unknown, server: string): Promise<string | undefined> {
   const { ApiError, ApiUnreachableError } = await import('../../kubernetes/cluster/api/contract.ts');
-  const { SourceUnavailableError } = await import('../../kubernetes/policies/policy-source.ts');
+  const { SourceUnavailableError } = await import('../../kubernetes/policies/access.ts');
   const { ZodError } = await import('zod');
   if (thrown instanceof SourceUnavailableError && thrown.cause instanceof ApiError) {
     return problemOf(thrown.cause, server);

@@ -2,21 +2,17 @@
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
-import { isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, type Path, valueAt, YamlError } from '../../base/yaml/tree.ts';
 import type { PodRequest } from '../../kubernetes/admission/admission-review.ts';
-import { asAdmitted, withAdditions } from '../../kubernetes/admission/api-server.ts';
 import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
-import { POD_KINDS } from '../../kubernetes/admission/pod-kinds.ts';
-import { serviceAccount } from '../../kubernetes/policies/access.ts';
+import { asAdmitted, POD_KINDS, withAdditions } from '../../kubernetes/admission/pod-kinds.ts';
+import { type PolicySource, serviceAccount } from '../../kubernetes/policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policies/pod.ts';
-import type { PolicySource } from '../../kubernetes/policies/policy-source.ts';
 import { readText, shownName, UsageError } from '../output.ts';
 
 /** The limit of the API server. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
-/** An object to check. */
 export interface CheckedObject {
   readonly kind: string;
   readonly name: string | undefined;
@@ -115,7 +111,6 @@ function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObjec
   };
 }
 
-/** Judges by the policies of files or of a cluster. */
 export interface Judges {
   /** `undefined` = there are none, only rules. */
   readonly source: PolicySource | undefined;
@@ -126,7 +121,6 @@ export interface Judges {
 
 export interface ReviewedObject {
   readonly decided: DecidedAdmission;
-  /** The names of the account's policies. */
   readonly policies: readonly string[];
   /** The pod as written, with what policies have added. */
   readonly written: Pod;

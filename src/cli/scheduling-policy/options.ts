@@ -2,7 +2,7 @@
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { MergeStrategy } from '../../kubernetes/policies/merge.ts';
-import type { PolicySetOptions } from '../../kubernetes/policies/policy-set.ts';
+import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-policies.ts';
 import { UsageError } from '../output.ts';
 
 interface JudgeOptions {
@@ -94,19 +94,16 @@ function concernsPolicies(
   );
 }
 
-/** Selects an account. */
 export interface AccountFlags {
   readonly namespace?: string;
   readonly serviceAccount?: string;
 }
 
-/** Selects the cluster to ask. */
 export interface ClusterFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
 }
 
-/** How pods are judged. */
 export interface JudgeFlags {
   readonly configFile?: readonly string[];
   readonly mergeStrategy?: MergeStrategy;

@@ -87,7 +87,6 @@ function atTheCase(
   );
 }
 
-/** The names of policies, with the place where they are written. */
 interface PlacedPolicies {
   readonly policies: readonly string[];
   readonly origin: Origin;

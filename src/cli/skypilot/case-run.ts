@@ -2,12 +2,11 @@
 import { dirname, resolve } from 'node:path';
 import { inTime, withinDeadline } from '../../base/deadline.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
-import type { Mapping, Path } from '../../base/yaml/tree.ts';
+import { type Mapping, type Path, YamlError } from '../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import type { RuleObserver } from '../../filter/rule-observer.ts';
+import type { RuleObserver } from '../../filter/services.ts';
 import { PolicyChain, type Review } from '../../skypilot/policies/policy-chain.ts';
 import { FactsError, requestAsSent } from '../../skypilot/request/sent-request.ts';
 import { InvalidBodyError, type ReceivedRequest } from '../../skypilot/request/wire.ts';

@@ -26,7 +26,6 @@ import { SecretValues, withoutSecrets } from '../../skypilot/secrets.ts';
 import { headingOf, type PipelineTask } from '../../skypilot/task/pipeline.ts';
 import { jsonText, onOneLine, printTable, UsageError } from '../output.ts';
 
-/** The merged configuration, for one task of a pipeline or alone. */
 export interface Merged {
   readonly task: PipelineTask | null;
   readonly merged: MergedConfig;

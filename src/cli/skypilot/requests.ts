@@ -19,7 +19,6 @@ export interface Requested {
   readonly places?: Places;
 }
 
-/** What a file asks. */
 interface RequestFile {
   readonly requests: readonly Requested[];
   /** Mistakes of a pipeline's header, which is part of no request. SkyPilot refuses a file with an error. */
@@ -58,7 +57,7 @@ async function requestsOf(
   const { decodeRequest, InvalidBodyError } = await import('../../skypilot/request/wire.ts');
   const { FactsError, requestAsSent } = await import('../../skypilot/request/sent-request.ts');
   const { tasksOf } = await import('../../skypilot/task/pipeline.ts');
-  const { YamlError } = await import('../../base/yaml/error.ts');
+  const { YamlError } = await import('../../base/yaml/tree.ts');
   try {
     if (body !== undefined) {
       return { requests: [{ request: decodeRequest(body), task: null }], problems: [] };

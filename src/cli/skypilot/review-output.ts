@@ -7,7 +7,6 @@ import type { SecretValues } from '../../skypilot/secrets.ts';
 import { onOneLine, printJson, printTable, unifiedDiff } from '../output.ts';
 import type { Requested } from './requests.ts';
 
-/** Answers requests as SkyPilot would be answered. */
 export interface Reviewer {
   /** Maximum size of what is asked about, in bytes. */
   readonly maxBytes: number;

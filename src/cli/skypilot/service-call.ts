@@ -3,8 +3,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Mapping } from '../../base/yaml/tree.ts';
-import type { BoundedFetch } from '../../client/bounded-fetch.ts';
-import { EndpointError } from '../../client/endpoint-error.ts';
+import { type BoundedFetch, EndpointError } from '../../client/bounded-fetch.ts';
 import { readTextFile } from '../../config/read-file.ts';
 import {
   decodeRequest,
@@ -21,12 +20,10 @@ const MAX_REDIRECTS = 5;
 /** Why the service's answer is of no use, in words for the user. */
 class NoAnswer extends Error {}
 
-/** The changed request, or why there is none. */
 export type Answered =
   | { readonly task: Mapping; readonly skypilotConfig: Mapping }
   | { readonly message: string; readonly failed: boolean };
 
-/** Asks once. */
 export async function answerOf(
   client: BoundedFetch,
   url: URL,

@@ -159,7 +159,6 @@ const KEYS = [
   ['lease', ['lease', 'request', 'current']],
 ] as const;
 
-/** The schema for what a case has written. */
 export function schemaOfCase(value: unknown): z.ZodType<AnyCase> {
   const keys = isMapping(value) ? Object.keys(value) : [];
   const [kind] = KEYS.find(([, names]) => keys.some((key) => names.some((name) => name === key))) ?? [

@@ -72,7 +72,6 @@ function earlier(one: Instant, other: Instant): Instant {
   return one < other ? one : other;
 }
 
-/** What Keystone says of an id. */
 export interface GivenAccount {
   /** Default: the id. */
   readonly name?: string | undefined;

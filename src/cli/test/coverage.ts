@@ -1,13 +1,12 @@
 /** Which filters and rules no case has seen allow a request, and which none has seen refuse one. */
 import type { Configuration } from '../../enforcement/configuration.ts';
-import type { ObservedRule, RuleAnswer } from '../../filter/rule-observer.ts';
+import type { ObservedRule, RuleAnswer } from '../../filter/services.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
 import { readRules } from '../../rules/read-rules.ts';
 import { taskEnvironment } from '../../rules/task/environment.ts';
 import { printTable } from '../output.ts';
 
-/** What was seen of one filter, rule or policy. */
 interface Covered {
   readonly kind: 'filter' | 'rule' | 'scheduling-policy' | 'admin-policy';
   readonly name: string;

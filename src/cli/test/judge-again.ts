@@ -2,7 +2,7 @@
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { Replay, UnknownAnswer } from '../../enforcement/replay.ts';
-import type { ObservedRule } from '../../filter/rule-observer.ts';
+import type { ObservedRule } from '../../filter/services.ts';
 import type { PastDecision, PastRequest } from './past-decision.ts';
 
 /**
@@ -161,7 +161,6 @@ export const DIFFERENCES = [
   'skipped',
 ] as const satisfies readonly Difference[];
 
-/** A decision that is shown. */
 export interface Example {
   readonly difference: Difference;
   readonly time: string;
@@ -182,7 +181,6 @@ export interface Example {
   };
 }
 
-/** How often a filter or a rule made a difference. */
 interface Cause {
   readonly difference: Difference;
   readonly by: string;

@@ -140,7 +140,6 @@ function lasting(hours: number): Instant {
   return BigInt(Math.round(hours * SECONDS_PER_HOUR)) * MICROSECONDS_PER_SECOND;
 }
 
-/** As Blazar writes it. */
 function dateOf(instant: Instant): string {
   return formatInstant(instant).replace(/Z$/, '');
 }

@@ -2,7 +2,7 @@
 
 import { ConfigurationError, InvalidRequestError } from '../../base/errors.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import type { ObservedRule } from '../../filter/rule-observer.ts';
+import type { ObservedRule } from '../../filter/services.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
 import { BudgetConflictError } from '../../ledger/budgets/budgets.ts';
@@ -168,7 +168,6 @@ function chargedIn(budgets: Awaited<ReturnType<typeof budgetsIn>>): Charged {
   return { project: sum(false), user: sum(true) };
 }
 
-/** What came of a lease. */
 interface LeaseResult {
   readonly decision: Decision;
   /** The rules that refused it, in order, without those in audit mode. */

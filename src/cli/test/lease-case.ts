@@ -166,7 +166,6 @@ export const leaseCaseSchema = z
       /** A body that Blazar has sent: the path of a JSON file, or the body itself. */
       request: z.union([text('a path'), mapping], 'expected a path, or a mapping').optional(),
       lease: leaseSchema.optional(),
-      /** The lease before an update. */
       current: leaseSchema.optional(),
       operation: z.enum(['create', 'update'], 'expected create or update').optional(),
       now: clockTime.optional(),

@@ -9,8 +9,7 @@ import { withinDeadline } from '../../base/deadline.ts';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { UsageEnforcement } from '../../enforcement/enforcement.ts';
-import type { RuleObserver } from '../../filter/rule-observer.ts';
-import type { SharedServices } from '../../filter/services.ts';
+import type { RuleObserver, SharedServices } from '../../filter/services.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Instant } from '../../lease/dates.ts';
 import type { CreateRequest, UpdateRequest } from '../../lease/lease.ts';
@@ -21,7 +20,6 @@ import { causeLogger } from '../cases/explanations.ts';
 /** Where the configuration does not say, in seconds. */
 const DEADLINE = 30;
 
-/** A request as the service gets it. */
 export type TriedRequest =
   | ({ readonly operation: 'create' } & CreateRequest)
   | ({ readonly operation: 'update' } & UpdateRequest);
@@ -96,7 +94,6 @@ export class LeaseTrial {
     return BigInt(this.#parts.clock.now().getTime()) * 1000n;
   }
 
-  /** Does something at an earlier time. */
   async at<Result>(time: Instant, work: () => Promise<Result>): Promise<Result> {
     const { clock } = this.#parts;
     const before = clock.time;

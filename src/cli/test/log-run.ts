@@ -6,7 +6,7 @@ import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
-import { NumberedLines } from '../../decisions/numbered-lines.ts';
+import { NumberedLines } from '../../decisions/reader.ts';
 import { requireConfiguration } from '../../enforcement/configuration.ts';
 import { Replay } from '../../enforcement/replay.ts';
 import { causeLogger } from '../cases/explanations.ts';

@@ -1,7 +1,7 @@
 /** A line of the decision log, as far as it is needed to judge its request again. */
 
 import { nameText } from '../../filter/account-limits.ts';
-import type { Named, RequestNames } from '../../filter/request-names.ts';
+import type { Named, RequestNames } from '../../filter/call.ts';
 
 export interface PastDecision {
   /** As it is written. */

@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
+import { YamlError } from '../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { rulesOfFailure } from '../../filter/verdict.ts';

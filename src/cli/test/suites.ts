@@ -28,7 +28,6 @@ export interface TestFlags extends SourceFlags {
 
 /** A case elsewhere. */
 const CASE_FILE = /[.-]case\.ya?ml$/i;
-/** A folder or a file that a command line names. */
 interface CaseFolder {
   /** What the ids of its cases begin after. */
   readonly folder: string;

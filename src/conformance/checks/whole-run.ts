@@ -1,5 +1,5 @@
 /** Checks of all answers of the run; they send nothing. */
-import { announcesBody } from '../../http/stray-bytes.ts';
+import { announcesBody } from '../../http/call-error.ts';
 import { type Check, type Finding, SOURCE } from '../check.ts';
 import type { Exchange } from '../target.ts';
 

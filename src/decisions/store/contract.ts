@@ -38,10 +38,8 @@ export interface DecisionSource {
   newest(wait: Wait): Promise<bigint>;
 }
 
-/** How much is kept. */
 export interface Retention {
   readonly days: number;
-  /** How many decisions. */
   readonly most: number;
 }
 

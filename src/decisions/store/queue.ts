@@ -46,7 +46,6 @@ export interface DecisionQueueOptions extends Retention {
   readonly timeout: number;
 }
 
-/** Rows as text, ready to be written. */
 interface Piece {
   readonly rows: readonly string[];
   readonly length: number;

@@ -26,7 +26,6 @@ export interface NewRow {
   readonly record: string;
 }
 
-/** The columns that a search reads. */
 export interface ReadRow {
   readonly id: bigint;
   readonly at: bigint;

@@ -21,7 +21,6 @@ import { describeChanges, FAILED_MESSAGE, logAudit, outcomeWarnings } from './me
 /** If filters still change the lease in this round, they contradict each other. */
 const MAX_PASSES = 5;
 
-/** How to ask the filters of a chain. */
 interface DecideOptions {
   readonly explain?: CheckOptions['explain'] | undefined;
   readonly acceptsChanges?: CheckOptions['acceptsChanges'] | undefined;

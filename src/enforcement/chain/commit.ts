@@ -285,12 +285,10 @@ function authorOf(operation: Author['operation'], { context, requestId }: HookRe
   return { operation, who: context.user_id, requestId: requestId ?? null, reason: null };
 }
 
-/** The outcomes of the check, and what the commit adds to them. */
 class CommitOutcomes {
   readonly #outcomes: Map<string, Outcome>;
   readonly #logger: Logger;
   readonly #request: HookRequest;
-  /** The first rejection by an enforced filter. */
   rejection: Outcome | undefined;
 
   constructor(checked: readonly Outcome[], logger: Logger, request: HookRequest) {

@@ -5,8 +5,7 @@ import { errorText, InvalidRequestError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { inSpan, isTraced } from '../../base/tracing.ts';
 import type { BaseFilter } from '../../filter/base-filter.ts';
-import type { Call, Repetition } from '../../filter/call.ts';
-import type { RequestNames } from '../../filter/request-names.ts';
+import type { Call, Repetition, RequestNames } from '../../filter/call.ts';
 import { allow, type Decision, isVerdict, reject, type Verdict } from '../../filter/verdict.ts';
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import { readOnly, withoutViews } from '../../lease/read-only.ts';
@@ -15,7 +14,6 @@ import type { CheckOptions } from '../check-options.ts';
 import type { Execution } from '../occupation.ts';
 import { failureVerdict, type LoggedRequest, logFailure, shownAnswer } from './messages.ts';
 
-/** A filter in the chain. */
 export interface ChainedFilter {
   readonly name: string;
   readonly filter: BaseFilter;
@@ -24,7 +22,6 @@ export interface ChainedFilter {
   readonly execution: Execution;
 }
 
-/** A request to a hook. */
 interface AnyHookRequest extends LoggedRequest {
   readonly wait: Wait;
   /** The same object for every filter. */
@@ -340,7 +337,6 @@ function spanEnd({ verdict, failed }: HookResult) {
   };
 }
 
-/** The word for what a filter answered, as the decision log has it. */
 function verdictWord(verdict: Verdict): 'allowed' | 'changed' | 'rejected' | 'allowed-on-error' {
   if (!verdict.allowed) {
     return 'rejected';

@@ -43,7 +43,6 @@ export function shownAnswer(value: unknown): string {
 
 /* Log lines: each names the filter and the request. */
 
-/** The request that a line is about. */
 export interface LoggedRequest {
   readonly operation: Decision['operation'] | 'end';
   readonly context: Context;

@@ -1,12 +1,9 @@
 /** What a lease would cost, whether it would be allowed, and what would be: types only. */
-import type { Amount } from '../../filter/amount.ts';
-import type { Precision } from '../../filter/claim.ts';
+import type { Amount, Precision } from '../../filter/claim.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Lease } from '../../lease/lease.ts';
 
-/** What the lease would take from one account of the ledger. */
 export interface EstimatedCharge {
-  /** The filter. */
   readonly filter: string;
   /** `usage_budget/17`, `max_leases/project`. */
   readonly account: string;
@@ -25,7 +22,6 @@ export interface EstimatedCharge {
 
 /** A lease near the wanted one that every filter allows now. */
 export interface Suggestion {
-  /** What was changed. */
   readonly change: 'shorter' | 'smaller' | 'later';
   readonly lease: Lease;
   /** For people: `End on 2026-12-03 at 09:00 instead of 2026-12-11 at 09:00.` */

@@ -2,7 +2,7 @@
 
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
-import type { RequestNames } from '../../filter/request-names.ts';
+import type { RequestNames } from '../../filter/call.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
 import type { CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';

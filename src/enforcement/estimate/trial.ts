@@ -2,8 +2,8 @@
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { BaseFilter } from '../../filter/base-filter.ts';
+import type { RequestNames } from '../../filter/call.ts';
 import { isLedgerFilter, LedgerFilter } from '../../filter/ledger-filter.ts';
-import type { RequestNames } from '../../filter/request-names.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Context, CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';

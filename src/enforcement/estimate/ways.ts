@@ -151,7 +151,6 @@ function ceil(instant: Instant): Instant {
   return floor(instant + MINUTE - 1n);
 }
 
-/** The count of a reservation that can be smaller. */
 interface Count {
   readonly index: number;
   readonly type: string;

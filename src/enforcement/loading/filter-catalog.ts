@@ -89,13 +89,11 @@ function filterClassName(name: string): string {
 
 const SECTION = 'enforcement';
 
-/** The names in the configuration. */
 interface FilterNames {
   readonly enabled_filters: readonly string[];
   readonly audit_filters: readonly string[];
 }
 
-/** A filter that is to run. */
 interface ChosenFilter {
   readonly filter: InstalledFilter;
   readonly audit: boolean;

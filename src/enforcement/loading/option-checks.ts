@@ -2,11 +2,11 @@
 import { resolve as resolvePath } from 'node:path';
 import type { z } from 'zod';
 import { errorText, type Problem } from '../../base/errors.ts';
-import { isReadByEveryone } from '../../config/file-modes.ts';
 import type { Layer } from '../../config/layer.ts';
 import { firstKeystoneName } from '../../config/names.ts';
 import type { Option } from '../../config/option.ts';
 import type { OptionsCheck } from '../../config/option-groups.ts';
+import { isReadByEveryone } from '../../config/read-file.ts';
 import type { Setting } from '../../config/resolve.ts';
 import { showText } from '../../config/secret.ts';
 import type { ReadSources } from '../../config/sources.ts';

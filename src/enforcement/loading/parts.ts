@@ -1,8 +1,10 @@
 /** A configuration → the filters, and what they work with. */
 
+import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { withOrigin } from '../../config/option-groups.ts';
 import { isLedgerFilter } from '../../filter/ledger-filter.ts';
-import type { Clock } from '../../filter/services.ts';
+import type { Clock, FilterServices } from '../../filter/services.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
 import { ChainLedger } from '../../ledger/service.ts';
@@ -17,7 +19,6 @@ import { noticesOf } from '../notices.ts';
 import type { Notifications } from '../notifications/notifications.ts';
 import { Occupation } from '../occupation.ts';
 import { createSharedServices, type WatchedServices } from '../services.ts';
-import { closeChain, openChain } from './open-chain.ts';
 
 export interface Parts {
   readonly chain: readonly ChainedFilter[];
@@ -76,4 +77,51 @@ export async function openParts(configuration: Configuration, services: WatchedS
 
 function recordsLeases({ filter }: ChainedFilter): boolean {
   return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
+}
+
+/** Throws `ConfigurationError` if a filter refuses its options. The filters before it are then closed. */
+export async function openChain(
+  { filters, settings }: Configuration,
+  services: FilterServices,
+  occupation: Occupation,
+): Promise<ChainedFilter[]> {
+  const chain: ChainedFilter[] = [];
+  for (const { installed, options, audit } of filters) {
+    const { name, filterClass } = installed;
+    const execution = occupation.executionOf(name);
+    try {
+      execution.begin();
+      const filter = new filterClass(options as never, services);
+      chain.push({ name, audit, filter, execution });
+      const opened = filter.open();
+      execution.end();
+      await opened;
+    } catch (thrown) {
+      await closeChain(chain, services.logger);
+      if (thrown instanceof ConfigurationError) {
+        throw new ConfigurationError(thrown.problems.map((problem) => withOrigin(problem, settings)));
+      }
+      const message = `${name} could not be set up: ${errorText(thrown)}`;
+      throw new ConfigurationError([
+        { severity: 'error', section: 'enforcement', option: 'enabled_filters', message },
+      ]);
+    }
+  }
+  return chain;
+}
+
+/** Closes every filter, even if some of them fail. */
+export async function closeChain(chain: readonly ChainedFilter[], logger: Logger): Promise<void> {
+  await Promise.all(
+    chain.map(async ({ name, filter, execution }) => {
+      try {
+        execution.begin();
+        const closed = filter.close();
+        execution.end();
+        await closed;
+      } catch (thrown) {
+        logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');
+      }
+    }),
+  );
 }

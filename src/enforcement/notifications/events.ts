@@ -1,12 +1,10 @@
 /** The events, as CloudEvents 1.0 in the structured mode of JSON. Source: CloudEvents 1.0.2, "Context Attributes". */
-import { formatUnitHours } from '../../filter/amount.ts';
+import { formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Crossing } from '../../ledger/outbox/crossings.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
-import type { Corrections } from './corrections.ts';
 import type { EventKind } from './options.ts';
 
-/** An id, and its name where it is known. */
 export interface Named {
   readonly id: string | null;
   readonly name?: string | null | undefined;
@@ -120,7 +118,6 @@ export function refusedEvent(source: string, id: string, refusals: Refusals): st
   });
 }
 
-/** Who has compared the ledger with Blazar, and when. */
 export interface Comparison {
   readonly who: string;
   readonly reason: string | null;
@@ -156,7 +153,6 @@ function correctedLease({ outcome, leaseId, name, projectId, userId, start, end,
   };
 }
 
-/** What a comparison with SkyPilot has found. */
 export interface FoundBypasses {
   readonly at: Date;
   readonly records: readonly FoundBypass[];
@@ -202,4 +198,46 @@ function named({ id, name = null, domain = null }: Named) {
 
 function bounded(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}
+
+/** What a change does to budgets. A lease that has only got its id is none. */
+const CHANGES = ['released', 'recorded', 'corrected'] as const;
+type Change = (typeof CHANGES)[number];
+
+/** Of more leases only these are listed. */
+const MOST_LISTED = 50;
+
+export class Corrections {
+  readonly #counts = new Map<Change, number>(CHANGES.map((one) => [one, 0]));
+  readonly #listed: Reconciled[] = [];
+  #total = 0;
+
+  add(one: Reconciled): void {
+    const change = CHANGES.find((outcome) => outcome === one.outcome);
+    if (change === undefined) {
+      return;
+    }
+    this.#total += 1;
+    this.#counts.set(change, (this.#counts.get(change) ?? 0) + 1);
+    if (this.#listed.length < MOST_LISTED) {
+      this.#listed.push(one);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#total === 0;
+  }
+
+  get counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#counts);
+  }
+
+  /** The first of them. */
+  get listed(): readonly Reconciled[] {
+    return this.#listed;
+  }
+
+  get leftOut(): number {
+    return this.#total - this.#listed.length;
+  }
 }

@@ -37,7 +37,6 @@ export function auditWords(what: string): string {
   return `a scheduling policy in audit mode would reject ${what}`;
 }
 
-/** What enforced rules say to the user. */
 export function messagesOf(rules: RuleOutcomes): string[] {
   return rules.flatMap(({ audit, message: said }) => (audit || said === null ? [] : [said]));
 }

@@ -3,11 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import jsonPatch from 'fast-json-patch';
 import type { Wait } from '../../base/deadline.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
-import { type Account, serviceAccount } from '../policies/access.ts';
+import { type Account, type AccountPolicies, type PolicySource, serviceAccount } from '../policies/access.ts';
 import { SCHEDULERS } from '../policies/cluster-settings.ts';
 import type { PodReview } from '../policies/effective-policy.ts';
 import { type Pod, serviceAccountName } from '../policies/pod.ts';
-import type { AccountPolicies, PolicySource } from '../policies/policy-source.ts';
 import type { Reason } from '../policies/rules/reason.ts';
 import {
   auditWords,

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { RuleObserver } from '../../filter/rule-observer.ts';
+import type { RuleObserver } from '../../filter/services.ts';
 import { BrokenRulesError, type RuleOutcomes } from '../../filter/verdict.ts';
 import { explainRule } from '../../rules/explain-rule.ts';
 import { type Judgement, type RuleFailure, RuleJudge, type Violation } from '../../rules/judge.ts';

@@ -18,9 +18,8 @@ import {
   warningsFor,
 } from './admission-messages.ts';
 import type { Admission, PodRequest, WorkloadRequest } from './admission-review.ts';
-import { asAdmitted } from './api-server.ts';
 import type { DecidedAdmission, PodAdmission } from './pod-admission.ts';
-import { POD_KINDS } from './pod-kinds.ts';
+import { asAdmitted, POD_KINDS } from './pod-kinds.ts';
 
 export interface WorkloadReviewOptions {
   /** Default: `warn`. */

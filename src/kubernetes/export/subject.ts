@@ -30,7 +30,6 @@ export interface ClusterTolerations {
 const SPEC = { pods: 'object.spec', daemonsets: 'object.spec.template.spec' } as const;
 type WithPod = keyof typeof SPEC;
 
-/** The name of the service account whose policies count. */
 export function serviceAccountVariable(subject: WithPod): Variable {
   const [name, older] = ACCOUNT_FIELDS.map((field) => `${SPEC[subject]}.${field}`) as [string, string];
   const isSaid = (field: string) => `has(${field}) && ${field} != ''`;

@@ -2,7 +2,10 @@
  * Decides which account may use which policy: Kubernetes RBAC, for the verb `use`.
  * Source: Kubernetes docs, "Using RBAC Authorization".
  */
+
+import type { Wait } from '../../base/deadline.ts';
 import type { Rule, Subject } from './documents/rbac-schema.ts';
+import type { EffectivePolicy } from './effective-policy.ts';
 import { compare } from './merge.ts';
 
 export const RESOURCE = 'schedulingpolicies';
@@ -150,4 +153,27 @@ export function roleId(kind: string, namespace: string | undefined, name: string
 function splitOnce(id: string): [namespace: string, subject: string] {
   const end = id.indexOf('\n');
   return [id.slice(0, end), id.slice(end + 1)];
+}
+
+/** The policies that one account may use, at one moment. */
+export interface AccountPolicies {
+  /** Names, sorted. */
+  readonly names: readonly string[];
+  /** All of them, merged. */
+  readonly all: EffectivePolicy;
+  /** Merged without the named ones. */
+  without(names: ReadonlySet<string>): EffectivePolicy;
+}
+
+export interface PolicySource {
+  /**
+   * A promise only where a cluster must be asked first: most answers are known, and waiting for one costs as much as a review.
+   * Rejects with `SourceUnavailableError` if it cannot be known which policies apply: then nothing may be admitted.
+   */
+  policiesOf(account: Account, wait?: Wait): AccountPolicies | Promise<AccountPolicies>;
+}
+
+/** It cannot be known which policies apply. The message is for the log: it may name the API server. */
+export class SourceUnavailableError extends Error {
+  override readonly name = 'SourceUnavailableError';
 }

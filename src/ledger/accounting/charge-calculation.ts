@@ -3,8 +3,7 @@
  * commits share it, so their answers can differ only by time.
  */
 
-import { type Amount, MAX_AMOUNT } from '../../filter/amount.ts';
-import type { Claim } from '../../filter/claim.ts';
+import { type Amount, type Claim, MAX_AMOUNT } from '../../filter/claim.ts';
 import type { Instant } from '../../lease/dates.ts';
 import {
   type Alternative,
@@ -21,7 +20,6 @@ import {
 } from './alternatives.ts';
 import { charge, type FilterClaim, notBefore } from './recorded-claim.ts';
 
-/** The claims of one filter for the lease. */
 export interface FilterClaims {
   readonly filter: string;
   /** An audited filter's refusals are warnings. */

@@ -1,7 +1,6 @@
 /** What a lease reserves, in a form that is the same in a new lease, in Blazar's own lease of an update, and in an end. */
 import { hash } from 'node:crypto';
-import type { Reservation } from '../../lease/lease.ts';
-import { reservationSize } from '../../lease/reservations.ts';
+import { type Reservation, reservationSize } from '../../lease/lease.ts';
 
 /** Digests without this prefix are from the first version of the tables, and cannot be compared. */
 const PREFIX = '2:';

@@ -1,6 +1,5 @@
 /** A claim as the ledger stores it, and what remains of it at a given time. */
-import type { Amount } from '../../filter/amount.ts';
-import type { HeldClaim, UsageClaim } from '../../filter/claim.ts';
+import type { Amount, HeldClaim, UsageClaim } from '../../filter/claim.ts';
 
 /** What a lease takes while it is there, as a filter claims it. Without limit and message. */
 export type FilterClaim =

@@ -1,7 +1,6 @@
 /** Budgets: setting and removing them, what is left of them, and their history. */
 import type { Wait } from '../../base/deadline.ts';
-import type { Amount } from '../../filter/amount.ts';
-import { type Budget, budgetAccount } from '../../filter/budget.ts';
+import { type Amount, type Budget, budgetAccount } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import { type BudgetChange, budgetId, budgetOf, budgetsOfOwner, changeOf, termsOf } from './rows.ts';

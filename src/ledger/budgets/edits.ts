@@ -1,7 +1,6 @@
 /** Changes of budgets for several people at once: a change counts only for the budget as its author has seen it. */
 import type { Wait } from '../../base/deadline.ts';
-import type { Amount } from '../../filter/amount.ts';
-import type { Budget } from '../../filter/budget.ts';
+import type { Amount, Budget } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
 import { Undone, type Work } from '../storage/database.ts';
 import type { Transaction } from '../transactions/transaction.ts';
@@ -20,7 +19,6 @@ export interface BudgetEditor extends BudgetAuthor {
   readonly isBounded: boolean;
 }
 
-/** The budget to change, as its author has seen it. */
 interface SeenBudget {
   readonly id: bigint;
   readonly projectId: string;
@@ -35,7 +33,6 @@ export interface BudgetAmendment {
   readonly validUntil?: bigint | undefined;
 }
 
-/** Why nothing was changed. */
 export type BudgetRefusal =
   /** Another budget of the owner is in force at that time; with creation, perhaps the same one. */
   | { readonly kind: 'overlaps'; readonly other: Budget }

@@ -2,7 +2,7 @@
 import { waitFor } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { budgetCsv } from './csv.ts';
-import { exportedBudget } from './format.ts';
+import { exportedBudget } from './terms.ts';
 import { type BudgetsQuery, pageOfBudgets } from './view.ts';
 
 export type ExportFormat = 'csv' | 'json';

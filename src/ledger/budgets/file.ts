@@ -34,7 +34,6 @@ export interface ReadFile {
   readonly mistakes: readonly FileMistake[];
 }
 
-/** A line that can be set. */
 export interface WantedLine {
   readonly line: number;
   readonly wanted: WantedBudget;
@@ -88,7 +87,6 @@ export function readBudgetDocument(document: unknown): ReadFile {
   return { lines, mistakes };
 }
 
-/** One mistake in the whole file. */
 export function wholly(message: string, line: number | null = null): ReadFile {
   return { lines: [], mistakes: [{ line, field: null, message }] };
 }

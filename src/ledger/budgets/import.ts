@@ -2,8 +2,7 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import { rows, Undone, type Work } from '../storage/database.ts';
-import { recordsTable } from '../storage/query-parts.ts';
+import { recordsTable, rows, Undone, type Work } from '../storage/database.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { BudgetAuthor } from './budgets.ts';

@@ -1,8 +1,8 @@
 /** What an import would change: all of it is judged as it would be at the end, whatever the order of the lines. */
-import type { Budget } from '../../filter/budget.ts';
+import type { Budget } from '../../filter/claim.ts';
 import type { WantedBudget } from './budgets.ts';
 import type { FileMistake, WantedLine } from './file.ts';
-import { budgetAmountText, dateText, overlapText } from './format.ts';
+import { budgetAmountText, dateText, overlapText } from './terms.ts';
 
 /** A budget of the ledger, in force or removed. */
 export interface KnownBudget extends Budget {
@@ -110,7 +110,6 @@ function keyOf(budget: WantedBudget): string {
 }
 
 export interface ImportReport {
-  /** Why nothing was set. */
   readonly message?: string | undefined;
   readonly dry_run: boolean;
   readonly set: number;

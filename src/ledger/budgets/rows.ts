@@ -1,7 +1,6 @@
 /** Budgets as the tables hold them. */
 import type { Kysely } from 'kysely';
-import type { Amount } from '../../filter/amount.ts';
-import type { Budget } from '../../filter/budget.ts';
+import type { Amount, Budget } from '../../filter/claim.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { BudgetChangesTable, Tables } from '../storage/schema.ts';
 
@@ -18,7 +17,6 @@ export interface BudgetChange extends Omit<Budget, 'id'> {
   readonly reason: string | null;
 }
 
-/** A budget from its row. */
 export function budgetOf(row: {
   readonly id: bigint;
   readonly project_id: string;
@@ -48,7 +46,6 @@ export function termsOf({ projectId, userId, validFrom, validUntil, amount }: Bu
   };
 }
 
-/** The budgets in force of a project, or of one user in it. */
 export function* budgetsOfOwner(
   queries: Kysely<Tables>,
   { projectId, userId }: Pick<Budget, 'projectId' | 'userId'>,
@@ -77,7 +74,6 @@ export function* budgetId(
   return known?.id;
 }
 
-/** A change from its row. */
 export function changeOf(row: Omit<BudgetChangesTable, 'id'> & { readonly id: bigint }): BudgetChange {
   return {
     id: row.id,

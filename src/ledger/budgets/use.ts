@@ -1,7 +1,7 @@
 /** What is taken of budgets, for metrics: how many are nearly or wholly taken, and which. The cost is bounded. */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';

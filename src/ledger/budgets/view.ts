@@ -1,11 +1,10 @@
 /** Budgets for people: one, or all in pages, with what is left of each and its latest change. */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
-import type { Budget } from '../../filter/budget.ts';
+import type { Budget } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
-import { rows, type Work } from '../storage/database.ts';
-import { textsTable } from '../storage/query-parts.ts';
+import { rows, textsTable, type Work } from '../storage/database.ts';
 import type { BudgetUsage } from './budgets.ts';
 import { budgetOf } from './rows.ts';
 

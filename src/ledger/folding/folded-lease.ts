@@ -1,6 +1,6 @@
 /** A lease that is folded, as a file keeps it: its row and all its entries, exactly. */
 import { z } from 'zod';
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import type { EntriesTable, LeaseRow } from '../storage/schema.ts';
 
 export type EntryRow = Omit<EntriesTable, 'id'> & { readonly id: bigint };
@@ -13,7 +13,6 @@ export interface FoldedLease {
 
 /** The first line of a file. */
 export interface FoldHeader {
-  /** The id of the ledger. */
   readonly ledger: string;
   /** All leases in the file had ended before, and were to: microseconds of the epoch. */
   readonly until: bigint;

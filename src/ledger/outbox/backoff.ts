@@ -54,7 +54,6 @@ export class ServicePauses {
     return Math.max(0, this.#until - performance.now());
   }
 
-  /** Failures in a row. */
   get failures(): number {
     return this.#failures;
   }

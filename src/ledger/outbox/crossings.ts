@@ -4,8 +4,7 @@
  */
 import { hash, randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Amount } from '../../filter/amount.ts';
-import { type Budget, budgetAccount, budgetIdOf } from '../../filter/budget.ts';
+import { type Amount, type Budget, budgetAccount, budgetIdOf } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Author, JournalEntry, RecordingId } from '../ledger-request.ts';
@@ -29,7 +28,6 @@ export interface Crossing {
   readonly requestId: string | null;
 }
 
-/** What is said about budgets. */
 export interface CrossingWatch {
   /** In percent, each once. */
   readonly thresholds: readonly number[];

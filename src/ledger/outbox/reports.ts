@@ -15,7 +15,6 @@ export type OutboxReport = Omit<
 export interface OutboxSelection {
   readonly state?: OutboxState | undefined;
   readonly projectId?: string | undefined;
-  /** Maximum number of messages. */
   readonly limit: number;
 }
 
@@ -24,7 +23,6 @@ const COLUMNS = [
   ...(['error', 'settled_at', 'who', 'reason'] as const),
 ] as const;
 
-/** Who decides, and why. */
 export interface OutboxAuthor {
   readonly who: string;
   readonly reason: string | null;

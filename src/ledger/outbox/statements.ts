@@ -4,7 +4,6 @@ import { rows, type Work } from '../storage/database.ts';
 import { preparedRows } from '../storage/prepared.ts';
 import type { OutboxTable, Tables } from '../storage/schema.ts';
 
-/** A message that a worker has claimed. */
 export interface ClaimedMessage {
   readonly id: bigint;
   readonly lease: string;
@@ -27,7 +26,6 @@ export type NewMessage = Pick<
 /** A message that was written; with a claim, its worker is to deliver it. */
 export type AddedMessage = ClaimedMessage & Pick<NewMessage, 'claim'>;
 
-/** What became of an attempt. */
 export type Settlement =
   | { readonly kind: 'delivered' | 'released'; readonly id: bigint }
   | {
@@ -139,9 +137,7 @@ function addRows(queries: Queries) {
   return builder;
 }
 
-/** What a worker wants of a round. */
 export interface Wanted {
-  /** Maximum number of messages. */
   readonly count: number;
   /**
    * `oldest`: in the order of writing. `longest-due`: those that were never refused first, or a few that are refused each time would
@@ -202,7 +198,6 @@ export function claimedBy(queries: Queries, worker: string, ids: readonly bigint
   return queries.updateTable('outbox').where('id', 'in', ids).where('claim', '=', worker);
 }
 
-/** Records what became of attempts. */
 export function* settle(queries: Queries, worker: string, settled: readonly Settlement[]): Work<void> {
   const idsOf = (kind: Settlement['kind']) => settled.flatMap((one) => (one.kind === kind ? [one.id] : []));
   const delivered = idsOf('delivered');

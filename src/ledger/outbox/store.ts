@@ -38,7 +38,6 @@ const LOOK_EVERY = 50;
 /** So many messages may be promised to the queue while they are written. */
 const MOST_TAKEN = 64;
 
-/** Who delivers new messages. */
 export interface NewMessages {
   /** Those that were claimed when they were written. */
   take(messages: readonly ClaimedMessage[]): void;

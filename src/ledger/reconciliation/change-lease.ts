@@ -17,7 +17,6 @@ import { digestOf, type ListedLease, type ShownLease, type WholeLease } from './
 export interface Terms {
   /** The region that the list is of: leases of other regions stay as they are. */
   readonly region: string;
-  /** The filters that say what a lease takes. */
   readonly claimants: readonly Claimant[];
   /** Report what would be done, and write nothing. */
   readonly isDryRun: boolean;

@@ -1,7 +1,6 @@
 /** Makes a row of the ledger what Blazar has, in a transaction of its own. */
 
-import { MAX_AMOUNT } from '../../filter/amount.ts';
-import { smaller } from '../../filter/budget.ts';
+import { MAX_AMOUNT, smaller } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {
   type Alternative,
@@ -9,12 +8,12 @@ import {
   alternativesOf,
   changesOf,
   chargedBy,
+  movedClaims,
   spentBefore,
   sums,
 } from '../accounting/alternatives.ts';
 import { TOO_MUCH } from '../accounting/charge-calculation.ts';
 import { demandOf, recordedResources } from '../accounting/demand.ts';
-import { movedClaims } from '../accounting/moved-claims.ts';
 import { charge, formatClaims, notBefore, type RecordedClaim } from '../accounting/recorded-claim.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import { accountName } from '../identity.ts';
@@ -43,7 +42,6 @@ import {
 import { digestOf, isShown, type ListedLease, type ShownLease } from './leases.ts';
 import { fits } from './pairing.ts';
 
-/** What both ways to correct a row begin with. */
 interface Correction {
   readonly ledger: Ledger;
   readonly transaction: Transaction;

@@ -1,5 +1,5 @@
 /** Charges a cluster that is about to be launched. One that is charged already takes nothing more, unless it grows. */
-import { larger } from '../../filter/budget.ts';
+import { larger } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
 import type { Refusal } from '../accounting/charge-calculation.ts';

@@ -1,8 +1,6 @@
 /** Makes the lease of a cluster what SkyPilot shows of it: charged for exactly the time that it ran, and ahead while it runs. */
 
-import { type Amount, MAX_AMOUNT } from '../../filter/amount.ts';
-import { larger } from '../../filter/budget.ts';
-import type { Claim, Proposal } from '../../filter/claim.ts';
+import { type Amount, type Claim, larger, MAX_AMOUNT, type Proposal } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
 import { added, alternativesOf, changesOf, chargedBy, heldBy, usedBy } from '../accounting/alternatives.ts';
@@ -23,7 +21,6 @@ import { throwing, untouched } from './change-lease.ts';
 import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
 import { settledUntil } from './hold-cluster.ts';
 
-/** A time in which a cluster was up. */
 export interface Run {
   readonly from: Instant;
   /** `undefined` = it is still up. */

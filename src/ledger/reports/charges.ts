@@ -1,7 +1,6 @@
 /** When a lease uses what it is charged: its claims, spread over time so that the sum is exactly the balance. */
 
-import type { Amount } from '../../filter/amount.ts';
-import { larger, smaller } from '../../filter/budget.ts';
+import { type Amount, larger, smaller } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type Alternative, alternativesOf, chargedBy } from '../accounting/alternatives.ts';
 import { charge, parseClaims, type RecordedClaim } from '../accounting/recorded-claim.ts';

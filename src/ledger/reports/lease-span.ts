@@ -2,8 +2,7 @@
 
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
-import type { Amount } from '../../filter/amount.ts';
-import { larger, smaller } from '../../filter/budget.ts';
+import { type Amount, larger, smaller } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { resourcePeriods } from '../accounting/demand.ts';
 import { type FoldedTotals, foldedOf } from '../folding/totals.ts';

@@ -1,12 +1,10 @@
 /** The leases of a project, in pages. */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
-import type { Amount } from '../../filter/amount.ts';
-import { budgetAccount } from '../../filter/budget.ts';
+import { type Amount, budgetAccount } from '../../filter/claim.ts';
 import { resourcePeriods } from '../accounting/demand.ts';
 import type { Ledger } from '../ledger.ts';
-import { rows, type Work } from '../storage/database.ts';
-import { rowsTable } from '../storage/query-parts.ts';
+import { rows, rowsTable, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
 import {
@@ -31,7 +29,6 @@ export interface LeasesQuery extends PageQuery {
   readonly until?: bigint | undefined;
 }
 
-/** A lease in a list for people. */
 export interface LeaseRowView extends ListedRow {
   /** The real one, if it ended earlier. */
   readonly end: bigint;

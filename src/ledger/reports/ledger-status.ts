@@ -2,8 +2,7 @@
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { CLUSTER_REGION, clusterMark } from '../reconciliation/cluster-mark.ts';
-import { rows } from '../storage/database.ts';
-import { openLeasesOf } from '../storage/query-parts.ts';
+import { openLeasesOf, rows } from '../storage/database.ts';
 
 export interface ClusterView {
   /** `ml/train` */

@@ -20,13 +20,10 @@ export interface LeaseSelection {
   readonly projectId?: string | undefined;
   readonly userId?: string | undefined;
   readonly state?: LeaseState | undefined;
-  /** Maximum number of leases. */
   readonly limit: number;
 }
 
-/** What every list shows of a lease. */
 export interface ListedRow {
-  /** The row of the ledger. */
   readonly row: bigint;
   readonly leaseId: string | null;
   readonly region: string;
@@ -57,7 +54,6 @@ export interface LeaseReport extends ListedRow {
   readonly unconfirmed: readonly (readonly RecordedClaim[])[];
 }
 
-/** A recorded change of a balance. */
 export type EntryReport = WithId<EntriesTable>;
 
 export interface LeaseDetails {
@@ -66,7 +62,6 @@ export interface LeaseDetails {
   readonly entries: readonly EntryReport[];
 }
 
-/** One row of the whole ledger. */
 export type LedgerRecord =
   | { readonly kind: 'lease'; readonly lease: LeaseReport }
   | { readonly kind: 'entry'; readonly entry: EntryReport }
@@ -168,7 +163,6 @@ export function chargedForTime(open: readonly LeaseRow[], now: bigint): LeaseRep
     );
 }
 
-/** A query of a table that says which project a row is of. */
 interface OfProjects<Row> {
   where(column: 'project_id', operator: '=', value: string): OfProjects<Row>;
   compile(): CompiledQuery<Row>;

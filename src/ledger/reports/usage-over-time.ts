@@ -2,8 +2,7 @@
 
 import type { Wait } from '../../base/deadline.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import type { Amount } from '../../filter/amount.ts';
-import { type Budget, budgetAccount, larger, smaller } from '../../filter/budget.ts';
+import { type Amount, type Budget, budgetAccount, larger, smaller } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Ledger } from '../ledger.ts';

@@ -2,7 +2,7 @@
 
 import type { Wait } from '../../base/deadline.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import type { FoldedTotals } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { Cumulative, firstAtLeast, type Share, usedBefore } from './charges.ts';
@@ -94,7 +94,6 @@ async function grouped(
 }
 
 interface Sums {
-  /** A lease that overlaps with the time. */
   add(lease: SpanLease): void;
   groups(): UsageGroup[];
 }

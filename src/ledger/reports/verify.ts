@@ -1,7 +1,7 @@
 /** Checks the ledger against itself: computes every balance and budget again from what it was made of. */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import { alternativesOf, heldBy } from '../accounting/alternatives.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Snapshot } from '../storage/database.ts';
@@ -17,15 +17,12 @@ export interface Difference {
   readonly projectId: string;
   /** The account, or the id of the budget. */
   readonly subject: string;
-  /** What it should be. */
   readonly expected: string;
-  /** What it is. */
   readonly found: string;
 }
 
 export interface Verification {
   readonly differences: readonly Difference[];
-  /** How much was compared. */
   readonly compared: {
     readonly accounts: number;
     readonly entries: bigint;

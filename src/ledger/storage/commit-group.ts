@@ -26,7 +26,6 @@ import {
 /** PostgreSQL keeps no more than 64 subtransactions of a transaction in memory. */
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 10, characters: 1024 * 1024 };
 
-/** What a transaction consists of. */
 export interface GroupWork {
   /** `isCareful`: what the database throws reaches the part that has caused it. */
   begin(isCareful: boolean): Work<undefined | Undone<undefined>>;

@@ -4,7 +4,6 @@ export type Connection =
   | { readonly dialect: 'sqlite'; readonly file: string }
   | { readonly dialect: 'postgresql'; readonly url: string };
 
-/** The two databases that can hold a ledger. */
 export type Dialect = Connection['dialect'];
 
 export const EXPECTED_CONNECTION = 'sqlite:///path/of/a/file or postgresql://user:password@host/database';

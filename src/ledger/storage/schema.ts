@@ -134,7 +134,6 @@ export interface FollowerTable {
 /** `waiting` until it is delivered, which removes it; `dead` = it is not tried any more; `discarded` = by an operator. */
 export type OutboxState = 'waiting' | 'dead' | 'discarded';
 
-/** Messages to other services. */
 export interface OutboxTable {
   /** In the order of writing. */
   id: Generated<bigint>;

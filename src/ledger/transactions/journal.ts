@@ -1,5 +1,5 @@
 /** Writes balances together with the entries that explain them. */
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import type { JournalEntry } from '../ledger-request.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { EntriesTable } from '../storage/schema.ts';
@@ -7,7 +7,6 @@ import type { Statements } from './statements.ts';
 
 export type { Author } from '../ledger-request.ts';
 
-/** The changes of balances by one lease. */
 export interface BalanceChange {
   readonly lease: bigint;
   readonly operation: string;

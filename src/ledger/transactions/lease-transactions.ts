@@ -1,6 +1,6 @@
 /** The transactions that record, take back and end a lease. */
 
-import type { Amount } from '../../filter/amount.ts';
+import type { Amount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {
   alternativesOf,

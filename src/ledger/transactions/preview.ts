@@ -1,10 +1,23 @@
 /** What recording a lease would do: reads all that is needed, and computes the result. A check ends here; a commit goes on and writes. */
 
-import type { Amount } from '../../filter/amount.ts';
-import { type Budget, budgetAccount } from '../../filter/budget.ts';
-import type { Claim, OtherLeases, ProjectState, Proposal } from '../../filter/claim.ts';
+import {
+  type Amount,
+  type Budget,
+  budgetAccount,
+  type Claim,
+  type OtherLeases,
+  type ProjectState,
+  type Proposal,
+} from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { added, alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
+import {
+  added,
+  alternativesOf,
+  chargedBy,
+  heldBy,
+  movedClaims,
+  refundOf,
+} from '../accounting/alternatives.ts';
 import {
   type ChargeCalculation,
   type Claimed,
@@ -12,7 +25,6 @@ import {
   type FilterClaims,
 } from '../accounting/charge-calculation.ts';
 import { demandOf } from '../accounting/demand.ts';
-import { movedClaims } from '../accounting/moved-claims.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import { accountName, type LeaseIdentity } from '../identity.ts';
 import type { Claimant, LedgerRequest } from '../ledger-request.ts';

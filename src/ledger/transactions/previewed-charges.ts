@@ -1,7 +1,5 @@
 /** What a new lease would take from each account beside what is left there, and when it would fit. */
-import type { Amount } from '../../filter/amount.ts';
-import { budgetAccount } from '../../filter/budget.ts';
-import type { Claim, Precision } from '../../filter/claim.ts';
+import { type Amount, budgetAccount, type Claim, type Precision } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { added } from '../accounting/alternatives.ts';
 import { charge } from '../accounting/recorded-claim.ts';

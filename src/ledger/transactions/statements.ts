@@ -5,8 +5,8 @@ import type { LeaseIdentity } from '../identity.ts';
 import type { Crossings } from '../outbox/crossings.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
 import type { Dialect } from '../storage/connection.ts';
+import { ENDED, OPEN } from '../storage/database.ts';
 import { prepared, preparedRows } from '../storage/prepared.ts';
-import { ENDED, OPEN } from '../storage/query-parts.ts';
 import {
   type AccountsTable,
   type EntriesTable,
@@ -17,14 +17,11 @@ import {
 
 export type Statements = ReturnType<typeof createStatements>;
 
-/** A lease that is new to the ledger. */
 export type NewLease = Omit<LeaseRow, 'id'>;
 
-/** What locking a project returns. */
 export interface Locked {
   readonly revision: bigint;
   readonly latest_at: bigint;
-  /** The id of the ledger. */
   readonly ledger: string | null;
   readonly epoch: bigint | null;
   readonly suspended: string | null;

@@ -14,7 +14,6 @@ const TURNED: Readonly<Record<string, string>> = {
   '!=': '!=',
 };
 
-/** A comparison of one side with a constant. */
 interface ConstantComparison {
   readonly name: string;
   readonly operator: Operator;

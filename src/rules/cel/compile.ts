@@ -56,7 +56,6 @@ export interface LedgerCall {
   readonly offset: number;
 }
 
-/** Compiles one expression. */
 export class Compiler {
   readonly #environment: RuleEnvironment;
   readonly #shared: SharedParts | undefined;
@@ -172,7 +171,6 @@ export class Compiler {
     return quick ?? operationRun(left, right, node.start, operator);
   }
 
-  /** A comparison with a constant. */
   #comparison(
     node: Node,
     operator: Operator,

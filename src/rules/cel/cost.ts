@@ -27,7 +27,6 @@ import {
   presenceOf,
 } from './syntax.ts';
 
-/** The cost of one expression. */
 interface Cost {
   readonly steps: number;
   readonly shape: Shape;
@@ -43,7 +42,6 @@ interface Sight {
   readonly objects: number | undefined;
 }
 
-/** Estimates expressions of one environment. */
 export class Estimator {
   readonly #environment: RuleEnvironment;
   readonly #run: (node: Node) => () => unknown;

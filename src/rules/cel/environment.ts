@@ -18,7 +18,6 @@ const TIMESTAMP = 'google.protobuf.Timestamp';
 const DURATION = 'google.protobuf.Duration';
 const SIGNATURE = /^(?:([\w.]+)\.)?(\w+)\((.*)\): *(.+)$/;
 
-/** An attribute of an object. */
 export interface Attribute<T> {
   /** As CEL writes it: `string`, `list<Reservation>`; `timestamp` and `duration` for short. */
   readonly type: string;
@@ -36,7 +35,6 @@ export interface Attribute<T> {
   readonly isName?: boolean;
 }
 
-/** A type of objects with known attributes. */
 export interface ObjectType<T = unknown> {
   readonly name: string;
   readonly description: string;
@@ -159,7 +157,6 @@ export class RuleEnvironment {
     return [...this.#variables.keys()];
   }
 
-  /** The names of functions, or of methods. */
   functionNames(areMethods: boolean): string[] {
     const keys = [...this.#functions.keys()].filter((key) => key.startsWith('.') === areMethods);
     return [...new Set(keys.map((key) => key.replace(/^\.|\/.*$/g, '')))];

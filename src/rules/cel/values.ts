@@ -65,7 +65,6 @@ export function durationOf(nanos: bigint): Duration | Failure {
     : new Failure('the duration is longer than 10,000 years');
 }
 
-/** The name of a value's type, for messages. */
 export function typeName(value: unknown): string {
   switch (typeof value) {
     case 'string':

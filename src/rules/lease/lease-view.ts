@@ -1,7 +1,6 @@
 /** Leases as rules see them. Each attribute is computed when the first rule reads it; `undefined` = the request has none. */
-import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/lease.ts';
+import { type Lease, leaseEnd, leaseStart, type Reservation, reservationSize } from '../../lease/lease.ts';
 import { shownBy } from '../../lease/read-only.ts';
-import { reservationSize } from '../../lease/reservations.ts';
 import { type PropertyRequirement, parseResourceProperties } from '../../lease/resource-properties.ts';
 import { JsonList, JsonMap, Timestamp } from '../cel/values.ts';
 

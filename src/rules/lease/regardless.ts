@@ -1,8 +1,8 @@
 /** How leases are judged: whom rules exempt, and what they say when nobody knows what the ledger says. */
 
 import { type Account, projectOf, userOf } from '../../filter/account-limits.ts';
-import type { RequestNames } from '../../filter/request-names.ts';
-import type { RuleAnswer } from '../../filter/rule-observer.ts';
+import type { RequestNames } from '../../filter/call.ts';
+import type { RuleAnswer } from '../../filter/services.ts';
 import type { Context } from '../../lease/lease.ts';
 import type { IsExempt, Judgement, RuleJudge, Violation } from '../judge.ts';
 import { type Rule, readsLedger } from '../rule.ts';

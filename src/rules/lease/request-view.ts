@@ -1,12 +1,10 @@
 /** A request about a lease as the values that its rules may name. */
 
-import { unitHours } from '../../filter/amount.ts';
-import type { ProjectState, Proposal } from '../../filter/claim.ts';
-import type { RequestNames } from '../../filter/request-names.ts';
+import type { RequestNames } from '../../filter/call.ts';
+import { type ProjectState, type Proposal, unitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { Context, Lease } from '../../lease/lease.ts';
+import { type Context, type Lease, reservationsAfterUpdate } from '../../lease/lease.ts';
 import { shownBy } from '../../lease/read-only.ts';
-import { reservationsAfterUpdate } from '../../lease/reservations.ts';
 import { Timestamp } from '../cel/values.ts';
 import { LeaseView, type ReservationView } from './lease-view.ts';
 

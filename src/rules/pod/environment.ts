@@ -97,7 +97,6 @@ const POD = objectType('Pod', 'A pod.', PodView, {
   spec: { type: 'map<string, dyn>', description: 'As it is written.', read: ({ spec }) => spec },
 });
 
-/** The variables of rules for pods. */
 export function podEnvironment(): RuleEnvironment {
   const environment = new RuleEnvironment();
   for (const type of [REQUEST, USER, CONTAINER, POD]) {

@@ -85,7 +85,6 @@ class TaskView {
   }
 }
 
-/** The variables of rules for tasks. */
 export class TaskActivation {
   readonly now: Timestamp;
   readonly request: TaskRequestInfo;
@@ -239,7 +238,6 @@ const TASK = objectType('Task', 'A task of SkyPilot.', TaskView, {
   },
 });
 
-/** The variables of rules for tasks. */
 export function taskEnvironment(): RuleEnvironment {
   const environment = new RuleEnvironment();
   for (const type of [REQUEST, USER, RESOURCES, TASK]) {

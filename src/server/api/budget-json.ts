@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
-import { budgetAmountText } from '../../ledger/budgets/format.ts';
+import { budgetAmountText } from '../../ledger/budgets/terms.ts';
 import type { BudgetView } from '../../ledger/budgets/view.ts';
 import { budgetEtag } from '../budgets/change-budgets.ts';
 import type { Requester } from '../budgets/named-accounts.ts';

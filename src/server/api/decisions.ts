@@ -6,8 +6,7 @@ import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import type { Generation } from '../configuration/generation.ts';
-import { visibleProjects } from '../users/access.ts';
-import type { Caller } from '../users/caller.ts';
+import { type Caller, visibleProjects } from '../users/caller.ts';
 import { ApiError, route } from './route.ts';
 import {
   type Accounts,

@@ -26,7 +26,6 @@ import {
   WITHOUT_LEDGER,
 } from './shown.ts';
 
-/** A lease of a list. */
 export const leaseSchema = z.strictObject({
   row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
   lease_id: z.string().nullable().meta({ description: "Blazar's id; null = it has not told it yet." }),

@@ -5,7 +5,7 @@ import { isMapping } from '../../base/yaml/tree.ts';
 import { showValue } from '../../config/secret.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { AccountList, nameText, projectOf } from '../../filter/account-limits.ts';
-import type { RequestNames } from '../../filter/request-names.ts';
+import type { RequestNames } from '../../filter/call.ts';
 
 type Setting = Configuration['settings'][number];
 

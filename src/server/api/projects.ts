@@ -1,7 +1,7 @@
 /** `GET /v1/projects`, and `/v1/projects/{project_id}`: what a member needs to know before asking for a lease. */
 import { z } from 'zod';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
-import { budgetAccount } from '../../filter/budget.ts';
+import { budgetAccount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -9,7 +9,7 @@ import { plannedUse } from '../../ledger/reports/lease-span.ts';
 import { listProjectLeases } from '../../ledger/reports/leases.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../ledger/reports/projects.ts';
 import { MAX_DAYS, usagesOf } from '../../ledger/reports/usage.ts';
-import { visibleProjects } from '../users/access.ts';
+import { visibleProjects } from '../users/caller.ts';
 import { budgetJson, budgetSchema } from './budget-json.ts';
 import { leaseJson, leaseSchema } from './ledger-lists.ts';
 import { isExempt, projectLimits } from './project-limits.ts';

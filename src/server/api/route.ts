@@ -4,8 +4,7 @@ import { type Deadline, inTime, type Wait } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Generation } from '../configuration/generation.ts';
-import type { Action } from '../users/access.ts';
-import type { Caller } from '../users/caller.ts';
+import type { Action, Caller } from '../users/caller.ts';
 
 export interface ApiRequest<Query, Body> {
   readonly caller: Caller;

@@ -1,7 +1,7 @@
 /** How the API writes ids, amounts, times and lists: the parts that the answers of all routes share, with their schemas. */
 import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
-import { type Amount, formatUnitHours } from '../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { FoldedTotals } from '../../ledger/folding/totals.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
@@ -9,7 +9,6 @@ import type { Generation } from '../configuration/generation.ts';
 import { bodySchemas } from '../openapi/bodies.ts';
 import { ApiError, type ApiExample } from './route.ts';
 
-/** A project or a user. */
 export const accountSchema = z
   .strictObject({
     id: z.string(),
@@ -100,7 +99,6 @@ export function pageJson<Item>({ items, next }: PageOf<Item>, json: (item: Item)
 const LONGEST = 255;
 const UNKEPT = /\0|\p{Surrogate}/u;
 
-/** A text that names or searches something recorded. */
 export function textParameter(description: string) {
   return z
     .string()

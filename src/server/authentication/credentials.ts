@@ -2,8 +2,7 @@
 import { createHash, createHmac, timingSafeEqual, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { errorText } from '../../base/errors.ts';
-import { whyWritable } from '../../config/file-modes.ts';
-import { readTextFile } from '../../config/read-file.ts';
+import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
 /** The options that hold tokens. Each has one beside it that names a file with more of them. */

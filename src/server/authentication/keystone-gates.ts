@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import createError from 'http-errors';
 import type { SharedServices } from '../../filter/services.ts';
 import type { ValidToken } from '../../openstack/contract.ts';
-import type { KeystoneOptions } from '../../openstack/options.ts';
+import type { KeystoneOptions } from '../../openstack/keystone-options.ts';
 import type {
   TokenAnswer,
   TokenValidation,
@@ -17,7 +17,6 @@ export interface GateObserver extends ValidationObserver {
   readonly countToken: CountToken;
 }
 
-/** A gate for one configuration. */
 export interface HeldGate {
   readonly gate: KeystoneGate;
   /** For people who log in with their password. */
@@ -105,7 +104,6 @@ export class KeystoneGates {
   }
 }
 
-/** What became of a request with a token that is none of the service's own. */
 export type TokenOutcome = 'allowed' | 'forbidden' | 'invalid' | 'unavailable';
 
 interface GateOptions {

@@ -7,7 +7,6 @@ import { isIP } from 'node:net';
 import { kubernetesPathOf, pathOf, queryOf } from '../own-paths.ts';
 import type { UserTokens } from './credentials.ts';
 
-/** How a token is sent. */
 interface Way {
   /** The token of a request; `undefined`, or a text that no token equals, if there is none. */
   readonly read: (request: IncomingMessage) => string | undefined;
@@ -79,7 +78,6 @@ const CERTIFICATE_SCHEME = {
   },
 };
 
-/** The name of a protocol, and what it asks for. */
 export interface Protocol {
   readonly title: string;
   /** The section of its `tokens` and `tokens_file`. */
@@ -94,7 +92,6 @@ export interface Protocol {
   readonly openTo: string;
 }
 
-/** The table. */
 export const PROTOCOLS = {
   blazar: {
     title: 'Blazar',
@@ -144,7 +141,6 @@ export function asksForCertificate(name: ProtocolName, { everybody, kubernetes }
   return everybody || (kubernetes && PROTOCOLS[name].ownCertificates);
 }
 
-/** The security schemes of a protocol for OpenAPI, by name. */
 export function securitySchemesOf(name: ProtocolName): Readonly<Record<string, object>> {
   const { ways, ownCertificates }: Protocol = PROTOCOLS[name];
   const schemes = ways.flatMap((way) => {

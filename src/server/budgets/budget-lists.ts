@@ -7,7 +7,7 @@ import type { BudgetChangesQuery } from '../../ledger/budgets/history.ts';
 import type { BudgetsQuery, BudgetView } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
-import { may, visibleProjects } from '../users/access.ts';
+import { may, visibleProjects } from '../users/caller.ts';
 import { accountId, ledgerFor, ownProject, type Requester } from './named-accounts.ts';
 
 /** Projects and users by id, or by `name@domain`. */

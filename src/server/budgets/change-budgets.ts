@@ -2,8 +2,7 @@
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
-import { formatUnitHours } from '../../filter/amount.ts';
-import type { Budget } from '../../filter/budget.ts';
+import { type Budget, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {
   amendBudget,
@@ -14,13 +13,11 @@ import {
   createBudget,
   withdrawBudget,
 } from '../../ledger/budgets/edits.ts';
-import { overlapText } from '../../ledger/budgets/format.ts';
-import { amountOf, idOf, parseBudget, secondOf } from '../../ledger/budgets/terms.ts';
+import { amountOf, idOf, overlapText, parseBudget, secondOf } from '../../ledger/budgets/terms.ts';
 import { type BudgetView, budgetById } from '../../ledger/budgets/view.ts';
 import { textMistake } from '../../ledger/identity.ts';
 import { ApiError } from '../api/route.ts';
-import { type Action, may, visibleProjects } from '../users/access.ts';
-import type { Caller } from '../users/caller.ts';
+import { type Action, type Caller, may, visibleProjects } from '../users/caller.ts';
 import { accountId, ledgerFor, notAllowed, ownProject, type Requester } from './named-accounts.ts';
 
 /** A budget as a caller writes it. Ids may be `name@domain`. */

@@ -11,8 +11,8 @@ import {
   policyOptions,
   servesKubernetes,
 } from '../../kubernetes/options.ts';
+import type { PolicySource } from '../../kubernetes/policies/access.ts';
 import type { reviewPolicy } from '../../kubernetes/policies/documents/policy-review.ts';
-import type { PolicySource } from '../../kubernetes/policies/policy-source.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import { keystoneSection } from '../../openstack/options.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
@@ -127,12 +127,10 @@ export class Generation {
     return this.enforcement.ledger ?? this.skypilot.policies.launches?.views;
   }
 
-  /** Counts a request that begins. */
   enter(): void {
     this.#requests += 1;
   }
 
-  /** Counts a request that has ended. */
   leave(): void {
     this.#requests -= 1;
     if (this.#requests === 0) {

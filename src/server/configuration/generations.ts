@@ -105,7 +105,6 @@ export class Generations {
     return this.#sum(({ limiter }) => limiter.underWay);
   }
 
-  /** Decisions that wait for their turn. */
   get queued(): number {
     return this.#sum(({ limiter }) => limiter.queued);
   }

@@ -2,9 +2,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../base/errors.ts';
-import { whyWritable } from '../../config/file-modes.ts';
 import { withOrigin } from '../../config/option-groups.ts';
-import { systemErrorText } from '../../config/read-file.ts';
+import { systemErrorText, whyWritable } from '../../config/read-file.ts';
 import type { StoredKind } from '../../decisions/store/queue.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { notificationsSection } from '../../enforcement/notifications/options.ts';

@@ -61,7 +61,6 @@ function assets(): Kept {
   return kept;
 }
 
-/** The URL of an asset, for attributes. */
 export function assetPath(name: AssetName): string {
   return `${ASSETS_PATH}/${assets().hash}/${name}`;
 }

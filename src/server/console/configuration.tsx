@@ -5,8 +5,7 @@ import type { Setting } from '../../config/resolve.ts';
 import { showValue } from '../../config/secret.ts';
 import { valueText } from '../../config/text.ts';
 import type { ConsolePage } from './page.ts';
-import { Table } from './parts/parts.tsx';
-import { Text } from './parts/text.tsx';
+import { type Column, Table, Text } from './parts/parts.tsx';
 
 export const configurationPage: ConsolePage = {
   method: 'GET',
@@ -64,34 +63,29 @@ function Section({ section, settings }: { readonly section: string; readonly set
 
 function Settings({ label, settings }: { readonly label: string; readonly settings: readonly Setting[] }) {
   return (
-    <Table label={label} head={['Option', 'Value', 'Origin']}>
-      {settings.map((setting) => (
-        <SettingRow {...setting} />
-      ))}
-    </Table>
+    <Table
+      label={label}
+      columns={COLUMNS}
+      rows={settings}
+      rowProps={({ origin }) => ({ class: origin.kind === 'default' ? 'default' : 'set' })}
+    />
   );
 }
 
-function SettingRow(setting: Setting) {
-  const { option, origin } = setting;
+const COLUMNS: readonly Column<Setting>[] = [
+  ['Option', undefined, ({ option }) => option.name],
+  ['Value', 'value', (setting) => <Value {...setting} />],
+  ['Origin', 'origin', ({ origin }) => <Text>{formatOrigin(origin)}</Text>],
+];
+
+function Value(setting: Setting) {
   const value = shownValue(setting);
+  const { unit } = setting.option;
   return (
-    <tr class={origin.kind === 'default' ? 'default' : 'set'}>
-      <th scope="row">{option.name}</th>
-      <td class="value">
-        {value === undefined ? (
-          <span class="none">not set</span>
-        ) : value === '' ? (
-          <span class="none">empty</span>
-        ) : (
-          <Text>{value}</Text>
-        )}
-        {typeof setting.value === 'number' && option.unit !== undefined && ` ${option.unit}`}
-      </td>
-      <td class="origin">
-        <Text>{formatOrigin(origin)}</Text>
-      </td>
-    </tr>
+    <>
+      {value ? <Text>{value}</Text> : <span class="none">{value === undefined ? 'not set' : 'empty'}</span>}
+      {typeof setting.value === 'number' && unit !== undefined && ` ${unit}`}
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
 import { ApiError } from '../api/route.ts';
-import { Text } from './parts/text.tsx';
+import { Text } from './parts/parts.tsx';
 
 /** A mistake of the client, or something that is not there now. */
 interface ShownError {

@@ -1,12 +1,10 @@
 /** The frame around a page for somebody who may see it: navigation, who they are, the heading. */
 import type { ComponentChildren } from 'preact';
-import { may } from '../users/access.ts';
-import type { Caller } from '../users/caller.ts';
+import { type Caller, may } from '../users/caller.ts';
 import { assetPath } from './assets.ts';
 import type { ConsolePage } from './page.ts';
-import { Text, visible } from './parts/text.tsx';
+import { Text, visible } from './parts/parts.tsx';
 
-/** What the frame shows besides a page. */
 interface Frame {
   readonly caller: Caller;
   readonly csrf: string;

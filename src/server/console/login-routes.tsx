@@ -16,18 +16,17 @@ import {
   refused,
   switchScope,
 } from '../users/keystone-login.ts';
-import { LoginAttempts } from '../users/login-attempts.ts';
 import { OidcLogins } from '../users/oidc-login.ts';
 import { OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
 import { FixedProof, KeystoneProof } from '../users/proofs.ts';
 import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
-import type { WrongTokens } from '../users/wrong-tokens.ts';
+import { LoginAttempts, type WrongTokens } from '../users/wrong-tokens.ts';
 import { readForm } from './form.ts';
 import { PAGE_HEADERS } from './layout.tsx';
 import { LoginPage, type LoginWays, type Refused, SwitchPage } from './login.tsx';
 import { addOidcRoutes, LoggedOutPage } from './oidc-routes.tsx';
-import { returnPath } from './paths.ts';
+import { returnPath } from './page.ts';
 
 interface LoginParts {
   readonly people: UserAuthenticator;

@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { ListedProject } from '../../openstack/user-login.ts';
 import { Document } from './layout.tsx';
-import { Text } from './parts/text.tsx';
+import { Text } from './parts/parts.tsx';
 
-/** How people can log in now. */
 export interface LoginWays {
   /** With a token of the configuration, or of Keystone. */
   readonly token: boolean;

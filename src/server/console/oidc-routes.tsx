@@ -6,14 +6,14 @@ import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limi
 import { withinDeadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
-import type { LoginAttempts } from '../users/login-attempts.ts';
 import { causesOf, type OidcLogins, PreSessions } from '../users/oidc-login.ts';
 import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts';
 import { type IssuerLogout, OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
 import { type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
+import type { LoginAttempts } from '../users/wrong-tokens.ts';
 import { readForm } from './form.ts';
 import { Document } from './layout.tsx';
-import { returnPath } from './paths.ts';
+import { returnPath } from './page.ts';
 
 interface OidcParts {
   readonly sessions: Sessions;

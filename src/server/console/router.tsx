@@ -13,8 +13,7 @@ import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
-import { may } from '../users/access.ts';
-import type { Caller } from '../users/caller.ts';
+import { type Caller, may } from '../users/caller.ts';
 import { isCsrf } from '../users/sessions.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
@@ -22,9 +21,8 @@ import { ErrorContent, shownError, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
 import { Document, Layout, navigation, PAGE_HEADERS } from './layout.tsx';
 import type { ShowLogin } from './login-routes.tsx';
-import type { ConsolePage, PageAnswer } from './page.ts';
-import { Text } from './parts/text.tsx';
-import { returnPath } from './paths.ts';
+import { type ConsolePage, type PageAnswer, returnPath } from './page.ts';
+import { nameOfFor, Text, WithNames } from './parts/parts.tsx';
 
 export interface ConsoleParts {
   /** The current configuration, and why a newer one is not in use. */
@@ -82,7 +80,14 @@ async function serve(
     }
     const { status = 200, title, main } = answer;
     const frame = { caller, pages, path: page.path, csrf: parts.people.csrfOf(ctx) };
-    show(ctx, status, <Layout {...{ ...frame, title }}>{main}</Layout>);
+    const nameOf = nameOfFor(stateOf(ctx).generation, caller);
+    show(
+      ctx,
+      status,
+      <Layout {...{ ...frame, title }}>
+        <WithNames nameOf={nameOf}>{main}</WithNames>
+      </Layout>,
+    );
   } catch (thrown) {
     if (thrown instanceof HttpError && thrown.status === 401) {
       stateOf(ctx).refusedFor = thrown.message;

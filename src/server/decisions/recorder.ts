@@ -12,7 +12,7 @@ import { type AskedTime, RecentDecisions } from '../../decisions/recent.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { Notifications } from '../../enforcement/notifications/notifications.ts';
-import type { RequestNames } from '../../filter/request-names.ts';
+import type { RequestNames } from '../../filter/call.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -20,7 +20,6 @@ import type { Metrics } from '../metrics/metrics.ts';
 /** How long a record that nobody waits for may wait for room in the log. */
 const FOUND_SECONDS = 5;
 
-/** A request about a lease, with what Keystone told of it. */
 interface JudgedRequest {
   readonly request: DecidedRequest;
   readonly names: RequestNames | undefined;
@@ -39,7 +38,6 @@ export class DecisionRecorder {
   readonly #log: DecisionLog | undefined;
   readonly #hearing: Hearing | undefined;
   readonly #requestMember: RequestMember | undefined;
-  /** The latest decisions, for the console. */
   readonly recent = new RecentDecisions();
 
   /**

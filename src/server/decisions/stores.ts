@@ -18,7 +18,6 @@ import { serviceSection } from '../configuration/options.ts';
 /** How long a store that a reload has replaced may take to write the rest, in milliseconds. */
 const LAST_WRITES = 10_000;
 
-/** The store of one configuration. */
 export interface HeldDecisions {
   /** What all replicas have stored. */
   readonly source: DecisionSource;

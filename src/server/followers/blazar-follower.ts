@@ -3,7 +3,7 @@
 import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
-import { Corrections } from '../../enforcement/notifications/corrections.ts';
+import { Corrections } from '../../enforcement/notifications/events.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';

@@ -31,7 +31,6 @@ interface Observing {
   readonly keystone: Keystone;
   /** `[blazar] endpoint` */
   readonly endpoint: string | undefined;
-  /** The ledger's clock. */
   now(): Instant;
   /** When the ledger's open leases were read: a lease that was open then is told, wherever the clock was set since. `undefined` = they were not. */
   readonly openAt: Instant | undefined;

@@ -50,7 +50,6 @@ export interface Following {
 export type Followed =
   | {
       readonly kind: 'done';
-      /** How many leases Blazar listed. */
       readonly listed: number;
       /** Why nothing, or not everything, was released; empty = the round was complete. */
       readonly doubts: readonly string[];

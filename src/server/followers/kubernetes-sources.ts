@@ -5,13 +5,12 @@ import type { BindingRequest, PodRequest } from '../../kubernetes/admission/admi
 import type { LiveSource } from '../../kubernetes/cluster/live/contract.ts';
 import type { FollowedCluster } from '../../kubernetes/cluster/live/follow-cluster.ts';
 import { isListedWithin } from '../../kubernetes/cluster/live/live-source.ts';
-import type { StatusObserver } from '../../kubernetes/cluster/status/contract.ts';
+import type { StatusObserver } from '../../kubernetes/cluster/status/conditions.ts';
 import type { Refusal } from '../../kubernetes/cluster/status/events.ts';
-import type { Reporting } from '../../kubernetes/cluster/status/reporting.ts';
+import type { Reporting } from '../../kubernetes/cluster/status/status-writer.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
 import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
 
-/** A cluster for one configuration. */
 export interface HeldSource {
   readonly source: LiveSource;
   readonly cluster: FollowedCluster;
@@ -178,7 +177,7 @@ export class KubernetesReports {
       return;
     }
     // Loading it takes time that only those need who use it.
-    const { Reporting: Reporter } = await import('../../kubernetes/cluster/status/reporting.ts');
+    const { Reporting: Reporter } = await import('../../kubernetes/cluster/status/status-writer.ts');
     // Meanwhile another configuration may have taken over.
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;

@@ -12,7 +12,6 @@ export interface Held {
   leave(): void;
 }
 
-/** What one round does. */
 export interface ReconciliationTerms<Generation extends Held> {
   readonly generation: Generation;
   /** A process, unlike any other. */
@@ -26,14 +25,12 @@ export interface ReconciliationTerms<Generation extends Held> {
 export type ReconciliationResult =
   | {
       readonly kind: 'done';
-      /** How many the other system listed. */
       readonly listed: number;
       /** Why nothing, or not everything, was released; empty = the round was complete. */
       readonly doubts: readonly string[];
     }
   | ReconciledElsewhere;
 
-/** What is logged. */
 interface ReconciliationLines {
   readonly done: string;
   /** With `doubts`; once, until they change. */

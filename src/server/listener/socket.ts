@@ -43,7 +43,6 @@ interface ListenerOptions {
   readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
-  /** The address of the client of a request. */
   readonly clientOf: (request: IncomingMessage) => string | undefined;
   /** Is told of requests that are answered here with 400. */
   readonly refused: (request: RefusedRequest) => void;

@@ -1,9 +1,10 @@
 /** What is shown about budgets: to everybody how many are nearly taken, and to those with a token what is left of each, up to a number. */
-import { Gauge, type Registry } from 'prom-client';
+import type { Gauge, Registry } from 'prom-client';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import { parseUnitHours } from '../../filter/amount.ts';
+import { parseUnitHours } from '../../filter/claim.ts';
 import type { BudgetClass, UsedBudget } from '../../ledger/budgets/use.ts';
 import { LedgerGauge } from './cached-text.ts';
+import { Instruments } from './instruments.ts';
 
 const UNIT_HOUR = Number(parseUnitHours('1'));
 
@@ -39,12 +40,11 @@ export class BudgetMetrics {
   /** `prefix` begins the names. `registry` is for what everybody may see. */
   constructor(registry: Registry, prefix: string) {
     this.#prefix = prefix;
-    this.#classes = new Gauge({
-      name: `${prefix}ledger_budgets`,
-      help: 'Budgets in force, by the share that leases have taken. Counted at most once a minute.',
-      labelNames: ['taken'],
-      registers: [registry],
-    });
+    this.#classes = new Instruments(registry, prefix).gauge(
+      'ledger_budgets',
+      'Budgets in force, by the share that leases have taken. Counted at most once a minute.',
+      ['taken'],
+    );
   }
 
   /** `undefined` = there is no ledger, or it does not answer. */

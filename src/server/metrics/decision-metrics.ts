@@ -1,8 +1,8 @@
 /** How many decisions there are, who decides, and how long it takes. */
-import { Counter, type Metric, type Registry } from 'prom-client';
+import type { Counter, Metric, Registry } from 'prom-client';
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
+import { Instruments } from './instruments.ts';
 
-/** Decisions with the same labels. */
 interface Decisions {
   count: number;
 }
@@ -33,26 +33,29 @@ export class DecisionMetrics {
 
   /** `buckets`: in seconds. */
   constructor(registry: Registry, prefix: string, buckets: readonly number[]) {
-    const registers = [registry];
+    const make = new Instruments(registry, prefix);
     const byOutcome = ['operation', 'filter', 'outcome'] as const;
-    this.#decisions = new Counter({
-      ...{ name: `${prefix}decisions_total`, registers, labelNames: byOutcome },
-      help: 'Decisions, by outcome and the filter that decided.',
-      collect: () => this.#sumUp(),
-    });
-    this.#launches = new Counter({
-      ...{ name: `${prefix}skypilot_launches_total`, registers, labelNames: byOutcome },
-      help: 'Launches of SkyPilot, each counted once, by the decision that refused or allowed it.',
-    });
-    this.#auditRefusals = new Counter({
-      ...{ name: `${prefix}audit_refusals_total`, registers, labelNames: byOutcome },
-      help: 'Leases and pods that each filter or policy in audit mode would have refused: it rejected them, or failed.',
-    });
-    this.#ruleRefusals = new Counter({
-      ...{ name: `${prefix}rule_refusals_total`, registers },
-      labelNames: ['operation', 'rule', 'mode', 'outcome'],
-      help: 'Leases, pods and tasks that a rule of rules_path refuses, or would refuse in audit mode: it rejects them, or fails.',
-    });
+    this.#decisions = make.counter(
+      'decisions_total',
+      'Decisions, by outcome and the filter that decided.',
+      byOutcome,
+      () => this.#sumUp(),
+    );
+    this.#launches = make.counter(
+      'skypilot_launches_total',
+      'Launches of SkyPilot, each counted once, by the decision that refused or allowed it.',
+      byOutcome,
+    );
+    this.#auditRefusals = make.counter(
+      'audit_refusals_total',
+      'Leases and pods that each filter or policy in audit mode would have refused: it rejected them, or failed.',
+      byOutcome,
+    );
+    this.#ruleRefusals = make.counter(
+      'rule_refusals_total',
+      'Leases, pods and tasks that a rule of rules_path refuses, or would refuse in audit mode: it rejects them, or fails.',
+      ['operation', 'rule', 'mode', 'outcome'],
+    );
     this.#decisionSeconds = new QuickHistogram(
       registry,
       `${prefix}decision_duration_seconds`,
@@ -151,7 +154,6 @@ function decisionsOf(
   return counted;
 }
 
-/** Durations with the same labels. */
 interface Durations {
   /** Counts one, in seconds. */
   observe(seconds: number): void;

@@ -1,5 +1,5 @@
 /** What is counted of scheduling policies, and of the cluster that they come from. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Counter, Histogram, Registry } from 'prom-client';
 import type { DecidedAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { RESTART_REASONS } from '../../kubernetes/cluster/api/contract.ts';
 import type { WatchObserver } from '../../kubernetes/cluster/api/list-watch.ts';
@@ -9,8 +9,9 @@ import type {
   EventOutcome,
   StatusObserver,
   StatusOutcome,
-} from '../../kubernetes/cluster/status/contract.ts';
+} from '../../kubernetes/cluster/status/conditions.ts';
 import type { Reason } from '../../kubernetes/policies/rules/reason.ts';
+import { Instruments } from './instruments.ts';
 
 /** What is read when the metrics are. */
 export interface FollowedSource {
@@ -46,77 +47,63 @@ export class KubernetesMetrics implements ReviewObserver {
 
   /** `source`: `undefined` = policies come from files, or there are none. */
   constructor(registry: Registry, source: () => FollowedSource | undefined) {
-    const registers = [registry];
-    this.#refusals = new Counter({
-      name: `${PREFIX}refusals_total`,
-      help: 'Pods and bindings that a scheduling policy refuses, or would refuse in audit mode, by the part of the pod that does not fit.',
-      labelNames: ['policy', 'rule', 'mode'],
-      registers,
-    });
-    this.#restarts = new Counter({
-      name: `${PREFIX}watch_restarts_total`,
-      help: 'Watches of the API server that ended and were started again, by reason.',
-      labelNames: ['resource', 'reason'],
-      registers,
-    });
-    this.#lists = new Histogram({
-      name: `${PREFIX}list_duration_seconds`,
-      help: 'Duration of reading all objects of one kind from the API server.',
-      labelNames: ['resource'],
-      buckets: BUCKETS,
-      registers,
-    });
-    this.#reviews = new Histogram({
-      name: `${PREFIX}access_review_duration_seconds`,
-      help: 'Duration of SubjectAccessReviews, by outcome; failed: no usable answer.',
-      labelNames: ['outcome'],
-      buckets: BUCKETS,
-      registers,
-    });
-    const flush = (counter: Counter) => {
-      for (const how of ANSWERS) {
-        counter.inc({ how }, this.#uncounted[how]);
-        this.#uncounted[how] = 0;
-      }
-    };
-    new Counter({
-      name: `${PREFIX}access_answers_total`,
-      help: 'Questions which policies an account may use: answered from memory, by asking the API server, or not at all.',
-      labelNames: ['how'],
-      registers,
-      collect() {
-        flush(this);
+    const make = new Instruments(registry, PREFIX);
+    this.#refusals = make.counter<string>(
+      'refusals_total',
+      'Pods and bindings that a scheduling policy refuses, or would refuse in audit mode, by the part of the pod that does not fit.',
+      ['policy', 'rule', 'mode'],
+    );
+    this.#restarts = make.counter<string>(
+      'watch_restarts_total',
+      'Watches of the API server that ended and were started again, by reason.',
+      ['resource', 'reason'],
+    );
+    this.#lists = make.histogram<string>(
+      'list_duration_seconds',
+      'Duration of reading all objects of one kind from the API server.',
+      ['resource'],
+      BUCKETS,
+    );
+    this.#reviews = make.histogram<string>(
+      'access_review_duration_seconds',
+      'Duration of SubjectAccessReviews, by outcome; failed: no usable answer.',
+      ['outcome'],
+      BUCKETS,
+    );
+    make.counter(
+      'access_answers_total',
+      'Questions which policies an account may use: answered from memory, by asking the API server, or not at all.',
+      ['how'],
+      (counter) => {
+        for (const how of ANSWERS) {
+          counter.inc({ how }, this.#uncounted[how]);
+          this.#uncounted[how] = 0;
+        }
       },
-    });
-    new Gauge({
-      name: `${PREFIX}policies`,
-      help: 'Scheduling policies of the cluster: enforced as they are, outdated (invalid, the last valid generation is enforced), or invalid (never valid). Absent with source = files.',
-      labelNames: ['state'],
-      registers,
-      collect() {
-        this.reset();
+    );
+    make.gauge(
+      'policies',
+      'Scheduling policies of the cluster: enforced as they are, outdated (invalid, the last valid generation is enforced), or invalid (never valid). Absent with source = files.',
+      ['state'],
+      (gauge) => {
+        gauge.reset();
         const followed = source();
         if (followed !== undefined && followed.health.state !== 'starting') {
           const counts = countsOf(followed.policies);
           for (const state of STATES) {
-            this.set({ state }, counts[state]);
+            gauge.set({ state }, counts[state]);
           }
         }
       },
-    });
-    new Gauge({
-      name: `${PREFIX}source_age_seconds`,
-      help: 'How old the policies of the cluster may be: 0 while they are followed; until they are read first, the time since the start. Absent with source = files.',
-      registers,
-      collect() {
+    );
+    make.reading(
+      'source_age_seconds',
+      'How old the policies of the cluster may be: 0 while they are followed; until they are read first, the time since the start. Absent with source = files.',
+      () => {
         const followed = source();
-        if (followed === undefined) {
-          this.remove();
-        } else {
-          this.set(followed.health.ageSeconds ?? followed.followedFor);
-        }
+        return followed && (followed.health.ageSeconds ?? followed.followedFor);
       },
-    });
+    );
   }
 
   /** For the list and watch of one kind of object. */
@@ -210,38 +197,25 @@ export class KubernetesStatusMetrics implements StatusObserver {
 
   /** `isLeader`: `undefined` = no replica with this configuration writes. */
   constructor(registry: Registry, isLeader: () => boolean | undefined) {
-    const registers = [registry];
-    this.#writes = new Counter({
-      name: `${PREFIX}status_writes_total`,
-      help: 'Attempts of this process to write the status of a scheduling policy, by outcome.',
-      labelNames: ['outcome'],
-      registers,
-    });
-    this.#events = new Counter({
-      name: `${PREFIX}events_total`,
-      help: 'Events of Kubernetes about refused pods and invalid policies, by outcome.',
-      labelNames: ['outcome'],
-      registers,
-    });
-    new Gauge({
-      name: `${PREFIX}status_writer`,
-      help: 'Whether this replica is the one that writes the status of scheduling policies: 1 or 0. Absent if none writes.',
-      registers,
-      collect() {
+    const make = new Instruments(registry, PREFIX);
+    this.#writes = make.counter<string>(
+      'status_writes_total',
+      'Attempts of this process to write the status of a scheduling policy, by outcome.',
+      { outcome: STATUS_OUTCOMES },
+    );
+    this.#events = make.counter<string>(
+      'events_total',
+      'Events of Kubernetes about refused pods and invalid policies, by outcome.',
+      { outcome: EVENT_OUTCOMES },
+    );
+    make.reading(
+      'status_writer',
+      'Whether this replica is the one that writes the status of scheduling policies: 1 or 0. Absent if none writes.',
+      () => {
         const leads = isLeader();
-        if (leads === undefined) {
-          this.remove();
-        } else {
-          this.set(leads ? 1 : 0);
-        }
+        return leads === undefined ? undefined : Number(leads);
       },
-    });
-    for (const outcome of STATUS_OUTCOMES) {
-      this.#writes.inc({ outcome }, 0);
-    }
-    for (const outcome of EVENT_OUTCOMES) {
-      this.#events.inc({ outcome }, 0);
-    }
+    );
   }
 
   statusWritten(outcome: StatusOutcome): void {

@@ -1,7 +1,11 @@
-/** What is counted about the ledger's own work. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+/** What is counted about the ledger's own work, and about messages to other services. */
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { DecisionQueueObserver } from '../../decisions/store/queue.ts';
+import { EVENTS } from '../../enforcement/notifications/options.ts';
 import type { LedgerOperation } from '../../ledger/observer.ts';
+import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
+import { LedgerGauge } from './cached-text.ts';
+import { Instruments, setOrRemove } from './instruments.ts';
 
 export class LedgerMetrics {
   readonly #transactions: Counter<'operation' | 'outcome'>;
@@ -12,35 +16,30 @@ export class LedgerMetrics {
 
   /** `prefix` begins the names; `buckets` are in seconds. */
   constructor(registry: Registry, prefix: string, buckets: number[]) {
-    const registers = [registry];
-    this.#transactions = new Counter({
-      name: `${prefix}ledger_transactions_total`,
-      help: 'Transactions of the ledger: done, refused because of a limit, or failed.',
-      labelNames: ['operation', 'outcome'],
-      registers,
-    });
-    this.#seconds = new Histogram({
-      name: `${prefix}ledger_transaction_duration_seconds`,
-      help: 'Duration of ledger transactions, including waiting for others.',
-      labelNames: ['operation'],
+    const make = new Instruments(registry, prefix);
+    this.#transactions = make.counter(
+      'ledger_transactions_total',
+      'Transactions of the ledger: done, refused because of a limit, or failed.',
+      ['operation', 'outcome'],
+    );
+    this.#seconds = make.histogram(
+      'ledger_transaction_duration_seconds',
+      'Duration of ledger transactions, including waiting for others.',
+      ['operation'],
       buckets,
-      registers,
-    });
-    this.#available = new Gauge({
-      name: `${prefix}ledger_available`,
-      help: 'Whether the last transaction of the ledger was completed: 1, or 0 if it failed. Absent before the first.',
-      registers,
-    });
-    this.#inDoubt = new Gauge({
-      name: `${prefix}ledger_commits_in_doubt`,
-      help: 'Refused leases that may still be recorded, because the database did not answer. They stay charged until it does.',
-      registers,
-    });
-    this.#clockBehind = new Gauge({
-      name: `${prefix}ledger_clock_behind_seconds`,
-      help: 'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
-      registers,
-    });
+    );
+    this.#available = make.gauge(
+      'ledger_available',
+      'Whether the last transaction of the ledger was completed: 1, or 0 if it failed. Absent before the first.',
+    );
+    this.#inDoubt = make.gauge(
+      'ledger_commits_in_doubt',
+      'Refused leases that may still be recorded, because the database did not answer. They stay charged until it does.',
+    );
+    this.#clockBehind = make.gauge(
+      'ledger_clock_behind_seconds',
+      'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
+    );
     for (const gauge of [this.#available, this.#inDoubt, this.#clockBehind]) {
       gauge.remove();
     }
@@ -74,27 +73,18 @@ export class DecisionStoreMetrics implements DecisionQueueObserver {
 
   /** `prefix` begins the names. `waiting` is read when the metrics are. */
   constructor(registry: Registry, prefix: string, waiting: (() => number) | undefined) {
-    const registers = [registry];
-    const counter = (name: string, help: string) =>
-      new Counter({ name: `${prefix}decision_store_${name}`, help, registers });
-    this.#stored = counter('stored_total', 'Decisions that this process has stored in the ledger.');
-    this.#dropped = counter(
+    const make = new Instruments(registry, `${prefix}decision_store_`);
+    this.#stored = make.counter('stored_total', 'Decisions that this process has stored in the ledger.');
+    this.#dropped = make.counter(
       'dropped_total',
       'Decisions that are missing from the ledger, because it could not be written in time.',
     );
-    this.#errors = counter('errors_total', 'Failed attempts to store decisions; they are tried again.');
-    this.#removed = counter(
+    this.#errors = make.counter('errors_total', 'Failed attempts to store decisions; they are tried again.');
+    this.#removed = make.counter(
       'removed_total',
       'Decisions that this process has removed from the ledger, by age or number.',
     );
-    new Gauge({
-      name: `${prefix}decision_store_waiting`,
-      help: 'Decisions that are not stored yet.',
-      registers,
-      collect() {
-        this.set(waiting?.() ?? 0);
-      },
-    });
+    make.reading('waiting', 'Decisions that are not stored yet.', () => waiting?.() ?? 0);
   }
 
   stored(count: number): void {
@@ -112,4 +102,67 @@ export class DecisionStoreMetrics implements DecisionQueueObserver {
   removed(count: number): void {
     this.#removed.inc(count);
   }
+}
+
+const ATTEMPTS = ['delivered', 'failed', 'dead'] as const;
+
+export class OutboxMetrics {
+  readonly #waiting: Gauge;
+  readonly #oldest: Gauge;
+  readonly #dead: Gauge;
+  readonly #attempts: Counter<'outcome'>;
+  readonly #dropped: Counter<'event'>;
+
+  /** `prefix` begins the names. */
+  constructor(registry: Registry, prefix: string) {
+    const make = new Instruments(registry, prefix);
+    this.#waiting = make.gauge(
+      'outbox_waiting',
+      'Messages in the outbox that are not delivered yet. Counted at most every five seconds.',
+    );
+    this.#oldest = make.gauge(
+      'outbox_oldest_seconds',
+      'How long the oldest of them has waited; 0 if there is none.',
+    );
+    this.#dead = make.gauge(
+      'outbox_dead',
+      'Messages in the outbox that were not delivered in time, until an operator retries or discards them.',
+    );
+    this.#attempts = make.counter(
+      'outbox_attempts_total',
+      'Attempts of this process to deliver a message: delivered, failed, or dead, if it was the last.',
+      { outcome: ATTEMPTS },
+    );
+    this.#dropped = make.counter(
+      'notifications_dropped_total',
+      'Events that are missing at webhook_url, because the ledger could not keep them, or a thousand are not delivered.',
+      { event: EVENTS.filter((one) => one !== 'budget.threshold') },
+    );
+    this.set(undefined);
+  }
+
+  attempted(outcome: (typeof ATTEMPTS)[number]): void {
+    this.#attempts.inc({ outcome });
+  }
+
+  dropped(event: string): void {
+    this.#dropped.inc({ event });
+  }
+
+  /** `undefined` = nobody has messages to deliver, or the ledger does not answer. */
+  set(counts: OutboxCounts | undefined): void {
+    setOrRemove(this.#waiting, counts?.waiting);
+    setOrRemove(this.#oldest, counts?.oldestSeconds);
+    setOrRemove(this.#dead, counts?.dead);
+  }
+}
+
+/** In milliseconds. */
+const KEPT = 5000;
+
+export function createOutboxGauge(): LedgerGauge<undefined, OutboxCounts> {
+  return new LedgerGauge(KEPT, async (opened, _, deadline) => {
+    const { countOutbox } = await import('../../ledger/outbox/reports.ts');
+    return countOutbox(opened, deadline);
+  });
 }

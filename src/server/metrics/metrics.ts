@@ -1,5 +1,7 @@
 /** What the service counts, as Prometheus reads it. docs/reference/metrics.md says what each is good for. */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
+import { STATUS_CODES } from 'node:http';
+import { collectDefaultMetrics, type Gauge, type Histogram, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../../decisions/log.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { BreakerState, HttpObserver } from '../../http/contract.ts';
@@ -10,11 +12,10 @@ import type { NamesObserver } from '../../openstack/names.ts';
 import { VALIDATION } from '../../skypilot/config/config-validation.ts';
 import { BudgetMetrics, type BudgetUse } from './budget-metrics.ts';
 import { CachedText } from './cached-text.ts';
-import { CallMetrics } from './call-metrics.ts';
 import { DecisionMetrics } from './decision-metrics.ts';
+import { Instruments } from './instruments.ts';
 import { type FollowedSource, KubernetesMetrics, KubernetesStatusMetrics } from './kubernetes-metrics.ts';
-import { DecisionStoreMetrics, LedgerMetrics } from './ledger-metrics.ts';
-import { OutboxMetrics } from './outbox-metrics.ts';
+import { DecisionStoreMetrics, LedgerMetrics, OutboxMetrics } from './ledger-metrics.ts';
 import { FollowerMetrics, SkypilotMetrics } from './reconciliation-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
@@ -49,6 +50,7 @@ export interface Gauges {
 
 export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver, NamesObserver {
   readonly #registry = new Registry();
+  readonly #make = new Instruments(this.#registry, PREFIX);
   readonly #gauges: Gauges;
   readonly tokens: TokenMetrics;
   readonly decisionStore: DecisionStoreMetrics;
@@ -56,18 +58,17 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly #answers = new Map<string, Map<number, number>>();
   readonly #text: CachedText;
   readonly #decisions = new DecisionMetrics(this.#registry, PREFIX, BUCKETS);
-  readonly #requests = this.#counter('http_requests_total', 'Requests, by path and response status.', [
+  readonly #requests = this.#make.counter('http_requests_total', 'Requests, by path and response status.', [
     'path',
     'status',
   ]);
-  readonly #overload = this.#counter(
+  readonly #overload = this.#make.counter(
     'overload_refusals_total',
     'Requests that were refused with 503, because the queue was full or they waited too long.',
-    [],
   );
   readonly #calls = new CallMetrics(this.#registry, PREFIX, BUCKETS);
   readonly #ledger = new LedgerMetrics(this.#registry, PREFIX, BUCKETS);
-  readonly #missingNames = this.#counter(
+  readonly #missingNames = this.#make.counter(
     'names_unresolved_total',
     'Names of projects, users and domains that Keystone did not return for a request. Limits by name and tag did not apply.',
     ['kind', 'reason'],
@@ -78,35 +79,33 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly kubernetesStatus: KubernetesStatusMetrics;
   readonly #budgets: BudgetMetrics;
   readonly #outbox: OutboxMetrics;
-  readonly #reloads = this.#counter(
+  readonly #reloads = this.#make.counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused because of mistakes.',
-    ['outcome'],
+    { outcome: ['applied', 'refused'] },
   );
-  readonly #credentialReloads = this.#counter(
+  readonly #credentialReloads = this.#make.counter(
     'credential_reloads_total',
     'Changes of token and certificate files: applied, or refused because of mistakes.',
-    ['outcome'],
+    { outcome: ['applied', 'refused'] },
   );
-  readonly #uncaught = this.#counter(
+  readonly #uncaught = this.#make.counter(
     'uncaught_errors_total',
     'Uncaught errors: unhandled promise rejections and exceptions.',
-    ['kind'],
+    { kind: UNCAUGHT_KINDS },
   );
-  readonly #mismatches = this.#counter(
+  readonly #mismatches = this.#make.counter(
     'skypilot_mismatches_total',
     "Requests of SkyPilot, and answers of policies, that do not match SkyPilot's schema.",
-    ['filter'],
+    { filter: [VALIDATION] },
   );
-  readonly #dropped = this.#counter(
+  readonly #dropped = this.#make.counter(
     'decision_log_dropped_total',
     'Decisions that are missing from the decision log, because it could not be written fast enough.',
-    [],
   );
-  readonly #logErrors = this.#counter(
+  readonly #logErrors = this.#make.counter(
     'decision_log_errors_total',
     'Failed writes to the decision log; they are tried again.',
-    [],
   );
 
   /** `now`: monotonic, in milliseconds. */
@@ -119,36 +118,25 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.kubernetesStatus = new KubernetesStatusMetrics(this.#registry, () => gauges.writesStatus?.());
     this.#budgets = new BudgetMetrics(this.#registry, PREFIX);
     this.#outbox = new OutboxMetrics(this.#registry, PREFIX);
-    this.#gauge('decisions_under_way', 'Decisions in progress.', [], gauges.underWay);
-    this.#gauge(
+    this.#make.reading('decisions_under_way', 'Decisions in progress.', gauges.underWay);
+    this.#make.reading(
       'decisions_queued',
       'Decisions in the queue, because max_concurrent are in progress.',
-      [],
       gauges.queued,
     );
-    this.#gauge(
+    this.#make.reading(
       'generation',
       'Number of the current configuration: 1 at the start, plus 1 for each reload.',
-      [],
       gauges.generation,
     );
-    this.#gauge(
+    this.#make.reading(
       'configuration_valid',
       'Whether the configuration that was last read is in use: 1, or 0 if it had mistakes.',
-      [],
-      () => (gauges.configurationIsValid() ? 1 : 0),
+      () => Number(gauges.configurationIsValid()),
     );
-    for (const outcome of ['applied', 'refused']) {
-      this.#reloads.inc({ outcome }, 0);
-      this.#credentialReloads.inc({ outcome }, 0);
-    }
     for (const kind of IDENTITY_KINDS) {
       this.#missingNames.inc({ kind, reason: 'unavailable' }, 0);
     }
-    for (const kind of UNCAUGHT_KINDS) {
-      this.#uncaught.inc({ kind }, 0);
-    }
-    this.#mismatches.inc({ filter: VALIDATION }, 0);
     collectDefaultMetrics({ register: this.#registry });
   }
 
@@ -263,27 +251,42 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     ]);
     return this.#registry.metrics();
   }
+}
 
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-    return new Counter({ name: PREFIX + name, help, labelNames, registers: [this.#registry] });
+const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
+
+class CallMetrics {
+  readonly #seconds: Histogram<'origin' | 'outcome'>;
+  readonly #breakers: Gauge<'origin'>;
+
+  /** `prefix` begins the names; `buckets` are in seconds. */
+  constructor(registry: Registry, prefix: string, buckets: number[]) {
+    const make = new Instruments(registry, prefix);
+    this.#seconds = make.histogram(
+      'external_call_duration_seconds',
+      'Duration of calls to other services, by response status or kind of failure.',
+      ['origin', 'outcome'],
+      buckets,
+    );
+    this.#breakers = make.gauge(
+      'external_breaker_state',
+      'State of the circuit breaker of another service: 0 closed (calls pass), 1 half-open (one is tried), 2 open (no calls).',
+      ['origin'],
+    );
   }
 
-  #gauge<Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-    read?: () => number,
-  ): Gauge<Label> {
-    return new Gauge({
-      name: PREFIX + name,
-      help,
-      labelNames,
-      registers: [this.#registry],
-      ...(read && {
-        collect() {
-          this.set(read());
-        },
-      }),
-    });
+  /** An unknown status is `other`: a text of the called service must not become a label. */
+  called(origin: string, outcome: number | string, seconds: number): void {
+    const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
+    this.#seconds.observe({ origin, outcome: known }, seconds);
+  }
+
+  breakerChanged(origin: string, state: BreakerState): void {
+    this.#breakers.set({ origin }, BREAKER_STATES[state]);
+  }
+
+  /** The new filters have breakers of their own, and nothing would ever reset the old ones. */
+  reloaded(): void {
+    this.#breakers.reset();
   }
 }

@@ -1,7 +1,8 @@
 /** What rounds that compare the ledger with another system count. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Settlement } from '../../ledger/reconciliation/settle-cluster.ts';
+import { Instruments } from './instruments.ts';
 
 /**
  * `complete`: the other system and the ledger agree now. `doubtful`: nothing, or not everything, was released. `failed`: nothing was compared.
@@ -11,7 +12,6 @@ type ReconciliationOutcome = 'complete' | 'doubtful' | 'failed' | 'elsewhere';
 
 interface ReconciliationMetricsOptions<Kind extends string> {
   readonly peer: 'Blazar' | 'SkyPilot';
-  /** The kinds of changes. */
   readonly kinds: readonly Kind[];
   /** What the other system lists: the end of a metric's name, and its help. */
   readonly listed: { readonly name: string; readonly help: string };
@@ -28,54 +28,34 @@ export class ReconciliationMetrics<Kind extends string> {
   readonly #seconds: Histogram;
   readonly #changes: Counter;
   readonly #listed: Gauge;
-  readonly #age: Gauge;
   /** When the last complete round ended, by `performance.now()`; `undefined` = there are no rounds. */
   #since: number | undefined;
 
   constructor(registry: Registry, { peer, kinds, listed, absent }: ReconciliationMetricsOptions<Kind>) {
-    const registers = [registry];
-    const prefix = `blazar_enforcement_${peer.toLowerCase()}_`;
-    this.#rounds = new Counter({
-      name: `${prefix}rounds_total`,
-      help: `Reconciliations of the ledger with ${peer}, by outcome.`,
-      labelNames: ['outcome'],
-      registers,
-    });
-    this.#seconds = new Histogram({
-      name: `${prefix}round_duration_seconds`,
-      help: `Duration of reconciliations of the ledger with ${peer}, reading its answers included.`,
-      buckets: BUCKETS,
-      registers,
-    });
-    this.#changes = new Counter({
-      name: `${prefix}changes_total`,
-      help: `Leases of the ledger that a reconciliation with ${peer} has changed.`,
-      labelNames: ['kind'],
-      registers,
-    });
-    this.#listed = new Gauge({ name: `${prefix}${listed.name}`, help: listed.help, registers });
-    const age = () => this.#since;
-    this.#age = new Gauge({
-      name: `${prefix}last_round_age_seconds`,
-      help: `Time since the last complete reconciliation of the ledger with ${peer}, by any replica. Absent if ${absent}.`,
-      registers,
-      collect() {
-        const since = age();
-        if (since === undefined) {
-          this.remove();
-        } else {
-          this.set(Math.max(0, (performance.now() - since) / 1000));
-        }
-      },
-    });
+    const make = new Instruments(registry, `blazar_enforcement_${peer.toLowerCase()}_`);
+    this.#rounds = make.counter<string>(
+      'rounds_total',
+      `Reconciliations of the ledger with ${peer}, by outcome.`,
+      { outcome: OUTCOMES },
+    );
+    this.#seconds = make.histogram(
+      'round_duration_seconds',
+      `Duration of reconciliations of the ledger with ${peer}, reading its answers included.`,
+      [],
+      BUCKETS,
+    );
+    this.#changes = make.counter<string>(
+      'changes_total',
+      `Leases of the ledger that a reconciliation with ${peer} has changed.`,
+      { kind: kinds },
+    );
+    this.#listed = make.gauge(listed.name, listed.help);
     this.#listed.remove();
-    this.#age.remove();
-    for (const outcome of OUTCOMES) {
-      this.#rounds.inc({ outcome }, 0);
-    }
-    for (const kind of kinds) {
-      this.#changes.inc({ kind }, 0);
-    }
+    make.reading(
+      'last_round_age_seconds',
+      `Time since the last complete reconciliation of the ledger with ${peer}, by any replica. Absent if ${absent}.`,
+      () => (this.#since === undefined ? undefined : Math.max(0, (performance.now() - this.#since) / 1000)),
+    );
   }
 
   /** There are rounds from now on, or none any more. */
@@ -148,15 +128,11 @@ export class SkypilotMetrics extends ReconciliationMetrics<Settlement['outcome']
       },
       absent: 'SkyPilot is not asked',
     });
-    this.#alerts = new Counter({
-      name: 'blazar_enforcement_skypilot_alerts_total',
-      help: 'What a reconciliation with SkyPilot has found that no policy decided, by kind.',
-      labelNames: ['kind'],
-      registers: [registry],
-    });
-    for (const kind of ALERTS) {
-      this.#alerts.inc({ kind }, 0);
-    }
+    this.#alerts = new Instruments(registry, 'blazar_enforcement_').counter<string>(
+      'skypilot_alerts_total',
+      'What a reconciliation with SkyPilot has found that no policy decided, by kind.',
+      { kind: ALERTS },
+    );
   }
 
   alert(kind: SkypilotAlert): void {

@@ -1,7 +1,8 @@
 /** What is counted about tokens of Keystone. */
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Counter, Registry } from 'prom-client';
 import type { TokenAnswer } from '../../openstack/token-validation.ts';
 import type { GateObserver, TokenOutcome } from '../authentication/keystone-gates.ts';
+import { Instruments } from './instruments.ts';
 
 type Validated = Parameters<GateObserver['tokenValidated']>[0];
 
@@ -28,51 +29,41 @@ export class TokenMetrics implements GateObserver {
 
   /** `prefix` begins the names. */
   constructor(registry: Registry, prefix: string, sizes: TokenSizes | undefined) {
-    const registers = [registry];
-    this.#validations = new Counter({
-      name: `${prefix}keystone_validations_total`,
-      help: 'Tokens that Keystone was asked about: valid, invalid, or failed (no usable answer).',
-      labelNames: ['outcome'],
-      registers,
-    });
-    const answers = this.#answers;
-    new Counter({
-      name: `${prefix}keystone_token_requests_total`,
-      help: 'Requests with a token of Keystone: allowed, forbidden (no role), invalid, unavailable; and what that rests on.',
-      labelNames: ['outcome', 'from'],
-      registers,
-      collect() {
-        for (const [answer, count] of answers) {
+    const make = new Instruments(registry, prefix);
+    this.#validations = make.counter(
+      'keystone_validations_total',
+      'Tokens that Keystone was asked about: valid, invalid, or failed (no usable answer).',
+      { outcome: VALIDATED },
+    );
+    make.counter(
+      'keystone_token_requests_total',
+      'Requests with a token of Keystone: allowed, forbidden (no role), invalid, unavailable; and what that rests on.',
+      ['outcome', 'from'],
+      (counter) => {
+        for (const [answer, count] of this.#answers) {
           const [outcome = '', from = ''] = answer.split(' ');
-          this.inc({ outcome, from }, count);
+          counter.inc({ outcome, from }, count);
         }
-        answers.clear();
+        this.#answers.clear();
       },
-    });
-    new Gauge({
-      name: `${prefix}keystone_tokens_known`,
-      help: 'Tokens in memory: valid ones, and ones that Keystone does not know.',
-      labelNames: ['kind'],
-      registers,
-      collect() {
+    );
+    make.gauge(
+      'keystone_tokens_known',
+      'Tokens in memory: valid ones, and ones that Keystone does not know.',
+      ['kind'],
+      (gauge) => {
         const { valid = 0, unknown = 0 } = sizes?.() ?? {};
-        this.set({ kind: 'valid' }, valid);
-        this.set({ kind: 'unknown' }, unknown);
+        gauge.set({ kind: 'valid' }, valid);
+        gauge.set({ kind: 'unknown' }, unknown);
       },
-    });
-    new Gauge({
-      name: `${prefix}keystone_validations_under_way`,
-      help: 'Tokens that Keystone is being asked about, or that wait in the queue.',
-      registers,
-      collect() {
-        this.set(sizes?.().underWay ?? 0);
-      },
-    });
-    for (const outcome of VALIDATED) {
-      this.#validations.inc({ outcome }, 0);
-    }
+    );
+    make.reading(
+      'keystone_validations_under_way',
+      'Tokens that Keystone is being asked about, or that wait in the queue.',
+      () => sizes?.().underWay ?? 0,
+    );
     for (const answer of ANSWERS) {
-      answers.set(answer, 0);
+      this.#answers.set(answer, 0);
     }
   }
 

@@ -12,7 +12,7 @@ import { API_ROUTES } from '../api/routes.ts';
 import { type ProtocolName, securitySchemesOf } from '../authentication/protocols.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
-import { ACTIONS } from '../users/access.ts';
+import { ACTIONS } from '../users/caller.ts';
 import { bodySchemas, kubernetesSchemas, skypilotSchemas } from './bodies.ts';
 import {
   ALWAYS,

@@ -11,7 +11,7 @@ import {
   type DecidedAdmission,
   type PodAdmission,
 } from '../../kubernetes/admission/pod-admission.ts';
-import { SourceUnavailableError } from '../../kubernetes/policies/policy-source.ts';
+import { SourceUnavailableError } from '../../kubernetes/policies/access.ts';
 import { LimitedLines } from '../refused-requests.ts';
 
 export class FailedReviews {

@@ -18,7 +18,6 @@ export interface Watched {
   readonly credentials: WatchedFiles;
 }
 
-/** A configuration that the service can start with. */
 export interface CheckedConfiguration {
   readonly configuration: Configuration;
   readonly options: ServiceOptions;

@@ -33,7 +33,6 @@ import {
 /** The part of `shutdown_grace` that is kept for the filters and the decision log, when requests take longer. */
 const LAST_PART = 0.1;
 
-/** What a service consists of while it runs. */
 interface ServiceParts extends CheckedConfiguration {
   readonly sources: ConfigSources;
   readonly watched: Watched;
@@ -55,7 +54,6 @@ interface ServiceParts extends CheckedConfiguration {
   readonly stopping: AbortController;
 }
 
-/** A policy service that answers. */
 export class Service {
   readonly #parts: ServiceParts;
   #closing: Promise<void> | undefined;

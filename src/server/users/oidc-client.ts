@@ -43,7 +43,6 @@ export class OidcClient {
     this.#options = options;
   }
 
-  /** Where the browser goes. */
   async authorizationUrl({ state, nonce, verifier }: BegunLogin, redirectUrl: string): Promise<string> {
     const { oidc, config } = await this.#issuer();
     return oidc.buildAuthorizationUrl(config, {

@@ -15,7 +15,6 @@ const MAX_SESSIONS = 10_000;
 const MAX_OF_USER = 20;
 /** Of one token of the configuration. One more ends the newest: strangers who share it cannot end those of the others. */
 const MAX_OF_TOKEN = 200;
-/** For people. */
 export const TOO_MANY_SESSIONS = 'There are too many sessions. Please try again later.';
 
 /** What has opened a session, and keeps it open. */
@@ -77,7 +76,6 @@ export class Sessions {
     return this.#open.get(name) === session ? caller : undefined;
   }
 
-  /** What has opened the session of a request. */
   proofOf(ctx: Context): Proof | undefined {
     return this.#find(ctx)[1]?.proof;
   }

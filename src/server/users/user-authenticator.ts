@@ -15,7 +15,6 @@ interface UserAuthenticatorParts {
   readonly tokens: FixedTokens;
   readonly sessions: Sessions;
   readonly wrong: WrongTokens;
-  /** The current one. */
   readonly configuration: () => Configuration;
 }
 

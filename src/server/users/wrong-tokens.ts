@@ -1,9 +1,12 @@
-/** The answers to wrong tokens. A right one never comes here, so it passes whoever guesses from its address. */
-
+/** The answers to wrong tokens and passwords; logins that take time are few at once. A right one never comes here, so it passes whoever guesses from its address. */
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import createError, { type HttpError } from 'http-errors';
+import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
+import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
+import { withinDeadline } from '../../base/deadline.ts';
+import { stateOf } from '../request-state.ts';
 
 /** The message of a 429. */
 export const TOO_MANY =
@@ -75,7 +78,6 @@ class Wrong {
     this.#wrong.set(name, { since: Date.now(), count: 1 });
   }
 
-  /** Takes one back. */
   forgive(name: string): void {
     const wrong = this.#wrong.get(name);
     if (wrong !== undefined && wrong.count > 0) {
@@ -162,4 +164,48 @@ function blockOf(address: string): string {
   const zeros = tail === undefined ? 0 : 8 - first.length - last.length;
   const all = [...first, ...Array.from({ length: Math.max(zeros, 0) }, () => '0'), ...last];
   return all.slice(0, 4).join(':');
+}
+
+/** Logins that Keystone is being asked about, and those that wait: each costs it the time of a password hash. */
+const MAX_UNDER_WAY = 8;
+const MAX_WAITING = 64;
+
+export class LoginAttempts {
+  readonly #passwords = new PasswordLimit();
+  readonly #line = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
+
+  /** Seconds until the address may try a password of this account again; 0 = now. */
+  wait({ ip }: Context, account: string): number {
+    return this.#passwords.wait(account, ip);
+  }
+
+  /** A login with a password. Counts it unless it turns out not to be wrong. @throws OverloadedError */
+  async byPassword<Outcome extends { readonly isWrong?: boolean }>(
+    ctx: Context,
+    account: string,
+    login: () => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const forgive = this.#passwords.count(account, ctx.ip);
+    let outcome: Outcome | undefined;
+    try {
+      outcome = await this.inLine(ctx, login);
+      return outcome;
+    } finally {
+      if (outcome?.isWrong !== true) {
+        forgive(outcome !== undefined && 'proof' in outcome);
+      }
+    }
+  }
+
+  /** Within the deadline of the service, waiting included. @throws OverloadedError */
+  inLine<Result>(ctx: Context, work: () => Promise<Result>): Promise<Result> {
+    return withinDeadline(stateOf(ctx).generation.options.deadline, async (deadline) => {
+      await this.#line.enter(deadline);
+      try {
+        return await work();
+      } finally {
+        this.#line.leave();
+      }
+    });
+  }
 }

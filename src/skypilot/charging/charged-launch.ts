@@ -133,7 +133,6 @@ function autostopLimitOf(task: Task): number | undefined {
   return longest;
 }
 
-/** How a policy treats requests. */
 export interface LaunchTerms {
   /** What happens to requests after which a controller launches without asking, if `takes` is true for an alternative. */
   readonly managed: 'refuse' | 'check';

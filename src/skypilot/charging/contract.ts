@@ -45,7 +45,6 @@ export interface HardwareRequest {
   readonly clouds: readonly string[] | null;
 }
 
-/** A cluster that is to be launched. */
 export interface Launch {
   readonly owner: LaunchOwner;
   readonly cluster: string;
@@ -61,7 +60,6 @@ export interface Payer {
 
 /** A limit that launches share, as the ledger and the comparison with SkyPilot call it. */
 export interface LaunchLimit {
-  /** The name of the policy. */
   readonly name: string;
   /** The beginning of the ids of its leases: `skypilot`. Different for each limit. */
   readonly scheme: string;
@@ -77,7 +75,6 @@ export interface LaunchLimit {
    */
   readonly believed?: number;
   payerOf(owner: LaunchOwner): Payer | Rejection;
-  /** The claims of a cluster with this hardware. */
   claims(owner: LaunchOwner, hardware: Hardware, proposal: Proposal, state: ProjectState): Claims;
 }
 

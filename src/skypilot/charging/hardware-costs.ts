@@ -1,6 +1,6 @@
 /** What hardware costs: by rates that the operator lists, and by the prices of catalogs. */
 
-import { parseMillionths } from '../../filter/amount.ts';
+import { parseMillionths } from '../../filter/claim.ts';
 import { acceleratorsIn, readingsOfAccelerator } from '../task/accelerators.ts';
 import type { Asked, Catalog } from './catalog/catalog.ts';
 import { dearer, parsePrice, readCpus, readMemory } from './catalog/machines.ts';
@@ -181,7 +181,6 @@ export class HardwareRates {
   readonly #rates: ReadonlyMap<string, bigint>;
   /** The clouds that have a rate of their own; `null` = the others. */
   readonly #clouds: readonly (string | null)[];
-  /** The accelerators, or instance types, that have a rate. */
   readonly #names: readonly string[];
   readonly #spotFactor: bigint;
 

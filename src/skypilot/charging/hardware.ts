@@ -2,8 +2,7 @@
  * On what hardware a task may run: every alternative. What cannot be read, and accelerators that are asked for behind SkyPilot's back, are refused.
  * Source: SkyPilot 0.13, resources of its tasks.
  */
-import { YamlError } from '../../base/yaml/error.ts';
-import { isMapping } from '../../base/yaml/tree.ts';
+import { isMapping, YamlError } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
 import { acceleratorsOf, isPlainAccelerator } from '../task/accelerators.ts';

@@ -36,7 +36,6 @@ export interface ChargingPolicy {
 
 /** A launch that took what another one was told was left. */
 export interface Overtaken {
-  /** The name of the policy. */
   readonly policy: string;
   readonly message: string;
 }

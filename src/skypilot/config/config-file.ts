@@ -3,8 +3,7 @@ import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError, errorText, type Problem } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
-import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
+import { formatPath, isMapping, type Mapping, type Path, valueAt, YamlError } from '../../base/yaml/tree.ts';
 import { fileState, readTextFile } from '../../config/read-file.ts';
 import { type PipelineTask, pipelineProblems, tasksOf } from '../task/pipeline.ts';
 import type { Level, Source } from './config-schema.ts';
@@ -29,7 +28,6 @@ export function readConfigFile(level: Level, file: string, name?: string): Sourc
   };
 }
 
-/** The configuration of one task of a file. */
 export interface TaskSource {
   readonly task: PipelineTask;
   readonly source: Source;
@@ -87,7 +85,6 @@ function mistake(file: string, line: number, message: string): ConfigurationErro
 
 // Reads the configuration in a SkyPilot task: `config`, its old name, and what SkyPilot turns them into.
 
-/** The configuration in a task, and problems with it. */
 interface TaskConfig {
   readonly tree: Mapping;
   /** Its path in the task. */

@@ -132,7 +132,6 @@ export interface Source {
   readonly originOf: (path: Path) => Origin;
 }
 
-/** The source and position of a value. */
 export interface Place {
   readonly level: Level;
   readonly name?: string;

@@ -60,7 +60,7 @@ export class ConfigValidation {
     }
     const [{ validateConfig, validateTask }, { SCHEMA_VERSION }] = await Promise.all([
       import('../schema/validate.ts'),
-      import('../schema/data.ts'),
+      import('../schema/json-schema.ts'),
     ]);
     const version = `SkyPilot ${SCHEMA_VERSION.skypilot}`;
     return new ConfigValidation(mode, { validateConfig, validateTask, version });

@@ -20,7 +20,6 @@ export interface DroppedKey {
   readonly message: string;
 }
 
-/** The merged sources. */
 export interface MergedConfig {
   readonly tree: Mapping;
   /** One entry per value, in order; for concatenated lists one per item. */

@@ -6,7 +6,6 @@ import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
 
-/** One configuration of a task. */
 export interface TaskConfig {
   /** Without `hooks`, which belong to the task although users write them in its `config`. */
   readonly config: Mapping;

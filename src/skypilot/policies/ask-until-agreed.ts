@@ -15,7 +15,6 @@ export interface ChainedPolicy {
   readonly isAskedOnce: boolean;
 }
 
-/** How far a request has come. */
 export interface Passed {
   state: State;
   refusal: (Refusal & { readonly policy: string }) | undefined;

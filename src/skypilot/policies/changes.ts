@@ -5,7 +5,6 @@ import { HIDDEN, type SecretValues } from '../secrets.ts';
 
 export interface Changes {
   readonly list: readonly Change[];
-  /** How many more there were. */
   readonly leftOut: number;
 }
 

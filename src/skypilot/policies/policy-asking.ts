@@ -219,7 +219,6 @@ const DROPPED = 4000;
 /** Maximum length of a reason that a user reads, and of a cause in the log, in characters. */
 const MAX_SHOWN = 8000;
 
-/** Removes secrets from a text. */
 type Hide = (text: string) => string;
 
 /** Hides secrets in a policy's texts: those of the request and those that policies added. Collects them when first called. */

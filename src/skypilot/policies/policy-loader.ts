@@ -7,15 +7,13 @@ import type { Option } from '../../config/option.ts';
 import type { ExtensionProblem } from '../../config/option-groups.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import { showText } from '../../config/secret.ts';
-import { prefixOfNamed } from '../../plugin/class-names.ts';
-import { declaredOptions } from '../../plugin/declared-options.ts';
+import { declaredOptions, prefixOfNamed } from '../../plugin/class-names.ts';
 import { importFile, importPackage } from '../../plugin/importing.ts';
 import { makePackagesResolvable } from '../../plugin/packages.ts';
 import { isPolicyClass, type PolicyClass } from '../admin-policy.ts';
 import type { SkypilotOptions } from '../options.ts';
 import { includedFile, malformedName, unknownName } from './included-policies.ts';
 
-/** A policy, ready to construct. */
 export interface NamedPolicy {
   /** As written in the configuration. */
   readonly specifier: string;

@@ -5,7 +5,7 @@ import { createLogger } from '../../base/logger.ts';
 import { schemaInput } from '../../config/resolve.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { createSharedServices, type EnforcementServices } from '../../enforcement/services.ts';
-import type { RuleObserver } from '../../filter/rule-observer.ts';
+import type { RuleObserver } from '../../filter/services.ts';
 import type { AdminPolicy } from '../admin-policy.ts';
 import type { LaunchLedger } from '../charging/contract.ts';
 import type { SkypilotOptions } from '../options.ts';

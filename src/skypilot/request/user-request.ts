@@ -20,7 +20,6 @@ export interface User {
   readonly preferredWorkspace: string | null;
 }
 
-/** Options of the command line. */
 export interface RequestOptions {
   /** `null` if not given. */
   readonly clusterName: string | null;

@@ -5,8 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
-import { isMapping, type Mapping, member } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, member, YamlError } from '../../base/yaml/tree.ts';
 import type { RequestOptions, User } from './user-request.ts';
 
 /** The body is invalid. The message is safe to return: it contains nothing of the body. */

@@ -2,8 +2,7 @@
 
 import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
 import { nearest } from '../../config/nearest.ts';
-import { schemaOf } from './data.ts';
-import { alternativesOf, type JsonSchema, namesInPattern, patternWords } from './json-schema.ts';
+import { alternativesOf, type JsonSchema, namesInPattern, patternWords, schemaOf } from './json-schema.ts';
 
 /** Mappings with more keys are not listed. */
 const MAX_LISTED = 8;

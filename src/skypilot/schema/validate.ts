@@ -5,9 +5,8 @@
 import type { Origin, Problem } from '../../base/errors.ts';
 import { isMapping, type Mapping, mapMembers, member, type Path, setMember } from '../../base/yaml/tree.ts';
 import { TooLargeError, violationsOf } from './check.ts';
-import { schemaOf } from './data.ts';
 import { type Explanation, explained } from './explain.ts';
-import type { JsonSchema } from './json-schema.ts';
+import { type JsonSchema, schemaOf } from './json-schema.ts';
 
 /** The file and line of the value at a path. */
 export type OriginOf = (path: Path) => Origin | undefined;

@@ -9,7 +9,6 @@ export const AUTOSTOP_OFF = -1;
 
 const WAITS = ['jobs_and_ssh', 'jobs', 'none'] as const;
 
-/** The autostop settings of one alternative. */
 export interface Autostop {
   /** Minutes of idleness, or `AUTOSTOP_OFF`. */
   readonly idleMinutes: number;

@@ -4,17 +4,14 @@
  */
 
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { YamlError } from '../../base/yaml/error.ts';
-import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, member, type Path, YamlError } from '../../base/yaml/tree.ts';
 
-/** One task of a file. */
 export interface PipelineTask {
   /** As written; contains only the task. */
   readonly document: YamlDocument;
   readonly value: Mapping;
   /** Starts at 1 and does not count the header. */
   readonly number: number;
-  /** Total number of tasks. */
   readonly of: number;
   /** `null` if it has no name. */
   readonly name: string | null;

@@ -1,7 +1,7 @@
 /** Texts of YAML that are too large, too deep or too wide are refused before they cost anything. */
 import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
-import { YamlError } from '../../../src/base/yaml/error.ts';
+import { YamlError } from '../../../src/base/yaml/tree.ts';
 
 const LETTERS = [...'abcdefghijklmnop'];
 

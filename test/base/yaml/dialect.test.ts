@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isScalar, parseDocument } from 'yaml';
 import { dialect, Special } from '../../../src/base/yaml/dialect.ts';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
-import { YamlError } from '../../../src/base/yaml/error.ts';
+import { YamlError } from '../../../src/base/yaml/tree.ts';
 
 function scalar(text: string): unknown {
   const { contents, errors } = parseDocument(text, dialect);

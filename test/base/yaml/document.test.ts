@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
-import { YamlError } from '../../../src/base/yaml/error.ts';
+import { YamlError } from '../../../src/base/yaml/tree.ts';
 import { HAND_WRITTEN } from './samples.ts';
 
 function changedText(text: string, value: unknown): string {

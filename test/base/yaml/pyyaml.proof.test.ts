@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
-import { YamlError } from '../../../src/base/yaml/error.ts';
+import { YamlError } from '../../../src/base/yaml/tree.ts';
 import { hasPyYaml, Python } from './python.ts';
 import { changed, changes, HAND_WRITTEN, ODD_TEXTS, values } from './samples.ts';
 import { isOnlyChanged, isSame } from './seen.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { Corrections } from '../../../src/enforcement/notifications/corrections.ts';
 import {
+  Corrections,
   correctedEvent,
   refusedEvent,
   thresholdEvent,

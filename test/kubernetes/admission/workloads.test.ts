@@ -7,8 +7,8 @@ import {
 import { PodAdmission, type PodAdmissionOptions } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { POD_KINDS, WORKLOAD_KINDS } from '../../../src/kubernetes/admission/pod-kinds.ts';
 import { WorkloadReview, type WorkloadReviewOptions } from '../../../src/kubernetes/admission/workloads.ts';
+import { type PolicySource, SourceUnavailableError } from '../../../src/kubernetes/policies/access.ts';
 import { readPolicyDocuments } from '../../../src/kubernetes/policies/documents/documents.ts';
-import { type PolicySource, SourceUnavailableError } from '../../../src/kubernetes/policies/policy-source.ts';
 import {
   SchedulingPolicies,
   type SchedulingPoliciesOptions,

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_AMOUNT } from '../../../src/filter/amount.ts';
-import type { Claim, Shortage } from '../../../src/filter/claim.ts';
+import { type Claim, MAX_AMOUNT, type Shortage } from '../../../src/filter/claim.ts';
 import { type Alternative, chargedBy, refundOf } from '../../../src/ledger/accounting/alternatives.ts';
 import {
   type ChargeInput,

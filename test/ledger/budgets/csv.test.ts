@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { nameMistake } from '../../../src/base/visible-text.ts';
 import { budgetCsv, readBudgetCsv } from '../../../src/ledger/budgets/csv.ts';
 import { wantedLines } from '../../../src/ledger/budgets/file.ts';
-import { exportedBudget } from '../../../src/ledger/budgets/format.ts';
+import { exportedBudget } from '../../../src/ledger/budgets/terms.ts';
 import { textMistake } from '../../../src/ledger/identity.ts';
 import { ANY_CHARACTER } from '../../support/characters.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MAX_AMOUNT } from '../../../src/filter/amount.ts';
+import { MAX_AMOUNT } from '../../../src/filter/claim.ts';
 import { type Lease, reject } from '../../../src/index.ts';
 import { setBudget } from '../../../src/ledger/budgets/budgets.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';

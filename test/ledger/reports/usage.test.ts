@@ -1,6 +1,6 @@
 /** Usage by user, day and resource type, and the course of budgets, on both databases. */
 import { describe, expect, it } from 'vitest';
-import { formatUnitHours } from '../../../src/filter/amount.ts';
+import { formatUnitHours } from '../../../src/filter/claim.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { type UsageQuery, type UsageReport, usageOf } from '../../../src/ledger/reports/usage.ts';
 import { budgetsOverTime } from '../../../src/ledger/reports/usage-over-time.ts';

@@ -3,6 +3,7 @@ import { renderToString } from 'preact-render-to-string';
 import { describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { BudgetHistory, BudgetList } from '../../../src/server/console/budgets/list-pages.tsx';
+import { WithNames } from '../../../src/server/console/parts/parts.tsx';
 import { ProjectsView } from '../../../src/server/console/project/projects-page.tsx';
 import { LeasesTable, LimitsTable, RefusalsTable } from '../../../src/server/console/project/tables.tsx';
 import { Timeline } from '../../../src/server/console/project/timeline.tsx';
@@ -79,7 +80,7 @@ function everywhere(text: string): string {
   const page = <Item>(item: Item) => ({ items: [item], next: undefined });
   const views = [
     h(ProjectsView, {
-      ...{ search: text, query, unit: 'node-hours', nameOf, seesAll: true },
+      ...{ search: text, query, unit: 'node-hours', seesAll: true },
       page: page({
         projectId: text,
         openLeases: 1,
@@ -94,11 +95,10 @@ function everywhere(text: string): string {
         project: text,
         caller: PEOPLE.operator,
         unit: 'node-hours',
-        nameOf,
       },
       ...{ now: 0n, done: undefined },
     }),
-    h(BudgetHistory, { page: page({ ...change }), query, unit: 'node-hours', nameOf }),
+    h(BudgetHistory, { page: page({ ...change }), query, unit: 'node-hours' }),
     h(Timeline, {
       ...{ window: { from: 0n, until: 1_000_000n }, now: 0n, href: () => '/' },
       rows: [{ name: text, userId: text, start: 0n, end: 1n, look: 'refused', reason: text }],
@@ -117,7 +117,9 @@ function everywhere(text: string): string {
       ...{ caller: PEOPLE.operator, types: ['physical:host', text] },
     }),
   ];
-  return (views as VNode[]).map((view) => renderToString(view)).join('\n');
+  return (views as VNode[])
+    .map((view) => renderToString(h(WithNames, { nameOf, children: view })))
+    .join('\n');
 }
 
 /** Tags without the values of attributes. */

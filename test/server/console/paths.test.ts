@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { returnPath } from '../../../src/server/console/paths.ts';
+import { returnPath } from '../../../src/server/console/page.ts';
 import { visitService } from './visitor.ts';
 
 describe('after a login', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { OverloadedError } from '../../../src/base/concurrency-limiter.ts';
 import { type PodRequest, parseAdmissionReview } from '../../../src/kubernetes/admission/admission-review.ts';
 import { PodAdmission } from '../../../src/kubernetes/admission/pod-admission.ts';
-import { SourceUnavailableError } from '../../../src/kubernetes/policies/policy-source.ts';
+import { SourceUnavailableError } from '../../../src/kubernetes/policies/access.ts';
 import { FailedReviews } from '../../../src/server/protocols/failed-reviews.ts';
 import { creating } from '../../support/kubernetes-service.ts';
 import { recordingLogger } from '../../support/logger.ts';

@@ -6,7 +6,7 @@ import Koa from 'koa';
 import { onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { createSharedServices } from '../../../src/enforcement/services.ts';
-import { keystoneOptions } from '../../../src/openstack/options.ts';
+import { keystoneOptions } from '../../../src/openstack/keystone-options.ts';
 import { AcceptedTokens, type UserTokens } from '../../../src/server/authentication/credentials.ts';
 import { KeystoneGates } from '../../../src/server/authentication/keystone-gates.ts';
 import { serviceOptions } from '../../../src/server/configuration/options.ts';

@@ -1,7 +1,7 @@
 /** Every route of the service, and every kind of caller: what the walk through all of them needs. */
 import Router from '@koa/router';
 import { onTestFinished, vi } from 'vitest';
-import type { Role } from '../../../src/server/users/access.ts';
+import type { Role } from '../../../src/server/users/caller.ts';
 import { runService } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 

@@ -4,7 +4,7 @@ import { routerPath } from '../../../src/server/api/router.ts';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { BLAZAR_ENDPOINTS, LOGIN_PATHS } from '../../../src/server/own-paths.ts';
-import { ACTIONS, type Action } from '../../../src/server/users/access.ts';
+import { ACTIONS, type Action } from '../../../src/server/users/caller.ts';
 import { capturedText } from '../../support/requests.ts';
 import { CLIMATE, ELSEWHERE, pathFor, servedPeople, WALKERS, type Walker, WITH_SESSION } from './walk.ts';
 

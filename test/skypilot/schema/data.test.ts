@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { pythonPattern } from '../../../src/skypilot/schema/check.ts';
-import { SCHEMA_NAMES, schemaOf } from '../../../src/skypilot/schema/data.ts';
 import { expectation } from '../../../src/skypilot/schema/explain.ts';
-import type { JsonSchema } from '../../../src/skypilot/schema/json-schema.ts';
+import { type JsonSchema, SCHEMA_NAMES, schemaOf } from '../../../src/skypilot/schema/json-schema.ts';
 
 /** Every keyword that `check.ts` knows: it would ignore others. */
 const KEYWORDS = new Set<string>([

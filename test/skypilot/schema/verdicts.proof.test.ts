@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import type { Mapping } from '../../../src/base/yaml/tree.ts';
-import { SCHEMA_NAMES, SCHEMA_VERSION, schemaOf } from '../../../src/skypilot/schema/data.ts';
+import { SCHEMA_NAMES, SCHEMA_VERSION, schemaOf } from '../../../src/skypilot/schema/json-schema.ts';
 import { taskSchema, validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
 import { differences, normalForm } from '../../../tools/skypilot-schema/differences.ts';
 import { runWithSkypilot, skypilotSource } from '../../support/skypilot-source.ts';

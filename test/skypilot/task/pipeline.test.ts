@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
-import { YamlError } from '../../../src/base/yaml/error.ts';
+import { YamlError } from '../../../src/base/yaml/tree.ts';
 import { InvalidBodyError } from '../../../src/skypilot/request/wire.ts';
 import { pipelineProblems, tasksOf } from '../../../src/skypilot/task/pipeline.ts';
 import { received } from '../../support/skypilot.ts';

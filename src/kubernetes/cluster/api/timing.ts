@@ -131,7 +131,6 @@ export class Backoff {
     return this.#shortest + Math.random() * (ceiling - this.#shortest);
   }
 
-  /** Ends early when the signal fires. */
   async wait(signal: AbortSignal): Promise<void> {
     await sleep(this.next(), undefined, { signal }).catch(() => undefined);
   }

@@ -7,7 +7,6 @@ const DAY_MS = 24 * 3_600_000;
 
 export interface ConfiguredKeeper {
   readonly keeper: CertificateKeeper;
-  /** Ends the keeper and its connections. */
   close(): Promise<void>;
 }
 

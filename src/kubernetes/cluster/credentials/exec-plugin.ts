@@ -47,7 +47,6 @@ export interface ExecCredential {
 }
 
 export interface ExecOptions {
-  /** Ends the program. */
   readonly signal: AbortSignal;
   /** Gets what the program writes to standard error. */
   readonly logger: Pick<Logger, 'info' | 'warn'> | undefined;

@@ -4,9 +4,8 @@
  */
 import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
-import { type Account, RESOURCE, VERB } from '../../policies/access.ts';
+import { type Account, RESOURCE, SourceUnavailableError, VERB } from '../../policies/access.ts';
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
-import { SourceUnavailableError } from '../../policies/policy-source.ts';
 import { type ApiClient, ApiError, ApiUnreachableError } from '../api/contract.ts';
 
 export const REVIEWS_PATH = '/apis/authorization.k8s.io/v1/subjectaccessreviews';

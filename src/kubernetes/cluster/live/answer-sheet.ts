@@ -20,7 +20,6 @@ export interface AnswerSheet {
   readonly asked: readonly string[];
   /** The same array for as long as the answer is the same. `asked` = all of them. */
   readonly usable: readonly string[];
-  /** When the first of its reviews was sent. */
   readonly sentAt: number;
   readonly refreshAt: number;
   expiresAt: number;

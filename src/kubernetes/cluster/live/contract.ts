@@ -1,8 +1,7 @@
 /** The parts of a source that follows a cluster: each can be tried without the others. */
 import type { Wait } from '../../../base/deadline.ts';
-import type { Account } from '../../policies/access.ts';
+import type { Account, PolicySource } from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
-import type { PolicySource } from '../../policies/policy-source.ts';
 import type { ApiObject } from '../api/contract.ts';
 
 /** Hears what a list and a watch of one kind of object say. Never throws. */
@@ -13,7 +12,6 @@ export interface ObjectListener {
   removed(object: ApiObject): void;
 }
 
-/** How well one kind of object is followed. */
 export interface Following {
   /** Whether a whole list was read since the start. */
   readonly hasList: boolean;
@@ -23,7 +21,6 @@ export interface Following {
   readonly problem: string | undefined;
 }
 
-/** A list and a watch of one kind of object. */
 export interface Followed {
   /** `currentAt` and `hasList` change only after the listener has heard what they rest on. */
   readonly following: Following;
@@ -34,7 +31,6 @@ export interface Followed {
 /** Begins nothing yet: `start` does. */
 export type Follow = (path: string, listener: ObjectListener) => Followed;
 
-/** A policy of the cluster, for status, metrics and the console. */
 export interface LivePolicy {
   readonly name: string;
   readonly uid: string;

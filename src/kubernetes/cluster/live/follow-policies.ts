@@ -2,7 +2,7 @@
 import { createLogger, type Logger } from '../../../base/logger.ts';
 import type { Account } from '../../policies/access.ts';
 import type { EffectivePolicy } from '../../policies/effective-policy.ts';
-import type { PolicySetOptions } from '../../policies/policy-set.ts';
+import type { PolicySetOptions } from '../../policies/scheduling-policies.ts';
 import type { SourceHealth } from './contract.ts';
 
 /** The options of `followSchedulingPolicies`, besides those that say how policies are merged. */
@@ -20,7 +20,6 @@ export interface FollowPoliciesOptions extends PolicySetOptions {
   readonly logger?: Logger;
 }
 
-/** The scheduling policies of a cluster as they change. */
 export interface FollowedPolicies {
   /** `starting` until the first list was read. */
   readonly health: SourceHealth;

@@ -1,8 +1,7 @@
 /** Policies and rights of a cluster, for one configuration. */
 import type { Wait } from '../../../base/deadline.ts';
-import type { Account } from '../../policies/access.ts';
-import { PolicySet, type PolicySetOptions } from '../../policies/policy-set.ts';
-import { type AccountPolicies, SourceUnavailableError } from '../../policies/policy-source.ts';
+import { type Account, type AccountPolicies, SourceUnavailableError } from '../../policies/access.ts';
+import { PolicySet, type PolicySetOptions } from '../../policies/scheduling-policies.ts';
 import { CLOCK, elapsed } from '../api/timing.ts';
 import type {
   Following,

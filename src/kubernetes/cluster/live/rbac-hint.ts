@@ -106,7 +106,6 @@ export class RbacHint implements UseHint {
     return this.#version;
   }
 
-  /** How much is kept. */
   get size(): UseGrants['size'] {
     return this.#grants.size;
   }
@@ -128,7 +127,6 @@ export class RbacHint implements UseHint {
     return unreadable === undefined ? undefined : `${unreadable.replaceAll('\n', ' ')} cannot be read`;
   }
 
-  /** Tells how well a kind is followed. */
   follow(kind: RbacKind, followed: Pick<Followed, 'following'>): void {
     this.#followed.set(kind, followed);
   }

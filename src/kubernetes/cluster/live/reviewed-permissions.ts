@@ -2,8 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { inTime, type Wait, waitFor } from '../../../base/deadline.ts';
-import type { Account } from '../../policies/access.ts';
-import { SourceUnavailableError } from '../../policies/policy-source.ts';
+import { type Account, SourceUnavailableError } from '../../policies/access.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { elapsed } from '../api/timing.ts';
 import {

@@ -4,7 +4,6 @@ import { type Account, includes, RESOURCE, serviceAccount, VERB } from '../../po
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 
-/** A role that exists, or that a binding names. */
 interface RoleEntry {
   grant: UseGrant;
   readonly bindings: Set<UseBinding>;
@@ -28,7 +27,6 @@ export class UseGrants {
     this.#changed = changed;
   }
 
-  /** How much is kept. */
   get size() {
     return { roles: this.#roles.size, bindings: this.#bindings.size, subjects: this.#given.size };
   }
@@ -166,7 +164,6 @@ function isSame(one: UseGrant, other: UseGrant): boolean {
   return isSameList(one, other);
 }
 
-/** The kinds, by their names in paths. */
 export const RBAC_KINDS = ['roles', 'clusterroles', 'rolebindings', 'clusterrolebindings'] as const;
 export type RbacKind = (typeof RBAC_KINDS)[number];
 

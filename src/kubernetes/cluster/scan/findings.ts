@@ -20,7 +20,6 @@ export interface Judged {
 /** What all pods of one owner that would be refused for the same reasons have in common. */
 export interface Refusal extends Omit<Judged, 'name' | 'owner'> {
   readonly owner: Owner;
-  /** How many. */
   count: number;
   /** The names of the first ones. */
   readonly names: string[];

@@ -5,12 +5,15 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { valueAt } from '../../../base/yaml/tree.ts';
-import { asAdmitted } from '../../admission/api-server.ts';
 import { DAEMON_SET_CONTROLLER, MIRROR, PodAdmission } from '../../admission/pod-admission.ts';
-import { POD_KINDS } from '../../admission/pod-kinds.ts';
-import { type Account, serviceAccount } from '../../policies/access.ts';
+import { asAdmitted, POD_KINDS } from '../../admission/pod-kinds.ts';
+import {
+  type Account,
+  type AccountPolicies,
+  type PolicySource,
+  serviceAccount,
+} from '../../policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../policies/pod.ts';
-import type { AccountPolicies, PolicySource } from '../../policies/policy-source.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { sideBySide } from '../snapshot/cluster-snapshot.ts';
 import { Findings, type Judged } from './findings.ts';

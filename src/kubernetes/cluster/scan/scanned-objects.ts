@@ -18,7 +18,6 @@ const PATHS = {
 
 export type ScannedKind = keyof typeof PATHS;
 
-/** The kinds with templates. */
 export const TEMPLATE_KINDS = Object.keys(PATHS).filter((kind) => kind !== 'Pod') as Exclude<
   ScannedKind,
   'Pod'

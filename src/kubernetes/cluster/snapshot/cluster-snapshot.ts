@@ -1,8 +1,12 @@
 /** Policies and rights of a cluster at one moment: the source of commands that ask it. */
-import { type Account, PolicyAccess } from '../../policies/access.ts';
+import {
+  type Account,
+  type AccountPolicies,
+  PolicyAccess,
+  type PolicySource,
+} from '../../policies/access.ts';
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
-import type { PolicySet } from '../../policies/policy-set.ts';
-import type { AccountPolicies, PolicySource } from '../../policies/policy-source.ts';
+import type { PolicySet } from '../../policies/scheduling-policies.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { AccessReviews, ALL_POLICIES, ReviewLine } from '../live/access-review.ts';
 import type { UsePermissions } from '../live/contract.ts';
@@ -106,7 +110,6 @@ const AT_ONCE = { total: 8, each: 8 };
 export class UseReviews {
   readonly #reviews: AccessReviews;
   readonly #line = new ReviewLine(AT_ONCE);
-  /** How many were created so far. */
   count = 0;
 
   constructor(client: ApiClient) {

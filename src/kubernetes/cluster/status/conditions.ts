@@ -1,9 +1,9 @@
 /** What the status of a policy says. Source: Kubernetes API conventions, "Typical status properties"; meta/v1, Condition. */
 import { z } from 'zod';
 import { visibleText } from '../../../base/visible-text.ts';
+import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { LivePolicy } from '../live/contract.ts';
 import { POLICIES_PATH } from '../live/read-policy.ts';
-import { COMPONENT, POLICY_API_VERSION, POLICY_KIND } from './contract.ts';
 
 export const ACCEPTED = 'Accepted';
 const ENFORCED = 'Enforced';
@@ -151,3 +151,25 @@ export function statusPatch(policy: LivePolicy, conditions: readonly Condition[]
 export function seconds(time: Date): string {
   return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
+
+/**
+ * Of a write of a policy's status. `conflict`: the policy has changed meanwhile; it is looked at again. `gone`: there is no such policy, or
+ * its definition has no status. `refused`: no right, or the API server finds it invalid. `failed`: no answer, or a fault of the server.
+ */
+export type StatusOutcome = 'written' | 'conflict' | 'gone' | 'refused' | 'failed';
+
+/** Of an event. `repeated`: another replica has written it. `dropped`: too many were waiting. */
+export type EventOutcome = 'sent' | 'repeated' | 'dropped' | 'failed';
+
+/** Hears what is counted. Never throws. */
+export interface StatusObserver {
+  statusWritten(outcome: StatusOutcome): void;
+  event(outcome: EventOutcome): void;
+}
+
+/** Who writes, in managed fields and events. */
+export const COMPONENT = 'blazar-enforcement';
+
+/** How the API server knows policies. */
+export const POLICY_API_VERSION = `${CLUSTER_GROUP}/v1alpha1`;
+export const POLICY_KIND = 'SchedulingPolicy';

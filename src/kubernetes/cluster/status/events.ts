@@ -8,8 +8,14 @@ import { DAEMON_SET_CONTROLLER } from '../../admission/pod-admission.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import type { LivePolicy } from '../live/contract.ts';
-import { seconds, shownText } from './conditions.ts';
-import { COMPONENT, POLICY_API_VERSION, POLICY_KIND, type StatusObserver } from './contract.ts';
+import {
+  COMPONENT,
+  POLICY_API_VERSION,
+  POLICY_KIND,
+  type StatusObserver,
+  seconds,
+  shownText,
+} from './conditions.ts';
 
 const REFUSED = 'SchedulingPolicyRefused';
 const INVALID = 'SchedulingPolicyInvalid';
@@ -43,7 +49,6 @@ const reference = z.looseObject({
   uid: z.string().min(1).max(128),
 });
 
-/** The part of an admission that is told. */
 export interface Refusal {
   readonly allowed: boolean;
   readonly message: string | null;

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
-import { COMPONENT } from './contract.ts';
+import { COMPONENT } from './conditions.ts';
 
 /** In seconds. Source: the defaults of Kubernetes' own leader election. */
 export interface LeaderTiming {

@@ -1,6 +1,7 @@
-/** Writes the status of each policy: what is accepted, and what is in force. */
+/** What is written into a cluster: events, and the status of each policy: what is accepted, and what is in force. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../../base/logger.ts';
+import type { BindingRequest, PodRequest } from '../../admission/admission-review.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import type { LivePolicies, LivePolicy } from '../live/contract.ts';
@@ -9,11 +10,12 @@ import {
   type Condition,
   conditionsOf,
   isWritten,
+  type StatusObserver,
+  type StatusOutcome,
   statusPatch,
   writtenCondition,
 } from './conditions.ts';
-import type { StatusObserver, StatusOutcome } from './contract.ts';
-import { type EventSender, tellInvalid } from './events.ts';
+import { EventSender, type Refusal, tellInvalid, tellRefused } from './events.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
 import { DueNames, WriteHistory, WritePace } from './write-pace.ts';
 
@@ -216,5 +218,41 @@ export class StatusWriter {
       this.#options.logger.warn(line, 'the status of a scheduling policy cannot be written');
     }
     return outcome;
+  }
+}
+
+interface ReportingOptions
+  extends Pick<StatusWriterOptions, 'client' | 'policies' | 'audit' | 'logger' | 'observer'> {
+  /** The Lease that elects the writer of the status. */
+  readonly lease: string;
+}
+
+/** Begins at once. */
+export class Reporting {
+  readonly #events: EventSender;
+  readonly #writer: StatusWriter;
+
+  constructor(options: ReportingOptions) {
+    this.#events = new EventSender(options);
+    this.#writer = new StatusWriter({ ...options, events: this.#events, election: { name: options.lease } });
+    this.#writer.start();
+  }
+
+  get isLeader(): boolean {
+    return this.#writer.isLeader;
+  }
+
+  auditChanged(audit: readonly string[]): void {
+    this.#writer.auditChanged(audit);
+  }
+
+  /** Returns at once. */
+  refused(request: PodRequest | BindingRequest, refusal: Refusal): void {
+    tellRefused(this.#events, request, refusal);
+  }
+
+  /** What waits is dropped, and another replica may write. */
+  async close(): Promise<void> {
+    await Promise.all([this.#events.close(), this.#writer.close()]);
   }
 }

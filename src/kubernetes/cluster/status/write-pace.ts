@@ -1,8 +1,7 @@
 /** When which status is written: what is due, what was written before, and when to try again after a write that failed. */
 import { ApiError } from '../api/contract.ts';
 import type { LivePolicy } from '../live/contract.ts';
-import type { Condition } from './conditions.ts';
-import type { StatusOutcome } from './contract.ts';
+import type { Condition, StatusOutcome } from './conditions.ts';
 
 /** After a fault of the API server, in milliseconds; doubled with each further one. */
 const FIRST_MS = 1000;

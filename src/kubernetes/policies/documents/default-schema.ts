@@ -20,7 +20,6 @@ import {
 /** These operators need values. */
 const LISTING = ['In', 'NotIn'] as const;
 
-/** The schema of an expression with one of the given operators, in either spelling. */
 function ofOperators(operators: readonly string[]) {
   return {
     anyOf: [

@@ -3,8 +3,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Problem } from '../../../base/errors.ts';
 import { YamlDocument } from '../../../base/yaml/document.ts';
-import { YamlError } from '../../../base/yaml/error.ts';
-import { formatPath, isMapping, type Mapping, type Path } from '../../../base/yaml/tree.ts';
+import { formatPath, isMapping, type Mapping, type Path, YamlError } from '../../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../../config/read-file.ts';
 
 /** The path of a key of this name, wherever it is in a value of JSON. Schemas drop `__proto__` without a word, and a rule with it. */

@@ -41,7 +41,6 @@ function unknownField(key: string, path: Path, known: readonly string[]): string
     : `unknown field${nearestName(key, known)}`;
 }
 
-/** A short form of a value. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);

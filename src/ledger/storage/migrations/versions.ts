@@ -58,7 +58,6 @@ export const LARGE_INDEXES = [OPEN_LEASES, OWNERS];
 const required = (column: ColumnDefinitionBuilder) => column.notNull();
 const primary = (column: ColumnDefinitionBuilder) => column.primaryKey();
 
-/** The first tables. */
 async function firstTables(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const id = dialect === 'sqlite' ? sql`integer` : sql`bigint generated always as identity`;
   const { schema } = database;

@@ -19,7 +19,6 @@ import { isOwn, unavailable } from './queries.ts';
 const MOST_UNANSWERED = 100;
 
 export interface PipelineParts {
-  /** The statements that begin the transaction. */
   readonly begin: string;
   readonly wait: Wait;
   /** Whether later transactions have the same session. */

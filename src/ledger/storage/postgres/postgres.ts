@@ -30,7 +30,6 @@ const READ_ONLY = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 /** The first of a group waits for its last: with so many parts, for no longer than a commit takes on a slow disk. */
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 50, characters: 1024 * 1024 };
 
-/** An attempt to commit. */
 interface Attempt {
   isCareful: boolean;
   /** `undefined` = it has not begun. */

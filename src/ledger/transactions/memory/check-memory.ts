@@ -3,7 +3,7 @@
  * can be tried at the cost of one check. Nothing is recorded by what was remembered: a commit reads again.
  */
 import type { CompiledQuery } from 'kysely';
-import { budgetAccount } from '../../../filter/budget.ts';
+import { budgetAccount } from '../../../filter/claim.ts';
 import type { Work } from '../../storage/database.ts';
 import type { Statements } from '../statements.ts';
 import { askOf } from './project-memory.ts';

@@ -13,7 +13,6 @@ interface Found<Of> {
   readonly rows: Rows<LeaseRow>;
 }
 
-/** What a lease becomes. */
 type WrittenLease = Pick<LeaseRow, 'lease_id' | 'repetition_key' | 'state' | 'ends_at'> & {
   readonly id?: bigint;
 };

@@ -1,12 +1,10 @@
 /** The forms that set, change and remove a budget. */
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
-import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
+import { pathWith } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Message } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { Account, Message, Text, Whose } from '../parts/parts.tsx';
 import { shownDate, shownSecond, toSecond } from '../parts/time-scale.ts';
-import { pathWith } from '../paths.ts';
 
 /** Names of fields, as the API has them. */
 export const BUDGET_FIELDS = [
@@ -18,7 +16,6 @@ export const BUDGET_FIELDS = [
   'reason',
 ] as const;
 type BudgetField = (typeof BUDGET_FIELDS)[number];
-/** As they were sent. */
 export type BudgetValues = Readonly<Record<BudgetField, string>>;
 
 export interface FormMistake {
@@ -32,7 +29,6 @@ interface Common {
   readonly mistake: FormMistake | undefined;
   readonly csrf: string;
   readonly unit: string;
-  readonly nameOf: NameOf;
 }
 
 interface NewBudgetProps extends Common {
@@ -75,40 +71,38 @@ function amountField(unit: string): FieldEntry {
 }
 
 export function NewBudgetView(props: NewBudgetProps) {
-  const { values, mistake, csrf, unit, nameOf, maySetProject, within } = props;
+  const { values, mistake, csrf, unit, maySetProject, within } = props;
   const sent = { values, mistakes: mistakesOf(mistake) };
   return (
-    <WithNames nameOf={nameOf}>
-      <section>
-        <WholeMistake mistake={mistake} />
-        {within !== undefined && (
-          <p class="hint">
-            The project's budget in force: {formatUnitHours(within.amount)} {unit}, of which{' '}
-            {formatUnitHours(within.left, 'down')} are left, from {shownSecond(within.validFrom)} to{' '}
-            {shownSecond(within.validUntil)}.
+    <section>
+      <WholeMistake mistake={mistake} />
+      {within !== undefined && (
+        <p class="hint">
+          The project's budget in force: {formatUnitHours(within.amount)} {unit}, of which{' '}
+          {formatUnitHours(within.left, 'down')} are left, from {shownSecond(within.validFrom)} to{' '}
+          {shownSecond(within.validUntil)}.
+        </p>
+      )}
+      <ChangeForm action="/budgets/new" csrf={csrf}>
+        {maySetProject ? (
+          <Fields fields={[PROJECT]} {...sent} />
+        ) : (
+          <p>
+            Project{' '}
+            <b>
+              <Account kind="project" id={values.project_id} />
+            </b>
+            <input type="hidden" name="project_id" value={values.project_id} />
           </p>
         )}
-        <ChangeForm action="/budgets/new" csrf={csrf}>
-          {maySetProject ? (
-            <Fields fields={[PROJECT]} {...sent} />
-          ) : (
-            <p>
-              Project{' '}
-              <b>
-                <Account kind="project" id={values.project_id} />
-              </b>
-              <input type="hidden" name="project_id" value={values.project_id} />
-            </p>
-          )}
-          <Fields fields={[userField(maySetProject)]} {...sent} />
-          <div class="fields">
-            <Fields fields={[amountField(unit), FROM, UNTIL]} {...sent} />
-          </div>
-          <Fields fields={[REASON]} {...sent} />
-          <button type="submit">Set the budget</button>
-        </ChangeForm>
-      </section>
-    </WithNames>
+        <Fields fields={[userField(maySetProject)]} {...sent} />
+        <div class="fields">
+          <Fields fields={[amountField(unit), FROM, UNTIL]} {...sent} />
+        </div>
+        <Fields fields={[REASON]} {...sent} />
+        <button type="submit">Set the budget</button>
+      </ChangeForm>
+    </section>
   );
 }
 
@@ -122,39 +116,37 @@ interface EditBudgetProps extends Common {
 }
 
 export function EditBudgetView(props: EditBudgetProps) {
-  const { isRemoval, budget, values, mistake, csrf, unit, nameOf, etag, isChanged } = props;
+  const { isRemoval, budget, values, mistake, csrf, unit, etag, isChanged } = props;
   const sent = { values, mistakes: mistakesOf(mistake) };
   const path = `/budgets/${budget.id}`;
   return (
-    <WithNames nameOf={nameOf}>
-      <section>
-        {isChanged ? <Changed {...props} /> : <WholeMistake mistake={mistake} />}
-        {isRemoval && <p>Remove this budget? What was charged to it stays charged.</p>}
-        <Facts {...props} />
-        <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
-          <input type="hidden" name="etag" value={etag} />
-          {!isRemoval && (
-            <div class="fields">
-              <Fields fields={[amountField(unit), UNTIL]} {...sent} />
-            </div>
-          )}
-          <Fields fields={[REASON]} {...sent} />
-          {isRemoval ? (
-            <p class="buttons">
-              <button type="submit">Remove the budget</button>
-              <a href={pathWith('/budgets', { project: budget.projectId })}>Keep it</a>
-            </p>
-          ) : (
-            <button type="submit">{isChanged ? 'Change it all the same' : 'Change the budget'}</button>
-          )}
-        </ChangeForm>
+    <section>
+      {isChanged ? <Changed {...props} /> : <WholeMistake mistake={mistake} />}
+      {isRemoval && <p>Remove this budget? What was charged to it stays charged.</p>}
+      <Facts {...props} />
+      <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
+        <input type="hidden" name="etag" value={etag} />
         {!isRemoval && (
-          <p>
-            <a href={`${path}/remove`}>Remove this budget</a>
-          </p>
+          <div class="fields">
+            <Fields fields={[amountField(unit), UNTIL]} {...sent} />
+          </div>
         )}
-      </section>
-    </WithNames>
+        <Fields fields={[REASON]} {...sent} />
+        {isRemoval ? (
+          <p class="buttons">
+            <button type="submit">Remove the budget</button>
+            <a href={pathWith('/budgets', { project: budget.projectId })}>Keep it</a>
+          </p>
+        ) : (
+          <button type="submit">{isChanged ? 'Change it all the same' : 'Change the budget'}</button>
+        )}
+      </ChangeForm>
+      {!isRemoval && (
+        <p>
+          <a href={`${path}/remove`}>Remove this budget</a>
+        </p>
+      )}
+    </section>
   );
 }
 
@@ -221,27 +213,20 @@ function mistakesOf(mistake: FormMistake | undefined): ReadonlyMap<string, strin
   return new Map(mistake?.field === undefined ? [] : [[mistake.field, mistake.message]]);
 }
 
-interface ChooseProjectProps {
-  readonly projects: readonly string[];
-  readonly nameOf: NameOf;
-}
-
 /** For a manager of several projects: the form shows what the chosen one has. */
-export function ChooseProject({ projects, nameOf }: ChooseProjectProps) {
+export function ChooseProject({ projects }: { readonly projects: readonly string[] }) {
   return (
-    <WithNames nameOf={nameOf}>
-      <section>
-        <p>In which project?</p>
-        <ul>
-          {projects.map((project) => (
-            <li>
-              <a href={pathWith('/budgets/new', { project })}>
-                <Account kind="project" id={project} />
-              </a>
-            </li>
-          ))}
-        </ul>
-      </section>
-    </WithNames>
+    <section>
+      <p>In which project?</p>
+      <ul>
+        {projects.map((project) => (
+          <li>
+            <a href={pathWith('/budgets/new', { project })}>
+              <Account kind="project" id={project} />
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

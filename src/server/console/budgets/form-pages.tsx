@@ -1,7 +1,7 @@
 /** Setting, changing and removing a budget. */
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { budgetAmountText } from '../../../ledger/budgets/format.ts';
+import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { ApiError } from '../../api/route.ts';
 import {
@@ -13,10 +13,9 @@ import {
   withdrawBudgetFor,
 } from '../../budgets/change-budgets.ts';
 import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
-import { may } from '../../users/access.ts';
-import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
-import { learnNames, nameOfFor } from '../parts/account.tsx';
-import { pathWith } from '../paths.ts';
+import { may } from '../../users/caller.ts';
+import { type ConsolePage, type PageAnswer, type PageRequest, pathWith } from '../page.ts';
+import { learnNames } from '../parts/parts.tsx';
 import {
   BUDGET_FIELDS,
   type BudgetValues,
@@ -93,14 +92,13 @@ export const NEW_BUDGET_PAGES = formPages('/budgets/new', 'set', newBudget, (req
 async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> {
   const { caller, generation, csrf, query } = request;
   const title = 'Set a budget';
-  const nameOf = nameOfFor(generation, caller);
   const maySetProject = may(caller, 'set-project-budget');
   const managed = caller.memberships.filter(({ isManager }) => isManager).map(({ projectId }) => projectId);
   const linked = { project_id: query.get('project') ?? '', user_id: query.get('user') ?? '' };
   const given = sent?.values ?? budgetValues(new URLSearchParams(linked));
   const project = given.project_id || (!maySetProject && managed.length === 1 ? (managed[0] ?? '') : '');
   if (!maySetProject && project === '') {
-    return { title, main: <ChooseProject projects={managed} nameOf={nameOf} /> };
+    return { title, main: <ChooseProject projects={managed} /> };
   }
   if (project !== '' && !may(caller, 'set-user-budget', project)) {
     throw notAllowed();
@@ -111,7 +109,7 @@ async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<
   return {
     status: sent?.status ?? 200,
     title,
-    main: <NewBudgetView {...{ values, csrf, nameOf, maySetProject, within, unit }} mistake={sent} />,
+    main: <NewBudgetView {...{ values, csrf, maySetProject, within, unit }} mistake={sent} />,
   };
 }
 
@@ -167,7 +165,6 @@ function editBudget(isRemoval: boolean) {
           values={sent?.values ?? { ...NOTHING, ...now }}
           mistake={sent}
           unit={budgetUnit(generation.configuration)}
-          nameOf={nameOfFor(generation, caller)}
           // Who mends another mistake has not been told yet of what others did meanwhile.
           etag={sent === undefined || isChanged ? budgetEtag(budget) : etagOf(request)}
         />

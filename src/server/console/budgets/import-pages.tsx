@@ -2,15 +2,13 @@
 
 import { createHash } from 'node:crypto';
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { ApiError } from '../../api/route.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
-import { Account, type NameOf, nameOfFor, Whose, WithNames } from '../parts/account.tsx';
 import { ChangeForm, Field, LongField } from '../parts/fields.tsx';
-import { Message, SpanCell, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { Account, type Column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { isMendable } from './form-pages.tsx';
 
@@ -95,7 +93,7 @@ type Shown = Partial<
 };
 
 function shown(
-  { csrf, generation, caller }: PageRequest,
+  { csrf, generation }: PageRequest,
   { csv = '', reason = '', plan, digest = '', mistake, reasonMistake, status = 200 }: Shown,
 ): PageAnswer {
   return {
@@ -105,7 +103,6 @@ function shown(
       <ImportView
         {...{ csv, reason, csrf, plan, digest, mistake, reasonMistake }}
         unit={budgetUnit(generation.configuration)}
-        nameOf={nameOfFor(generation, caller)}
       />
     ),
   };
@@ -116,7 +113,6 @@ interface ImportViewProps {
   readonly reason: string;
   readonly csrf: string;
   readonly unit: string;
-  readonly nameOf: NameOf;
   /** What the text would change; `undefined` = nothing was tried yet. */
   readonly plan: ImportPlan | undefined;
   /** Stands for text and plan: the confirmation is about this text, and nothing else. */
@@ -130,52 +126,50 @@ const SHOWN = 300;
 const EXAMPLE = 'project_id,user_id,valid_from,valid_until,amount';
 
 function ImportView(props: ImportViewProps) {
-  const { csv, reason, csrf, nameOf, plan, digest, mistake, reasonMistake } = props;
+  const { csv, reason, csrf, plan, digest, mistake, reasonMistake } = props;
   const isFine = plan !== undefined && plan.mistakes.length === 0 && plan.lines.length > 0;
   return (
-    <WithNames nameOf={nameOf}>
-      <section>
-        {mistake !== undefined && (
-          <Message kind="error">
-            <Text>{mistake}</Text>
-          </Message>
-        )}
-        {plan !== undefined && <Plan {...props} plan={plan} />}
-        <ChangeForm action="/budgets/import" csrf={csrf}>
-          <LongField
-            name="csv"
-            label="Budgets as CSV"
-            hint={`The first line names the columns: ${EXAMPLE}. An empty user_id: the whole project's. Dates in UTC.`}
-            rows={12}
-            value={csv}
-            isRequired
-          />
-          <div data-file-into="csv" />
-          <Field
-            name="reason"
-            label="Reason"
-            hint="For the history of each budget."
-            value={reason}
-            maxLength={1000}
-            isRequired
-            mistake={reasonMistake}
-            hasFocus={reasonMistake !== undefined}
-          />
-          <input type="hidden" name="digest" value={digest} />
-          <p class="buttons">
-            <button type="submit" name="do" value="check">
-              See what it would change
+    <section>
+      {mistake !== undefined && (
+        <Message kind="error">
+          <Text>{mistake}</Text>
+        </Message>
+      )}
+      {plan !== undefined && <Plan {...props} plan={plan} />}
+      <ChangeForm action="/budgets/import" csrf={csrf}>
+        <LongField
+          name="csv"
+          label="Budgets as CSV"
+          hint={`The first line names the columns: ${EXAMPLE}. An empty user_id: the whole project's. Dates in UTC.`}
+          rows={12}
+          value={csv}
+          isRequired
+        />
+        <div data-file-into="csv" />
+        <Field
+          name="reason"
+          label="Reason"
+          hint="For the history of each budget."
+          value={reason}
+          maxLength={1000}
+          isRequired
+          mistake={reasonMistake}
+          hasFocus={reasonMistake !== undefined}
+        />
+        <input type="hidden" name="digest" value={digest} />
+        <p class="buttons">
+          <button type="submit" name="do" value="check">
+            See what it would change
+          </button>
+          {isFine && (
+            <button type="submit" name="do" value="import">
+              Set all of these budgets
             </button>
-            {isFine && (
-              <button type="submit" name="do" value="import">
-                Set all of these budgets
-              </button>
-            )}
-            <a href="/budgets">Back to all budgets</a>
-          </p>
-        </ChangeForm>
-      </section>
-    </WithNames>
+          )}
+          <a href="/budgets">Back to all budgets</a>
+        </p>
+      </ChangeForm>
+    </section>
   );
 }
 
@@ -197,28 +191,16 @@ function Plan({ plan, unit }: ImportViewProps & { readonly plan: ImportPlan }) {
         </Message>
       )}
       {mistakes.length > 0 && (
-        <Table label="Mistakes" head={['Line', 'Column', 'Mistake']} isLong>
-          {mistakes.slice(0, SHOWN).map(({ line, field, message }) => (
-            <tr>
-              <td class="number">{line ?? ''}</td>
-              <td>{field !== null && <code>{field}</code>}</td>
-              <td class="why">
-                <Text>{message}</Text>
-              </td>
-            </tr>
-          ))}
-        </Table>
+        <Table label="Mistakes" columns={MISTAKE_COLUMNS} rows={mistakes.slice(0, SHOWN)} isLong />
       )}
       {mistakes.length === 0 && lines.length > 0 && (
         <Table
           label="What the import would change"
-          head={['Line', 'Change', 'Project', 'Whose', `Budget (${unit})`, 'Before', 'Valid (UTC)']}
+          columns={planColumns(unit)}
+          rows={lines.slice(0, SHOWN)}
+          named={2}
           isLong
-        >
-          {lines.slice(0, SHOWN).map((line) => (
-            <PlanRow {...line} />
-          ))}
-        </Table>
+        />
       )}
       {Math.max(lines.length, mistakes.length) > SHOWN && (
         <p class="hint">Only the first {SHOWN} are shown; all of them count.</p>
@@ -233,29 +215,31 @@ const OUTCOMES: Readonly<Record<PlannedLine['outcome'], string>> = {
   unchanged: '= as it is',
 };
 
-function PlanRow({ line, outcome, wanted, before }: PlannedLine) {
-  const { projectId, userId, amount, validFrom, validUntil } = wanted;
-  const date = (second: bigint) => shownSecond(second);
-  return (
-    <tr>
-      <td class="number">{line}</td>
-      <td>{OUTCOMES[outcome]}</td>
-      <th scope="row" class="what">
-        <Account kind="project" id={projectId} />
-      </th>
-      <td>
-        <Whose userId={userId} />
-      </td>
-      <td class="number">{formatUnitHours(amount)}</td>
-      <td class="number">
-        {before !== undefined && !before.isRemoved && (
+const MISTAKE_COLUMNS: readonly Column<ImportPlan['mistakes'][number]>[] = [
+  ['Line', 'number', ({ line }) => line ?? ''],
+  ['Column', undefined, ({ field }) => field !== null && <code>{field}</code>],
+  ['Mistake', 'why', ({ message }) => <Text>{message}</Text>],
+];
+
+function planColumns(unit: string): readonly Column<PlannedLine>[] {
+  return [
+    ['Line', 'number', ({ line }) => line],
+    ['Change', undefined, ({ outcome }) => OUTCOMES[outcome]],
+    ['Project', 'what', ({ wanted }) => <Account kind="project" id={wanted.projectId} />],
+    ['Whose', undefined, ({ wanted }) => <Whose userId={wanted.userId} />],
+    [`Budget (${unit})`, 'number', ({ wanted }) => formatUnitHours(wanted.amount)],
+    [
+      'Before',
+      'number',
+      ({ wanted, before }) =>
+        before !== undefined &&
+        !before.isRemoved && (
           <>
             {formatUnitHours(before.amount)}
-            {before.validUntil !== validUntil && <small>until {date(before.validUntil)}</small>}
+            {before.validUntil !== wanted.validUntil && <small>until {shownSecond(before.validUntil)}</small>}
           </>
-        )}
-      </td>
-      <SpanCell from={validFrom} until={validUntil} />
-    </tr>
-  );
+        ),
+    ],
+    ['Valid (UTC)', 'time', ({ wanted }) => <Span from={wanted.validFrom} until={wanted.validUntil} />],
+  ];
 }

@@ -1,6 +1,6 @@
 /** Budgets, and their history. */
 import { budgetUnit } from '../../../enforcement/budget-unit.ts';
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
@@ -9,17 +9,23 @@ import { budgetChangesFor, budgetsFor } from '../../budgets/budget-lists.ts';
 import { mayChange } from '../../budgets/change-budgets.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { may } from '../../users/access.ts';
-import type { Caller } from '../../users/caller.ts';
-import type { ConsolePage } from '../page.ts';
-import { learnNames, type NameOf, nameOfFor, ProjectLink, Whose, WithNames } from '../parts/account.tsx';
+import { type Caller, may } from '../../users/caller.ts';
+import { type ConsolePage, pathWith } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
 import { listPage, Pager } from '../parts/pager.tsx';
-import { Message, SpanCell, Table } from '../parts/parts.tsx';
+import {
+  type Column,
+  learnNames,
+  Message,
+  ProjectLink,
+  Small,
+  Span,
+  Table,
+  Text,
+  Whose,
+} from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
-import { Text } from '../parts/text.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
-import { pathWith } from '../paths.ts';
 
 const ROWS = 50;
 const MAX_TEXT = 255;
@@ -56,7 +62,6 @@ export const budgetsPage: ConsolePage = {
           {...{ page, search, project, caller, now }}
           query={plain}
           unit={budgetUnit(generation.configuration)}
-          nameOf={nameOfFor(generation, caller)}
           done={DONE[query.get('done') ?? '']}
         />
       ),
@@ -69,7 +74,7 @@ export const budgetHistoryPage: ConsolePage = {
   path: '/budgets/history',
   action: 'list-budgets',
   answer: async (request) => {
-    const { caller, query, generation } = request;
+    const { query, generation } = request;
     const budget = textOf(query, 'budget');
     const page = await budgetChangesFor(request, {
       ...{ limit: ROWS, after: listPage(query).after },
@@ -80,13 +85,7 @@ export const budgetHistoryPage: ConsolePage = {
     await learnOwners(generation, page.items);
     return {
       title: 'History of budgets',
-      main: (
-        <BudgetHistory
-          {...{ page, query }}
-          unit={budgetUnit(generation.configuration)}
-          nameOf={nameOfFor(generation, caller)}
-        />
-      ),
+      main: <BudgetHistory {...{ page, query }} unit={budgetUnit(generation.configuration)} />,
     };
   },
 };
@@ -108,117 +107,109 @@ function textOf(query: URLSearchParams, name: string): string {
 
 interface BudgetListProps {
   readonly page: PageOf<BudgetView>;
-  /** Of the page. */
   readonly query: URLSearchParams;
   readonly search: string;
   /** Only of this project; empty = of all. */
   readonly project: string;
   readonly caller: Caller;
   readonly unit: string;
-  readonly nameOf: NameOf;
   /** Microseconds of the epoch. */
   readonly now: bigint;
-  /** What was done just before. */
   readonly done: string | undefined;
 }
 
 export function BudgetList(props: BudgetListProps) {
-  const { page, query, search, project, caller, unit, nameOf, now, done } = props;
+  const { page, query, search, project, caller, unit, now, done } = props;
   const setsAny = may(caller, 'set-user-budget', project === '' ? undefined : project);
   return (
-    <WithNames nameOf={nameOf}>
-      <section>
-        {done !== undefined && <Message kind="done">{done}</Message>}
-        <nav aria-label="About budgets" class="pages">
-          {setsAny && <a href={pathWith('/budgets/new', { project })}>Set a budget</a>}
-          <a href={pathWith('/budgets/history', { project })}>History</a>
-          {may(caller, 'import-budgets') && <a href="/budgets/import">Import</a>}
-          <a href={pathWith('/v1/budgets/export', { format: 'csv' })} download="budgets.csv">
-            Export as CSV
-          </a>
-        </nav>
-        <SearchForm
-          action="/budgets"
-          label="Id of project or user contains"
-          search={search}
-          isNarrowed={search !== '' || project !== ''}
-        >
-          {project !== '' && <input type="hidden" name="project" value={project} />}
-        </SearchForm>
-        {project !== '' && (
-          <p>
-            Of the project <ProjectLink id={project} />
-          </p>
-        )}
-        {page.items.length === 0 ? (
-          <p>There are none.</p>
-        ) : (
-          <Table
-            label="Budgets"
-            head={['Project', 'Whose', 'Budget', 'Left', 'Valid (UTC)', 'Set last', 'Actions']}
-          >
-            {page.items.map((budget) => (
-              <BudgetRow {...{ budget, caller, unit }} second={now / MICROSECONDS_PER_SECOND} />
-            ))}
-          </Table>
-        )}
-        <Pager label="budgets" path="/budgets" query={query} next={page.next} />
-      </section>
-    </WithNames>
+    <section>
+      {done !== undefined && <Message kind="done">{done}</Message>}
+      <nav aria-label="About budgets" class="pages">
+        {setsAny && <a href={pathWith('/budgets/new', { project })}>Set a budget</a>}
+        <a href={pathWith('/budgets/history', { project })}>History</a>
+        {may(caller, 'import-budgets') && <a href="/budgets/import">Import</a>}
+        <a href={pathWith('/v1/budgets/export', { format: 'csv' })} download="budgets.csv">
+          Export as CSV
+        </a>
+      </nav>
+      <SearchForm
+        action="/budgets"
+        label="Id of project or user contains"
+        search={search}
+        isNarrowed={search !== '' || project !== ''}
+      >
+        {project !== '' && <input type="hidden" name="project" value={project} />}
+      </SearchForm>
+      {project !== '' && (
+        <p>
+          Of the project <ProjectLink id={project} />
+        </p>
+      )}
+      {page.items.length === 0 ? (
+        <p>There are none.</p>
+      ) : (
+        <Table
+          label="Budgets"
+          columns={budgetColumns(caller, unit, now / MICROSECONDS_PER_SECOND)}
+          rows={page.items}
+        />
+      )}
+      <Pager label="budgets" path="/budgets" query={query} next={page.next} />
+    </section>
   );
 }
 
-interface RowProps {
-  readonly budget: BudgetView;
-  readonly caller: Caller;
-  readonly unit: string;
-  readonly second: bigint;
+/** `second`: now. */
+function budgetColumns(caller: Caller, unit: string, second: bigint): readonly Column<BudgetView>[] {
+  return [
+    ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
+    ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
+    ['Budget', 'number', ({ amount }) => formatUnitHours(amount)],
+    ['Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />],
+    [
+      'Valid (UTC)',
+      'time',
+      ({ validFrom, validUntil }) => (
+        <>
+          <Span from={validFrom} until={validUntil} />
+          {validUntil <= second && <small>not valid any more</small>}
+          {validUntil > second && validFrom > second && <small>not valid yet</small>}
+        </>
+      ),
+    ],
+    [
+      'Set last',
+      undefined,
+      ({ changedBy, reason }) => (
+        <>
+          <Text>{changedBy}</Text>
+          <Small text={reason} />
+        </>
+      ),
+    ],
+    ['Actions', undefined, (budget) => <Actions id={budget.id} isChangeable={mayChange(caller, budget)} />],
+  ];
 }
 
-function BudgetRow({ budget, caller, unit, second }: RowProps) {
-  const { id, projectId, userId, amount, taken, left, validFrom, validUntil, changedBy, reason } = budget;
-  const when = validUntil <= second ? 'not valid any more' : validFrom > second ? 'not valid yet' : '';
+function Actions({ id, isChangeable }: { readonly id: bigint; readonly isChangeable: boolean }) {
   return (
-    <tr>
-      <th scope="row" class="what">
-        <ProjectLink id={projectId} />
-      </th>
-      <td class="who">
-        <Whose userId={userId} />
-      </td>
-      <td class="number">{formatUnitHours(amount)}</td>
-      <td>
-        <BudgetBar amount={amount} taken={taken} left={left} unit={unit} />
-      </td>
-      <SpanCell from={validFrom} until={validUntil}>
-        {when !== '' && <small>{when}</small>}
-      </SpanCell>
-      <td>
-        <Text>{changedBy}</Text>
-        {reason !== null && (
-          <small>
-            <Text>{reason}</Text>
-          </small>
-        )}
-      </td>
-      <td>
-        {mayChange(caller, budget) && (
-          <>
-            <a href={`/budgets/${id}`} aria-label={`Change budget ${id}`}>
-              Change
-            </a>
-            <br />
-            <a href={`/budgets/${id}/remove`} aria-label={`Remove budget ${id}`}>
-              Remove
-            </a>
-            <br />
-          </>
-        )}
-        <a href={pathWith('/budgets/history', { budget: String(id) })} aria-label={`History of budget ${id}`}>
-          History
-        </a>
-      </td>
-    </tr>
+    <>
+      {isChangeable && (
+        <>
+          <a href={`/budgets/${id}`} aria-label={`Change budget ${id}`}>
+            Change
+          </a>
+          <br />
+          <a href={`/budgets/${id}/remove`} aria-label={`Remove budget ${id}`}>
+            Remove
+          </a>
+          <br />
+        </>
+      )}
+      <a href={pathWith('/budgets/history', { budget: String(id) })} aria-label={`History of budget ${id}`}>
+        History
+      </a>
+    </>
   );
 }
 
@@ -226,61 +217,37 @@ interface BudgetHistoryProps {
   readonly page: PageOf<BudgetChange>;
   readonly query: URLSearchParams;
   readonly unit: string;
-  readonly nameOf: NameOf;
 }
 
-export function BudgetHistory({ page, query, unit, nameOf }: BudgetHistoryProps) {
+export function BudgetHistory({ page, query, unit }: BudgetHistoryProps) {
   return (
-    <WithNames nameOf={nameOf}>
-      <section>
-        <p>
-          <a href="/budgets">All budgets</a>
-        </p>
-        {page.items.length === 0 ? (
-          <p>Nothing was changed.</p>
-        ) : (
-          <Table
-            label="Changes of budgets"
-            head={[
-              'Time (UTC)',
-              'Who',
-              'Why',
-              'Project',
-              'Whose',
-              'Change',
-              `Budget (${unit})`,
-              'Valid (UTC)',
-            ]}
-          >
-            {page.items.map((change) => (
-              <ChangeRow {...change} />
-            ))}
-          </Table>
-        )}
-        <Pager label="changes of budgets" path="/budgets/history" query={query} next={page.next} />
-      </section>
-    </WithNames>
+    <section>
+      <p>
+        <a href="/budgets">All budgets</a>
+      </p>
+      {page.items.length === 0 ? (
+        <p>Nothing was changed.</p>
+      ) : (
+        <Table label="Changes of budgets" columns={changeColumns(unit)} rows={page.items} named={1} />
+      )}
+      <Pager label="changes of budgets" path="/budgets/history" query={query} next={page.next} />
+    </section>
   );
 }
 
-function ChangeRow(change: BudgetChange) {
-  const { at, who, reason, projectId, userId, operation, amount, validFrom, validUntil } = change;
-  return (
-    <tr>
-      <td class="time">{shownDate(toSecond(at))}</td>
-      <th scope="row" class="who">
-        <Text>{who}</Text>
-      </th>
-      <td class="why">{reason === null ? <span class="none">no reason</span> : <Text>{reason}</Text>}</td>
-      <td class="what">
-        <ProjectLink id={projectId} />
-      </td>
-      <td>
-        <Whose userId={userId} />
-      </td>
-      <td>{operation}</td>
-      <td class="number">{formatUnitHours(amount)}</td>
-      <SpanCell from={validFrom} until={validUntil} />
-    </tr>
-  );
+function changeColumns(unit: string): readonly Column<BudgetChange>[] {
+  return [
+    ['Time (UTC)', 'time', ({ at }) => shownDate(toSecond(at))],
+    ['Who', 'who', ({ who }) => <Text>{who}</Text>],
+    [
+      'Why',
+      'why',
+      ({ reason }) => (reason === null ? <span class="none">no reason</span> : <Text>{reason}</Text>),
+    ],
+    ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
+    ['Whose', undefined, ({ userId }) => <Whose userId={userId} />],
+    ['Change', undefined, ({ operation }) => operation],
+    [`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
+    ['Valid (UTC)', 'time', ({ validFrom, validUntil }) => <Span from={validFrom} until={validUntil} />],
+  ];
 }

@@ -2,12 +2,11 @@
 import { inTime } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { ChangeRecord, DecisionRecord, FilterRecord } from '../../../decisions/record.ts';
-import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts';
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
 import type { PageRequest } from '../page.ts';
-import { Table } from '../parts/parts.tsx';
-import { Text, visible } from '../parts/text.tsx';
+import { type Column, Small, Table, Text, visible } from '../parts/parts.tsx';
 
 const LIMIT = 50;
 
@@ -34,33 +33,27 @@ export async function recordedEntries(
   }
 }
 
-export function RecordedEntries({
-  label,
-  entries,
-}: {
-  readonly label: string;
-  readonly entries: readonly EntryView[];
-}) {
-  return (
-    <Table label={label} head={['Account', 'Taken', 'Why']}>
-      {entries.map(({ account, delta, operation, reason }) => (
-        <tr>
-          <th scope="row">
-            <Text>{account}</Text>
-          </th>
-          <td class="number">{isBudgetAccount(account) ? `${hours(delta)} unit-hours` : String(delta)}</td>
-          <td>
-            {operation}
-            {reason !== null && (
-              <small>
-                <Text>{reason}</Text>
-              </small>
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
+const ENTRY_COLUMNS: readonly Column<EntryView>[] = [
+  ['Account', undefined, ({ account }) => <Text>{account}</Text>],
+  [
+    'Taken',
+    'number',
+    ({ account, delta }) => (isBudgetAccount(account) ? `${hours(delta)} unit-hours` : String(delta)),
+  ],
+  [
+    'Why',
+    undefined,
+    ({ operation, reason }) => (
+      <>
+        {operation}
+        <Small text={reason} />
+      </>
+    ),
+  ],
+];
+
+export function RecordedEntries(props: { readonly label: string; readonly entries: readonly EntryView[] }) {
+  return <Table label={props.label} columns={ENTRY_COLUMNS} rows={props.entries} />;
 }
 
 /** Less than 0 = it was given back. */
@@ -96,25 +89,27 @@ function OfPolicy({ one, number }: OfPolicyProps) {
   const label = `What ${visible(filter)} ${audit ? 'would have changed' : 'changed'}${number > 1 ? ` (${number})` : ''}`;
   return (
     <>
-      <Table label={label} head={['Where', 'Before and after']} isLong={changes.length > 10}>
-        {changes.map((change) => (
-          <ChangeRow change={change} />
-        ))}
-      </Table>
+      <Table label={label} columns={CHANGE_COLUMNS} rows={changes} isLong={changes.length > 10} />
       {leftOut > 0 && <p class="hint">And {leftOut} more.</p>}
     </>
   );
 }
 
-function ChangeRow({ change: { path, before, after } }: { readonly change: ChangeRecord }) {
-  return (
-    <tr>
-      <th scope="row">
-        <code>
-          <Text>{path}</Text>
-        </code>
-      </th>
-      <td class="diff">
+const CHANGE_COLUMNS: readonly Column<ChangeRecord>[] = [
+  [
+    'Where',
+    undefined,
+    ({ path }) => (
+      <code>
+        <Text>{path}</Text>
+      </code>
+    ),
+  ],
+  [
+    'Before and after',
+    'diff',
+    ({ before, after }) => (
+      <>
         {before !== null && (
           <del>
             - <Text>{before}</Text>
@@ -125,7 +120,7 @@ function ChangeRow({ change: { path, before, after } }: { readonly change: Chang
             + <Text>{after}</Text>
           </ins>
         )}
-      </td>
-    </tr>
-  );
-}
+      </>
+    ),
+  ],
+];

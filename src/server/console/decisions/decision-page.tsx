@@ -3,11 +3,18 @@
 import type { FilterRecord } from '../../../decisions/record.ts';
 import type { EntryView } from '../../../ledger/reports/entries.ts';
 import { ApiError } from '../../api/route.ts';
-import { may } from '../../users/access.ts';
+import { may } from '../../users/caller.ts';
 import type { ConsolePage } from '../page.ts';
-import { NamedId } from '../parts/account.tsx';
-import { LeaseName, Milliseconds, Outcome, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import {
+  type Column,
+  FilterName,
+  LeaseName,
+  Milliseconds,
+  NamedId,
+  Outcome,
+  Table,
+  Text,
+} from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { Changes, RecordedEntries, recordedEntries } from './decision-effects.tsx';
 import { named, operationText, Warnings } from './decision-table.tsx';
@@ -142,12 +149,9 @@ function OneDecision({ record, asked, replica, number, entries, isForMember }: O
       ) : (
         <Table
           label={`What every filter said${number > 1 ? ` (${number})` : ''}`}
-          head={['Filter', 'Said', 'Message', ...(isForMember ? [] : ['Took'])]}
-        >
-          {filters.map((one) => (
-            <FilterRow one={one} isForMember={isForMember} />
-          ))}
-        </Table>
+          columns={isForMember ? FILTER_COLUMNS : [...FILTER_COLUMNS, TOOK]}
+          rows={filters}
+        />
       )}
       <Changes record={record} number={number} />
       {entries !== undefined && entries.length > 0 && (
@@ -167,28 +171,13 @@ function Owner({ id, name, domain }: OwnerProps) {
   return id === null ? <span class="none">not known</span> : <NamedId id={id} named={named(name, domain)} />;
 }
 
-interface FilterRowProps {
-  readonly one: FilterRecord;
-  readonly isForMember: boolean;
-}
-
-function FilterRow({ one, isForMember }: FilterRowProps) {
-  const { filter, outcome, audit, message, duration_ms } = one;
-  return (
-    <tr>
-      <th scope="row">
-        <Text>{filter}</Text>
-        {audit && <small>audit: tried, not enforced</small>}
-      </th>
-      <td>
-        <Outcome outcome={outcome} />
-      </td>
-      <td class="why">{message !== null && <Text>{message}</Text>}</td>
-      {!isForMember && (
-        <td>
-          <Milliseconds value={duration_ms} />
-        </td>
-      )}
-    </tr>
-  );
-}
+const FILTER_COLUMNS: readonly Column<FilterRecord>[] = [
+  ['Filter', undefined, (one) => <FilterName {...one} />],
+  ['Said', undefined, ({ outcome }) => <Outcome outcome={outcome} />],
+  ['Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>],
+];
+const TOOK: Column<FilterRecord> = [
+  'Took',
+  undefined,
+  ({ duration_ms }) => <Milliseconds value={duration_ms} />,
+];

@@ -1,8 +1,15 @@
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import type { Named } from '../../../filter/request-names.ts';
-import { NamedId } from '../parts/account.tsx';
-import { LeaseName, Milliseconds, Outcome, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import type { Named } from '../../../filter/call.ts';
+import {
+  type Column,
+  LeaseName,
+  Milliseconds,
+  NamedId,
+  Outcome,
+  Small,
+  Table,
+  Text,
+} from '../parts/parts.tsx';
 
 interface DecisionTableProps {
   readonly label: string;
@@ -15,77 +22,99 @@ export function DecisionTable({ label, decisions, isForMember = false }: Decisio
   return (
     <Table
       label={label}
-      head={['Time (UTC)', 'Outcome', 'Lease', 'Project, user', 'Message', 'Request id']}
+      columns={columns(isForMember)}
+      rows={decisions}
+      named={-1}
+      rowProps={({ request_id, operation, time }) => ({ 'data-key': `${request_id} ${operation} ${time}` })}
       isLong
-    >
-      {decisions.map((decision) => (
-        <DecisionRow decision={decision} isForMember={isForMember} />
-      ))}
-    </Table>
+    />
   );
 }
 
-interface DecisionRowProps {
-  readonly decision: DecisionRecord;
-  readonly isForMember: boolean;
+function columns(isForMember: boolean): readonly Column<DecisionRecord>[] {
+  return [
+    [
+      'Time (UTC)',
+      'time',
+      ({ time, duration_ms }) => (
+        <>
+          <time dateTime={time}>
+            {time.slice(0, 10)} <b>{time.slice(11, 19)}</b>
+          </time>
+          {!isForMember && (
+            <small>
+              <Milliseconds value={duration_ms} />
+            </small>
+          )}
+        </>
+      ),
+    ],
+    [
+      'Outcome',
+      'outcomes',
+      (decision) => (
+        <>
+          <Outcome outcome={decision.outcome} />
+          <small>
+            {operationText(decision)}
+            {decision.filter !== null && (
+              <>
+                {' · '}
+                <Text>{decision.filter}</Text>
+              </>
+            )}
+          </small>
+        </>
+      ),
+    ],
+    [
+      'Lease',
+      'what',
+      ({ lease_name, lease_id }) => (
+        <>
+          <LeaseName name={lease_name} />
+          <Small text={lease_id} look="id" />
+        </>
+      ),
+    ],
+    ['Project, user', 'who', (decision) => <Who {...decision} />],
+    [
+      'Message',
+      'why',
+      ({ message, warnings }) => (
+        <>
+          {message !== null && <Text>{message}</Text>}
+          <Warnings warnings={warnings} />
+        </>
+      ),
+    ],
+    [
+      'Request id',
+      'request',
+      ({ request_id, generation }) => (
+        <>
+          <a class="id" href={`/decisions/${encodeURIComponent(request_id)}`}>
+            {request_id}
+          </a>
+          {!isForMember && <small>generation {generation}</small>}
+        </>
+      ),
+    ],
+  ];
 }
 
-function DecisionRow({ decision, isForMember }: DecisionRowProps) {
-  const { time, outcome, operation, filter, lease_name, lease_id, project_id, user_id } = decision;
-  const { message, warnings, duration_ms, request_id, generation } = decision;
+function Who(decision: DecisionRecord) {
   const project = named(decision.project_name, decision.project_domain);
   const user = named(decision.user_name, decision.user_domain);
   return (
-    <tr data-key={`${request_id} ${operation} ${time}`}>
-      <td class="time">
-        <time dateTime={time}>
-          {time.slice(0, 10)} <b>{time.slice(11, 19)}</b>
-        </time>
-        {!isForMember && (
-          <small>
-            <Milliseconds value={duration_ms} />
-          </small>
-        )}
-      </td>
-      <td class="outcomes">
-        <Outcome outcome={outcome} />
-        <small>
-          {operationText(decision)}
-          {filter !== null && (
-            <>
-              {' · '}
-              <Text>{filter}</Text>
-            </>
-          )}
-        </small>
-      </td>
-      <td class="what">
-        <LeaseName name={lease_name} />
-        {lease_id !== null && (
-          <small class="id">
-            <Text>{lease_id}</Text>
-          </small>
-        )}
-      </td>
-      <td class="who">
-        <div class={project === undefined ? 'id' : undefined}>
-          <NamedId id={project_id ?? ''} named={project} />
-        </div>
-        <small class={user === undefined ? 'id' : undefined}>
-          <NamedId id={user_id ?? ''} named={user} />
-        </small>
-      </td>
-      <td class="why">
-        {message !== null && <Text>{message}</Text>}
-        <Warnings warnings={warnings} />
-      </td>
-      <td class="request">
-        <a class="id" href={`/decisions/${encodeURIComponent(request_id)}`}>
-          {request_id}
-        </a>
-        {!isForMember && <small>generation {generation}</small>}
-      </td>
-    </tr>
+    <>
+      <div class={project === undefined ? 'id' : undefined}>
+        <NamedId id={decision.project_id ?? ''} named={project} />
+      </div>
+      <small class={user === undefined ? 'id' : undefined}>
+        <NamedId id={decision.user_id ?? ''} named={user} />
+      </small>
+    </>
   );
 }
 
@@ -98,7 +127,6 @@ export function named(name: string | null | undefined, domain: string | null | u
   return name ? { name, domain: domain ?? '' } : undefined;
 }
 
-/** What the operator should know about a decision. */
 export function Warnings({ warnings }: { readonly warnings: readonly string[] }) {
   return (
     <>

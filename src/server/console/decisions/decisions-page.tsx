@@ -1,5 +1,5 @@
 /** What was decided, and a form to look for it. */
-import { visibleProjects } from '../../users/access.ts';
+import { visibleProjects } from '../../users/caller.ts';
 import type { ConsolePage, PageRequest } from '../page.ts';
 import { Field, Select } from '../parts/fields.tsx';
 import { listPage, Pager } from '../parts/pager.tsx';

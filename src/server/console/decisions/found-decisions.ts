@@ -9,8 +9,7 @@ import {
 import { isSelected } from '../../../decisions/selection.ts';
 import type { DecisionsQuery } from '../../../decisions/store/contract.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
-import { visibleProjects } from '../../users/access.ts';
-import type { Caller } from '../../users/caller.ts';
+import { type Caller, visibleProjects } from '../../users/caller.ts';
 import type { PageRequest } from '../page.ts';
 
 export interface FoundDecision {
@@ -98,7 +97,6 @@ type DecisionFilters = Omit<DecisionsQuery, 'limit' | 'after' | 'visible'>;
 export interface AskedDecisions {
   readonly texts: Readonly<Record<FieldName, string>>;
   readonly filters: DecisionFilters;
-  /** What is wrong with a field. */
   readonly mistakes: Readonly<Partial<Record<FieldName, string>>>;
 }
 

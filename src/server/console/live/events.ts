@@ -6,8 +6,7 @@ import type { RecentDecisions } from '../../../decisions/recent.ts';
 import type { DecisionSource } from '../../../decisions/store/contract.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { EXACT } from '../../own-paths.ts';
-import { may } from '../../users/access.ts';
-import type { Caller } from '../../users/caller.ts';
+import { type Caller, may } from '../../users/caller.ts';
 import type { UserAuthenticator } from '../../users/user-authenticator.ts';
 import { Listeners } from './listeners.ts';
 

@@ -4,8 +4,7 @@
  */
 import { PassThrough, type Readable } from 'node:stream';
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import { visibleProjects } from '../../users/access.ts';
-import type { Caller } from '../../users/caller.ts';
+import { type Caller, visibleProjects } from '../../users/caller.ts';
 import { Shares } from '../../users/shares.ts';
 
 /** Each holds a connection. One more ends one of whoever has most, and is refused if nobody has more. */

@@ -10,9 +10,7 @@ import {
   openClusters,
 } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { Account } from '../parts/account.tsx';
-import { Message, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { type Column, Message, Table, Text } from '../parts/parts.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
 
 interface InStepProps {
@@ -181,13 +179,11 @@ export function ClustersSection({ clusters }: { readonly clusters: readonly Clus
           {clusters.length > SHOWN && <p class="hint">The newest {SHOWN}.</p>}
           <Table
             label="Clusters that are charged now"
-            head={['Cluster', 'Project', 'User', 'Start (UTC)', 'State']}
+            columns={CLUSTER_COLUMNS}
+            rows={clusters.slice(0, SHOWN)}
+            rowProps={({ place }) => ({ 'data-key': place })}
             isLong
-          >
-            {clusters.slice(0, SHOWN).map((cluster) => (
-              <Row {...cluster} />
-            ))}
-          </Table>
+          />
         </>
       )}
       <p>
@@ -197,20 +193,10 @@ export function ClustersSection({ clusters }: { readonly clusters: readonly Clus
   );
 }
 
-function Row({ place, projectId, userId, start, isSeen }: ClusterView) {
-  return (
-    <tr data-key={place}>
-      <th scope="row" class="what">
-        <Text>{place}</Text>
-      </th>
-      <td class="who id">
-        <Account kind="project" id={projectId} />
-      </td>
-      <td class="who id">
-        <Account kind="user" id={userId} />
-      </td>
-      <td class="time">{shownDate(start)}</td>
-      <td>{isSeen ? 'up' : 'starting'}</td>
-    </tr>
-  );
-}
+const CLUSTER_COLUMNS: readonly Column<ClusterView>[] = [
+  ['Cluster', 'what', ({ place }) => <Text>{place}</Text>],
+  ['Project', 'who id', ({ projectId }) => <Text>{projectId}</Text>],
+  ['User', 'who id', ({ userId }) => <Text>{userId}</Text>],
+  ['Start (UTC)', 'time', ({ start }) => shownDate(start)],
+  ['State', undefined, ({ isSeen }) => (isSeen ? 'up' : 'starting')],
+];

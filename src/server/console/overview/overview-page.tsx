@@ -8,8 +8,7 @@ import { blazarSection } from '../../../openstack/options.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { shownValue } from '../configuration.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
-import { LivePart, Message } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { LivePart, Message, Text } from '../parts/parts.tsx';
 import { ClustersSection, clustersNow, type InStep, InStepSection, inStep } from './ledger-state.tsx';
 import { type Refusals, RefusalsSection, refusalsNow } from './refusals.tsx';
 

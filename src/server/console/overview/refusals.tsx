@@ -2,8 +2,7 @@ import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { DecisionTable } from '../decisions/decision-table.tsx';
 import type { PageRequest } from '../page.ts';
-import { Message, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { type Column, Message, Table, Text } from '../parts/parts.tsx';
 
 /** `undefined` = the store does not answer. */
 export function RefusalsSection({ refusals }: { readonly refusals: Refusals | undefined }) {
@@ -30,11 +29,12 @@ function Content({ filters, latest, isPartial, isShared, replicas }: Refusals) {
         <p>Nothing.</p>
       ) : (
         <>
-          <Table label="Refused, by filter" head={['Filter', 'Last hour', 'Last day', 'Last (UTC)']}>
-            {filters.map((one) => (
-              <FilterRow {...one} />
-            ))}
-          </Table>
+          <Table
+            label="Refused, by filter"
+            columns={COLUMNS}
+            rows={filters}
+            rowProps={({ filter }) => ({ 'data-key': filter ?? '' })}
+          />
           <h3>The latest</h3>
           <DecisionTable label="Recent refusals" decisions={latest} />
         </>
@@ -58,22 +58,20 @@ function Content({ filters, latest, isPartial, isShared, replicas }: Refusals) {
   );
 }
 
-function FilterRow({ filter, hour, day, last }: FilterRefusals) {
-  return (
-    <tr data-key={filter ?? ''}>
-      <th scope="row">
-        {filter === null ? (
-          <span class="none">none of them</span>
-        ) : (
-          <a href={`/decisions?${new URLSearchParams({ filter })}`}>
-            <Text>{filter}</Text>
-          </a>
-        )}
-      </th>
-      <td class="number">{hour}</td>
-      <td class="number">{day}</td>
-      <td class="time">{shownTime(last)}</td>
-    </tr>
+const COLUMNS: readonly Column<FilterRefusals>[] = [
+  ['Filter', undefined, ({ filter }) => <FilterLink filter={filter} />],
+  ['Last hour', 'number', ({ hour }) => hour],
+  ['Last day', 'number', ({ day }) => day],
+  ['Last (UTC)', 'time', ({ last }) => shownTime(last)],
+];
+
+function FilterLink({ filter }: Pick<FilterRefusals, 'filter'>) {
+  return filter === null ? (
+    <span class="none">none of them</span>
+  ) : (
+    <a href={`/decisions?${new URLSearchParams({ filter })}`}>
+      <Text>{filter}</Text>
+    </a>
   );
 }
 

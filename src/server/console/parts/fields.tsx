@@ -1,12 +1,11 @@
 /** Parts of forms: each field with its label, a hint and what is wrong with it. */
 import type { ComponentChildren } from 'preact';
-import { Text } from './text.tsx';
+import { Text } from './parts.tsx';
 
 interface Described {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  /** What is wrong with what was sent. */
   readonly mistake?: string | undefined;
   /** Whether it has the focus when the page opens: the first mistake. */
   readonly hasFocus?: boolean | undefined;
@@ -61,7 +60,6 @@ export function Field(props: FieldProps) {
 
 interface SelectProps extends Described {
   readonly value?: string | undefined;
-  /** Value and text. */
   readonly options: readonly (readonly [value: string, text: string])[];
 }
 
@@ -202,7 +200,6 @@ interface SearchFormProps {
   readonly children?: ComponentChildren;
 }
 
-/** Looks for a text in a list. */
 export function SearchForm({ action, label, search, isNarrowed, children }: SearchFormProps) {
   return (
     <form method="get" action={action} class="inline">

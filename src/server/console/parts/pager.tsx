@@ -29,9 +29,7 @@ export function listPage(query: URLSearchParams): ListPage {
 interface PagerProps {
   /** What the list is, for screen readers. */
   readonly label: string;
-  /** The path of the page. */
   readonly path: string;
-  /** The query of the page, with its filters. */
   readonly query: URLSearchParams;
   /** The cursor of the next page; `undefined` = this is the last one. */
   readonly next: string | undefined;

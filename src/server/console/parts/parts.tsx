@@ -1,20 +1,35 @@
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, createContext } from 'preact';
+import { useContext } from 'preact/hooks';
 import type { DecisionOutcome } from '../../../decisions/record.ts';
-import { Text } from './text.tsx';
+import { nameText } from '../../../filter/account-limits.ts';
+import type { Named } from '../../../filter/call.ts';
+import type { Generation } from '../../configuration/generation.ts';
+import type { Caller } from '../../users/caller.ts';
+import { projectPath } from '../page.ts';
 import { shownSecond } from './time-scale.ts';
 
-interface TableProps {
+/** A column: its heading, the class of its cells, and what a row shows in it. */
+export type Column<Row> = readonly [
+  head: string,
+  look: string | undefined,
+  cell: (row: Row) => ComponentChildren,
+];
+
+interface TableProps<Row> {
   /** What it is: its caption, which screen readers read first. */
   readonly label: string;
-  readonly head: readonly string[];
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  /** The number of the column that names the rows; -1 = none does. Default: 0. */
+  readonly named?: number;
+  /** Attributes of the elements of rows. */
+  readonly rowProps?: (row: Row) => { readonly 'data-key'?: string; readonly class?: string | undefined };
   /** Whether its height is limited to the screen. */
   readonly isLong?: boolean;
-  /** Its rows. */
-  readonly children: ComponentChildren;
 }
 
 /** It scrolls when there is no room, and can be focused so that the keyboard can scroll it. */
-export function Table({ label, head, isLong = false, children }: TableProps) {
+export function Table<Row>({ label, columns, rows, named = 0, rowProps, isLong = false }: TableProps<Row>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable without a mouse.
     <section class={isLong ? 'scrolls long' : 'scrolls'} aria-label={label} tabIndex={0}>
@@ -22,14 +37,47 @@ export function Table({ label, head, isLong = false, children }: TableProps) {
         <caption>{label}</caption>
         <thead>
           <tr>
-            {head.map((name) => (
-              <th scope="col">{name}</th>
+            {columns.map(([head]) => (
+              <th scope="col">{head}</th>
             ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody>
+          {rows.map((row) => (
+            <tr {...rowProps?.(row)}>
+              {columns.map(([, look, cell], index) =>
+                index === named ? (
+                  <th scope="row" class={look}>
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td class={look}>{cell(row)}</td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
       </table>
     </section>
+  );
+}
+
+/** A text of somebody below another one; nothing for `null`. */
+export function Small({ text, look }: { readonly text: string | null; readonly look?: string }) {
+  return text === null ? null : (
+    <small class={look}>
+      <Text>{text}</Text>
+    </small>
+  );
+}
+
+/** The name of a filter, which may only be tried. */
+export function FilterName({ filter, audit }: { readonly filter: string; readonly audit: boolean }) {
+  return (
+    <>
+      <Text>{filter}</Text>
+      {audit && <small>audit: tried, not enforced</small>}
+    </>
   );
 }
 
@@ -39,7 +87,6 @@ interface MessageProps {
   readonly children: ComponentChildren;
 }
 
-/** What became of a form, or what somebody should know about a page. */
 export function Message({ kind, children }: MessageProps) {
   return (
     <p class={kind} role={kind === 'error' ? 'alert' : 'status'}>
@@ -84,26 +131,109 @@ export function Milliseconds({ value }: { readonly value: number }) {
   return <span class="number">{`${value < 100 ? value.toFixed(3) : Math.round(value)} ms`}</span>;
 }
 
-interface SpanProps {
-  /** Seconds of the epoch. */
-  readonly from: bigint;
-  readonly until: bigint;
-  readonly children?: ComponentChildren;
-}
-
-/** The cell of a table with the time in which something is valid. */
-export function SpanCell({ from, until, children }: SpanProps) {
+/** The time in which something is valid. */
+export function Span({ from, until }: { readonly from: bigint; readonly until: bigint }) {
   return (
-    <td class="time">
+    <>
       {shownSecond(from)} to
       <br />
       {shownSecond(until)}
-      {children}
-    </td>
+    </>
   );
 }
 
 /** The name of a lease, which may be none. */
 export function LeaseName({ name }: { readonly name: string | null }) {
   return name === null || name === '' ? <span class="none">no name</span> : <Text>{name}</Text>;
+}
+
+/** Characters that are invisible or change how other text looks. In a page, line breaks and tabs are spaces. */
+const INVISIBLE = /[^\P{Cc}\t\n\r]|\p{Bidi_Control}|[\u2028\u2029]/gu;
+
+/** The text, isolated from the writing direction around it, with every invisible character named. */
+export function Text({ children }: { readonly children: string }) {
+  return <bdi>{visible(children)}</bdi>;
+}
+
+/** With every invisible character named. */
+export function visible(text: string): string {
+  return text.replace(INVISIBLE, nameOf);
+}
+
+/** `[U+202E]` */
+function nameOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  return `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`;
+}
+
+type Kind = 'project' | 'user';
+
+/** The names that are known for the ids of the page. */
+export type NameOf = (kind: Kind, id: string) => Named | undefined;
+
+const AccountNames = createContext<NameOf>(() => undefined);
+
+export function Account({ kind, id }: { readonly kind: Kind; readonly id: string }) {
+  return <NamedId id={id} named={useContext(AccountNames)(kind, id)} />;
+}
+
+export function NamedId({ id, named }: { readonly id: string; readonly named: Named | undefined }) {
+  return named === undefined ? (
+    <Text>{id}</Text>
+  ) : (
+    <>
+      <Text>{nameText(named)}</Text> <Small text={id} look="id" />
+    </>
+  );
+}
+
+/** The names that are known for accounts: Keystone's, and those of the person's own projects. */
+export function nameOfFor({ enforcement }: Generation, { memberships }: Caller): NameOf {
+  const own = new Map(
+    memberships.flatMap(({ projectId, name, domain = '' }) =>
+      name === undefined ? [] : [[projectId, { name, domain }] as const],
+    ),
+  );
+  return (kind, id) =>
+    enforcement.names?.known({ project_id: id, user_id: id })[kind] ??
+    (kind === 'project' ? own.get(id) : undefined);
+}
+
+/** In milliseconds: names are a nicety, no page waits long for them. */
+const NAMES_PATIENCE = 500;
+
+export async function learnNames(
+  { enforcement }: Generation,
+  projects: readonly string[],
+  users: readonly string[],
+): Promise<void> {
+  await enforcement.names?.learn(projects, users, NAMES_PATIENCE);
+}
+
+export function WithNames({
+  nameOf,
+  children,
+}: {
+  readonly nameOf: NameOf;
+  readonly children: ComponentChildren;
+}) {
+  return <AccountNames.Provider value={nameOf}>{children}</AccountNames.Provider>;
+}
+
+export function Whose({
+  userId,
+  project = 'Project',
+}: {
+  readonly userId: string | null;
+  readonly project?: string;
+}) {
+  return userId === null ? project : <Account kind="user" id={userId} />;
+}
+
+export function ProjectLink({ id }: { readonly id: string }) {
+  return (
+    <a href={projectPath(id)}>
+      <Account kind="project" id={id} />
+    </a>
+  );
 }

@@ -1,9 +1,8 @@
 /** Values over time as a picture that a script draws, and as a table for everybody. */
 
-import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import type { ChartData, ChartSeries } from '../browser/chart-data.ts';
-import { Table } from './parts.tsx';
-import { visible } from './text.tsx';
+import { type Column, Table, visible } from './parts.tsx';
 import { share } from './time-scale.ts';
 
 interface ChartProps {
@@ -50,20 +49,15 @@ export function Chart({
         <summary>{`Numbers of: ${visible(title)}`}</summary>
         <Table
           label={`${visible(title)} (${unit})`}
-          head={['Time (UTC)', ...series.map(({ label }) => label)]}
+          columns={[
+            ['Time (UTC)', 'time', (index) => timeText(times[index] ?? 0)],
+            ...series.map(
+              ({ label, values }): Column<number> => [label, 'number', (index) => numberText(values[index])],
+            ),
+          ]}
+          rows={[...times.keys()]}
           isLong
-        >
-          {times.map((time, index) => (
-            <tr>
-              <th scope="row" class="time">
-                {timeText(time)}
-              </th>
-              {series.map(({ values }) => (
-                <td class="number">{numberText(values[index])}</td>
-              ))}
-            </tr>
-          ))}
-        </Table>
+        />
       </details>
     </figure>
   );

@@ -1,5 +1,5 @@
 /** Budgets over time: taken, planned and left, as a chart and as a table. */
-import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { BudgetOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { Chart } from '../parts/pictures.tsx';

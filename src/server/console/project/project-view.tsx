@@ -1,6 +1,6 @@
 /** The page of a project. */
 
-import { formatUnitHours } from '../../../filter/amount.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
@@ -8,12 +8,11 @@ import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import type { BudgetOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import type { FilterLimits } from '../../api/project-limits.ts';
-import { Account, type NameOf, Whose, WithNames } from '../parts/account.tsx';
+import { pathWith, projectPath } from '../page.ts';
 import { Pager } from '../parts/pager.tsx';
-import { LivePart, Message, SpanCell, Table } from '../parts/parts.tsx';
+import { Account, LivePart, Message, type NameOf, Span, Table, Whose } from '../parts/parts.tsx';
 import { BudgetBar, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
-import { pathWith, projectPath } from '../paths.ts';
 import { BudgetChart } from './budget-chart.tsx';
 import {
   FoldedLeases,
@@ -30,7 +29,7 @@ import { Timeline, type TimelineRow } from './timeline.tsx';
 export function ProjectView(data: ProjectData) {
   const { projectId, nameOf, window, may } = data;
   return (
-    <WithNames nameOf={nameOf}>
+    <>
       <Patterns />
       <div class="state">
         {nameOf('project', projectId) !== undefined && <Account kind="project" id={projectId} />}
@@ -81,7 +80,7 @@ export function ProjectView(data: ProjectData) {
         <h2 id="limits">Limits</h2>
         <LimitsTable limits={data.limits} isExempt={data.isExempt} showsOrigins={may.seeConfiguration} />
       </section>
-    </WithNames>
+    </>
   );
 }
 
@@ -92,20 +91,16 @@ function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
       {budgets.items.length === 0 ? (
         <p>No budget of this project, or of a user in it, is in force.</p>
       ) : (
-        <Table label="Budgets in force now" head={['Whose', 'Left', `Budget (${unit})`, 'Valid (UTC)']}>
-          {budgets.items.map(({ userId, amount, taken, left, validFrom, validUntil }) => (
-            <tr>
-              <th scope="row" class="who">
-                <Whose userId={userId} />
-              </th>
-              <td>
-                <BudgetBar amount={amount} taken={taken} left={left} unit={unit} />
-              </td>
-              <td class="number">{formatUnitHours(amount)}</td>
-              <SpanCell from={validFrom} until={validUntil} />
-            </tr>
-          ))}
-        </Table>
+        <Table
+          label="Budgets in force now"
+          columns={[
+            ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
+            ['Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />],
+            [`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
+            ['Valid (UTC)', 'time', (budget) => <Span from={budget.validFrom} until={budget.validUntil} />],
+          ]}
+          rows={budgets.items}
+        />
       )}
       {budgets.next !== undefined && (
         <p>
@@ -171,7 +166,6 @@ interface ProjectData {
   readonly leases: PageOf<LeaseRowView>;
   /** Leases that no list has any more. `undefined` = none. */
   readonly folded: FoldedTotals | undefined;
-  /** Of the page. */
   readonly query: URLSearchParams;
   readonly usage: UsageData;
   /** The latest. */

@@ -3,12 +3,11 @@ import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
 
 import { ledgerFor } from '../../budgets/named-accounts.ts';
-import { visibleProjects } from '../../users/access.ts';
+import { visibleProjects } from '../../users/caller.ts';
 import type { ConsolePage } from '../page.ts';
-import { learnNames, type NameOf, nameOfFor, ProjectLink, WithNames } from '../parts/account.tsx';
 import { SearchForm } from '../parts/fields.tsx';
 import { listPage, Pager } from '../parts/pager.tsx';
-import { Table } from '../parts/parts.tsx';
+import { type Column, learnNames, ProjectLink, Table } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 
@@ -40,7 +39,6 @@ export const projectsPage: ConsolePage = {
           page={page}
           query={query}
           unit={budgetUnit(generation.configuration)}
-          nameOf={nameOfFor(generation, caller)}
           seesAll={projectIds === undefined}
         />
       ),
@@ -51,49 +49,45 @@ export const projectsPage: ConsolePage = {
 interface ProjectsData {
   readonly search: string;
   readonly page: PageOf<ProjectRow>;
-  /** Of the page. */
   readonly query: URLSearchParams;
   readonly unit: string;
-  readonly nameOf: NameOf;
   /** Whether the caller sees all projects there are. */
   readonly seesAll: boolean;
 }
 
-export function ProjectsView({ search, page, query, unit, nameOf, seesAll }: ProjectsData) {
+export function ProjectsView({ search, page, query, unit, seesAll }: ProjectsData) {
   return (
-    <WithNames nameOf={nameOf}>
-      <section>
-        <p class="hint">
-          {seesAll
-            ? 'Projects with leases or budgets.'
-            : 'Your projects, as far as they have leases or budgets.'}
-        </p>
-        <SearchForm action="/projects" label="Id contains" search={search} isNarrowed={search !== ''} />
-        {page.items.length === 0 ? (
-          <p>{search === '' ? 'There are none.' : 'No project has an id that contains this text.'}</p>
-        ) : (
-          <Table label="Projects" head={['Project', 'Budget in force', 'Valid until', 'Open leases']}>
-            {page.items.map((row) => (
-              <Row row={row} unit={unit} />
-            ))}
-          </Table>
-        )}
-        <Pager label="projects" path="/projects" query={query} next={page.next} />
-      </section>
-    </WithNames>
+    <section>
+      <p class="hint">
+        {seesAll
+          ? 'Projects with leases or budgets.'
+          : 'Your projects, as far as they have leases or budgets.'}
+      </p>
+      <SearchForm action="/projects" label="Id contains" search={search} isNarrowed={search !== ''} />
+      {page.items.length === 0 ? (
+        <p>{search === '' ? 'There are none.' : 'No project has an id that contains this text.'}</p>
+      ) : (
+        <Table label="Projects" columns={columns(unit)} rows={page.items} />
+      )}
+      <Pager label="projects" path="/projects" query={query} next={page.next} />
+    </section>
   );
 }
 
-function Row({ row, unit }: { readonly row: ProjectRow; readonly unit: string }) {
-  const { projectId, openLeases, budget } = row;
-  return (
-    <tr>
-      <th scope="row" class="what">
-        <ProjectLink id={projectId} />
-      </th>
-      <td>{budget === null ? <span class="none">none</span> : <BudgetBar {...budget} unit={unit} />}</td>
-      <td class="time">{budget === null ? '' : shownSecond(budget.validUntil)}</td>
-      <td class="number">{openLeases >= COUNTED_OPEN ? `more than ${COUNTED_OPEN - 1}` : openLeases}</td>
-    </tr>
-  );
+function columns(unit: string): readonly Column<ProjectRow>[] {
+  return [
+    ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
+    [
+      'Budget in force',
+      undefined,
+      ({ budget }) =>
+        budget === null ? <span class="none">none</span> : <BudgetBar {...budget} unit={unit} />,
+    ],
+    ['Valid until', 'time', ({ budget }) => (budget === null ? '' : shownSecond(budget.validUntil))],
+    [
+      'Open leases',
+      'number',
+      ({ openLeases }) => (openLeases >= COUNTED_OPEN ? `more than ${COUNTED_OPEN - 1}` : openLeases),
+    ],
+  ];
 }

@@ -1,19 +1,25 @@
 /** Leases of a project as a table, in pages. */
 
-import type { VNode } from 'preact';
 import { isMapping } from '../../../base/yaml/tree.ts';
 import { valueText } from '../../../config/text.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import { formatUnitHours } from '../../../filter/amount.ts';
-import type { Instant } from '../../../lease/dates.ts';
-import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
-import { Account } from '../parts/account.tsx';
-import { LeaseName, Message, Outcome, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import {
+  Account,
+  type Column,
+  FilterName,
+  LeaseName,
+  Message,
+  Outcome,
+  Small,
+  Table,
+  Text,
+} from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 
 interface LeasesTableProps {
@@ -25,49 +31,40 @@ export function LeasesTable({ leases, unit }: LeasesTableProps) {
   return (
     <Table
       label="These leases"
-      head={['Lease', 'User', 'Start (UTC)', 'End (UTC)', 'State', 'Resources', `Cost (${unit})`]}
+      columns={[...LEASE_COLUMNS, [`Cost (${unit})`, 'number', ({ cost }) => formatUnitHours(cost)]]}
+      rows={leases}
       isLong
-    >
-      {leases.map((lease) => (
-        <LeaseRow {...lease} />
-      ))}
-    </Table>
+    />
   );
 }
 
-function LeaseRow({ leaseId, region, name, userId, start, end, state, cost, resources }: LeaseRowView) {
-  return (
-    <tr>
-      <th scope="row" class="what">
+const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
+  [
+    'Lease',
+    'what',
+    ({ name, leaseId, region }) => (
+      <>
         <LeaseName name={name} />
-        {leaseId !== null && (
-          <small class="id">
-            <Text>{leaseId}</Text>
-          </small>
-        )}
-        {region !== '' && (
-          <small>
-            <Text>{region}</Text>
-          </small>
-        )}
-      </th>
-      <td class="who id">
-        <Account kind="user" id={userId} />
-      </td>
-      <td class="time">{shownDate(start)}</td>
-      <td class="time">{shownDate(end)}</td>
-      <td>{state}</td>
-      <td>
-        {[...resources].map(([type, count]) => (
-          <div>
-            {count} × <Text>{type}</Text>
-          </div>
-        ))}
-      </td>
-      <td class="number">{formatUnitHours(cost)}</td>
-    </tr>
-  );
-}
+        <Small text={leaseId} look="id" />
+        <Small text={region || null} />
+      </>
+    ),
+  ],
+  ['User', 'who id', ({ userId }) => <Account kind="user" id={userId} />],
+  ['Start (UTC)', 'time', ({ start }) => shownDate(start)],
+  ['End (UTC)', 'time', ({ end }) => shownDate(end)],
+  ['State', undefined, ({ state }) => state],
+  [
+    'Resources',
+    undefined,
+    ({ resources }) =>
+      [...resources].map(([type, count]) => (
+        <div>
+          {count} × <Text>{type}</Text>
+        </div>
+      )),
+  ],
+];
 
 interface LimitsTableProps {
   readonly limits: readonly FilterLimits[];
@@ -88,30 +85,35 @@ export function LimitsTable({ limits, isExempt, showsOrigins }: LimitsTableProps
     return <p>No filter in use has a limit in its options. Filters may have rules of their own.</p>;
   }
   return (
-    <Table label="Limits that apply" head={['Filter', 'Limit', 'Value', ...(showsOrigins ? ['Origin'] : [])]}>
-      {rows.map(({ filter, audit, option: { option, value, unit, origin } }) => (
-        <tr>
-          <th scope="row">
-            <Text>{filter}</Text>
-            {audit && <small>audit: tried, not enforced</small>}
-          </th>
-          <td>
-            <code>{option}</code>
-          </td>
-          <td>
-            <Text>{valueText(value)}</Text>
-            {unit !== null && ` ${unit}`}
-          </td>
-          {showsOrigins && (
-            <td class="origin">
-              <Text>{origin ?? ''}</Text>
-            </td>
-          )}
-        </tr>
-      ))}
-    </Table>
+    <Table
+      label="Limits that apply"
+      columns={showsOrigins ? [...LIMIT_COLUMNS, LIMIT_ORIGIN] : LIMIT_COLUMNS}
+      rows={rows}
+    />
   );
 }
+
+type LimitRow = Pick<FilterLimits, 'filter' | 'audit'> & { readonly option: LimitOption };
+
+const LIMIT_COLUMNS: readonly Column<LimitRow>[] = [
+  ['Filter', undefined, (row) => <FilterName {...row} />],
+  ['Limit', undefined, ({ option }) => <code>{option.option}</code>],
+  [
+    'Value',
+    undefined,
+    ({ option: { value, unit } }) => (
+      <>
+        <Text>{valueText(value)}</Text>
+        {unit !== null && ` ${unit}`}
+      </>
+    ),
+  ],
+];
+const LIMIT_ORIGIN: Column<LimitRow> = [
+  'Origin',
+  'origin',
+  ({ option }) => <Text>{option.origin ?? ''}</Text>,
+];
 
 /** Options that are not set, and lists that name nobody of this project, limit nothing. */
 function isLimit({ value, isHidden }: LimitOption): boolean {
@@ -123,7 +125,6 @@ function isLimit({ value, isHidden }: LimitOption): boolean {
 
 export interface Refusal {
   readonly record: DecisionRecord;
-  /** The dates of the lease, if they are known. */
   readonly start: Instant | undefined;
   readonly end: Instant | undefined;
   readonly decisionPath: string;
@@ -132,59 +133,67 @@ export interface Refusal {
 }
 
 export function RefusalsTable({ refusals }: { readonly refusals: readonly Refusal[] }) {
-  return (
-    <Table label="Refused leases" head={['Lease', 'User', 'Asked for (UTC)', 'Reason', 'More']} isLong>
-      {refusals.map((refusal) => (
-        <RefusalRow {...refusal} />
-      ))}
-    </Table>
-  );
+  return <Table label="Refused leases" columns={REFUSAL_COLUMNS} rows={refusals} isLong />;
 }
 
-function RefusalRow({ record, start, end, decisionPath, tryPath }: Refusal) {
-  const { lease_name: name, user_id: user, time, operation, outcome, filter, message } = record;
-  const what = `of ${name === null || name === '' ? 'a lease without a name' : name} at ${time.slice(0, 16)}`;
-  return (
-    <tr>
-      <th scope="row" class="what">
+const REFUSAL_COLUMNS: readonly Column<Refusal>[] = [
+  [
+    'Lease',
+    'what',
+    ({ record: { lease_name: name, operation, time } }) => (
+      <>
         <LeaseName name={name} />
         <small>
           {operation} <time dateTime={time}>{time.slice(0, 16).replace('T', ' ')}</time>
         </small>
-      </th>
-      <td class="who id">{user !== null && <Account kind="user" id={user} />}</td>
-      <td class="time">
-        {start === undefined || end === undefined ? (
-          <span class="none">not known</span>
-        ) : (
-          <>
-            {shownDate(start)} to
-            <br />
-            {shownDate(end)}
-          </>
-        )}
-      </td>
-      <td class="why">
+      </>
+    ),
+  ],
+  ['User', 'who id', ({ record: { user_id: user } }) => user !== null && <Account kind="user" id={user} />],
+  [
+    'Asked for (UTC)',
+    'time',
+    ({ start, end }) =>
+      start === undefined || end === undefined ? (
+        <span class="none">not known</span>
+      ) : (
+        <>
+          {shownDate(start)} to
+          <br />
+          {shownDate(end)}
+        </>
+      ),
+  ],
+  [
+    'Reason',
+    'why',
+    ({ record: { outcome, filter, message } }) => (
+      <>
         <Outcome outcome={outcome} />
-        {filter !== null && (
-          <small>
-            <Text>{filter}</Text>
-          </small>
-        )}
+        <Small text={filter} />
         {message !== null && <Text>{message}</Text>}
-      </td>
-      <td class="time">
-        <a href={decisionPath}>
-          Decision <span class="unseen">{<Text>{what}</Text>}</span>
-        </a>
-        <br />
-        <a href={tryPath}>
-          Try it <span class="unseen">{<Text>{what}</Text>}</span>
-        </a>
-      </td>
-    </tr>
-  );
-}
+      </>
+    ),
+  ],
+  [
+    'More',
+    'time',
+    ({ record: { lease_name: name, time }, decisionPath, tryPath }) => {
+      const what = `of ${name === null || name === '' ? 'a lease without a name' : name} at ${time.slice(0, 16)}`;
+      return (
+        <>
+          <a href={decisionPath}>
+            Decision <span class="unseen">{<Text>{what}</Text>}</span>
+          </a>
+          <br />
+          <a href={tryPath}>
+            Try it <span class="unseen">{<Text>{what}</Text>}</span>
+          </a>
+        </>
+      );
+    },
+  ],
+];
 
 export interface UsageData {
   readonly byUser: UsageReport;
@@ -203,55 +212,41 @@ export function UsageTables({ byUser, byType, unit }: UsageData & { readonly uni
       <h3>By user</h3>
       <Groups
         label="Usage by user"
-        head={['User', 'Leases', 'Resource hours', `Cost (${unit})`]}
+        columns={[
+          ['User', 'who id', ({ key }) => <Account kind="user" id={key} />],
+          ...USAGE_COLUMNS,
+          [`Cost (${unit})`, 'number', ({ amount }) => (amount === null ? '' : formatUnitHours(amount))],
+        ]}
         report={byUser}
-        row={({ key, leases, resourceSeconds, amount }) => (
-          <tr>
-            <th scope="row" class="who id">
-              <Account kind="user" id={key} />
-            </th>
-            <td class="number">{leases}</td>
-            <td class="number">{hours(resourceSeconds)}</td>
-            <td class="number">{amount === null ? '' : formatUnitHours(amount)}</td>
-          </tr>
-        )}
       />
       <h3>By resource type</h3>
       <Groups
         label="Usage by resource type"
-        head={['Resource type', 'Leases', 'Resource hours']}
+        columns={[['Resource type', undefined, ({ key }) => <Text>{key}</Text>], ...USAGE_COLUMNS]}
         report={byType}
-        row={({ key, leases, resourceSeconds }) => (
-          <tr>
-            <th scope="row">
-              <Text>{key}</Text>
-            </th>
-            <td class="number">{leases}</td>
-            <td class="number">{hours(resourceSeconds)}</td>
-          </tr>
-        )}
       />
     </>
   );
 }
 
+const USAGE_COLUMNS: readonly Column<UsageGroup>[] = [
+  ['Leases', 'number', ({ leases }) => leases],
+  ['Resource hours', 'number', ({ resourceSeconds }) => hours(resourceSeconds)],
+];
+
 interface GroupsProps {
   readonly label: string;
-  readonly head: readonly string[];
+  readonly columns: readonly Column<UsageGroup>[];
   readonly report: UsageReport;
-  readonly row: (group: UsageGroup) => VNode;
 }
 
-function Groups({ label, head, report, row }: GroupsProps) {
-  const { groups } = report;
+function Groups({ label, columns, report: { groups } }: GroupsProps) {
   if (groups.length === 0) {
     return <p>Nothing was used, and nothing is planned.</p>;
   }
   return (
     <>
-      <Table label={label} head={head}>
-        {groups.slice(0, MAX_ROWS).map(row)}
-      </Table>
+      <Table label={label} columns={columns} rows={groups.slice(0, MAX_ROWS)} />
       {groups.length > MAX_ROWS && (
         <p class="hint">{groups.length - MAX_ROWS} more are not shown; the API gives all.</p>
       )}

@@ -5,21 +5,17 @@
 
 import type { VNode } from 'preact';
 import type { Instant } from '../../../lease/dates.ts';
-import { Account } from '../parts/account.tsx';
-import { LeaseName } from '../parts/parts.tsx';
+import { Account, LeaseName, Text } from '../parts/parts.tsx';
 import { Legend, type Look } from '../parts/pictures.tsx';
-import { Text } from '../parts/text.tsx';
 import { shownDate, type TimeScale, windowScale } from '../parts/time-scale.ts';
 import { MOVES, type Move, moved, type TimeWindow, windowParameters } from './time-window.ts';
 
-/** A row. */
 export interface TimelineRow {
   readonly name: string;
   readonly userId: string | null;
   readonly start: Instant;
   readonly end: Instant;
   readonly look: Extract<Look, 'pending' | 'active' | 'ended' | 'refused'>;
-  /** Why it was refused. */
   readonly reason?: string | undefined;
 }
 

@@ -88,7 +88,6 @@ function sentValue(value: string, missing: unknown): unknown {
   }
 }
 
-/** A lease to ask for. */
 export interface Asked {
   readonly name: string;
   /** `2026-12-01 09:00`, in UTC; `undefined` = now. */

@@ -6,7 +6,6 @@ import { parseResourceProperties } from '../../../lease/resource-properties.ts';
 /** Types of reservations with fields of their own; others have a number and further attributes. */
 const FORM_TYPES = ['physical:host', 'virtual:instance', 'flavor:instance', 'virtual:floatingip'] as const;
 
-/** How many reservations the form takes. */
 export const MOST_RESERVATIONS = 5;
 /** How many simple comparisons of properties a reservation has. */
 const COMPARISONS = 3;

@@ -1,16 +1,14 @@
 /** The answer to a form, in plain words: allowed or not, what it costs, what would be allowed, and how to get it. */
 
 import type { Estimate, EstimatedCharge, Suggestion } from '../../../enforcement/estimate/contract.ts';
-import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
-import { budgetAccount } from '../../../filter/budget.ts';
+import { type Amount, budgetAccount, formatUnitHours } from '../../../filter/claim.ts';
 import type { Outcome as FilterAnswer } from '../../../filter/verdict.ts';
 import type { Lease } from '../../../lease/lease.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { chargeText } from '../../estimate/estimate-lease.ts';
 import type { PageRequest } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
-import { Message, Outcome, Table } from '../parts/parts.tsx';
-import { Text } from '../parts/text.tsx';
+import { type Column, FilterName, Message, Outcome, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { leaseCommand } from './client-syntax.ts';
 import { type LeaseForm, leaseFormFields } from './lease-form.ts';
@@ -115,38 +113,53 @@ function Charges({ charges, unit, accountText }: ChargesProps) {
   return (
     <>
       <h3>Cost, and what is left after it</h3>
-      <Table label="Cost" head={['From', 'It takes', 'Limit', 'Taken before', 'Left after it']}>
-        {charges.map((charge) => {
-          const { filter, account, kind, amount, precision, limit, taken, left } = charge;
-          const shown = (value: Amount | null, rounding: 'up' | 'down' = 'up') =>
-            value === null ? 'no limit' : chargeText(kind, value, rounding);
-          return (
-            <tr class={left !== null && left < 0n ? 'short' : undefined}>
-              <th scope="row">
+      <Table
+        label="Cost"
+        columns={[
+          [
+            'From',
+            undefined,
+            ({ filter, account, kind }) => (
+              <>
                 <Text>{accountText(account)}</Text>
                 <small>
                   <Text>{filter}</Text>
                   {kind === 'usage' && ` · ${unit}`}
                 </small>
-              </th>
-              <td class="number">
-                {PRECISION[precision]}
-                {shown(amount)}
-              </td>
-              <td class="number">{shown(limit)}</td>
-              <td class="number">{shown(taken)}</td>
-              <td class="number">
-                {left !== null && left < 0n ? (
-                  <b class="change-removed">{shown(-left)} missing</b>
-                ) : (
-                  shown(left, 'down')
-                )}
-              </td>
-            </tr>
-          );
-        })}
-      </Table>
+              </>
+            ),
+          ],
+          [
+            'It takes',
+            'number',
+            (charge) => (
+              <>
+                {PRECISION[charge.precision]}
+                {amountOf(charge, charge.amount)}
+              </>
+            ),
+          ],
+          ['Limit', 'number', (charge) => amountOf(charge, charge.limit)],
+          ['Taken before', 'number', (charge) => amountOf(charge, charge.taken)],
+          ['Left after it', 'number', (charge) => <Left {...charge} />],
+        ]}
+        rows={charges}
+        rowProps={({ left }) => ({ class: left !== null && left < 0n ? 'short' : undefined })}
+      />
     </>
+  );
+}
+
+function amountOf({ kind }: EstimatedCharge, value: Amount | null, rounding: 'up' | 'down' = 'up'): string {
+  return value === null ? 'no limit' : chargeText(kind, value, rounding);
+}
+
+function Left(charge: EstimatedCharge) {
+  const { left } = charge;
+  return left !== null && left < 0n ? (
+    <b class="change-removed">{amountOf(charge, -left)} missing</b>
+  ) : (
+    <>{amountOf(charge, left, 'down')}</>
   );
 }
 
@@ -212,25 +225,24 @@ function Filters({ outcomes }: { readonly outcomes: readonly FilterAnswer[] }) {
   return (
     <details>
       <summary>What every filter says</summary>
-      <Table label="What every filter says" head={['Verdict', 'Filter', 'Message']}>
-        {outcomes.map(({ filter, allowed, failed, onError, audit, message }) => (
-          <tr>
-            <td>
-              <Outcome
-                outcome={failed ? 'failed' : !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed'}
-              />
-            </td>
-            <th scope="row">
-              <Text>{filter}</Text>
-              {audit && <small>audit: tried, not enforced</small>}
-            </th>
-            <td class="why">{message !== null && <Text>{message}</Text>}</td>
-          </tr>
-        ))}
-      </Table>
+      <Table label="What every filter says" columns={VERDICT_COLUMNS} rows={outcomes} named={1} />
     </details>
   );
 }
+
+const VERDICT_COLUMNS: readonly Column<FilterAnswer>[] = [
+  [
+    'Verdict',
+    undefined,
+    ({ allowed, failed, onError }) => (
+      <Outcome
+        outcome={failed ? 'failed' : !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed'}
+      />
+    ),
+  ],
+  ['Filter', undefined, (one) => <FilterName {...one} />],
+  ['Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>],
+];
 
 /** More budgets than a lease is charged to. */
 const MOST = 20;

@@ -1,7 +1,7 @@
 /** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
 import type { Caller } from '../../users/caller.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Text, visible } from '../parts/text.tsx';
+import { Text, visible } from '../parts/parts.tsx';
 import {
   type Comparison,
   comparisonName,
@@ -22,7 +22,6 @@ export interface TryFormProps {
   /** Whether any user may be typed; else it is the caller. */
   readonly choosesUser: boolean;
   readonly caller: Caller;
-  /** Types of resources that can be asked for. */
   readonly types: readonly string[];
 }
 

@@ -215,7 +215,6 @@ const WITH_ACCELERATORS = /^[ag]\d/;
 /** A machine that costs nothing beside its TPU, and is in no catalog. */
 const TPU_MACHINE = 'tpu-vm';
 
-/** Accelerators of a machine. */
 interface BuiltIn {
   readonly name: string;
   readonly count: number;

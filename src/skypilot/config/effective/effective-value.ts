@@ -23,7 +23,6 @@ export interface LookedAt {
 }
 
 export interface EffectiveValue<Source> {
-  /** The key that was asked for. */
   readonly key: Key;
   /** `undefined` if nothing is set: SkyPilot's own default applies. */
   readonly value: unknown;

@@ -19,7 +19,6 @@ export interface Candidate<Source> {
   readonly found: Traced<Source>;
 }
 
-/** What the rules read. */
 export interface Reading<Source> {
   readonly config: Traced<Source>;
   /** The `config` of the task, with `--config`; `NOTHING` without one. */

@@ -21,7 +21,6 @@ export function isGiven({ value }: Traced<unknown>): boolean {
   return value !== undefined && value !== null;
 }
 
-/** The part at a path of names. */
 export function partOf<Source>(traced: Traced<Source>, path: readonly string[]): Traced<Source> {
   const value = valueAt(traced.value, path);
   return value === undefined ? NOTHING : { value, leaves: leavesBelow(traced.leaves, path) };

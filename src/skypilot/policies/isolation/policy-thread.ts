@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
-import type { RuleObserver } from '../../../filter/rule-observer.ts';
+import type { RuleObserver } from '../../../filter/services.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
 import { type Answer, failure, type Question, stackText } from '../call-policy.ts';
 import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './thread-messages.ts';
@@ -20,7 +20,6 @@ const ENTRY = new URL(
   import.meta.url,
 );
 
-/** A pending question. */
 export interface PendingQuestion {
   readonly id: number;
   readonly question: Question;

@@ -8,7 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Deadline } from '../../../base/deadline.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { createSharedServices } from '../../../enforcement/services.ts';
-import type { ObservedRule, RuleObserver } from '../../../filter/rule-observer.ts';
+import type { ObservedRule, RuleObserver } from '../../../filter/services.ts';
 import { rulesOfFailure } from '../../../filter/verdict.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
 import type { AdminPolicy } from '../../admin-policy.ts';

@@ -12,7 +12,6 @@ export interface Trial {
   readonly network: boolean;
 }
 
-/** The input of a new thread. */
 export interface ThreadData {
   /** As written in `admin_policies`. */
   readonly specifier: string;
@@ -22,7 +21,6 @@ export interface ThreadData {
   readonly trial?: Trial | undefined;
 }
 
-/** Messages to the thread. */
 export type ToThread =
   | {
       readonly kind: 'ask';
@@ -44,7 +42,6 @@ const rule = z.object({
   place: z.object({ file: z.string(), line: z.number() }),
 });
 
-/** Messages from the thread. */
 export const fromThreadSchema = z.discriminatedUnion('kind', [
   /** The policy has been constructed. */
   z.object({ kind: z.literal('ready') }),

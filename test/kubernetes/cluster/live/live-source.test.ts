@@ -4,8 +4,7 @@ import {
   ClusterSource,
   type ClusterSourceOptions,
 } from '../../../../src/kubernetes/cluster/live/live-source.ts';
-import { serviceAccount } from '../../../../src/kubernetes/policies/access.ts';
-import type { AccountPolicies } from '../../../../src/kubernetes/policies/policy-source.ts';
+import { type AccountPolicies, serviceAccount } from '../../../../src/kubernetes/policies/access.ts';
 import { policyObject, toldPolicies } from './objects.ts';
 
 const ssd = { allowed: { nodeSelectors: { disk: ['ssd'] } } };

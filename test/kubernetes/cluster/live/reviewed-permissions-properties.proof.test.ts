@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { UseHint } from '../../../../src/kubernetes/cluster/live/rbac-hint.ts';
 import { ReviewedPermissions } from '../../../../src/kubernetes/cluster/live/reviewed-permissions.ts';
-import { serviceAccount } from '../../../../src/kubernetes/policies/access.ts';
-import { SourceUnavailableError } from '../../../../src/kubernetes/policies/policy-source.ts';
+import { SourceUnavailableError, serviceAccount } from '../../../../src/kubernetes/policies/access.ts';
 import { reviewServer } from './review-server.ts';
 
 const LIN = serviceAccount('team', 'lin');

@@ -7,8 +7,11 @@ import {
   ReviewedPermissions,
   type ReviewedPermissionsOptions,
 } from '../../../../src/kubernetes/cluster/live/reviewed-permissions.ts';
-import { type Account, serviceAccount } from '../../../../src/kubernetes/policies/access.ts';
-import { SourceUnavailableError } from '../../../../src/kubernetes/policies/policy-source.ts';
+import {
+  type Account,
+  SourceUnavailableError,
+  serviceAccount,
+} from '../../../../src/kubernetes/policies/access.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { type ReviewServer, reviewServer } from './review-server.ts';
 
