@@ -24,6 +24,7 @@ const [{ rules }] = z
               .string()
               .regex(/^\d+[mh]$/)
               .optional(),
+            labels: z.strictObject({ severity: z.enum(['critical', 'warning']) }),
           }),
         ),
       }),
@@ -51,6 +52,14 @@ describe('the alerts', () => {
     expect(namesUnder(pageNamed('docs/reference/metrics.md'), 'Alerts')).toEqual(
       rules.map(({ alert }) => alert),
     );
+  });
+
+  it('are critical where the page has it so', () => {
+    const [line = ''] =
+      /^`severity` is `critical` .*$/m.exec(readFileSync(projectFile('docs/reference/metrics.md'), 'utf8')) ??
+      [];
+    const critical = rules.filter(({ labels }) => labels.severity === 'critical').map(({ alert }) => alert);
+    expect(line.match(/(?<=`)[A-Z]\w+(?=`)/g)).toEqual(critical);
   });
 
   it('use metrics and labels that exist', async () => {

@@ -11,20 +11,23 @@ export interface Proxy {
   loseCommit(): Promise<void>;
   /** Everything gets through again; whoever has waited meanwhile is thrown out. */
   mend(): void;
+  /** From now on connections go to the server at another port, as when an address moves. */
+  moveTo(port: number): void;
 }
 
 export async function startProxy(connection: string, { isCut = false } = {}): Promise<Proxy> {
   let cut = isCut;
   let lost: (() => void) | undefined;
   const sockets = new Set<Socket>();
-  const { port: target, hostname } = new URL(connection);
+  const { port: ownPort, hostname } = new URL(connection);
+  let target = Number(ownPort);
   const { port } = await startTcpService((client) => {
     sockets.add(client);
     if (cut) {
       client.pause();
       return;
     }
-    const server = connect(Number(target), hostname);
+    const server = connect(target, hostname);
     let isLosing = false;
     /** Looks end with a COMMIT, too. */
     let writes = false;
@@ -65,6 +68,9 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
     connection: through.href,
     cut() {
       cut = true;
+    },
+    moveTo(port) {
+      target = port;
     },
     loseCommit() {
       return new Promise((resolve) => {

@@ -2,7 +2,17 @@
 
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -22,6 +32,13 @@ export interface Postgres {
   start(): Promise<void>;
   /** Of one that is stopped. Returns what puts all back as it is now: as a backup does, or a standby that had come no further. */
   copy(): () => void;
+  /** Ends its processes at once, as a fault does: nothing more is sent to a standby. */
+  crash(): Promise<void>;
+  /**
+   * Of one that is stopped: a streaming standby with what is in it. Follows the server at `primary` as soon as that runs; takes over
+   * with `SELECT pg_promote()`. Gone with `remove`.
+   */
+  startStandby(primary: string): Promise<{ readonly port: number }>;
   /** Stops it for good. */
   remove(): Promise<void>;
 }
@@ -31,7 +48,8 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
   const folder = mkdtempSync(join(tmpdir(), 'postgres-'));
   // The server runs as a user of its own where the tests run as root.
   chmodSync(folder, 0o755);
-  const { server, port, data } = await started(folder, flags);
+  const { Server, server, port, data } = await started(folder, flags);
+  const standbys: EmbeddedPostgres[] = [];
   return {
     async createDatabase() {
       const name = `ledger_${randomUUID().replaceAll('-', '')}`;
@@ -48,8 +66,29 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
         renameSync(copy, data);
       };
     },
+    crash() {
+      const [pid] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
+      process.kill(Number(pid), 'SIGQUIT');
+      return server.stop();
+    },
+    async startStandby(primary) {
+      const copy = `${data}.${randomUUID()}`;
+      execFileSync('cp', ['-a', data, copy]);
+      writeFileSync(join(copy, 'standby.signal'), '');
+      const { hostname, port: primaryPort } = new URL(primary);
+      const way = `host=${hostname} port=${primaryPort} user=${USER} password=${PASSWORD}`;
+      appendFileSync(join(copy, 'postgresql.auto.conf'), `primary_conninfo = '${way}'\n`);
+      const standbyPort = await freePort();
+      const standby = new Server(
+        optionsOf(copy, standbyPort, [...flags, '-c', 'wal_retrieve_retry_interval=100']),
+      );
+      standbys.push(standby);
+      // Resolves when it is promoted.
+      standby.start().catch(() => {});
+      return { port: standbyPort };
+    },
     async remove() {
-      await server.stop();
+      await Promise.all([server, ...standbys].map((one) => one.stop()));
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -61,35 +100,44 @@ const ATTEMPTS = 3;
 async function started(
   folder: string,
   flags: readonly string[] = [],
-): Promise<{ server: EmbeddedPostgres; port: number; data: string }> {
+): Promise<{ Server: typeof EmbeddedPostgres; server: EmbeddedPostgres; port: number; data: string }> {
   const said: string[] = [];
   const Server = await withExitCodeKept(() => reachableServer(folder));
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
     const data = join(folder, `data-${attempt}`);
-    const server = new Server({
-      databaseDir: data,
-      user: USER,
-      password: PASSWORD,
-      port,
-      persistent: true,
-      createPostgresUser: process.getuid?.() === 0,
-      // What it begins with need not outlive the machine: a second less for each server. Its order of texts is the same everywhere.
-      initdbFlags: ['--no-sync', '--no-locale', '--encoding=UTF8'],
-      postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200', ...flags],
-      onLog: (line) => said.push(String(line)),
-      onError: (line) => said.push(String(line)),
-    });
+    const server = new Server(optionsOf(data, port, flags, (line) => said.push(String(line))));
     try {
       await withUmask(0o022, () => server.initialise());
       await server.start();
-      return { server, port, data };
+      return { Server, server, port, data };
     } catch (thrown) {
       if (attempt === ATTEMPTS) {
         throw new Error(`PostgreSQL does not run here: ${String(thrown)}\n${said.join('')}`);
       }
     }
   }
+}
+
+function optionsOf(
+  data: string,
+  port: number,
+  flags: readonly string[],
+  say: (line: unknown) => void = () => {},
+) {
+  return {
+    databaseDir: data,
+    user: USER,
+    password: PASSWORD,
+    port,
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    // What it begins with need not outlive the machine: a second less for each server. Its order of texts is the same everywhere.
+    initdbFlags: ['--no-sync', '--no-locale', '--encoding=UTF8'],
+    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200', ...flags],
+    onLog: say,
+    onError: say,
+  };
 }
 
 /** The server's own user must be able to read the password that root writes for it. */

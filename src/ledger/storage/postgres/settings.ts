@@ -56,10 +56,17 @@ export function postgresPlace(url: string): PostgresPlace {
   if (seconds !== undefined && !/^\d{1,6}$/.test(seconds)) {
     throw new Error('the parameter connect_timeout is not a whole number of seconds');
   }
+  const host = given('host') ?? decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1');
+  // libpq would try each; to the driver they are one name, which does not exist.
+  if (host.includes(',')) {
+    throw new Error(
+      'several hosts are not supported: name one address, which leads to the server that can be written',
+    );
+  }
   const named = settingsIn(given('options') ?? '');
   return {
     config: {
-      host: given('host') ?? decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1'),
+      host,
       port: Number(portText),
       user: given('user') ?? (decodeURIComponent(username) || undefined),
       password: given('password') ?? (decodeURIComponent(password) || undefined),

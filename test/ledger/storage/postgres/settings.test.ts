@@ -78,6 +78,8 @@ describe('a URL of PostgreSQL', () => {
 
   it.each([
     ['sslmod=require', 'the parameter sslmod is not one of'],
+    ['target_session_attrs=read-write', 'the parameter target_session_attrs is not one of'],
+    ['host=a.example,b.example', 'several hosts are not supported: name one address'],
     ['statement_timeout=0', 'the parameter statement_timeout is not one of'],
     ['sslmode=required', 'sslmode is not one of disable, allow, prefer, require, verify-ca, verify-full'],
     ['sslmode=verify-full', 'sslmode=verify-full needs sslrootcert'],
@@ -88,5 +90,11 @@ describe('a URL of PostgreSQL', () => {
     ['connect_timeout=soon', 'the parameter connect_timeout is not a whole number of seconds'],
   ])('with %s is a mistake', (parameters, message) => {
     expect(() => place(parameters)).toThrow(message);
+  });
+
+  it('with several hosts before the path is a mistake, too', () => {
+    expect(() => postgresPlace('postgresql://alice:password@a.example,b.example/books')).toThrow(
+      /^several hosts are not supported: name one address, which leads to the server that can be written$/,
+    );
   });
 });
