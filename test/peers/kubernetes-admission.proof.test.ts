@@ -278,27 +278,4 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
     expect((await dry(pod('dry'))).status).toBe(0);
     expect((await dry(pod('dry', { nodeName: 'n1' }))).stderr).toContain('nodeName: ');
   });
-
-  it('1.20 silently drops fields that it does not know', async () => {
-    const { webhooks } = (await here().get(
-      'get',
-      'validatingwebhookconfiguration',
-      'blazar-enforcement',
-    )) as Manifest;
-    expect(webhooks.map(({ matchConditions }: Manifest) => matchConditions)).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
-    const { spec } = (await here().get(
-      '-n',
-      'blazar-enforcement',
-      'get',
-      'pdb',
-      'blazar-enforcement',
-    )) as Manifest;
-    expect(spec.unhealthyPodEvictionPolicy).toBeUndefined();
-    expect(spec.minAvailable).toBe(1);
-  });
 });
