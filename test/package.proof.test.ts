@@ -1,6 +1,7 @@
 /** The package as npm packs it, in a folder with nothing else: no source tree, no development dependencies. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -10,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { projectFile } from './support/files.ts';
 
@@ -137,5 +138,37 @@ describe('the packed package', () => {
       export const reservation: Reservation = { resource_type: 'physical:host', min: 1, max: 1 };`,
     );
     expect(tool('typescript/bin/tsc', '-p', '.')).toEqual({ status: 0, output: '' });
+  });
+});
+
+describe.each(['22', '24', '26'])('installed for the whole machine with Node.js %s', (version) => {
+  it('decides, and keeps a ledger, and nothing was compiled', () => {
+    const download = `import { downloadedNode } from ${JSON.stringify(projectFile('tools/downloaded-node.js'))};
+      process.stdout.write(downloadedNode('${version}'));`;
+    const { status: downloaded, output: program } = node('--input-type=module', '--eval', download);
+    expect(downloaded, program).toBe(0);
+    const path = `${dirname(program)}${delimiter}${process.env.PATH}`;
+    const prefix = join(folder, `node-${version}`);
+    const started = (command: string, ...args: string[]) => {
+      const { status, stdout, stderr } = spawnSync(command, args, {
+        cwd: folder,
+        encoding: 'utf8',
+        env: { ...process.env, PATH: path },
+      });
+      expect(status, `${command} ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
+      return stdout;
+    };
+    const how = ['--global', '--prefix', prefix, '--no-audit', '--no-fund'];
+    started('npm', 'install', ...how, '--ignore-scripts', tarball);
+    const installed = join(prefix, 'bin/blazar-enforcement');
+    const file = join(folder, `blazar-${version}.conf`);
+    const ledger = `[ledger]\nconnection = sqlite://${folder}/ledger-${version}.db\n`;
+    writeFileSync(file, `[enforcement]\nenabled_filters = UsageBudgetFilter\n${ledger}`);
+    started(installed, 'ledger', 'upgrade', '--config-file', file);
+    const valid = ['--from', '2026-01-01', '--until', '2060-01-01', '--reason', 'a proof'];
+    started(installed, 'budget', 'set', 'climate', '--amount', '10', ...valid, '--config-file', file);
+    expect(started(installed, 'budget', 'list', '--config-file', file)).toContain('climate');
+    started('npm', 'uninstall', ...how, 'blazar-enforcement');
+    expect(existsSync(installed)).toBe(false);
   });
 });

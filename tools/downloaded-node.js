@@ -1,0 +1,33 @@
+/** Node.js of the npm registry, in any version: kept in node_modules/.cache. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const CACHE = fileURLToPath(new URL('../node_modules/.cache/node', import.meta.url));
+const NAME = `node-${process.platform}-${process.arch}`;
+
+/**
+ * Downloads the newest one that fits `wanted`, such as `26` or `22.16.0`, unless it is there.
+ * @param {string} wanted
+ * @returns {string} The path of `node`.
+ */
+export function downloadedNode(wanted) {
+  mkdirSync(CACHE, { recursive: true });
+  const npm = (folder, ...words) =>
+    execFileSync('npm', words, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  // One that fits is a text, several are a list from the oldest to the newest.
+  const version = [JSON.parse(npm(CACHE, 'view', `${NAME}@${wanted}`, 'version', '--json'))].flat().at(-1);
+  const folder = join(CACHE, version);
+  if (!existsSync(folder)) {
+    const work = mkdtempSync(join(CACHE, 'download-'));
+    try {
+      const tarball = npm(work, 'pack', '--silent', `${NAME}@${version}`).trim();
+      execFileSync('tar', ['-xzf', tarball], { cwd: work });
+      renameSync(join(work, 'package'), folder);
+    } finally {
+      rmSync(work, { recursive: true, force: true });
+    }
+  }
+  return join(folder, 'bin/node');
+}
