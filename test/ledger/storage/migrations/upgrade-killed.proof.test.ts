@@ -20,7 +20,7 @@ const FIRST = '0001-ledger';
 const MIGRATIONS = 'SELECT name FROM kysely_migration';
 const SOON = { timeout: 240_000, interval: 1 };
 /** What an upgrade of so many leases writes does not fit into the memory of SQLite: it is seen in the file. */
-const LEASES = 60_000;
+const LEASES = 20_000;
 const MIDDLE = 1024 * 1024;
 
 function startUpgrade(configuration: string) {
