@@ -36,7 +36,7 @@ export {
   projectOf,
   userOf,
 } from './filter/account-limits.ts';
-export { BaseFilter } from './filter/base-filter.ts';
+export { BaseFilter, LedgerFilter } from './filter/base-filter.ts';
 export { type BudgetedUsage, budgetClaims } from './filter/budget-claims.ts';
 export type { Call, Named, RequestNames } from './filter/call.ts';
 export type {
@@ -58,7 +58,6 @@ export {
   formatUnitHours,
   parseMillionths,
 } from './filter/claim.ts';
-export { LedgerFilter } from './filter/ledger-filter.ts';
 export type {
   Delivery,
   EndMessage,

@@ -3,7 +3,7 @@
 import { EnforcementClosedError, formatProblem } from '../base/errors.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import type { ConfigSources } from '../config/sources.ts';
-import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/ledger-filter.ts';
+import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/base-filter.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
 import type { CreateRequest, EndRequest, UpdateRequest } from '../lease/lease.ts';

@@ -5,7 +5,6 @@
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';
 import { toInstant } from './dates.ts';
-import { firstMistake } from './first-mistake.ts';
 import {
   type Context,
   type CreateRequest,
@@ -18,7 +17,7 @@ import {
   MAX_RESERVATIONS,
   type UpdateRequest,
 } from './lease.ts';
-import { createSchema, endSchema, updateSchema } from './request-schemas.ts';
+import { createSchema, endSchema, firstMistake, updateSchema } from './request-schemas.ts';
 
 /** In characters, for names of leases. Blazar's have at most 80. */
 const NAME_LENGTH = 65_536;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Tally } from '../../src/decisions/tally.ts';
+import { Tally } from '../../src/decisions/statistics.ts';
 
 describe('Tally', () => {
   it('lists first who was refused most, then who has asked most; all others together', () => {

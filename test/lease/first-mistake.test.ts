@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { firstMistake } from '../../src/lease/first-mistake.ts';
+import { firstMistake } from '../../src/lease/request-schemas.ts';
 
 /** Counts its calls. */
 function counting() {

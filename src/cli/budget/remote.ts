@@ -9,8 +9,6 @@ import type { CommandNames } from '../common/command-names.ts';
 import { UsageError } from '../output.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 
-type Api = ApiClient['api'];
-
 const account = z.object({ id: z.string(), name: z.string().nullable(), domain: z.string().nullable() });
 const whole = z.string().regex(/^-?\d{1,19}$/);
 const time = z.string().transform((text, context) => {
@@ -84,7 +82,7 @@ const ATTEMPTS = 3;
 const AGAIN = [404, 409, 412];
 
 /** Everything throws `EndpointError`. */
-export function remoteBudgets(api: Api): BudgetStore {
+export function remoteBudgets(api: ApiClient['api']): BudgetStore {
   const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
     const found = await allOf(budget, (page) =>
       api.GET('/v1/budgets', { params: { query: { ...filters, ...page } } }),

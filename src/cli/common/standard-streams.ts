@@ -6,8 +6,6 @@ import { ConfigurationError, errorText } from '../../base/errors.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageError } from '../output.ts';
 
-type Stream = Writable & { readonly fd: number; readonly isTTY?: boolean };
-
 /** Must be called before anything is written. */
 export function guardStandardStreams(): void {
   // Writing beyond a limit on the size of files fails then, as on a full disk, instead of ending the process.
@@ -48,7 +46,7 @@ export function exitWhenWritten(): void {
 }
 
 /** Node writes to a file once, and takes a part for the whole: on a full disk the rest would be lost without an error. */
-function writeWhole(stream: Stream): void {
+function writeWhole(stream: Writable & { readonly fd: number; readonly isTTY?: boolean }): void {
   stream._write = (chunk: Uint8Array, _encoding, done) => {
     try {
       for (let written = 0; written < chunk.length; ) {

@@ -1,9 +1,14 @@
 /** Decisions and their statistics, as they are printed. */
 
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
-import type { DurationQuantiles, Listed, StatisticsSummary } from '../../decisions/statistics.ts';
+import type {
+  DurationQuantiles,
+  Listed,
+  StatisticsSummary,
+  TallyRow,
+  UserCount,
+} from '../../decisions/statistics.ts';
 import type { StoredDecision } from '../../decisions/store/contract.ts';
-import type { TallyRow, UserCount } from '../../decisions/tally.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import { jsonLine, onOneLine, printTable } from '../output.ts';
 

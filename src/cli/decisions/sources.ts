@@ -124,12 +124,10 @@ export async function withStoredDecisions(
   });
 }
 
-type Wanted = Omit<DecisionsQuery, 'limit' | 'after'>;
-
 /** All that are looked for, in pages, the newest first. */
 export async function* pagesOf(
   source: DecisionSource,
-  wanted: Wanted,
+  wanted: Omit<DecisionsQuery, 'limit' | 'after'>,
 ): AsyncGenerator<readonly StoredDecision[]> {
   for (let after: string | undefined; ; ) {
     const { items, next } = await source.search({ ...wanted, limit: PAGE, after }, NO_DEADLINE);

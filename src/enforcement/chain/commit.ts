@@ -5,7 +5,7 @@
 
 import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
-import { isLedgerFilter } from '../../filter/ledger-filter.ts';
+import { isLedgerFilter } from '../../filter/base-filter.ts';
 import type { LeaseRequest } from '../../filter/services.ts';
 import { allow, type Decision, type Outcome, type RuleOutcomes, reject } from '../../filter/verdict.ts';
 import { readOnly } from '../../lease/read-only.ts';

@@ -1,9 +1,8 @@
 /** Asks the filters of a chain about leases that nobody wants yet: nothing is recorded, however often. */
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { BaseFilter } from '../../filter/base-filter.ts';
+import { type BaseFilter, isLedgerFilter, LedgerFilter } from '../../filter/base-filter.ts';
 import type { RequestNames } from '../../filter/call.ts';
-import { isLedgerFilter, LedgerFilter } from '../../filter/ledger-filter.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Context, CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';

@@ -89,11 +89,6 @@ function filterClassName(name: string): string {
 
 const SECTION = 'enforcement';
 
-interface FilterNames {
-  readonly enabled_filters: readonly string[];
-  readonly audit_filters: readonly string[];
-}
-
 interface ChosenFilter {
   readonly filter: InstalledFilter;
   readonly audit: boolean;
@@ -101,7 +96,7 @@ interface ChosenFilter {
 
 /** The filters, and every mistake in the names. `incomplete`: something else is wrong, so the names may not be all of them. */
 export function chooseFilters(
-  names: FilterNames,
+  names: { readonly enabled_filters: readonly string[]; readonly audit_filters: readonly string[] },
   catalog: FilterCatalog,
   incomplete: boolean,
 ): { filters: ChosenFilter[]; problems: Problem[] } {

@@ -3,7 +3,7 @@
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { withOrigin } from '../../config/option-groups.ts';
-import { isLedgerFilter } from '../../filter/ledger-filter.ts';
+import { isLedgerFilter } from '../../filter/base-filter.ts';
 import type { Clock, FilterServices } from '../../filter/services.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';

@@ -72,17 +72,12 @@ function mistakeIn({ status, body }: HttpAnswer): string | undefined {
     : undefined;
 }
 
-interface Signed {
-  readonly id: string;
-  readonly body: string;
-}
-
 /**
  * The headers of one attempt: `webhook-id` and `webhook-timestamp`, and with secrets `webhook-signature`, which is over both and the
  * body. The time is that of the attempt, so that a receiver can refuse old messages.
  */
 export function webhookHeaders(
-  { id, body }: Signed,
+  { id, body }: { readonly id: string; readonly body: string },
   secrets: readonly Buffer[],
   now: Date,
 ): Record<string, string> {

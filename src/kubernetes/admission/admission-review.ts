@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { isMapping } from '../../base/yaml/tree.ts';
-import { firstMistake } from '../../lease/first-mistake.ts';
+import { firstMistake } from '../../lease/request-schemas.ts';
 import { invalidRequest, type Pod, parsePod } from '../policies/pod.ts';
 import { API_VERSION, KIND, reviewedKind, workloadKindOf } from './pod-kinds.ts';
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { InvalidRequestError } from '../../base/errors.ts';
-import { firstMistake } from '../../lease/first-mistake.ts';
+import { firstMistake } from '../../lease/request-schemas.ts';
 
 /** Limit for terms, expressions and tolerations. etcd cannot store a pod with more than a few thousand of them. */
 const MAX_ITEMS = 1000;

@@ -4,8 +4,6 @@ import type { Amount, Budget } from '../../filter/claim.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { BudgetChangesTable, Tables } from '../storage/schema.ts';
 
-type BudgetTerms = Omit<Budget, 'id'>;
-
 export interface BudgetChange extends Omit<Budget, 'id'> {
   /** Rises with each change. */
   readonly id: bigint;
@@ -36,7 +34,7 @@ export function budgetOf(row: {
 }
 
 /** The columns of `budgets` and of `budget_changes` that say what a budget is. */
-export function termsOf({ projectId, userId, validFrom, validUntil, amount }: BudgetTerms) {
+export function termsOf({ projectId, userId, validFrom, validUntil, amount }: Omit<Budget, 'id'>) {
   return {
     project_id: projectId,
     user_id: userId,

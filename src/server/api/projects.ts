@@ -176,8 +176,6 @@ export const projectRoute = route({
   },
 });
 
-type Facts = Awaited<ReturnType<typeof factsOf>>;
-
 async function factsOf(
   ledger: Ledger,
   projectId: string,
@@ -211,7 +209,7 @@ function spanOf(own: Pick<BudgetView, 'validFrom' | 'validUntil'> | undefined, n
 
 function projectJson(
   projectId: string,
-  { budgets, leases, planned, usage, until }: Facts,
+  { budgets, leases, planned, usage, until }: Awaited<ReturnType<typeof factsOf>>,
   accounts: Accounts,
   unit: string,
 ) {

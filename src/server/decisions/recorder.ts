@@ -20,11 +20,6 @@ import type { Metrics } from '../metrics/metrics.ts';
 /** How long a record that nobody waits for may wait for room in the log. */
 const FOUND_SECONDS = 5;
 
-interface JudgedRequest {
-  readonly request: DecidedRequest;
-  readonly names: RequestNames | undefined;
-}
-
 /** The member of a record in the log that holds its request. */
 type RequestMember = (request: DecidedRequest, names: RequestNames | undefined) => string;
 
@@ -61,7 +56,7 @@ export class DecisionRecorder {
     decided: DecisionRecord,
     deadline: Deadline,
     asked?: AskedTime,
-    judged?: JudgedRequest,
+    judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
   ): Promise<void> | undefined {
     const record = isTraced() ? withTrace(decided) : decided;
     const request = judged && this.#requestMember?.(judged.request, judged.names);

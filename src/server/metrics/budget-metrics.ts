@@ -2,7 +2,7 @@
 import type { Gauge, Registry } from 'prom-client';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { parseUnitHours } from '../../filter/claim.ts';
-import type { BudgetClass, UsedBudget } from '../../ledger/budgets/use.ts';
+import type { BudgetClass, UsedBudget } from '../../ledger/budgets/view.ts';
 import { LedgerGauge } from './cached-text.ts';
 import { Instruments } from './instruments.ts';
 
@@ -109,7 +109,7 @@ export function createBudgetGauge(now?: () => number): LedgerGauge<number, Budge
   return new LedgerGauge(
     KEPT,
     async (opened, most, deadline) => {
-      const { budgetUse, fullestBudgets } = await import('../../ledger/budgets/use.ts');
+      const { budgetUse, fullestBudgets } = await import('../../ledger/budgets/view.ts');
       const classes = await budgetUse(opened, deadline);
       const fullest = most === 0 ? [] : await fullestBudgets(opened, most, deadline);
       const inForce = [...classes.values()].reduce((sum, count) => sum + count, 0);

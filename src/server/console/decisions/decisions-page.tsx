@@ -50,12 +50,7 @@ export const decisionsPage: ConsolePage = {
   },
 };
 
-interface SearchFormProps {
-  readonly asked: AskedDecisions;
-  readonly request: PageRequest;
-}
-
-function SearchForm({ asked, request }: SearchFormProps) {
+function SearchForm({ asked, request }: { readonly asked: AskedDecisions; readonly request: PageRequest }) {
   const { texts, mistakes } = asked;
   const isMember = visibleProjects(request.caller) !== undefined;
   const filters = request.generation.configuration.filters.filter(({ audit }) => !(audit && isMember));

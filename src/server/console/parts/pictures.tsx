@@ -101,11 +101,7 @@ export function Patterns() {
 
 export type Look = 'used' | 'planned' | 'left' | 'pending' | 'active' | 'ended' | 'refused';
 
-interface LegendProps {
-  readonly entries: readonly (readonly [Look, string])[];
-}
-
-export function Legend({ entries }: LegendProps) {
+export function Legend({ entries }: { readonly entries: readonly (readonly [Look, string])[] }) {
   return (
     <ul class="legend">
       {entries.map(([look, text]) => (

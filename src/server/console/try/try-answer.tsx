@@ -141,7 +141,7 @@ function Charges({ charges, unit, accountText }: ChargesProps) {
           ],
           ['Limit', 'number', (charge) => amountOf(charge, charge.limit)],
           ['Taken before', 'number', (charge) => amountOf(charge, charge.taken)],
-          ['Left after it', 'number', (charge) => <Left {...charge} />],
+          ['Left after it', 'number', leftAfter],
         ]}
         rows={charges}
         rowProps={({ left }) => ({ class: left !== null && left < 0n ? 'short' : undefined })}
@@ -154,12 +154,12 @@ function amountOf({ kind }: EstimatedCharge, value: Amount | null, rounding: 'up
   return value === null ? 'no limit' : chargeText(kind, value, rounding);
 }
 
-function Left(charge: EstimatedCharge) {
+function leftAfter(charge: EstimatedCharge) {
   const { left } = charge;
   return left !== null && left < 0n ? (
     <b class="change-removed">{amountOf(charge, -left)} missing</b>
   ) : (
-    <>{amountOf(charge, left, 'down')}</>
+    amountOf(charge, left, 'down')
   );
 }
 
