@@ -249,6 +249,17 @@ describe('decisions stats', () => {
     expect(JSON.parse(stdout)).toMatchObject({ decisions: 4 });
     expect(stderr).toBe('warning: skipped lines: 2 that are not decisions, 0 longer than 1 MiB\n');
   });
+
+  it('counts only what is asked for, and says when there is nothing', async () => {
+    const { stdout } = await decisions('stats', EXAMPLE, '--project', 'robotics', '--operation', 'create');
+    expect(stdout).toMatch(/^3 decisions, 1 refused, /);
+    expect(stdout).not.toContain('climate');
+    expect(await decisions('stats', EXAMPLE, '--since', '1s')).toEqual({
+      code: 0,
+      stdout: 'no decisions\n',
+      stderr: '',
+    });
+  });
 });
 
 describe('wrong usage', () => {

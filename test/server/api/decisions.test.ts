@@ -107,6 +107,22 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
   });
 
   it.each([
+    ['outcome=refused', ['req-4', 'req-3', 'req-2', 'req-1']],
+    ['outcome=allowed', ['req-1']],
+    ['project_id=physics', ['req-2']],
+    ['user_id=bob', ['req-2']],
+    ['user_id=alice%40Default', ['req-1']],
+    ['lease_id=lease-1', ['req-1']],
+    ['filter=TriedFilter', ['req-4', 'req-3', 'req-2', 'req-1']],
+    ['operation=commit-create', ['req-1']],
+    ['from=2026-11-20T08:00:03Z&until=2026-11-20T08:00:05Z', ['req-3', 'req-2']],
+    ['from=2026-11-20T08:00:03.0001Z', ['req-4', 'req-3']],
+    ['limit=2', ['req-4', 'req-3']],
+  ])('are found by %s', async (query, expected) => {
+    expect(ids(await get('operator', `/v1/decisions?${query}`))).toEqual(expected);
+  });
+
+  it.each([
     ['limit=0', 'limit'],
     ['limit=1001', 'limit'],
     ['after=x', 'after'],

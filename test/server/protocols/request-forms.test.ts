@@ -2,9 +2,9 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openRaw } from '../../support/raw-http.ts';
+import { openRaw, postHead } from '../../support/raw-http.ts';
 import { capturedText } from '../../support/requests.ts';
-import { type RunningPolicyService, sharedService } from '../../support/running-service.ts';
+import { type RunningPolicyService, runService, sharedService } from '../../support/running-service.ts';
 
 const FITS = JSON.stringify(JSON.parse(capturedText('check-create-physical-host.json')));
 const TOO_LONG = JSON.stringify(JSON.parse(capturedText('check-create-gpu-and-floating-ip.json')));
@@ -161,5 +161,20 @@ describe('a request in an odd form', () => {
       }),
       { numRuns: 60 },
     );
+  });
+});
+
+describe('a request that is under way', () => {
+  it('is answered by the configuration that it came under, when another one takes over', async () => {
+    const service = await runService();
+    const { socket, received, answers } = await openRaw(service.port);
+    socket.write(postHead('/check-create', FITS.length) + FITS.slice(0, 50));
+    // Asked later, answered later: the first part has been read.
+    await service.request('/healthz');
+    expect(await service.service.reload()).toBe(true);
+    socket.write(FITS.slice(50));
+    await answers(1);
+    expect(received()).toContain('X-Enforcement-Generation: 1');
+    expect((await service.post('/check-create', FITS)).headers.get('X-Enforcement-Generation')).toBe('2');
   });
 });
