@@ -85,6 +85,7 @@ export const suite: Suite = {
   file: import.meta.url,
   rounds: 11,
   turnMilliseconds: 0,
+  apart: true,
   subjects: SUBJECTS,
   comparisons: [],
   notes: [],

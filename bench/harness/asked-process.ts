@@ -11,6 +11,7 @@ export class AskedProcess {
   readonly #name: string;
   readonly #child: ChildProcess;
   #errors = '';
+  #stopped: Promise<void> | undefined;
 
   private constructor(name: string, child: ChildProcess) {
     this.#name = name;
@@ -43,7 +44,13 @@ export class AskedProcess {
     return await this.#message();
   }
 
-  async stop(): Promise<void> {
+  /** Of several calls each waits for the end. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       const exited = once(this.#child, 'exit');
       this.#child.disconnect();

@@ -11,7 +11,7 @@ export interface Pace {
   readonly warmsUp?: boolean;
 }
 
-/** One batch of each. */
+/** One batch of each, all in one process. */
 export const QUICK: Pace = { rounds: 1, turnMilliseconds: 0, warmsUp: false };
 
 /** Subjects that are measured in another copy of the bench too, each beside the one of this copy. */
@@ -29,8 +29,14 @@ export interface Beside {
  */
 export async function runOnce(suite: Suite, pace: Pace = suite, beside?: Beside): Promise<Run> {
   const names = Object.keys(suite.subjects);
-  const started = await startedInTurn(names, (name) => SubjectProcess.start(suite.file, name));
-  const subjects = started.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  const isShared = pace === QUICK && beside === undefined && suite.apart !== true;
+  const together = isShared ? await SubjectProcess.startTogether(suite) : [];
+  const started = isShared
+    ? []
+    : await startedInTurn(names, (name) => SubjectProcess.start(suite.file, name));
+  const subjects = isShared
+    ? together
+    : started.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
   const others = await startedBeside(suite, beside);
   const running = () => [...subjects, ...others.values()];
   const first = pace.warmsUp === false ? 1 : 0;

@@ -1,9 +1,13 @@
-/** The process of one subject: `subject-main.js SUITE-FILE SUBJECT`. Measures on request and exits with its parent. */
+/**
+ * The process of one subject: `subject-main.js SUITE-FILE SUBJECT`. Measures on request and exits with its parent. Without a subject
+ * it is that of all: each is set up for its turn alone.
+ */
 import { Bench } from 'tinybench';
 import type { Subject, Suite, Timed } from './suite.ts';
 
 /** A request of the parent for one turn. */
 export interface TurnRequest {
+  readonly name: string;
   readonly milliseconds: number;
 }
 
@@ -20,9 +24,9 @@ export interface SubjectMessage {
   readonly turn?: Turn;
 }
 
-const [file = '', name = ''] = process.argv.slice(2);
+const [file = '', only] = process.argv.slice(2);
 
-async function takeTurn(subject: Subject, milliseconds: number): Promise<Turn> {
+async function takeTurn(subject: Subject, { name, milliseconds }: TurnRequest): Promise<Turn> {
   let operations = 0;
   const bench = new Bench({ time: milliseconds, iterations: 1, warmup: false, throws: true });
   const timed = async () => {
@@ -54,15 +58,26 @@ function tellParent(message: SubjectMessage): void {
 }
 
 const { suite } = (await import(file)) as { suite: Suite };
-const subject = await suite.subjects[name]?.();
-if (subject === undefined) {
-  throw new Error(`${file} has no subject ${name}`);
+
+async function setUp(name: string): Promise<Subject> {
+  const subject = await suite.subjects[name]?.();
+  if (subject === undefined) {
+    throw new Error(`${file} has no subject ${name}`);
+  }
+  return subject;
 }
-process.on('message', async ({ milliseconds }: TurnRequest) => {
-  tellParent({ turn: await takeTurn(subject, milliseconds) });
+
+const kept = only === undefined ? undefined : await setUp(only);
+process.on('message', async (request: TurnRequest) => {
+  const subject = kept ?? (await setUp(request.name));
+  const turn = await takeTurn(subject, request);
+  if (kept === undefined) {
+    await subject.close?.();
+  }
+  tellParent({ turn });
 });
 process.on('disconnect', async () => {
-  await subject.close?.();
+  await kept?.close?.();
   process.exit();
 });
 tellParent({});

@@ -1,9 +1,12 @@
 import { extname } from 'node:path';
 import { AskedProcess } from './asked-process.ts';
 import type { SubjectMessage, Turn, TurnRequest } from './subject-main.ts';
+import type { Suite } from './suite.ts';
 
 /** Where the compiled bench is: its folder, with a slash at its end. */
 const HERE = new URL('..', import.meta.url).href;
+
+const MAIN = new URL(`./subject-main${extname(import.meta.url)}`, import.meta.url);
 
 /** A subject in its process. Measure only one at a time: the others wait idle. */
 export class SubjectProcess {
@@ -17,8 +20,13 @@ export class SubjectProcess {
 
   /** Resolves when the subject is set up. Rejects if that fails; the cause is on standard error. */
   static async start(file: string, name: string): Promise<SubjectProcess> {
-    const main = new URL(`./subject-main${extname(import.meta.url)}`, import.meta.url);
-    return new SubjectProcess(name, await AskedProcess.start(name, main, [file, name]));
+    return new SubjectProcess(name, await AskedProcess.start(name, MAIN, [file, name]));
+  }
+
+  /** All of a suite in one process, which is enough to see that they work. */
+  static async startTogether({ file, name, subjects }: Suite): Promise<SubjectProcess[]> {
+    const process = await AskedProcess.start(name, MAIN, [file]);
+    return Object.keys(subjects).map((subject) => new SubjectProcess(subject, process));
   }
 
   /** The same subject in another copy of the bench. Quiet: see `AskedProcess.start`. */
@@ -29,7 +37,7 @@ export class SubjectProcess {
   }
 
   async takeTurn(milliseconds: number): Promise<Turn> {
-    const request: TurnRequest = { milliseconds };
+    const request: TurnRequest = { name: this.name, milliseconds };
     const { turn } = (await this.#process.ask(request)) as SubjectMessage;
     if (turn === undefined) {
       throw new Error(`${this.name}: a turn without a time`);

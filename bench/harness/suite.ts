@@ -71,6 +71,8 @@ export interface Suite extends Matter {
   readonly rounds: number;
   /** Minimum duration of a turn; 0 is one batch. */
   readonly turnMilliseconds: number;
+  /** Its subjects load other code of the same name, so that no two can be in one process. Default: no. */
+  readonly apart?: boolean;
 }
 
 /** The scope of a trial. */

@@ -40,6 +40,11 @@ describe('the flags of the bench', () => {
     { line: ['--against', ''], why: 'Expected a tag, branch or commit.' },
     { line: ['--against', 'HEAD', '--against', 'HEAD~1'], why: 'Expected it once.' },
     { line: ['--against', 'HEAD', '--render'], why: 'cannot be used with' },
+    { line: ['--runs', '0'], why: '' },
+    { line: ['--runs', 'many'], why: '' },
+    { line: ['--requests', '1.5'], why: '' },
+    { line: ['--only', 'everything'], why: '' },
+    { line: ['--format', 'xml'], why: '' },
   ])('are refused in one line: $line', async ({ line, why }) => {
     expect(await parsed(...line)).toEqual({
       error: expect.stringMatching(new RegExp(`^error: [^\\n]*${why.replaceAll('.', '\\.')}[^\\n]*\\n$`)),

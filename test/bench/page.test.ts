@@ -74,10 +74,6 @@ describe('the page of performance', () => {
     expect(headings.filter((heading, index) => headings.indexOf(heading) !== index)).toEqual([]);
   });
 
-  it('can be rendered when nothing has been measured', () => {
-    expect(page({})).toContain('0 of 0 targets are met.');
-  });
-
   it('keeps its tables whole, whatever the names', () => {
     expect(page({ check: { ...TOPIC, rows: [{ ...ROW, name: 'a | b' }] } })).toContain(
       '| a \\| b | service |',
@@ -122,9 +118,5 @@ describe('the page of performance, beside an earlier commit', () => {
     expect(withReference({ notComparable: 'no such module: src/a.js' })).toContain(
       '| yes |  | not comparable: no such module: src/a.js |\n',
     );
-  });
-
-  it('says nothing about commits where none was measured', () => {
-    expect(page({ check: TOPIC })).not.toContain('earlier commit');
   });
 });

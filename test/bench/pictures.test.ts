@@ -42,38 +42,6 @@ describe('a picture of growth', () => {
     expect(y3).toBeLessThan(y2);
   });
 
-  it('has the target as a line, if all of it have one', () => {
-    expect(picturesOf(rowAt(1_000_000, 1.1))[0]?.svg).toContain('at most 1.3');
-    const other: Row = { ...rowAt(1_000_000, 1.1, 'check, PostgreSQL'), target: { atMost: 2 } };
-    expect(picturesOf(rowAt(1_000_000, 1.1), other)[0]?.svg).not.toContain('at most');
-  });
-
-  it('names every line, none over another', () => {
-    const [picture] = picturesOf(
-      ...['a', 'b', 'c', 'd'].map((line) => rowAt(1_000_000, 1.1, `line ${line}`)),
-    );
-    const heights = [...(picture?.svg ?? '').matchAll(/y="([\d.]+)">line /g)].map(([, y]) => Number(y));
-    expect(heights).toHaveLength(4);
-    expect(new Set(heights).size).toBe(4);
-    for (const [index, height] of heights.entries()) {
-      expect(height - (heights[index - 1] ?? 0)).toBeGreaterThanOrEqual(16);
-    }
-  });
-
-  it('stays within its frame, however far apart the ratios are', () => {
-    for (const ratio of [0.2, 1, 3.9, 9.9, 10, 12_345]) {
-      const [picture] = picturesOf(rowAt(1_000_000, ratio));
-      for (const [, y] of (picture?.svg ?? '').matchAll(/cy="([-\d.]+)"/g)) {
-        expect(Number(y)).toBeGreaterThanOrEqual(40);
-        expect(Number(y)).toBeLessThanOrEqual(305);
-      }
-    }
-  });
-
-  it('is legible on a dark page', () => {
-    expect(picturesOf(rowAt(1_000_000, 1.1))[0]?.svg).toContain('prefers-color-scheme: dark');
-  });
-
   it('takes no name for markup', () => {
     const [picture] = picturesOf(rowAt(1_000_000, 1.1, '<b> & co'));
     expect(picture?.svg).toContain('&lt;b&gt; &amp; co');

@@ -102,14 +102,6 @@ describe('config show --origin', () => {
     expect(values(again.stdout)).toEqual(values(first.stdout));
   });
 
-  it('shows no origin without --origin', async () => {
-    const { files } = sources();
-    for (const format of ['table', 'json', 'ini']) {
-      const { stdout } = await runProgramInProcess(['config', 'show', ...files, '--format', format]);
-      expect(stdout).not.toContain('blazar.conf');
-    }
-  });
-
   it('shows the files of the user and of the project, which override those of the server', async () => {
     const folder = filterFolder({ 'site-filter.js': SITE_FILTER });
     const project = join(folder, '.blazar-enforcement.yaml');

@@ -56,28 +56,6 @@ describe('decisions tail', () => {
     );
   });
 
-  it('prints the last twenty unless told otherwise, and as many as asked for', async () => {
-    const all = decisionsInFile(EXAMPLE);
-    expect(decisionsIn((await decisions('tail', EXAMPLE, '--format', 'json')).stdout)).toEqual(
-      all.slice(-20),
-    );
-    for (const lines of [0, 10_000]) {
-      const { stdout } = await decisions('tail', EXAMPLE, '--format', 'json', '--lines', String(lines));
-      expect(decisionsIn(stdout)).toEqual(lines === 0 ? [] : all.slice(-lines));
-    }
-  });
-
-  it('prints only what the flags select', async () => {
-    const { code, stdout } = await decisions(
-      ...['tail', EXAMPLE, '--format', 'json', '--project', 'climate', '--project', 'genomics'],
-      ...['--outcome', 'rejected', '--operation', 'create', '--since', '2026-11-19T10:00', '--lines', '2'],
-      ...['--until', '2026-11-19T15:10:46.470Z'],
-    );
-    expect(code).toBe(0);
-    const found = decisionsIn(stdout);
-    expect(found.map(({ time }) => time)).toEqual(['2026-11-19T10:22:01.874Z', '2026-11-19T11:08:15.660Z']);
-  });
-
   it('names behind a rejection what audited filters would have rejected', async () => {
     const log = logOf(
       named('a', { allowed: false, message: 'no', warnings: ['BFilter would have rejected.'] }),
@@ -282,14 +260,6 @@ describe('decisions stats', () => {
       stderr: '',
     });
   });
-
-  it('says of what there was too much', async () => {
-    const log = logOf(...Array.from({ length: 10_001 }, (_, index) => aRecord({ user_id: `u${index}` })));
-    const { code, stdout, stderr } = await decisions('stats', log);
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^\(all others\) +0 +9991$/m);
-    expect(stderr).toBe('warning: too many different users: later ones are not counted by name\n');
-  });
 });
 
 describe('wrong usage', () => {
@@ -468,16 +438,6 @@ describe('the flags of a selection', () => {
     [['--user', 'nobody'], () => false],
   ])('take what they say: %j', (args, isMeant) => {
     expect(selected(args)).toEqual(SELECTED.filter(isMeant));
-  });
-
-  it('count durations back from the current time', () => {
-    const ago = (lease_name: string, seconds: number) =>
-      aRecord({ lease_name, time: new Date(Date.now() - seconds * 1000).toISOString() });
-    const records = [ago('days', 200_000), ago('hours', 7500), ago('minutes', 400)];
-    const names = (...args: string[]) => selected(args, records).map(({ lease_name }) => lease_name);
-    expect(names('--since', '3h')).toEqual(['hours', 'minutes']);
-    expect(names('--until', '3h')).toEqual(['days']);
-    expect(names('--since', '3h', '--until', '60m')).toEqual(['hours']);
   });
 
   it.each([

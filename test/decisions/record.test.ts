@@ -267,32 +267,9 @@ describe('texts', () => {
     });
     expect(audited.warnings.map(({ length }) => length)).toEqual([2001]);
   });
-
-  it('that are hostile stay on one line, and are the same when they are read', async () => {
-    const name = '\u001b[2J\r\n{"forged":1}\u2028\u0000\ud800"\\';
-    const record = await recordOf({ enabled_filters: ['YesFilter'] }, { name });
-    expect(JSON.stringify(record)).not.toMatch(/[\n\r\0]/);
-    expect(JSON.parse(JSON.stringify(record)).lease_name).toBe(name);
-  });
 });
 
 describe('decisionRecordSchema', () => {
-  it('takes every record as it is', async () => {
-    for (const settings of [
-      { enabled_filters: ['YesFilter'] },
-      { enabled_filters: ['NoFilter'] },
-      { enabled_filters: ['BrokenFilter'] },
-      { enabled_filters: ['LenientFilter'] },
-      { enabled_filters: ['YesFilter'], audit_filters: ['NoFilter'] },
-      { enabled_filters: ['NoFilter'], exempt_projects: ['climate'] },
-    ]) {
-      const record = await recordOf(settings);
-      expect(decisionRecordSchema.parse(JSON.parse(JSON.stringify(record)))).toEqual(record);
-    }
-    const end = await recordOfEnd({ enabled_filters: ['BrokenFilter'] });
-    expect(decisionRecordSchema.parse(end)).toEqual(end);
-  });
-
   it('has the fields of the type, no more and no fewer', () => {
     type Parsed = z.infer<typeof decisionRecordSchema>;
     expectTypeOf<keyof Parsed>().toEqualTypeOf<keyof DecisionRecord>();

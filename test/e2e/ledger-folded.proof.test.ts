@@ -24,7 +24,7 @@ import { COMMAND } from '../support/run-command.ts';
 const newLedger = newLedgers();
 const TIMEOUT = 1_200_000 * SCALE;
 /** Of each project: those of the clients' project wait for the same lock as the clients. */
-const OLD = 300 * SCALE;
+const OLD = 200 * SCALE;
 const PROJECTS = [PROJECT, 'ocean', 'desert'];
 const ALL = BigInt(OLD * PROJECTS.length);
 const BEFORE = ['--before', '2017-01-01'];

@@ -17,9 +17,9 @@ interface Load {
 }
 
 /** On each of both databases: 25 processes are killed. */
-const MANY_SERVICES: Load = { rounds: 5 * SCALE, services: 5, clients: 20, longestLife: 40 };
+const MANY_SERVICES: Load = { rounds: 4 * SCALE, services: 5, clients: 20, longestLife: 40 };
 /** 64 requests wait at each of two services: they are committed together. */
-const MANY_AT_ONCE: Load = { rounds: 3 * SCALE, services: 2, clients: 128, longestLife: 400 };
+const MANY_AT_ONCE: Load = { rounds: 2 * SCALE, services: 2, clients: 128, longestLife: 400 };
 
 const BUDGET = '12000';
 const ACCOUNT = 'usage_budget/1';

@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { capturedFile, confFile, projectFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
-import { type CommandOptions, runCommand, startUntilFinished } from '../support/run-command.ts';
+import { type CommandOptions, startUntilFinished } from '../support/run-command.ts';
 
 const SOON = { timeout: 120_000, interval: 20 };
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0;
@@ -119,25 +119,5 @@ describe('serve', () => {
     const answer = await underWay;
     expect([answer.status, await answer.json()]).toEqual([403, { message: 'after a while' }]);
     expect((await ended).code).toBe(0);
-  });
-});
-
-describe('serve does not start', () => {
-  it('with a filter that refuses its configuration: one line, exit code 2', async () => {
-    const folder = filterFolder({
-      'strict-filter.js': filterSource('StrictFilter', {
-        extra: "constructor(options, services) { super(options, services); throw new Error('no licence'); }",
-      }),
-    });
-    expect(
-      await runCommand([
-        ...['serve', '--port', '0', '--config', `enforcement.filters_path=${folder}`],
-        ...['--config', 'enforcement.enabled_filters=StrictFilter'],
-      ]),
-    ).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: [enforcement] enabled_filters: StrictFilter could not be set up: no licence\n',
-    });
   });
 });

@@ -54,13 +54,6 @@ const attributesIn = (part: unknown): string[] => [
 ];
 
 describe('the configuration of the collector', () => {
-  it('has every part in use, and uses no others', () => {
-    for (const kind of ['receivers', 'processors', 'exporters'] as const) {
-      const used = Object.values(collector.service.pipelines).flatMap((pipeline) => pipeline[kind]);
-      expect([...new Set(used)].sort()).toEqual(Object.keys(collector[kind]).sort());
-    }
-  });
-
   it('names fields of lines of the log', async () => {
     const line = await loggedLine();
     const named = attributesIn(collector.receivers.journald);
@@ -96,17 +89,6 @@ describe('the configuration of Alloy', () => {
     const kept = [...mapOf(part, 'labels', 'values'), ...mapOf(part, 'structured_metadata', 'values')];
     const names = read.map((one) => one.name);
     expect(kept.map((one) => one.name).sort()).toEqual(names.filter((one) => one !== 'time').sort());
-  });
-
-  it('sends on to parts that there are, and closes its brackets', () => {
-    const parts = [...alloy.matchAll(/^([\w.]+) "(\w+)" \{$/gm)].map(([, kind, name]) => `${kind}.${name}`);
-    const targets = [...alloy.matchAll(/forward_to = \[([\w.]+)\.receiver\]/g)].map(([, target]) => target);
-    expect(targets).toHaveLength(4);
-    expect(targets.filter((target) => !parts.includes(target ?? ''))).toEqual([]);
-    const bare = alloy.replace(/`[^`]*`|"[^"]*"|\/\/.*/g, '');
-    for (const [open = '', close = ''] of ['{}', '[]', '()']) {
-      expect(bare.split(open).length).toBe(bare.split(close).length);
-    }
   });
 });
 

@@ -49,13 +49,6 @@ describe('Dockerfile', () => {
     expect(major > least || (major === least && minor >= leastMinor), version).toBe(true);
   });
 
-  it('compiles once for all platforms, and collects for each', () => {
-    const base = `node:\${NODE_VERSION}-bookworm-slim`;
-    expect(compiled[0]?.rest).toBe(`--platform=$BUILDPLATFORM ${base} AS compiled`);
-    expect(collected[0]?.rest).toBe(`${base} AS root`);
-    expect(image[0]?.rest).toBe('scratch');
-  });
-
   it('runs as the user nobody, by number, who owns the folder of the ledger alone', () => {
     expect(only(image, 'USER')).toBe('65534:65534');
     expect(image.filter(({ rest }) => rest.includes('--chown')).map(({ rest }) => rest)).toEqual([
@@ -74,17 +67,6 @@ describe('Dockerfile', () => {
     expect(only(image, 'EXPOSE')).toBe(OS_SERVICE__PORT);
     expect(Number(OS_SERVICE__PORT)).toBe(serviceOptions.parse({}).port);
     expect(OS_SERVICE__HOST).toBe('0.0.0.0');
-  });
-
-  it('has the labels of package.json', () => {
-    const { description, homepage, license, name } = JSON.parse(
-      readFileSync(projectFile('package.json'), 'utf8'),
-    );
-    const labels = only(image, 'LABEL');
-    expect(labels).toContain(`.title="${name}"`);
-    expect(labels).toContain(`.description="${description}"`);
-    expect(labels).toContain(`.licenses="${license}"`);
-    expect(labels).toContain(`.source="${homepage.replace('#readme', '')}"`);
   });
 
   it('has all code that the package ships, but the example', () => {

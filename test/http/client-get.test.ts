@@ -1,6 +1,5 @@
-import { setImmediate as tick } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { failure, loadLibraries, newClient, startService, unusedPort } from '../support/services.ts';
+import { loadLibraries, newClient, startService } from '../support/services.ts';
 
 beforeAll(loadLibraries, 60_000);
 
@@ -21,48 +20,6 @@ describe('a get', () => {
         },
       },
     ]);
-  });
-
-  it.each([204, 302, 400, 404, 500, 503])('returns the status of a %i', async (status) => {
-    const service = await startService((response) => response.writeHead(status, { location: '/' }).end());
-    expect(await newClient().get(service.url)).toEqual({ status, body: '' });
-    expect(service.requests).toHaveLength(1);
-  });
-
-  it('takes turns with posts on one connection', async () => {
-    const service = await startService((response) => response.end(response.req.method));
-    const client = newClient();
-    const bodies: string[] = [];
-    for (const json of ['{}', undefined, '']) {
-      const call = json === undefined ? client.get(service.url) : client.postJson(service.url, json);
-      bodies.push((await call).body);
-      // An answered connection rests for a turn of the event loop.
-      await tick();
-    }
-    expect(bodies).toEqual(['POST', 'GET', 'POST']);
-    expect(service.sockets).toHaveLength(1);
-  });
-
-  it('has the limits of a post in size and time', async () => {
-    const large = await startService((response) => response.end('x'.repeat(100)));
-    const silent = await startService(() => {});
-    const errors = await Promise.all([
-      failure(newClient({ maxAnswerBytes: 99 }).get(large.url)),
-      failure(newClient({ timeout: 0.2 }).get(silent.url)),
-      failure(newClient().get(`http://127.0.0.1:${await unusedPort()}/`)),
-      failure(newClient().get('ftp://127.0.0.1/')),
-      failure(newClient().get(silent.url, { signal: AbortSignal.timeout(50) })),
-    ]);
-    expect(errors.map(({ code }) => code)).toEqual([
-      'answer-too-large',
-      'timeout',
-      'connect',
-      'invalid-url',
-      'aborted',
-    ]);
-    expect(
-      errors.filter(({ code }) => code !== 'invalid-url').map(({ message }) => message.split(' ')[0]),
-    ).toEqual(Array(4).fill('GET'));
   });
 });
 

@@ -8,7 +8,6 @@ import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answe
 import { apiDescription, descriptionWith } from '../support/api-description.ts';
 import {
   ADMISSION,
-  admissionReview,
   creating,
   policiesForAll,
   runHeld,
@@ -46,11 +45,6 @@ describe('the description', () => {
     );
   });
 
-  it('has both if SkyPilot is served too', () => {
-    const { paths } = descriptionWith({ kubernetes: true, skypilotPath: '/sky' }).document;
-    expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/sky', ...PATHS]));
-  });
-
   itIsSoundWith(api, PATHS);
 
   it('names the timeout parameter and each way to authenticate', () => {
@@ -61,18 +55,6 @@ describe('the description', () => {
         expect.objectContaining({ name: 'timeout', in: 'query', schema: expect.anything() }),
       );
       expect(security).toEqual([{ bearer: [] }, { clientCertificate: [] }, {}]);
-    }
-  });
-
-  it('has a schema that accepts reviews of an API server', () => {
-    for (const name of [
-      'create-by-replica-set',
-      'create-by-daemon-set',
-      'update-adding-a-toleration',
-    ] as const) {
-      const review = admissionReview(name);
-      expect(api.mistakes(SCHEMA, review)).toEqual([]);
-      expect(api.mistakes(SCHEMA, { ...review, request: { ...review.request, uid: 7 } })).not.toEqual([]);
     }
   });
 

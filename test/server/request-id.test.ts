@@ -1,14 +1,13 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { describe, expect, it, vi } from 'vitest';
-import { UsageEnforcement } from '../../src/index.ts';
+import { describe, expect, it } from 'vitest';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
-import { recordingLogger } from '../support/logger.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { capturedText } from '../support/requests.ts';
-import { runApp, runService } from '../support/running-service.ts';
+import { runService } from '../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
@@ -17,21 +16,21 @@ const GIVEN = /^req-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a
 const HEADER = 'X-Openstack-Request-Id';
 
 /** What is no id: it would be the caller's text in our answers and logs. */
-const NO_IDS: readonly [what: string, text: string][] = [
-  ['empty', ''],
-  ['a word', 'some-word'],
-  ['a UUID alone', SENT.slice(4)],
-  ['too short', SENT.slice(0, -1)],
-  ['too long', `${SENT}0`],
-  ['other letters', SENT.replace('0D5B', 'wxyz')],
-  ['something behind', `${SENT} x`],
-  ['something before', `x ${SENT}`],
-  ['two', `${SENT}, ${SENT}`],
-  ['a header behind it', `${SENT}; Set-Cookie: a=b`],
-  ['a tab', `${SENT}\tx`],
-  ['markup', '<script>alert(1)</script>'],
-  ['a line of a log', '","allowed":true,"x":"'],
-  ['huge', `req-${'0'.repeat(12_000)}`],
+const NO_IDS = [
+  '',
+  'some-word',
+  SENT.slice(4),
+  SENT.slice(0, -1),
+  `${SENT}0`,
+  SENT.replace('0D5B', 'wxyz'),
+  `${SENT} x`,
+  `x ${SENT}`,
+  `${SENT}, ${SENT}`,
+  `${SENT}; Set-Cookie: a=b`,
+  `${SENT}\tx`,
+  '<script>alert(1)</script>',
+  '","allowed":true,"x":"',
+  `req-${'0'.repeat(12_000)}`,
 ];
 
 describe('X-Openstack-Request-Id', () => {
@@ -73,28 +72,27 @@ describe('X-Openstack-Request-Id', () => {
     }
   });
 
-  it.for(NO_IDS)('is ignored when invalid, and appears nowhere: %s', async ([, text]) => {
+  it('is ignored when invalid, and appears nowhere', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const { url, logger, service } = await runService({ service: { decision_log: log } });
-    const given = await new Promise((resolve, reject) => {
-      request(`${url}/check-create`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', [HEADER]: text },
-      })
-        .on('response', (answer) => {
-          answer.resume();
-          resolve(answer.headers['x-openstack-request-id']);
-        })
-        .on('error', reject)
-        .end(FITS);
-    });
-    expect(given).toMatch(GIVEN);
+    const given: unknown[] = [];
+    for (const text of NO_IDS) {
+      const [answer] = await once(
+        request(`${url}/check-create`, {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', [HEADER]: text },
+        }).end(FITS),
+        'response',
+      );
+      answer.resume();
+      given.push(answer.headers['x-openstack-request-id']);
+      expect(given.at(-1), text).toMatch(GIVEN);
+    }
     await service.close();
-    const [line = '', ...others] = readFileSync(log, 'utf8').trimEnd().split('\n');
-    expect(others).toEqual([]);
-    expect(JSON.parse(line)).toMatchObject({ request_id: given });
-    if (text !== '') {
-      expect(line + JSON.stringify(logger.lines)).not.toContain(text);
+    const lines = readFileSync(log, 'utf8');
+    expect(decisionsInFile(log).map(({ request_id }) => request_id)).toEqual(given);
+    for (const text of NO_IDS.filter((one) => one !== '')) {
+      expect(lines + JSON.stringify(logger.lines)).not.toContain(text);
     }
   });
 
@@ -164,23 +162,5 @@ describe('X-Openstack-Request-Id', () => {
     expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject(
       Array(3).fill({ message: 'filter failed', fields: { request_id: SENT, error: 'broken' } }),
     );
-  });
-
-  it('is in the log of an internal error', async () => {
-    const enforcement = await UsageEnforcement.load(
-      { environment: {}, configFiles: [] },
-      { logger: recordingLogger() },
-    );
-    vi.spyOn(enforcement, 'checkCreate').mockRejectedValue(new Error('broken'));
-    const { post, logger } = await runApp(enforcement);
-    const { status, json, headers } = await post('/check-create', FITS, { [HEADER]: SENT });
-    expect({ status, json, id: headers.get(HEADER) }).toEqual({
-      status: 500,
-      json: { request_id: SENT },
-      id: SENT,
-    });
-    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
-      { message: 'request failed', fields: { request_id: SENT } },
-    ]);
   });
 });

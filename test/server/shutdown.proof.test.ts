@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { openRaw, postBytes, postHead } from '../support/raw-http.ts';
@@ -130,15 +129,6 @@ describe('a service that is closed', () => {
     await Promise.all([body.end, head.end, closed]);
     expect(body.received()).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\nConnection: close\r\n/);
     expect(head.received()).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nConnection: close\r\n/);
-  });
-
-  it('writes every decision to its log before it ends, and closes its filters', async () => {
-    const log = temporaryFile('decisions.jsonl', '');
-    const { service, post } = await runService({ service: { decision_log: log } });
-    const answers = await Promise.all(Array.from({ length: 50 }, () => post('/check-create', FITS)));
-    await service.close();
-    const ids = decisionsInFile(log).map(({ request_id }) => request_id);
-    expect(ids.sort()).toEqual(answers.map(({ headers }) => headers.get('X-Openstack-Request-Id')).sort());
   });
 
   it('can be closed again without effect', async () => {

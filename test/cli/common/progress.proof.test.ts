@@ -67,24 +67,19 @@ async function slowService(): Promise<string> {
 }
 
 describe('conformance of a slow service', () => {
-  const runs = async (how: 'wait' | 'interrupt', screen?: Screen) =>
-    onTerminal(how, ['conformance', await slowService()], { cwd: folderOf({}), ...screen });
+  const runs = async (screen: Screen) =>
+    onTerminal('wait', ['conformance', await slowService()], { cwd: folderOf({}), ...screen });
 
   it(
     'shows how many checks are done, within the width of the terminal',
     async () => {
-      for (const [columns, line] of [
-        [80, /^\[#* *\] +\d+ % {2}\d+ checks, \d+\/s$/],
-        [20, /^ *\d+ % {2}\d+ checks, /],
-      ] as const) {
-        const { code, out, terminal } = await runs('wait', { columns });
-        expect([code, out]).toEqual([1, expect.stringContaining('failed')]);
-        const lines = terminal.split('\r\x1b[K');
-        expect(lines.length).toBeGreaterThan(2);
-        expect(lines[1]).toMatch(line);
-        expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(columns);
-        expect([lines[0], lines.at(-1)]).toEqual(['', '']);
-      }
+      const { code, out, terminal } = await runs({ columns: 20 });
+      expect([code, out]).toEqual([1, expect.stringContaining('failed')]);
+      const lines = terminal.split('\r\x1b[K');
+      expect(lines.length).toBeGreaterThan(2);
+      expect(lines[1]).toMatch(/^ *\d+ % {2}\d+ checks, /);
+      expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(20);
+      expect([lines[0], lines.at(-1)]).toEqual(['', '']);
     },
     TIMEOUT,
   );
@@ -92,18 +87,8 @@ describe('conformance of a slow service', () => {
   it(
     'shows nothing on a terminal that knows no codes',
     async () => {
-      const { code, terminal } = await runs('wait', { term: 'dumb' });
+      const { code, terminal } = await runs({ term: 'dumb' });
       expect([code, terminal]).toEqual([1, '']);
-    },
-    TIMEOUT,
-  );
-
-  it(
-    'ends at a Ctrl-C, with a clean line',
-    async () => {
-      const { code, out, terminal } = await runs('interrupt');
-      expect([code, out]).toEqual([-2, '']);
-      expect(terminal.endsWith('\r\x1b[K')).toBe(true);
     },
     TIMEOUT,
   );
@@ -218,18 +203,18 @@ describe.each(Object.keys(WORK))('%s', (name) => {
     },
     TIMEOUT,
   );
-
-  it(
-    'fits into a terminal that becomes narrower while it runs, and ends at a Ctrl-C with a clean line',
-    async () => {
-      const { args } = await (WORK[name]?.() ?? Promise.reject());
-      const shown = await onTerminal({ resizeTo: NARROW }, args, { columns: WIDE });
-      expect({ code: shown.code, out: shown.out }).toEqual({ code: -2, out: '' });
-      const lengths = shown.lines.map(({ length }) => length);
-      expect(Math.max(...lengths)).toBeLessThan(WIDE);
-      expect(lengths.at(-1)).toBeLessThan(NARROW);
-      expect(isClean(shown)).toBe(true);
-    },
-    TIMEOUT,
-  );
 });
+
+it(
+  'fits into a terminal that becomes narrower while it runs, and ends at a Ctrl-C with a clean line',
+  async () => {
+    const { args } = await (WORK['ledger verify']?.() ?? Promise.reject());
+    const shown = await onTerminal({ resizeTo: NARROW }, args, { columns: WIDE });
+    expect({ code: shown.code, out: shown.out }).toEqual({ code: -2, out: '' });
+    const lengths = shown.lines.map(({ length }) => length);
+    expect(Math.max(...lengths)).toBeLessThan(WIDE);
+    expect(lengths.at(-1)).toBeLessThan(NARROW);
+    expect(isClean(shown)).toBe(true);
+  },
+  TIMEOUT,
+);

@@ -38,15 +38,6 @@ describe('scheduling-policy check', () => {
     });
   });
 
-  it('prints one line if nothing is added', async () => {
-    const file = podFile('{nodeSelector: {disk: hdd}, schedulerName: default-scheduler}');
-    expect(await check(file)).toEqual({
-      code: 0,
-      stdout: 'allowed for system:serviceaccount:default:default\n',
-      stderr: '',
-    });
-  });
-
   it('rejects a pod with all reasons and their policies, and shows no diff', async () => {
     const args = ['scheduling-policy', 'check', podFile(RAW), '--policies', basicPolicies()];
     expect(await runProgramInProcess(args)).toEqual({
@@ -209,32 +200,6 @@ describe('scheduling-policy check decides like the webhook', () => {
     );
     expect(intersection.code).toBe(1);
     expect(intersection.stdout).toContain('a requires ssd and b requires hdd');
-  });
-
-  it('with all given policies', async () => {
-    const basic = basicPolicies();
-    const tape = policyFile(
-      policy('tape', '{allowed: {nodeSelectors: {disk: [tape]}}}'),
-      grant('tape', EVERYBODY),
-    );
-    const file = podFile('{schedulerName: default-scheduler, nodeSelector: {disk: tape}}');
-    expect((await run('check', file, '--policies', basic)).code).toBe(1);
-    expect((await run('check', file, '--policies', tape)).code).toBe(1);
-    expect((await run('check', file, '--policies', basic, '--policies', tape)).code).toBe(0);
-  });
-
-  it('also if the default scheduler is not allowed', async () => {
-    const policies = policyFile(
-      policy('own', '{allowed: {schedulerNames: [own], nodeSelectors: {}}}'),
-      grant('own', EVERYBODY),
-    );
-    const code = async (spec: string) => (await run('check', podFile(spec), '--policies', policies)).code;
-    expect([await code('{}'), await code("{schedulerName: ''}"), await code('{schedulerName: x}')]).toEqual([
-      1, 1, 1,
-    ]);
-    expect(await code('{schedulerName: own}')).toBe(0);
-    const added = policyFile(policy('d', '{default: {schedulerName: own}}'), grant('d', EVERYBODY));
-    expect(await run('check', podFile('{}'), '--policies', added)).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('warns about missing names and continues', async () => {

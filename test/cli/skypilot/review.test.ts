@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { skypilotReviewCommand } from '../../../src/cli/skypilot/review.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
-import { body, envelope, FAILED, policyFiles } from '../../support/skypilot.ts';
+import { body, FAILED, policyFiles } from '../../support/skypilot.ts';
 
 /** Policies by name: the bodies of their `validateAndMutate`. */
 const POLICIES = {
@@ -134,17 +134,6 @@ describe('skypilot review', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  it('accepts a body that is an object, and those of the client and of jobs', async () => {
-    for (const members of [
-      {},
-      { at_client_side: true, user: '' },
-      { request_options: null, request_name: 'x.y' },
-    ]) {
-      const file = temporaryFile('object.json', JSON.stringify(envelope(members)));
-      expect(await reviewJson(file, ...policies('NothingPolicy'))).toMatchObject({ code: 0, stderr: '' });
-    }
-  });
-
   it('needs no file of the server if the command line names policies', async () => {
     const { specifiers } = policyFiles({ NothingPolicy: '' });
     const { code } = await review(
@@ -171,18 +160,6 @@ describe('a task', () => {
     expect(skypilot_config).toContain(
       '@@ -1,1 +1,3 @@\n active_workspace: default\n+kubernetes:\n+  provision_timeout: 600\n',
     );
-  });
-
-  it('can have a configuration, a request name and a cluster name', async () => {
-    const config = temporaryFile('config.yaml', 'kubernetes:\n  namespace: lab\n');
-    const { code, answer } = await reviewJson(
-      ...[taskFile(TASK), '--skypilot-config', config, '--request-name', 'exec', '--cluster-name', 'c1'],
-      ...policies('ClientPolicy', 'TeamPolicy'),
-    );
-    const { task, skypilot_config } = answer.diff as unknown as Record<string, string>;
-    expect(seen(task ?? '')).toEqual(expect.arrayContaining(['+  requestName: exec', '+  clusterName: c1']));
-    expect(skypilot_config).toContain('+  provision_timeout: 600\n active_workspace: default\n');
-    expect(code).toBe(0);
   });
 
   it('is sent with everything that the flags say', async () => {
@@ -223,11 +200,6 @@ describe('a task', () => {
         '+  clientVersion: null',
       ]),
     );
-  });
-
-  it('may be written as JSON', async () => {
-    const file = taskFile(JSON.stringify({ name: 'a', run: 'x' }));
-    expect(await reviewJson(file, ...policies('NothingPolicy'))).toMatchObject({ code: 0 });
   });
 });
 

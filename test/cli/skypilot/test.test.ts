@@ -4,24 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { folderOf, limitPolicy, runCases } from '../../support/skypilot-cases.ts';
 
 describe('skypilot test', () => {
-  it('tells which cases fail, and shows what differs', async () => {
-    const folder = folderOf({
-      'allowed.yaml': 'task: {run: x}\nexpect: changed\n',
-      'blazar.conf': `[skypilot]\nadmin_policies = ${limitPolicy()}\n`,
-      'nodes.yaml': 'task: {num_nodes: 3}\nexpect: unchanged\n',
-    });
-    expect(await runCases(folder)).toEqual({
-      code: 1,
-      stdout: `CASE     RESULT  WHY
-allowed  passed
-nodes    failed  expected it to be allowed, but LimitPolicy rejected it: 3 nodes are too many
-
-1 passed, 1 failed
-`,
-      stderr: '',
-    });
-  });
-
   it('finds a policy beside the file that names it, and tells the place of a name that leads nowhere', async () => {
     const policy = readFileSync(limitPolicy().split('#')[0] ?? '', 'utf8');
     const folder = folderOf({

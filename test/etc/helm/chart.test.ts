@@ -48,23 +48,6 @@ describe('the chart of etc/helm', () => {
     expect(parseYaml(chartFile('Chart.yaml'))).toMatchObject({ version, appVersion: version });
   });
 
-  it('explains every value, and knows no others', () => {
-    const lines = chartFile('values.yaml').split('\n');
-    const schema = JSON.parse(chartFile('values.schema.json'));
-    expect(Object.keys(schema.properties).filter((name) => name !== 'global')).toEqual(Object.keys(values));
-    const unexplained = Object.keys(values).filter((name) => {
-      const start = lines.findIndex((line) => line.startsWith(`${name}:`));
-      const length = lines.slice(start + 1).findIndex((line) => /^[a-zA-Z]/.test(line));
-      const block = lines.slice(start + 1, length < 0 ? undefined : start + 1 + length);
-      const isExplained = (at: number): boolean => {
-        const above = lines[at - 1] ?? '';
-        return above.startsWith('#') || (/^[a-zA-Z]+: \S/.test(above) && isExplained(at - 1));
-      };
-      return !isExplained(start) && !block.some((line) => /^ +#/.test(line));
-    });
-    expect(unexplained).toEqual([]);
-  });
-
   it('accepts its values and those of the releases here, and refuses others', () => {
     const accepts = new Ajv({ strict: false }).compile(JSON.parse(chartFile('values.schema.json')));
     for (const good of [values, ...sets.map(({ own }) => own)]) {
@@ -332,15 +315,6 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
     expect(grace).toBeGreaterThan(deadline);
     const waitedFor = webhooks.filter(({ name }) => workloads === 'refuse' || !isForWorkloads(name));
     expect(waitedFor.filter(({ timeoutSeconds }) => timeoutSeconds <= deadline)).toEqual([]);
-  });
-
-  it('uses what its version of Kubernetes knows', () => {
-    const budgets = objects.filter(({ kind }) => kind === 'PodDisruptionBudget');
-    for (const { apiVersion, spec } of budgets) {
-      expect(apiVersion).toBe('policy/v1');
-      expect(spec.unhealthyPodEvictionPolicy).toBe(minor >= 26 ? 'AlwaysAllow' : undefined);
-    }
-    expect(budgets).toHaveLength(own.podDisruptionBudget?.enabled === false ? 0 : 1);
   });
 
   it('creates policies before the webhooks that would ask for them', () => {

@@ -8,6 +8,51 @@ let count = 0;
 const newProject = () => `project-${++count}`;
 
 describe.each(DIALECTS)('budgets over the API, on %s', (dialect) => {
+  it('are changed by one of many who have seen the same version', async () => {
+    const first = ground(dialect);
+    const second = await serving(first.connection);
+    const project = newProject();
+    const { json } = await first.ask('operator', 'POST', '/v1/budgets', { body: wanted(project) });
+    const path = `/v1/budgets/${json.id}`;
+    const told = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => {
+        const { ask } = index % 2 === 0 ? first : second;
+        return index % 3 === 2
+          ? ask('operator', 'DELETE', `${path}?reason=race`, { etag: json.etag })
+          : ask('operator', 'PATCH', path, { etag: json.etag, body: { amount: index, reason: 'race' } });
+      }),
+    );
+    const winners = told.filter(({ status }) => status === 200 || status === 204);
+    expect(winners).toHaveLength(1);
+    const losers = told.map(({ status }) => status).filter((status) => status >= 300);
+    expect(new Set(losers.map((status) => (status === 404 ? 412 : status)))).toEqual(new Set([412]));
+    const changes = await first.ask('reader', 'GET', `${path}/changes`);
+    expect(changes.json.items).toHaveLength(2);
+  });
+
+  it('stay within those of the project while others change these', async () => {
+    const { ask } = ground(dialect);
+    await cleared(ask, 'climate');
+    const project = await ask('operator', 'POST', '/v1/budgets', { body: wanted('climate') });
+    const give = (user_id: string) =>
+      ask('mona', 'POST', '/v1/budgets', { body: wanted('climate', { user_id }) });
+    const [shrunk] = await Promise.all([
+      ask('operator', 'PATCH', `/v1/budgets/${project.json.id}`, {
+        etag: project.json.etag,
+        body: { amount: '10', reason: 'less' },
+      }),
+      ...Array.from({ length: 6 }, (_, index) => give(`user-${index}`)),
+    ]);
+    expect(shrunk.status).toBe(200);
+    // Whoever came after it was refused.
+    const latest = await ask('reader', 'GET', '/v1/budgets/changes?project_id=climate&limit=1');
+    expect(latest.json.items).toMatchObject([{ user: null, amount: '10' }]);
+  });
+});
+
+describe('budgets over the API', () => {
+  const dialect = 'sqlite';
+
   it('are set, shown, changed and removed, with who and why', async () => {
     const { ask } = ground(dialect);
     const project = newProject();
@@ -94,28 +139,6 @@ describe.each(DIALECTS)('budgets over the API, on %s', (dialect) => {
     const again = await ask('operator', 'POST', '/v1/budgets', { body: wanted(project, { amount: '7' }) });
     expect(again).toMatchObject({ status: 201, json: { id: json.id, amount: '7' } });
     expect(again.json.etag).not.toBe(json.etag);
-  });
-
-  it('are changed by one of many who have seen the same version', async () => {
-    const first = ground(dialect);
-    const second = await serving(first.connection);
-    const project = newProject();
-    const { json } = await first.ask('operator', 'POST', '/v1/budgets', { body: wanted(project) });
-    const path = `/v1/budgets/${json.id}`;
-    const told = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => {
-        const { ask } = index % 2 === 0 ? first : second;
-        return index % 3 === 2
-          ? ask('operator', 'DELETE', `${path}?reason=race`, { etag: json.etag })
-          : ask('operator', 'PATCH', path, { etag: json.etag, body: { amount: index, reason: 'race' } });
-      }),
-    );
-    const winners = told.filter(({ status }) => status === 200 || status === 204);
-    expect(winners).toHaveLength(1);
-    const losers = told.map(({ status }) => status).filter((status) => status >= 300);
-    expect(new Set(losers.map((status) => (status === 404 ? 412 : status)))).toEqual(new Set([412]));
-    const changes = await first.ask('reader', 'GET', `${path}/changes`);
-    expect(changes.json.items).toHaveLength(2);
   });
 
   it('need the version that is changed, as one strong ETag', async () => {
@@ -228,25 +251,6 @@ describe.each(DIALECTS)('budgets over the API, on %s', (dialect) => {
     await cleared(ask, 'climate', 'max');
   });
 
-  it('stay within those of the project while others change these', async () => {
-    const { ask } = ground(dialect);
-    await cleared(ask, 'climate');
-    const project = await ask('operator', 'POST', '/v1/budgets', { body: wanted('climate') });
-    const give = (user_id: string) =>
-      ask('mona', 'POST', '/v1/budgets', { body: wanted('climate', { user_id }) });
-    const [shrunk] = await Promise.all([
-      ask('operator', 'PATCH', `/v1/budgets/${project.json.id}`, {
-        etag: project.json.etag,
-        body: { amount: '10', reason: 'less' },
-      }),
-      ...Array.from({ length: 6 }, (_, index) => give(`user-${index}`)),
-    ]);
-    expect(shrunk.status).toBe(200);
-    // Whoever came after it was refused.
-    const latest = await ask('reader', 'GET', '/v1/budgets/changes?project_id=climate&limit=1');
-    expect(latest.json.items).toMatchObject([{ user: null, amount: '10' }]);
-  });
-
   it('are shown and changed by nobody who may not', async () => {
     const { ask } = ground(dialect);
     await cleared(ask, 'climate');
@@ -341,18 +345,6 @@ describe('a budget over the API', () => {
     const { ask } = ground('sqlite');
     expect((await ask('operator', 'GET', `/v1/budgets/${id}`)).status).toBe(404);
   });
-
-  it.each(['limit=0', 'limit=1001', 'after=x', 'valid_at=soon', 'search=', 'colour=red', 'limit=1&limit=2'])(
-    'is not listed by ?%s',
-    async (query) => {
-      const { ask } = ground('sqlite');
-      const told = await ask('operator', 'GET', `/v1/budgets?${query}`);
-      expect({ status: told.status, field: told.json.field }).toEqual({
-        status: 400,
-        field: query.split('=')[0],
-      });
-    },
-  );
 
   it('is not there where no filter records leases', async () => {
     const { connection } = ground('sqlite');

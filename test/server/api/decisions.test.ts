@@ -3,11 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { rowJson } from '../../../src/decisions/store/rows.ts';
 import { DecisionTable } from '../../../src/decisions/store/table.ts';
-import { expectEachDescribed } from '../../support/api-answers.ts';
-import { leaseDescription } from '../../support/api-description.ts';
 import { aRecord } from '../../support/decision-logs.ts';
-import { breakLedger, DIALECTS, ledgerAt, NO_WAIT, newLedger } from '../../support/ledgers.ts';
-import { budgetGrounds, serving, type Told } from './budget-ground.ts';
+import { DIALECTS, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { budgetGrounds, type Told } from './budget-ground.ts';
 
 const ground = budgetGrounds();
 
@@ -124,14 +122,6 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
     expect(ids(await get('operator', `/v1/decisions?${query}`))).toEqual(expected);
   });
 
-  it('come in pages', async () => {
-    const first = await get('mona', '/v1/decisions?limit=1');
-    const second = await get('mona', `/v1/decisions?limit=1&after=${first.json.next}`);
-    const third = await get('mona', `/v1/decisions?limit=1&after=${second.json.next}`);
-    expect([first, second, third].flatMap(ids)).toEqual(['req-2', 'req-1', 'req-1']);
-    expect(third.json.next).toBeNull();
-  });
-
   it.each([
     ['limit=0', 'limit'],
     ['limit=1001', 'limit'],
@@ -147,32 +137,5 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
   ])('refuse %s with the field', async (query, field) => {
     const answer = await get('operator', `/v1/decisions?${query}`);
     expect([answer.status, answer.json.field]).toEqual([400, field]);
-  });
-});
-
-describe('the answers of decisions', () => {
-  it('are as they are described, also where nothing is stored or the ledger is away', async () => {
-    const { ask } = ground('sqlite');
-    const without = await serving(await newLedger(), { service: { decision_store: 'none' } });
-    const connection = await newLedger();
-    const broken = await serving(connection);
-    breakLedger(connection, 'decisions');
-    const paths = ['/v1/decisions', '/v1/decisions/{request_id}', '/v1/projects/{project_id}/decisions'];
-    const answers = await Promise.all(
-      paths.flatMap((path) => {
-        const filled = path.replace('{request_id}', 'req-1').replace('{project_id}', 'climate');
-        return [
-          ask('operator', 'GET', filled),
-          without.ask('operator', 'GET', filled),
-          broken.ask('operator', 'GET', filled),
-          ask('operator', 'GET', `${filled}?limit=x`),
-          ask('nobody' as never, 'GET', filled),
-        ].map(async (told) => ({ method: 'get', path, ...(await told) }));
-      }),
-    );
-    const statuses = answers.map(({ status }) => status);
-    expect(statuses).toEqual(paths.flatMap(() => [200, 404, 503, 400, 401]));
-    expectEachDescribed(leaseDescription, answers);
-    expect(broken.logger.lines.map(({ message }) => message)).toContain('a request of the API failed');
   });
 });

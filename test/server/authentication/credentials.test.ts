@@ -11,7 +11,6 @@ import { temporaryFolder } from '../../support/filter-folder.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { metric } from '../../support/metric.ts';
 import { capturedText } from '../../support/requests.ts';
-import { runCommand } from '../../support/run-command.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { tlsFixture } from '../../support/tls.ts';
 
@@ -39,38 +38,6 @@ const cert = `tls_cert_file = ${tlsFixture('server.pem')}`;
 const key = `tls_key_file = ${tlsFixture('server.key')}`;
 
 describe('[service]', () => {
-  it.for<[option: string, expected: string, wrong: string[]]>([
-    ['port', 'a whole number from 0 to 65535', ['-1', '65536', '80.5', 'http', '0x50']],
-    ['body_limit', 'from 1024 to 67108864', ['0', '1023', '67108865', '1 MiB', '-1']],
-    ['deadline', 'from 1 to 3600', ['0', '3601', '1.5', '30s', 'never']],
-    ['max_concurrent', 'from 1 to 1000000', ['0', '1000001', 'many']],
-    ['max_queued', 'from 0 to 1000000', ['-1', '1000001', '1e3']],
-    ['shutdown_grace', 'from 0 to 3600', ['-1', '3601', '1m']],
-    ['log_level', '', ['verbose', 'INFO,', '3']],
-    ['log_format', '', ['xml', 'text']],
-    ['decision_log_when_full', '', ['wait', 'Drop!', 'true']],
-    ['host', 'an address or a host name', ['two hosts']],
-    [
-      'tokens',
-      'a list of ASCII texts of at least 16 characters',
-      ['a b', 'naïve', 'a,,b', 'fifteen-letters'],
-    ],
-  ])(
-    '%s: what is out of its range or of another type is refused, at its line',
-    async ([option, expected, wrong]) => {
-      for (const value of wrong) {
-        const conf = confFile(`${FILTER}[service]\n${option} = ${value}\n`);
-        const [mistake, ...others] = await mistakesOf(conf);
-        expect(others).toEqual([]);
-        expect(mistake).toMatch(`CONF:4: [service] ${option}: expected `);
-        expect(mistake).toContain(expected);
-        if (option === 'tokens') {
-          expect(mistake).not.toContain(value);
-        }
-      }
-    },
-  );
-
   it('one of tls_cert_file and tls_key_file is no TLS', async () => {
     const both = 'expected tls_cert_file and tls_key_file together, got one of them';
     expect(await mistakesOf(confOf(cert))).toEqual([`CONF:6: [service] tls_cert_file: ${both}`]);
@@ -177,18 +144,6 @@ describe('[service]', () => {
       }
     },
   );
-
-  it('config validate ends with 2 and says all of it', async () => {
-    const file = temporaryFile('tokens', '');
-    const conf = confOf(`tokens_file = ${file}`, cert, `tls_key_file = ${tlsFixture('other.key')}`);
-    const { code, stdout, stderr } = await runCommand(['config', 'validate', '--config-file', conf]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    const said = (await mistakesOf(conf)).map((line) => `error: ${line.replace('CONF', conf)}`);
-    // A key of the fixtures may be read by everyone.
-    const errors = stderr.split('\n').filter((line) => line.startsWith('error'));
-    expect(errors).toEqual(said);
-    expect(said).toHaveLength(2);
-  });
 });
 
 describe('tokens_file', () => {

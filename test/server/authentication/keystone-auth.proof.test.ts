@@ -58,13 +58,15 @@ async function guarded(service: Readonly<Record<string, unknown>> = {}) {
 }
 
 describe('[service] keystone_auth', () => {
-  it.for(Object.keys(ENDPOINTS).flatMap((path) => [path, `/v1${path}`]))('guards %s', async (path) => {
+  it('guards every path', async () => {
     const { post } = await guarded();
-    const body = ENDPOINTS[path.replace('/v1', '')];
-    expect(await post(path, body)).toMatchObject(UNAUTHORIZED);
-    expect(await post(path, body, sends(UNKNOWN))).toMatchObject(UNAUTHORIZED);
-    expect(await post(path, body, sends(MEMBER))).toMatchObject(FORBIDDEN);
-    expect(await post(path, body, sends(TOKEN))).toMatchObject({ status: 204 });
+    for (const path of Object.keys(ENDPOINTS).flatMap((one) => [one, `/v1${one}`])) {
+      const body = ENDPOINTS[path.replace('/v1', '')];
+      expect(await post(path, body), path).toMatchObject(UNAUTHORIZED);
+      expect(await post(path, body, sends(UNKNOWN)), path).toMatchObject(UNAUTHORIZED);
+      expect(await post(path, body, sends(MEMBER)), path).toMatchObject(FORBIDDEN);
+      expect(await post(path, body, sends(TOKEN)), path).toMatchObject({ status: 204 });
+    }
   });
 
   it.each(['identity', 'gzip'])(
@@ -104,26 +106,6 @@ describe('[service] keystone_auth', () => {
     expect((await check(TOKEN)).status).toBe(204);
     expect(await check(UNKNOWN)).toMatchObject(UNAUTHORIZED);
     expect(await check()).toMatchObject(UNAUTHORIZED);
-  });
-
-  it('tells clients where to get a token, as the middleware of OpenStack does', async () => {
-    const { keystone, check } = await guarded();
-    const challenge = `Keystone uri="${keystone.url}"`;
-    expect((await check()).headers.get('WWW-Authenticate')).toBe(challenge);
-    expect((await check(UNKNOWN)).headers.get('WWW-Authenticate')).toBe(challenge);
-    expect((await check(MEMBER)).headers.get('WWW-Authenticate')).toBeNull();
-  });
-
-  it('goes by service_roles, letter by letter', async () => {
-    const { check } = await guarded({ service_roles: ['member'] });
-    expect((await check(MEMBER)).status).toBe(204);
-    const strict = await guarded({ service_roles: ['Member', 'memb', 'members', '*'] });
-    expect((await strict.check(MEMBER)).status).toBe(403);
-    const single = await guarded({ service_roles: ['operator'] });
-    expect(await single.check(TOKEN)).toMatchObject({
-      status: 403,
-      json: { message: 'expected a token of a user with the role operator in the project of the token' },
-    });
   });
 
   it('grants nothing by the roles of people', async () => {
@@ -253,20 +235,6 @@ describe('at the start', () => {
     expect(both.service.authenticators[0]?.asks).toEqual([
       'one of [service] tokens or a token of Keystone with one of the roles service, admin, in the header X-Auth-Token',
     ]);
-  });
-
-  it.for([
-    ['service_roles', ''],
-    ['service_roles', ','],
-    ['service_roles', 'a,,b'],
-    ['token_cache_time', '-1'],
-    ['token_cache_time', '90000'],
-    ['token_cache_time', 'ever'],
-    ['keystone_auth', 'maybe'],
-  ])('refuses %s = %j', async ([option = '', value]) => {
-    await expect(start({ keystone_auth: true, [option]: value }, account)).rejects.toThrow(
-      `[service] ${option}: expected`,
-    );
   });
 
   it('does not need Keystone', async () => {

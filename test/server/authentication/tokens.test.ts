@@ -18,14 +18,14 @@ const withTokens = (...tokens: string[]) =>
   runService({ service: { tokens }, enforcement: { max_lease_duration: 345_600 } });
 
 describe('with tokens', () => {
-  it.for(PATHS)('asks for one at %s', async (path) => {
+  it('asks for one at every path', async () => {
     const { post } = await withTokens(SECRET);
-    const body = BODIES[path.replace('/v1', '')];
-    expect(await post(path, body)).toMatchObject(UNAUTHORIZED);
-    expect(await post(path, body, { 'X-Auth-Token': 'wrong' })).toMatchObject(UNAUTHORIZED);
-    expect(await post(path, body, { 'X-Auth-Token': SECRET })).toMatchObject({
-      status: 204,
-    });
+    for (const path of PATHS) {
+      const body = BODIES[path.replace('/v1', '')];
+      expect(await post(path, body), path).toMatchObject(UNAUTHORIZED);
+      expect(await post(path, body, { 'X-Auth-Token': 'wrong' }), path).toMatchObject(UNAUTHORIZED);
+      expect(await post(path, body, { 'X-Auth-Token': SECRET }), path).toMatchObject({ status: 204 });
+    }
   });
 
   it('takes each of several, so that they can be rotated', async () => {
@@ -91,29 +91,5 @@ describe('with tokens', () => {
     await post('/check-create', FITS, { 'X-Auth-Token': 'guess' });
     expect(JSON.stringify(logger.lines)).not.toMatch(/guess|s3cret-0123456789abcdef/);
     expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
-  });
-
-  it('answers GET /healthz without one', async () => {
-    const { request } = await withTokens(SECRET);
-    expect(await request('/healthz')).toMatchObject({ status: 200, json: { status: 'ok' } });
-  });
-});
-
-describe('without tokens', () => {
-  it('lets everyone ask, with a token or without', async () => {
-    const { post } = await runService({ enforcement: { max_lease_duration: 345_600 } });
-    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
-    expect(await post('/check-create', FITS, { 'X-Auth-Token': 'any' })).toMatchObject({ status: 204 });
-  });
-});
-
-describe('[service] tokens', () => {
-  it('ignores a comma at the end, as everywhere in blazar.conf', async () => {
-    const { post } = await runService({ service: { tokens: ' s3cret-0123456789abcdef , ' } });
-    expect(await post('/check-create', FITS)).toMatchObject(UNAUTHORIZED);
-    expect(await post('/check-create', FITS, { 'X-Auth-Token': '' })).toMatchObject(UNAUTHORIZED);
-    expect(await post('/check-create', FITS, { 'X-Auth-Token': SECRET })).toMatchObject({
-      status: 204,
-    });
   });
 });

@@ -1,7 +1,6 @@
 /** Members see no filter that is only tried, none that let a lease through by failing, and nothing of how the service works. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
-import { projectLimits } from '../../../src/server/api/project-limits.ts';
 import { newLedgers } from '../../support/ledgers.ts';
 import { type ConsoleGround, consoleOn } from './console-ground.ts';
 import { textOf } from './visitor.ts';
@@ -63,16 +62,5 @@ describe('a member does not learn of a filter that is only tried', () => {
       [true, false],
       [true, true],
     ]);
-  });
-
-  it('from the limits of the project', async () => {
-    expect((await ground.get('meg', '/projects/climate')).html).not.toContain(TRIED);
-    const filters = (isMember: boolean) =>
-      projectLimits(ground.generation.configuration, 'climate', undefined, {
-        isMember,
-        userId: null,
-      }).map(({ filter }) => filter);
-    expect(filters(true)).toEqual(['UsageBudgetFilter']);
-    expect(filters(false)).toContain(TRIED);
   });
 });

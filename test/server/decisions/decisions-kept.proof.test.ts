@@ -7,23 +7,17 @@ import { waitFor } from '../../../src/base/deadline.ts';
 import { DecisionLog } from '../../../src/decisions/log.ts';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../../src/index.ts';
-import { startService } from '../../../src/server/service.ts';
 import { aRecord, decisionsInFile, namedPipe, openPipe } from '../../support/decision-logs.ts';
-import { confFile, temporaryFile } from '../../support/files.ts';
+import { temporaryFile } from '../../support/files.ts';
 import { filterSource, temporaryFolder } from '../../support/filter-folder.ts';
 import { flood } from '../../support/load.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { policyServer } from '../../support/policy-server.ts';
-import { capturedText, createLasting, createPhysicalHost, endActive } from '../../support/requests.ts';
+import { createLasting, createPhysicalHost, endActive } from '../../support/requests.ts';
 import { runApp, runService } from '../../support/running-service.ts';
 import { readSamples, type Samples, samplesOf } from '../../support/samples.ts';
 
 const PATIENT = { timeout: 120_000, interval: 20 };
-const LOG_FIELDS = [
-  ...['time', 'request_id', 'operation', 'project_id', 'user_id', 'lease_id', 'lease_name', 'allowed'],
-  ...['outcome', 'filter', 'message', 'failed', 'warnings', 'filters', 'generation', 'duration_ms'],
-];
-
 const logFile = () => join(temporaryFolder(), 'decisions.jsonl');
 
 /** A service whose log is looked at when it has been closed. */
@@ -40,125 +34,6 @@ async function runLogged(options: Parameters<typeof runService>[0] = {}) {
 const sum = (samples: Samples) => Object.values(samples).reduce((total, value) => total + value, 0);
 
 describe('the log of a service', () => {
-  it('has one line a decision with everything that is promised, and is counted the same', async () => {
-    const { post, request, url, decisions } = await runLogged({
-      enforcement: {
-        enabled_filters: ['MaxLeaseDurationFilter', 'FickleFilter'],
-        audit_filters: ['TriedFilter'],
-        exempt_projects: ['staff'],
-      },
-      filters: {
-        'fickle-filter.js': filterSource('FickleFilter', {
-          create: `if (context.user_id === 'unlucky') { throw new Error('the cause'); }
-            return context.user_id === 'lucky' ? { allowed: true, onError: true } : allow();`,
-          end: "throw new Error('the cause');",
-        }),
-        'tried-filter.js': filterSource('TriedFilter', {
-          create: "return context.user_id === 'new' ? reject('not yet') : allow();",
-        }),
-      },
-    });
-    const id = 'req-11111111-2222-4333-8444-555555555555';
-    const by = (user_id: string, project_id = 'climate') => createLasting(60, { user_id, project_id });
-    const answers = [
-      await post('/check-create', createPhysicalHost(), { 'X-Openstack-Request-Id': id }),
-      await post('/v1/check-create', createLasting(864_000)),
-      await post('/check-create', by('unlucky')),
-      await post('/check-create', by('new')),
-      await post('/check-create', by('lucky')),
-      await post('/check-create', by('unlucky', 'staff')),
-      await post('/check-update', capturedText('check-update-extend.json')),
-      await post('/on-end', endActive()),
-    ];
-    for (const none of [
-      await post('/check-create', { not: 'a request' }),
-      await post('/check-create', '{'),
-      await post('/nowhere', createPhysicalHost()),
-      await request('/check-create'),
-    ]) {
-      expect(none.status).toBeGreaterThanOrEqual(400);
-    }
-    const samples = await readSamples(url);
-    const log = await decisions();
-
-    expect(log.map((record) => [record.operation, record.outcome, record.filter, record.allowed])).toEqual([
-      ['create', 'allowed', null, true],
-      ['create', 'rejected', 'MaxLeaseDurationFilter', false],
-      ['create', 'failed', 'FickleFilter', false],
-      ['create', 'audit', 'TriedFilter', true],
-      ['create', 'allowed-on-error', 'FickleFilter', true],
-      ['create', 'exempt', null, true],
-      ['update', 'rejected', 'MaxLeaseDurationFilter', false],
-      ['end', 'failed', 'FickleFilter', true],
-    ]);
-    expect(answers.map(({ status }) => status)).toEqual([204, 403, 403, 204, 204, 204, 403, 204]);
-    expect(log[0]?.request_id).toBe(id);
-    for (const [index, record] of log.entries()) {
-      expect(Object.keys(record)).toEqual(LOG_FIELDS);
-      const { headers, json } = answers[index] ?? {};
-      expect(record.request_id).toBe(headers?.get('X-Openstack-Request-Id'));
-      expect(record.generation).toBe(Number(headers?.get('X-Enforcement-Generation')));
-      expect(record.message).toBe((json as { message: string } | undefined)?.message ?? null);
-      expect(record.duration_ms).toBeGreaterThan(0);
-      expect(record.duration_ms).toBeGreaterThanOrEqual(
-        Math.max(0, ...record.filters.map(({ duration_ms }) => duration_ms)),
-      );
-    }
-    const { lease } = createPhysicalHost();
-    expect(log[0]).toMatchObject({ lease_id: lease.id ?? null, lease_name: lease.name });
-
-    const counted: Record<string, number> = {};
-    for (const { operation, filter, outcome } of log) {
-      const labels = `{operation="${operation}",filter="${filter ?? ''}",outcome="${outcome}"}`;
-      counted[labels] = (counted[labels] ?? 0) + 1;
-    }
-    expect(samplesOf(samples, 'decisions_total')).toEqual(counted);
-  });
-
-  it('says which configuration made each decision', async () => {
-    const { post, service, decisions } = await runLogged();
-    await post('/check-create', createLasting(60));
-    await service.reload();
-    await post('/check-create', createLasting(60));
-    expect((await decisions()).map(({ generation }) => generation)).toEqual([1, 2]);
-  });
-
-  it('holds what was decided just before the end', async () => {
-    const { post, decisions } = await runLogged();
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => post('/check-create', createLasting(60))),
-    );
-    expect(answers.every(({ status }) => status === 204)).toBe(true);
-    expect(await decisions()).toHaveLength(50);
-  });
-
-  it('has no line of a request that there was no room for', async () => {
-    let release = () => {};
-    vi.stubGlobal(
-      'held',
-      new Promise<void>((go) => {
-        release = go;
-      }),
-    );
-    onTestFinished(() => void vi.unstubAllGlobals());
-    const { port, post, url, decisions } = await runLogged({
-      enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
-      filters: {
-        'slow-filter.js': filterSource('SlowFilter', {
-          create: 'return held.then(() => allow());',
-        }),
-      },
-      service: { max_concurrent: 1, max_queued: 1 },
-    });
-    const statuses = flood(port, 8, 8);
-    await expect.poll(async () => (await readSamples(url)).overload_refusals_total).toBe(6);
-    release();
-    expect(await statuses).toEqual({ '204': 2, '503': 6 });
-    expect((await post('/check-create', createLasting(60))).status).toBe(204);
-    expect((await readSamples(url)).overload_refusals_total).toBe(6);
-    expect(await decisions()).toHaveLength(3);
-  });
-
   it('loses no decision when the file is moved away again and again, and the service told', async () => {
     const { port, service, file, decisions, url } = await runLogged();
     let answered = 0;
@@ -184,19 +59,6 @@ describe('the log of a service', () => {
     expect(log).toHaveLength(answered);
     expect(sum(samplesOf(samples, 'decisions_total'))).toBe(answered);
     expect(new Set(log.map(({ request_id }) => request_id)).size).toBe(answered);
-  });
-
-  it.each([
-    ['a folder', () => temporaryFolder(), 'it is a folder'],
-    ['in no folder', () => '/nowhere/decisions.jsonl', 'the folder /nowhere: there is no such file'],
-  ])('is a mistake in the configuration where it is %s, with file and line', async (_, path, reason) => {
-    const destination = path();
-    const conf = confFile(`[service]\nport = 0\n\ndecision_log = ${destination}\n`);
-    await expect(
-      startService({ environment: {}, configFiles: [conf] }, { logger: recordingLogger() }),
-    ).rejects.toThrow(
-      `${conf}:4: [service] decision_log: expected a file that can be written, got ${destination} (${reason})`,
-    );
   });
 });
 

@@ -248,21 +248,6 @@ describe('clients that hold on to the service keep nobody else from it', () => {
     expect(errorsOf(running)).toEqual([]);
   });
 
-  it('those who open a connection for each request', async () => {
-    const running = await runService();
-    const storm = async () => {
-      for (let count = 0; count < 20; count += 1) {
-        const connection = await openRaw(running.port);
-        connection.socket.write(postBytes('/check-create', FITS, 'Connection: close\r\n'));
-        await connection.end;
-        expect(connection.statuses()).toEqual([204]);
-      }
-    };
-    await Promise.all(Array.from({ length: 25 }, storm));
-    expect(await figures(running)).toMatchObject({ decisions: 500 });
-    expect(errorsOf(running)).toEqual([]);
-  });
-
   const CONNECTIONS = 10_000;
   const descriptors = openFilesLimit();
   const tooFew = descriptors < CONNECTIONS + 1000;

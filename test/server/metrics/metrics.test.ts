@@ -300,19 +300,6 @@ describe('what is going on', () => {
     metrics.failed();
     expect(await read()).toMatchObject({ decision_log_dropped_total: 4, decision_log_errors_total: 1 });
   });
-
-  it('shows the figures of the process', async () => {
-    const { url } = await runService();
-    const samples = await readSamples(url);
-    for (const name of [
-      'process_resident_memory_bytes',
-      'process_cpu_seconds_total',
-      'nodejs_heap_size_used_bytes',
-    ]) {
-      expect(samples[name]).toBeGreaterThan(0);
-    }
-    expect(Object.keys(samplesOf(samples, 'nodejs_version_info')).join()).toContain(process.version);
-  });
 });
 
 describe('what callers make up', () => {

@@ -14,11 +14,8 @@ import {
   patched,
   policiesForAll,
   runKubernetes,
-  VALIDATION,
 } from '../../support/kubernetes-service.ts';
 import { tlsFiles } from '../../support/tls.ts';
-
-const UNTOUCHED = { status: 200, allowed: true, patch: [], warnings: [], message: undefined };
 
 describe('a plain pod', () => {
   it('gets the defaults by a minimal patch', async () => {
@@ -42,19 +39,6 @@ describe('a plain pod', () => {
     const { priority: _, preemptionPolicy: __, ...spec } = review.request.object.spec;
     const tolerations = [...(spec.tolerations as object[]), DEDICATED];
     expect(object).toEqual({ ...review.request.object, spec: { ...spec, ...PARTS.default, tolerations } });
-  });
-
-  it('gets nothing more when it is reviewed again', async () => {
-    const { ask } = await runKubernetes(policiesForAll({ parts: PARTS }));
-    for (const name of ['create-by-replica-set', 'create-by-daemon-set'] as const) {
-      const review = admissionReview(name);
-      const first = await ask(review);
-      expect(first.patch, name).not.toEqual([]);
-      const again = patched(review, first.patch);
-      for (const path of [ADMISSION, VALIDATION]) {
-        expect(await ask(again, path), `${name} ${path}`).toMatchObject(UNTOUCHED);
-      }
-    }
   });
 
   it('keeps its own labels, and gets missing ones with escaped names', async () => {
@@ -83,13 +67,6 @@ describe('a plain pod', () => {
     expect((await ask(review)).patch).toEqual([
       { op: 'add', path: '/spec/affinity/nodeAffinity', value: affinity.nodeAffinity },
     ]);
-  });
-
-  it('is unchanged if there are no defaults', async () => {
-    const { ask } = await runKubernetes(policiesForAll({ all: { allowed: { schedulerNames: [] } } }));
-    const { answer, ...came } = await ask(admissionReview('create-by-replica-set'));
-    expect(came).toMatchObject(UNTOUCHED);
-    expect(Object.keys((answer.json as { response: object }).response)).toEqual(['uid', 'allowed']);
   });
 });
 

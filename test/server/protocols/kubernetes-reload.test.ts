@@ -1,17 +1,10 @@
 /** Scheduling policies that are read again: by a reload, and when somebody watches them. */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
-import {
-  ADMISSION,
-  asking,
-  creating,
-  patched,
-  policiesForAll,
-  VALIDATION,
-} from '../../support/kubernetes-service.ts';
+import { ADMISSION, asking, creating, policiesForAll, VALIDATION } from '../../support/kubernetes-service.ts';
 import { metric } from '../../support/metric.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 
@@ -64,65 +57,11 @@ describe('a reload', () => {
     expect(await allowed()).toEqual(['ssd']);
     expect(await described()).toEqual([ADMISSION, VALIDATION]);
   });
-
-  it('with an error in a policy keeps the old ones, and reports its position', async () => {
-    const { service, allowed, file, readiness, said } = await onFile();
-    expect(await readiness()).toMatchObject({ status: 200 });
-    writeFileSync(file, MISTAKEN);
-    expect(await service.reload()).toBe(false);
-    expect(await allowed()).toEqual(['ssd']);
-    expect(await readiness()).toMatchObject({ status: 503 });
-    expect(said()).toContain('/policies.yaml:5: spec.allowed.colour: ');
-    writeFileSync(file, allowing('hdd'));
-    expect(await service.reload()).toBe(true);
-    expect(await readiness()).toMatchObject({ status: 200 });
-    expect(await allowed()).toEqual(['hdd']);
-  });
-
-  it('loses no request, and each is decided by one generation', async () => {
-    const { service, ask, file } = await onFile();
-    const withDefault = (disk: string) =>
-      policiesForAll({ disks: { allowed: { nodeSelectors: {} }, default: { nodeSelector: { disk } } } });
-    writeFileSync(file, withDefault('disk-1'));
-    await service.reload();
-    let reloading = true;
-    const seen = new Set<string>();
-    const asks = Array.from({ length: 4 }, async () => {
-      while (reloading) {
-        const review = creating();
-        const { status, patch, answer } = await ask(review);
-        expect(status, answer.text).toBe(200);
-        const { nodeSelector } = patched(review, patch).request.object.spec as {
-          nodeSelector: { disk: string };
-        };
-        const generation = Number(answer.headers.get('X-Enforcement-Generation'));
-        expect(nodeSelector.disk).toBe(`disk-${generation - 1}`);
-        seen.add(nodeSelector.disk);
-      }
-    });
-    for (let number = 2; number <= 6; number += 1) {
-      writeFileSync(file, withDefault(`disk-${number}`));
-      expect(await service.reload()).toBe(true);
-      await expect.poll(() => seen).toContain(`disk-${number}`);
-    }
-    reloading = false;
-    await Promise.all(asks);
-  });
 });
 
 describe('watched policies', () => {
   const becomes = (allowed: () => Promise<unknown>, expected: unknown) =>
     vi.waitFor(async () => expect(await allowed()).toEqual(expected), SOON);
-
-  it('are read again when a file changes, and when it is replaced', async () => {
-    const { allowed, file, folder } = await onFile({ watch: true });
-    writeFileSync(file, allowing('hdd'));
-    await becomes(allowed, ['hdd']);
-    const next = join(folder, '.next');
-    writeFileSync(next, allowing('tape'));
-    renameSync(next, file);
-    await becomes(allowed, ['tape']);
-  });
 
   it('are read again when a file of a folder appears, changes and goes', async () => {
     const { allowed, folder, file } = await onFile({ watch: true, named: [''] });
@@ -156,22 +95,6 @@ describe('watched policies', () => {
     const reloads = (outcome: string) => metric(text, 'blazar_enforcement_reloads_total', { outcome });
     expect(reloads('applied')).toBe(1);
     expect(reloads('refused')).toBeGreaterThan(1);
-  });
-
-  it('are those of the current configuration', async () => {
-    const { allowed, conf, file, folder, naming } = await onFile({ watch: true });
-    const other = join(folder, 'other.yaml');
-    writeFileSync(other, allowing('hdd'));
-    writeFileSync(conf, naming('other.yaml'));
-    await becomes(allowed, ['hdd']);
-    // A newly named file is watched after it has been read: a change in between is not seen, so write again until it is.
-    await vi.waitFor(async () => {
-      writeFileSync(other, allowing('tape'));
-      await vi.waitFor(async () => expect(await allowed()).toEqual(['tape']), { timeout: 3000 });
-    }, SOON);
-    rmSync(file);
-    writeFileSync(other, allowing('ssd'));
-    await becomes(allowed, ['ssd']);
   });
 
   it('are watched as soon as the configuration names them, even with an error', async () => {

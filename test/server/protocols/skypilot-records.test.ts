@@ -160,23 +160,6 @@ describe('a review', () => {
     expect(metric(metrics, 'blazar_enforcement_http_requests_total', paths)).toBe(4);
     expect(metrics).not.toContain('made up');
   });
-
-  it('is among the latest decisions on the page', async () => {
-    const { page } = await recorded({ NamePolicy: BY_NAME }, async ({ ask }) => {
-      await ask({ task: 'name: change\n' });
-      await ask({ task: 'name: reject\n', user: '' });
-    });
-    for (const shown of [
-      'skypilot.launch',
-      'changed',
-      'rejected',
-      'NamePolicy',
-      'Not on Sundays.',
-      '0a1b2c3d',
-    ]) {
-      expect(page).toContain(shown);
-    }
-  });
 });
 
 describe('secrets of a request', () => {

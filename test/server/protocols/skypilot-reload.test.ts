@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
-import { body, FAILED, inside, policySource } from '../../support/skypilot.ts';
+import { body, inside, policySource } from '../../support/skypilot.ts';
 import { PATH } from '../../support/skypilot-service.ts';
 
 interface Reloadable extends RunningPolicyService {
@@ -76,14 +76,6 @@ describe('a reload', () => {
 
     expect(await change(`admin_policies = ${one}`)).toBe(true);
     expect(await ask()).toBe(named('one'));
-  });
-
-  it('changes the deadline', async () => {
-    const folder = temporaryFolder();
-    const slow = policyFile(folder, 'SlowPolicy', 'return new Promise(() => {});');
-    const { post, change } = await onFile(`admin_policies = ${slow}\ndeadline = 29`);
-    expect(await change(`admin_policies = ${slow}\ndeadline = 1`)).toBe(true);
-    expect(await post(PATH, body())).toMatchObject({ status: 500, json: { message: FAILED } });
   });
 
   it('reloads a policy whose file changed', async () => {

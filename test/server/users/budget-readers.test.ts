@@ -1,5 +1,3 @@
-/** Who sees single budgets in /metrics, which is open to everybody for all else. */
-import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
@@ -83,19 +81,6 @@ it('another token is refused, also if none is configured, and is not logged', as
   }
 });
 
-it('after ten wrong tokens from an address, further ones get 429 for a while, but never a right one', async () => {
-  const { read, request } = await ground(
-    'metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\n',
-  );
-  for (let guess = 0; guess < 10; guess += 1) {
-    expect(await read({ 'X-Auth-Token': `guess-${guess}` })).toMatchObject({ status: 401 });
-  }
-  const { status, headers } = await request('/metrics', { headers: { 'X-Auth-Token': 'guess-10' } });
-  expect([status, headers.get('Retry-After')]).toEqual([429, expect.stringMatching(/^[1-9]\d?$/)]);
-  expect(await read({ 'X-Auth-Token': SCRAPER })).toEqual(WITH);
-  expect(await read()).toEqual(WITHOUT);
-});
-
 it('a token for metrics permits nothing else, and Keystone does not hear of it', async () => {
   const keystone = await ValidatingKeystone.start();
   const account = Object.entries(keystone.account).map(([name, value]) => `${name} = ${value}\n`);
@@ -113,16 +98,6 @@ it('a token for metrics permits nothing else, and Keystone does not hear of it',
   ];
   expect(asked.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
   expect(keystone.asked).toEqual([]);
-});
-
-it('tokens of a file are read again, and no longer count when they are gone', async () => {
-  const file = temporaryFile('metrics', 'the-old-0123456789abcdef\n');
-  const { read, running } = await ground(`metrics_budgets = 10\nmetrics_tokens_file = ${file}\n`);
-  expect(await read({ 'X-Auth-Token': 'the-old-0123456789abcdef' })).toEqual(WITH);
-  writeFileSync(file, 'the-new-0123456789abcdef\n');
-  await running.reload();
-  expect(await read({ 'X-Auth-Token': 'the-new-0123456789abcdef' })).toEqual(WITH);
-  expect(await read({ 'X-Auth-Token': 'the-old-0123456789abcdef' })).toMatchObject(WRONG);
 });
 
 it('metrics_budgets that nobody could see is warned of, with its line', async () => {

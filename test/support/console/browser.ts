@@ -16,8 +16,6 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** How a page must be fit to be seen. */
 export const LOOKS = [
   { name: 'wide', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
-  { name: 'wide and dark', viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
-  { name: 'narrow', viewport: { width: 320, height: 640 }, colorScheme: 'light' },
   { name: 'narrow and dark', viewport: { width: 320, height: 640 }, colorScheme: 'dark' },
 ] as const satisfies readonly (BrowserContextOptions & { name: string })[];
 

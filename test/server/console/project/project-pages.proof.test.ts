@@ -1,19 +1,18 @@
 /** Projects, Try it and Budgets in a real Chromium: what is seen, at any width, by keyboard, without script, in the dark. */
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { decisionRecord } from '../../../../src/decisions/lease-record.ts';
 import { toInstant } from '../../../../src/index.ts';
+import {
+  axeFindings,
+  HAS_CHROMIUM,
+  openPage,
+  overflow,
+  sharedBrowser,
+} from '../../../support/console/browser.ts';
 import { giveBudget, ledgerAt, newLedgers } from '../../../support/ledgers.ts';
 import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
-const INSTALLED = existsSync(CHROMIUM);
-if (!INSTALLED) {
-  console.warn(`\n*** ${CHROMIUM} is not installed: THE CONSOLE IS NOT TESTED IN A BROWSER ***\n`);
-}
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const NOW = '2026-11-22T12:00:00Z';
 const LONG = 'W'.repeat(255);
 const NAMES = [
@@ -27,7 +26,7 @@ const NAMES = [
 
 const newLedger = newLedgers();
 let ground: ConsoleGround;
-let browser: Browser;
+const browser = sharedBrowser();
 
 beforeAll(async () => {
   const connection = await newLedger('sqlite');
@@ -72,41 +71,15 @@ beforeAll(async () => {
     start: toInstant('2026-12-01T09:00:00Z') ?? 0n,
     end: toInstant('2026-12-11T09:00:00Z') ?? 0n,
   });
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'], timeout: 240_000 });
 });
-afterAll(async () => {
-  await browser?.close();
-  await ground?.close();
-});
+afterAll(() => ground?.close());
 
 async function open(who: Name, path: string, options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  onTestFinished(() => context.close());
-  // Of a busy machine.
-  context.setDefaultTimeout(120_000);
-  await context.addCookies([{ name: 'person', value: who, url: ground.url }]);
-  const page = await context.newPage();
-  const wrong: string[] = [];
-  page.on('pageerror', (error) => wrong.push(String(error)));
-  page.on('console', (message) => {
-    if (message.type() === 'error' && !message.text().includes('the server responded with a status of 4')) {
-      wrong.push(message.text());
-    }
-  });
-  onTestFinished(() => expect(wrong).toEqual([]));
+  const { page, said } = await openPage(browser(), { viewport: { width: 1280, height: 900 }, ...options });
+  onTestFinished(() => expect(said).toEqual([]));
+  await page.context().addCookies([{ name: 'person', value: who, url: ground.url }]);
   await page.goto(ground.url + path);
   return page;
-}
-
-async function axeFinds(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-    };
-    const { violations } = await axe.run();
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
-  });
 }
 
 /** Texts of the time line that lie across a bar or another text. */
@@ -159,47 +132,33 @@ const PATHS: [Name, string][] = [
   ['operator', '/budgets/import'],
 ];
 
-describe.runIf(INSTALLED).each(PATHS)('for %s, %s', (who, path) => {
-  it.each(['light', 'dark'] as const)('has nothing that axe finds, %s', async (colorScheme) => {
-    const page = await open(who, path, { colorScheme });
-    expect(await axeFinds(page)).toEqual([]);
-  });
-
-  it('needs no more than 320 pixels', async () => {
-    const page = await open(who, path, { viewport: { width: 320, height: 800 } });
-    const wide = await page.evaluate(() =>
-      globalThis.document.documentElement.scrollWidth <= 320
-        ? []
-        : [...globalThis.document.querySelectorAll('body *')]
-            .filter(
-              (one) => one.getBoundingClientRect().right > 320.5 && one.closest('.scrolls, svg') === null,
-            )
-            .map((one) => one.outerHTML.slice(0, 120)),
-    );
-    expect(wide).toEqual([]);
-    expect(await page.evaluate(() => globalThis.document.documentElement.scrollWidth)).toBeLessThanOrEqual(
-      320,
-    );
-    expect(await axeFinds(page)).toEqual([]);
-  });
-});
-
-describe.runIf(INSTALLED)('the time line', () => {
-  it.each([320, 500, 641, 800, 1119, 1121, 1600])(
-    'has no text across a bar or a text at %i pixels',
-    async (width) => {
-      for (const query of [
-        '',
-        '?from=2026-11-22&until=2026-11-24',
-        '?from=2026-11-01&until=2027-11-30',
-        '?from=2026-11-22T10:00&until=2026-11-22T16:00',
-      ]) {
-        const page = await open('meg', `/projects/climate${query}`, { viewport: { width, height: 900 } });
-        expect(await overlaps(page), query).toEqual([]);
-        await page.context().close();
-      }
+describe.runIf(HAS_CHROMIUM)('a page', () => {
+  it.each(PATHS)(
+    'has nothing that axe finds, in both themes, and needs no more than 320 pixels: %s, %s',
+    async (who, path) => {
+      const page = await open(who, path, { colorScheme: 'dark' });
+      expect(await axeFindings(page)).toEqual([]);
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.setViewportSize({ width: 320, height: 800 });
+      expect(await overflow(page)).toEqual([]);
+      expect(await axeFindings(page)).toEqual([]);
     },
   );
+});
+
+describe.runIf(HAS_CHROMIUM)('the time line', () => {
+  it.each([
+    '',
+    '?from=2026-11-22&until=2026-11-24',
+    '?from=2026-11-01&until=2027-11-30',
+    '?from=2026-11-22T10:00&until=2026-11-22T16:00',
+  ])('has no text across a bar or a text, however wide the page is: %s', async (query) => {
+    const page = await open('meg', `/projects/climate${query}`);
+    for (const width of [1600, 1121, 1119, 800, 641, 500, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect({ width, found: await overlaps(page) }).toEqual({ width, found: [] });
+    }
+  });
 
   it('moves and zooms by links without script', async () => {
     const page = await open('meg', '/projects/climate?from=2026-12-01&until=2026-12-09', {
@@ -245,7 +204,7 @@ describe.runIf(INSTALLED)('the time line', () => {
   });
 });
 
-describe.runIf(INSTALLED)('people do their task by keyboard and mouse', () => {
+describe.runIf(HAS_CHROMIUM)('people do their task by keyboard and mouse', () => {
   it.each([true, false])(
     'a member finds out why, what would work, and how to get it; script: %s',
     async (javaScriptEnabled) => {
@@ -255,9 +214,9 @@ describe.runIf(INSTALLED)('people do their task by keyboard and mouse', () => {
       expect(await page.getByLabel('Start (UTC)').inputValue()).toBe('2026-12-01T09:00');
       await page.getByLabel('Name of the lease').press('Enter');
       await page.getByText('This lease would be refused').waitFor();
-      expect(await axeFinds(await (javaScriptEnabled ? page : open('meg', '/try'))).catch(() => [])).toEqual(
-        [],
-      );
+      if (javaScriptEnabled) {
+        expect(await axeFindings(page)).toEqual([]);
+      }
       await page.getByRole('button', { name: 'Fill in suggestion 1' }).click();
       await page.getByText('This lease would be allowed now').waitFor();
       expect(await page.locator('pre.command').first().textContent()).toContain(
@@ -274,7 +233,7 @@ describe.runIf(INSTALLED)('people do their task by keyboard and mouse', () => {
     await page.getByLabel('Reason').press('Enter');
     await page.getByText('one field needs another value').waitFor();
     expect(await page.evaluate(() => globalThis.document.activeElement?.id)).toBe('amount');
-    expect(await axeFinds(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     await page.getByLabel(/^Amount/).fill('50');
     await page.getByRole('button', { name: 'Set the budget' }).click();
     await page.getByText('The budget is set.').waitFor();
@@ -293,7 +252,7 @@ describe.runIf(INSTALLED)('people do their task by keyboard and mouse', () => {
     await page.getByLabel('Reason').fill('the year');
     await page.getByRole('button', { name: 'See what it would change' }).click();
     await page.getByText('It would set 200 new budgets').waitFor();
-    expect(await axeFinds(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Set all of these budgets' }).click();
     await page.getByText('All budgets of the file are set.').waitFor();
   });
