@@ -1,229 +1,298 @@
-/** The chart in a real cluster: its objects, exactly its rights, and certificates that change while API servers call. */
-import { mkdirSync, readFileSync } from 'node:fs';
+/**
+ * The chart in a real cluster: its objects, exactly its rights, and with these the built command: `scheduling-policy certificates`, then two
+ * services that renew the certificate that they share while API servers call.
+ */
+import { X509Certificate } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
-import { CertificateKeeper } from '../../src/kubernetes/cluster/certificates/certificate-keeper.ts';
-import { type Service, startService } from '../../src/server/service.ts';
+import { holdCertificate, issueCertificate } from '../../src/kubernetes/cluster/certificates/certificate.ts';
+import { serviceAccount } from '../../src/kubernetes/policies/access.ts';
 import { CHART, namesOf, RELEASES, type Release, rendered } from '../etc/helm/chart.ts';
-import { type Manifest, only, parse } from '../etc/kubernetes/manifests.ts';
+import { type Manifest, parse } from '../etc/kubernetes/manifests.ts';
 import { rbacTable } from '../etc/kubernetes/rbac-table.ts';
-import { recordingLogger } from '../support/logger.ts';
+import { type RunningCommand, runCommand, startCommand } from '../support/run-command.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 import { kubeconfigOfAccount } from './service-account.ts';
 
 const { cluster, here, closing } = clusterOfFile();
 
+const running: RunningCommand[] = [];
+closing.push(async () => {
+  for (const { process } of running) {
+    process.kill('SIGKILL');
+  }
+  await Promise.all(running.map(({ ended }) => ended));
+});
+
 const SETTLED = { timeout: 120_000, interval: 200 };
 const [release] = RELEASES as [Release];
 const { namespace } = release;
-const { own, cluster: clusterName } = namesOf(release);
+const { own, cluster: configurations } = namesOf(release);
 const objects = rendered(release);
-const ACCOUNT = `system:serviceaccount:${namespace}:${own}`;
+const SECRET = `${own}-certificate`;
 /** The API server calls the services here by this name. */
 const HOST = 'localhost';
-/** A certificate lives for 75 s: another is due after 50, and there is time left for a busy API server to hear of it. */
-const TIMING = { lifeMs: 75_000, intervalMs: 500, settleMs: 6000 };
+const HOUR = 3_600_000;
 
-interface Replica {
-  readonly folder: string;
-  readonly keeper: CertificateKeeper;
-  readonly service: Service;
+interface Target {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string | undefined;
+  readonly name?: string;
 }
-const replicas: Replica[] = [];
-const logger = recordingLogger();
+const POLICIES = { group: 'scheduling.blazar-enforcement', resource: 'schedulingpolicies' };
+const RBAC = 'rbac.authorization.k8s.io';
+const WEBHOOKS = 'admissionregistration.k8s.io';
+const FORBIDDEN: readonly (readonly [verb: string, target: Target])[] = [
+  ['list', { group: '', resource: 'secrets' }],
+  ['create', { group: '', resource: 'secrets' }],
+  ['delete', { group: '', resource: 'secrets', name: SECRET }],
+  ['get', { group: '', resource: 'pods' }],
+  ['create', { group: '', resource: 'pods' }],
+  ['update', POLICIES],
+  ['patch', POLICIES],
+  ['use', { ...POLICIES, name: 'privileged' }],
+  ['create', { group: RBAC, resource: 'clusterrolebindings' }],
+  ['escalate', { group: RBAC, resource: 'clusterroles' }],
+  ['impersonate', { group: '', resource: 'serviceaccounts' }],
+  ['delete', { group: WEBHOOKS, resource: 'validatingwebhookconfigurations', name: configurations }],
+  ['create', { group: WEBHOOKS, resource: 'mutatingwebhookconfigurations' }],
+  ['*', { group: '*', resource: '*' }],
+];
+let kubeconfig = '';
 
-const of = (...kinds: string[]) => objects.filter(({ kind }) => kinds.includes(kind));
-const secretName = `${own}-certificate`;
-const pod = (name: string, spec: object = {}) => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name, namespace: 'shop' },
-  spec: { containers: [{ name: 'c', image: 'x' }], ...spec },
-});
-const create = async (object: object, ...args: string[]) =>
-  (
-    await here().kubectl(['create', '--validate=false', ...args, '-f', '-'], {
-      stdin: JSON.stringify(object),
-    })
-  ).stderr;
+const of = (pattern: RegExp) => objects.filter(({ kind }) => pattern.test(kind));
+const secret = async () => (await here().get('-n', namespace, 'get', 'secret', SECRET)) as Manifest;
+const decoded = (base64: string) => Buffer.from(base64, 'base64').toString();
 
-const { kubernetes: options } = {
-  kubernetes: only(objects, 'ConfigMap').data['policy-service.conf'] as string,
-};
+/** Replaces what the Secret holds. */
+const fill = (data: Readonly<Record<string, string>>) =>
+  here().apply([
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: SECRET, namespace },
+      type: 'Opaque',
+      stringData: data,
+    },
+  ]);
 
-async function startReplica(kubeconfig: string, name: string): Promise<Replica> {
+/** A configuration in a folder of its own. */
+function configured(name: string, kubernetes: Readonly<Record<string, string>> = {}) {
   const folder = join(here().folder, name);
-  mkdirSync(folder);
-  const client = createApiClient({ kubeconfig });
-  const keeper = new CertificateKeeper(
-    client,
-    {
-      ...TIMING,
-      secret: secretName,
-      folder: join(folder, 'own'),
-      names: [HOST],
-      webhookConfigurations: [clusterName],
-    },
-    logger,
+  mkdirSync(folder, { recursive: true });
+  const own = join(folder, 'own');
+  const pem = join(own, 'server.pem');
+  const file = join(folder, 'policy-service.conf');
+  const options = {
+    source: 'cluster',
+    tokens: 'token-put-by-kustomize',
+    ...{ kubeconfig, certificate_secret: SECRET, certificate_folder: own },
+    ...{ certificate_names: HOST, certificate_days: '1', webhook_configurations: configurations },
+    ...kubernetes,
+  };
+  writeFileSync(
+    file,
+    [
+      ...['[service]', 'host = 127.0.0.1', 'port = 0', `tls_cert_file = ${pem}`, `tls_key_file = ${pem}`],
+      '[kubernetes]',
+      ...Object.entries(options).map(([option, value]) => `${option} = ${value}`),
+    ].join('\n'),
   );
-  await keeper.prepare();
-  const file = join(folder, 'own', 'server.pem');
-  const [, token = ''] =
-    /\/admission\/(\S+)/
-      .exec(JSON.stringify(objects.map(({ webhooks }) => webhooks)))?.[0]
-      ?.split(/admission\/|"/) ?? [];
-  const service = await startService(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        service: { host: '127.0.0.1', port: 0, tls_cert_file: file, tls_key_file: file },
-        kubernetes: { source: 'cluster', kubeconfig, tokens: [token] },
-      },
-    },
-    { logger: recordingLogger(), pollMs: 50 },
-  );
-  keeper.start();
-  closing.push(async () => {
-    await service.close();
-    await keeper.close();
-    await client.close();
-  });
-  return { folder, keeper, service };
+  return { folder, own, pem, file };
 }
 
-const bundles = async (): Promise<string[]> => {
-  const kinds = ['mutatingwebhookconfiguration', 'validatingwebhookconfiguration'];
-  const read = await Promise.all(kinds.map((kind) => here().get('get', kind, clusterName)));
-  return (read as Manifest[]).flatMap(({ webhooks }) =>
-    webhooks.map(({ clientConfig }: Manifest) =>
-      Buffer.from(clientConfig.caBundle ?? '', 'base64').toString(),
-    ),
-  );
-};
+const CERTIFICATES = ['scheduling-policy', 'certificates', '--config-file'];
+function started(args: readonly string[]): RunningCommand {
+  const command = startCommand(args);
+  running.push(command);
+  return command;
+}
+/** Until the command has said it, on standard error. */
+const said = (command: RunningCommand, text: string) =>
+  expect.poll(() => command.output().stderr, SETTLED).toContain(text);
+
+/** Ends a command as Ctrl-C does. */
+async function stopped(command: RunningCommand) {
+  command.process.kill('SIGINT');
+  return command.ended;
+}
 
 describe.skipIf(cluster === undefined)('the chart in a real cluster', () => {
   beforeAll(async () => {
-    if (cluster === undefined) {
-      return;
-    }
-    const { apply } = cluster;
+    const { apply, kubectl } = here();
     await apply([
       ...['shop', namespace].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
       ...parse(readFileSync(join(CHART, 'crds/custom-resource-definition.yaml'), 'utf8')),
     ]);
-    await vi.waitUntil(async () => (await cluster.kubectl(['get', 'schedpol'])).status === 0, SETTLED);
-    await apply(of('SchedulingPolicy'));
+    await vi.waitUntil(async () => (await kubectl(['get', 'schedpol'])).status === 0, SETTLED);
+    await apply(of(/^SchedulingPolicy$/));
     // 1.20 has no policy/v1.
-    await apply(of('PodDisruptionBudget').map((one) => ({ ...one, apiVersion: 'policy/v1beta1' })));
-    await apply(objects.filter(({ kind }) => !/Policy$|Budget|Webhook/.test(kind)));
-    await cluster.kubectl(['-n', namespace, 'scale', 'deployment', own, '--replicas=0']);
-    const kubeconfig = await kubeconfigOfAccount(cluster, namespace, own);
-    // Before there are webhooks: as when a chart is installed.
-    for (const name of ['a', 'b']) {
-      replicas.push(await startReplica(kubeconfig, name));
-    }
-    const url = (kind: string) => replicas[kind.startsWith('Mutating') ? 0 : 1]?.service.url ?? '';
-    await apply(
-      of('MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration').map((configuration) => ({
-        ...configuration,
-        webhooks: configuration.webhooks.map(({ clientConfig, ...webhook }: Manifest) => ({
-          ...webhook,
-          // 1.20 gives namespaces no label of their name; only this namespace has pods here.
-          namespaceSelector: undefined,
-          clientConfig: {
-            url: new URL(clientConfig.service.path, url(configuration.kind)).href.replace('127.0.0.1', HOST),
-          },
-        })),
-      })),
-    );
-    await vi.waitUntil(async () => (await create(pod('first'))) === '', SETTLED);
+    await apply(of(/^PodDisruptionBudget$/).map((one) => ({ ...one, apiVersion: 'policy/v1beta1' })));
+    await apply(of(/^(?!SchedulingPolicy$|PodDisruptionBudget$|Secret$|.*Webhook)/));
+    await kubectl(['-n', namespace, 'scale', 'deployment', own, '--replicas=0']);
+    kubeconfig = await kubeconfigOfAccount(here(), namespace, own);
   });
 
-  it.each(rbacTable().flatMap(({ rights }) => rights))(
-    'the service account may $verb $resource ($where)',
-    async ({ where, group, resource, named, verb }) => {
-      const [kind = '', subresource] = resource.split('/');
+  it('the service account has the rights of the table, and these alone', async () => {
+    const admin = createApiClient({ kubeconfig: join(here().folder, 'admin.conf') });
+    closing.push(() => admin.close());
+    const may = async (verb: string, target: Target, where: string): Promise<boolean> => {
+      const { user, groups } = serviceAccount(namespace, own);
+      const resourceAttributes = { verb, ...target, namespace: where };
+      const body = {
+        ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' },
+        spec: { user, groups, resourceAttributes },
+      };
+      const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+      const { status } = (await admin.request({ method: 'POST', path, body })) as Manifest;
+      return status.allowed;
+    };
+    const answers: Record<string, boolean> = {};
+    const expected: Record<string, boolean> = {};
+    const ask = async (verb: string, target: Target, where: string, allowed: boolean) => {
+      const about = JSON.stringify({ verb, ...target, where });
+      answers[about] = await may(verb, target, where);
+      expected[about] = allowed;
+    };
+    for (const { where, group, resource: full, named, verb } of rbacTable().flatMap(({ rights }) => rights)) {
+      const [resource = '', subresource] = full.split('/');
       const name =
-        group === '' && resource === 'secrets' ? secretName : where === 'cluster' ? clusterName : own;
-      const target = `${kind}${group && `.${group}`}${named ? `/${name}` : ''}`;
-      const ask = (...more: string[]) =>
-        here().kubectl([
-          'auth',
-          'can-i',
-          verb,
-          ...more,
-          '--as',
-          ACCOUNT,
-          ...(subresource ? [`--subresource=${subresource}`] : []),
-        ]);
-      const inNamespace = ['-n', where === 'cluster' ? 'shop' : namespace];
-      expect((await ask(target, ...inNamespace)).stdout.trim()).toBe('yes');
+        group === '' && resource === 'secrets' ? SECRET : where === 'cluster' ? configurations : own;
+      const target = { group, resource, subresource };
+      const place = where === 'cluster' ? 'shop' : namespace;
+      await ask(verb, { ...target, ...(named && { name }) }, place, true);
       if (named) {
-        const other = `${kind}${group && `.${group}`}/another`;
-        expect((await ask(other, ...inNamespace)).stdout.trim()).toBe('no');
+        await ask(verb, { ...target, name: 'another' }, place, false);
       }
       if (where === 'own namespace') {
-        expect((await ask(target, '-n', 'shop')).stdout.trim()).toBe('no');
+        await ask(verb, { ...target, ...(named && { name }) }, 'shop', false);
       }
-    },
-  );
-
-  it.each([
-    ['list', 'secrets'],
-    ['create', 'secrets'],
-    ['delete', `secrets/${secretName}`],
-    ['get', 'pods'],
-    ['create', 'pods'],
-    ['update', 'schedulingpolicies.scheduling.blazar-enforcement'],
-    ['patch', 'schedulingpolicies.scheduling.blazar-enforcement'],
-    ['use', 'schedulingpolicies.scheduling.blazar-enforcement/privileged'],
-    ['create', 'clusterrolebindings.rbac.authorization.k8s.io'],
-    ['escalate', 'clusterroles.rbac.authorization.k8s.io'],
-    ['impersonate', 'serviceaccounts'],
-    ['delete', `validatingwebhookconfigurations.admissionregistration.k8s.io/${clusterName}`],
-    ['create', 'mutatingwebhookconfigurations.admissionregistration.k8s.io'],
-    ['*', '*'],
-  ])('the service account may not %s %s', async (verb, target) => {
-    for (const where of ['shop', namespace]) {
-      const { stdout } = await here().kubectl(['auth', 'can-i', verb, target, '--as', ACCOUNT, '-n', where]);
-      expect(stdout.trim()).toBe('no');
     }
+    for (const [verb, target] of FORBIDDEN) {
+      for (const where of ['shop', namespace]) {
+        await ask(verb, target, where, false);
+      }
+    }
+    expect(answers).toEqual(expected);
   });
 
-  it('policies of the cluster decide, by these rights', async () => {
-    expect(await create(pod('tolerant', { nodeName: 'n1' }))).toContain('nodeName: ');
-    expect(await create(pod('plain'))).toBe('');
-    const condition = async () =>
+  it('certificates wait for a Secret that is not there and that the account may not create', async () => {
+    const { file, pem } = configured('without-secret');
+    const command = started([...CERTIFICATES, file]);
+    await said(command, 'cannot create resource \\"secrets\\"');
+    expect(existsSync(pem)).toBe(false);
+    await fill({});
+    const { code, stderr } = await command.ended;
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stderr).not.toContain('PRIVATE KEY');
+    expect(statSync(pem).mode & 0o777).toBe(0o600);
+    expect(readFileSync(pem, 'utf8')).toContain(decoded((await secret()).data['tls.crt']));
+  });
+
+  it('certificates wait for an account that may not read the Secret, and end with a signal', async () => {
+    const { file, pem } = configured('without-rights', { certificate_secret: 'of-others' });
+    const command = started([...CERTIFICATES, file]);
+    await said(command, 'cannot get resource \\"secrets\\"');
+    expect(await stopped(command)).toMatchObject({ code: 3 });
+    expect(existsSync(pem)).toBe(false);
+  });
+
+  it('certificates are not written into a folder that everyone may write', async () => {
+    const { file, folder, pem } = configured('open-folder');
+    chmodSync(folder, 0o777);
+    const { code, stderr } = await runCommand([...CERTIFICATES, file]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('may write') });
+    expect(existsSync(pem)).toBe(false);
+  });
+
+  it('the service does not start before there is a certificate', async () => {
+    const { file, pem } = configured('early');
+    const { code, stderr } = await runCommand(['serve', '--config-file', file]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(pem) });
+  });
+
+  it('certificates change under two services, and no call of the API server fails', async () => {
+    const { apply, kubectl } = here();
+    // Of one day, 17 hours ago: less than a third is left.
+    const old = await issueCertificate({ names: [HOST], lifeMs: 24 * HOUR }, Date.now() - 17 * HOUR);
+    await fill({ 'tls.crt': old.certificate, 'tls.key': old.key, 'ca.crt': old.authority });
+    const replicas: { service: RunningCommand; url: string; pem: string }[] = [];
+    for (const name of ['a', 'b']) {
+      const { file, pem } = configured(name);
+      expect(await runCommand([...CERTIFICATES, file])).toMatchObject({ code: 0 });
+      const service = started(['serve', '--config-file', file]);
+      const [, url = ''] = await service.printed(/Listening on (\S+)/);
+      replicas.push({ service, url, pem });
+    }
+    const served = () => replicas.map(({ pem }) => new X509Certificate(readFileSync(pem)).fingerprint256);
+    const before = new X509Certificate(old.certificate).fingerprint256;
+    expect(served()).toEqual([before, before]);
+    await apply(
+      of(/Webhook/).map((configuration) => ({
+        ...configuration,
+        webhooks: configuration.webhooks.map(({ clientConfig, ...webhook }: Manifest) => {
+          const { url = '' } = replicas[configuration.kind.startsWith('Mutating') ? 0 : 1] ?? {};
+          const path = clientConfig.service.path.replace(/[^/]*$/, 'token-put-by-kustomize');
+          // 1.20 gives namespaces no label of their name; only one namespace has pods here.
+          return {
+            ...webhook,
+            namespaceSelector: undefined,
+            clientConfig: { url: `${url.replace('127.0.0.1', HOST)}${path}` },
+          };
+        }),
+      })),
+    );
+    const create = async (name: string, spec: object = {}) => {
+      const pod = {
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' } },
+        spec: { containers: [{ name: 'c', image: 'x' }], ...spec },
+      };
+      const args = ['create', '--validate=false', '--dry-run=server', '-f', '-'];
+      const { stderr } = await kubectl(args, { stdin: JSON.stringify(pod) });
+      return stderr.replaceAll(/^Warning:.*\n/gm, '');
+    };
+    await vi.waitUntil(async () => (await create('first')) === '', { timeout: 240_000, interval: 500 });
+    const answers = new Set<string>();
+    let count = 0;
+    let after = 0;
+    // Until both have served with the next certificate for a while.
+    for (const end = Date.now() + 900_000; after < 10 && Date.now() < end; count += 1) {
+      const [good, bad] = await Promise.all([
+        create(`good-${count}`),
+        create(`bad-${count}`, { nodeName: 'n1' }),
+      ]);
+      answers.add(good);
+      expect(bad).toContain('nodeName: ');
+      after += served().every((one) => one !== before) ? 1 : 0;
+    }
+    expect([...answers]).toEqual(['']);
+    expect(after).toBe(10);
+    console.info(`${count * 2} pods while the certificate changed`);
+    const [first, second] = served();
+    const { data } = await secret();
+    const held = holdCertificate(
+      {
+        certificate: decoded(data['tls.crt']),
+        key: decoded(data['tls.key']),
+        authorities: decoded(data['ca.crt']),
+      },
+      [HOST],
+      Date.now(),
+    );
+    expect(held).toMatchObject({ fingerprint: first });
+    expect(second).toBe(first);
+    const conditions = async () =>
       ((await here().get('get', 'schedpol', 'restricted')) as Manifest).status?.conditions?.map(
         ({ type, status }: Manifest) => `${type} ${status}`,
       ) ?? [];
-    await expect.poll(condition, SETTLED).toContain('Accepted True');
-    expect(options).toContain('source = cluster');
-  });
-
-  it('certificates change, and no call of the API server fails', async () => {
-    const secret = async () => (await here().get('-n', namespace, 'get', 'secret', secretName)) as Manifest;
-    const serving = new Set<string>();
-    const answers: string[] = [];
-    const end = Date.now() + 900_000;
-    for (let count = 0; (serving.size < 3 || answers.length <= 50) && Date.now() < end; count += 1) {
-      const [good, bad] = await Promise.all([
-        create(pod(`good-${count}`), '--dry-run=server'),
-        create(pod(`bad-${count}`, { nodeName: 'n1' }), '--dry-run=server'),
-      ]);
-      answers.push(good.replaceAll(/^Warning:.*\n/gm, ''));
-      expect(bad).toContain('nodeName: ');
-      serving.add((await secret()).data['tls.crt']);
+    await expect.poll(conditions, SETTLED).toContain('Accepted True');
+    for (const { service } of replicas) {
+      const { code, stderr } = await stopped(service);
+      expect(code).toBe(0);
+      expect(stderr).not.toContain('PRIVATE KEY');
     }
-    expect(answers.filter((answer) => answer !== '')).toEqual([]);
-    expect(answers.length).toBeGreaterThan(50);
-    console.info(`${answers.length * 2} pods, ${serving.size} certificates`);
-    expect(serving.size).toBeGreaterThanOrEqual(3);
-    for (const bundle of await bundles()) {
-      expect(bundle.match(/BEGIN CERTIFICATE/g)?.length).toBeLessThanOrEqual(3);
-    }
-    expect(JSON.stringify(logger.lines)).not.toContain('PRIVATE KEY');
   });
 });

@@ -115,33 +115,6 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
     expect(await said('east', 'worker')).toMatch(REFUSED);
   });
 
-  it('a policy that is tried only warns, and follows its changes', async () => {
-    const { cluster, configure } = here();
-    await place('tried', 'worker');
-    await cluster.apply([schedulingPolicy('tried', { allowed: { nodeSelectors: { disk: ['hdd'] } } })]);
-    await cluster.apply(granted('tried', 'worker', 'tried'));
-    await soon('tried', 'worker', { nodeSelector: { disk: 'hdd' } }).toBe('');
-    await configure({ audit: 'tried, restricted' });
-    const warnings = async () => {
-      number += 1;
-      const stdin = JSON.stringify(pod('tried', `pod-${number}`, { serviceAccountName: 'worker', ...ssd }));
-      return (await cluster.kubectl(['create', '-f', '-'], { stdin })).stderr;
-    };
-    await expect.poll(warnings, IN_FORCE).toMatch(/^Warning: .*expected hdd, got "ssd"/);
-    const condition = async () =>
-      (await cluster.kubectl(['get', 'schedpol', 'tried', '-o', `jsonpath={${REASON}}`])).stdout;
-    await expect.poll(condition, IN_FORCE).toBe('Audited');
-    const patch = JSON.stringify({ spec: { allowed: { nodeSelectors: { disk: ['hdd', 'ssd'] } } } });
-    await cluster.kubectl(['patch', 'schedpol', 'tried', '--type=merge', '-p', patch]);
-    await expect.poll(warnings, IN_FORCE).toBe('');
-    const back = JSON.stringify({ spec: { allowed: { nodeSelectors: { disk: ['hdd'] } } } });
-    await cluster.kubectl(['patch', 'schedpol', 'tried', '--type=merge', '-p', back]);
-    await expect.poll(warnings, IN_FORCE).toMatch(/^Warning: /);
-    await configure({ audit: '' });
-    await soon('tried', 'worker').toMatch(REFUSED);
-    await expect.poll(condition, IN_FORCE).toBe('Enforced');
-  });
-
   it('the roles of the proposal allow what it says', async () => {
     const { cluster } = here();
     const files = readdirSync(PROPOSAL).filter((name) => /^3[234]-/.test(name));
@@ -167,41 +140,4 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
     expect(await said('roles', 'default')).toMatch(REFUSED);
     expect(await said('roles', 'default', { tolerations: [{ operator: 'Exists' }] })).toMatch(/tolerations/);
   });
-
-  it('kubectl shows who waits for pods why there are none', async () => {
-    const { cluster } = here();
-    await place('shown', 'worker');
-    const template = {
-      metadata: { labels: { a: 'b' } },
-      spec: { serviceAccountName: 'worker', ...ssd, containers: [{ name: 'c', image: 'x' }] },
-    };
-    const deployment = {
-      ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web', namespace: 'shown' } },
-      spec: { selector: { matchLabels: { a: 'b' } }, template },
-    };
-    const stdin = JSON.stringify(deployment);
-    const applied = await cluster.kubectl(['apply', '--validate=false', '-f', '-'], { stdin });
-    expect(applied.stderr).toMatch(/^Warning: this Deployment's pods would be refused: nodeSelector disk: /m);
-    expect(applied.status).toBe(0);
-    const events = async () =>
-      (await cluster.kubectl(['-n', 'shown', 'get', 'events', '-o', `jsonpath=${EVENTS}`])).stdout;
-    await expect
-      .poll(events, { timeout: 120_000, interval: 200 })
-      .toMatch(/^ReplicaSet web-\w+ .*nodeSelector disk/m);
-    await cluster.apply(granted('shown', 'worker', 'disks'));
-    await soon('shown', 'worker').toBe('');
-    const again = await cluster.kubectl(['apply', '--validate=false', '-f', '-'], {
-      stdin: stdin.replace('"image":"x"', '"image":"y"'),
-    });
-    expect(again.stderr).not.toContain('Warning');
-    const pods = async () =>
-      (await cluster.kubectl(['-n', 'shown', 'get', 'pods', '-l', 'a=b', '-o', 'name'])).stdout;
-    await expect.poll(pods, { timeout: 120_000, interval: 200 }).toMatch(/^pod\/web-/);
-    const accepted = ['wait', '--for=condition=Accepted', '--timeout=120s', 'schedpol/disks'];
-    expect((await cluster.kubectl(accepted)).stdout).toContain('condition met');
-  });
 });
-
-const REASON = '.status.conditions[?(@.type=="Enforced")].reason';
-const EVENTS =
-  '{range .items[*]}{.involvedObject.kind} {.involvedObject.name} {.reportingComponent} {.message}{"\\n"}{end}';

@@ -1,6 +1,5 @@
 /** Conditions and events beside a real API server, as kubectl shows them. */
-import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
@@ -158,18 +157,6 @@ describe.skipIf(!there)('beside a real API server', () => {
     await stop();
   });
 
-  it('one of two replicas writes, and the other one as soon as it ends', async () => {
-    const [a, b] = [replica('a'), replica('b')];
-    await vi.waitFor(() => expect([a, b].filter(({ writer }) => writer.isLeader)).toHaveLength(1), PATIENT);
-    const [first, second] = a.writer.isLeader ? [a, b] : [b, a];
-    await cluster.apply([policy('two')]);
-    await shows('two', 'Accepted=True Valid', 'Enforced=True Enforced');
-    expect(second.outcomes).toEqual([]);
-    await first.stop();
-    await cluster.apply([policy('two', ['other'])]);
-    await vi.waitFor(() => expect(second.outcomes).toEqual(['written']), PATIENT);
-  });
-
   it('without the right to the status nothing is written but events, until it is granted', async () => {
     const kubeconfig = cluster.user('status-less', 'nobody');
     const bind = (name: string, rules: object[]) => [
@@ -217,33 +204,13 @@ describe.skipIf(!there)('beside a real API server', () => {
     await vi.waitFor(() => expect(writer.isLeader).toBe(true), PATIENT);
     await cluster.apply([policy('before')]);
     await shows('before', 'Accepted=True Valid', 'Enforced=True Enforced');
-    const start = killApiServer();
+    await cluster.stopApiServer();
     await vi.waitFor(() => expect(writer.isLeader, 'no leader without a lease').toBe(false), PATIENT);
-    await start();
+    await cluster.startApiServer();
     await cluster.apply([policy('before', ['other']), policy('after')]);
     await shows('before', 'Accepted=True Valid', 'Enforced=True Enforced');
     await shows('after', 'Accepted=True Valid', 'Enforced=True Enforced');
     expect(outcomes.filter((one) => one === 'refused' || one === 'gone')).toEqual([]);
-  });
-
-  it('a policy that changes all the time costs few conflicts, and its last state is written', async () => {
-    const { outcomes, writer } = replica('a');
-    await vi.waitFor(() => expect(writer.isLeader).toBe(true), PATIENT);
-    for (let times = 0; times < 30; times += 1) {
-      await cluster.apply(Array.from({ length: 5 }, (_, index) => policy(`busy-${index}`, [`s${times}`])));
-    }
-    await vi.waitFor(async () => {
-      const { items } = (await cluster.get('get', 'schedpol')) as {
-        items: { metadata: { name: string; generation: number }; status?: { observedGeneration: number } }[];
-      };
-      const busy = items.filter(({ metadata }) => metadata.name.startsWith('busy-'));
-      expect(busy).toHaveLength(5);
-      expect(busy.every(({ metadata, status }) => status?.observedGeneration === metadata.generation)).toBe(
-        true,
-      );
-    }, PATIENT);
-    const conflicts = outcomes.filter((one) => one === 'conflict').length;
-    expect(conflicts).toBeLessThan(outcomes.filter((one) => one === 'written').length);
   });
 
   /** As whoever has the right writes it. */
@@ -252,23 +219,5 @@ describe.skipIf(!there)('beside a real API server', () => {
     const path = `/apis/${GROUP}/v1alpha1/schedulingpolicies/${name}/status`;
     await client.request({ method: 'PATCH', path, body: { status } });
     await client.close();
-  }
-
-  /** Returns what starts it again. */
-  function killApiServer(): () => Promise<void> {
-    const pid = Number(readFileSync(join(cluster.folder, 'kube-apiserver.pid'), 'utf8'));
-    process.kill(pid, 'SIGKILL');
-    return async () => {
-      const command = readFileSync(join(cluster.folder, 'apiserver-command'), 'utf8');
-      const child = spawn('bash', ['-c', `exec ${command}`], {
-        ...{ cwd: cluster.folder, detached: true, stdio: 'ignore' },
-      });
-      child.unref();
-      writeFileSync(join(cluster.folder, 'kube-apiserver.pid'), String(child.pid));
-      await vi.waitFor(
-        async () => expect((await cluster.kubectl(['get', '--raw', '/readyz'])).status).toBe(0),
-        { timeout: 600_000, interval: 300 },
-      );
-    };
   }
 });

@@ -135,31 +135,6 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
     expect((await kubectl('delete', 'schedpol', 'disks')).status).toBe(0);
     await said(ssd).toMatch(/nodeSelector disk: /);
   });
-
-  it('kubectl auth can-i and the webhook agree', async () => {
-    const namespace = await place();
-    const names = ['one', 'two'];
-    await here().cluster.apply(
-      names.map((name) => schedulingPolicy(`agree-${name}`, { allowed: { nodeSelectors: { [name]: [] } } })),
-    );
-    await here().cluster.apply(granted(namespace, 'worker', 'agree-one'));
-    const account = `system:serviceaccount:${namespace}:worker`;
-    const can = async (name: string) => {
-      const { stdout } = await kubectl(
-        ...['auth', 'can-i', 'use', `schedulingpolicies.scheduling.blazar-enforcement/agree-${name}`],
-        ...['-n', namespace, '--as', account, '--as-group', 'system:serviceaccounts'],
-      );
-      return stdout.trim();
-    };
-    // The API server learns of a new binding a moment after it has been made.
-    await expect.poll(() => can('one'), IN_FORCE).toBe('yes');
-    for (const name of names) {
-      const expected = (await can(name)) === 'yes' ? /^$/ : /nodeSelector/;
-      await expect
-        .poll(async () => (await tell(namespace, { nodeSelector: { [name]: 'x' } })).said, IN_FORCE)
-        .toMatch(expected);
-    }
-  });
 });
 
 /** Of a pod, the parts that are expected of it. */

@@ -33,11 +33,10 @@ async function until(what: string, holds: () => boolean, ms = 300_000): Promise<
   }
 }
 
-/** Follows one kind, and remembers what it was told, how often, and what that took. */
+/** Follows one kind, and remembers what it was told, and how often. */
 class Follower {
   readonly versions = new Map<string, string>();
   readonly restarts: string[] = [];
-  readonly heardAt = new Map<string, number>();
   requests = 0;
   replacements = 0;
   /** Changes that were told twice. */
@@ -96,7 +95,6 @@ class Follower {
     const { name, resourceVersion = '' } = metadata;
     const isNew = this.versions.get(name) !== resourceVersion;
     this.versions.set(name, resourceVersion);
-    this.heardAt.set(resourceVersion, performance.now());
     return isNew;
   }
 
@@ -127,7 +125,7 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
   let policies: Follower;
   const closing: (() => Promise<void>)[] = [];
 
-  const put = (name: string, number = 0) =>
+  const put = (name: string) =>
     client.request({
       method: 'POST',
       path: POLICIES,
@@ -135,14 +133,8 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
         apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
         kind: 'SchedulingPolicy',
         metadata: { name },
-        spec: { allowed: { schedulerNames: [`s${number}`] } },
+        spec: { allowed: { schedulerNames: ['s0'] } },
       },
-    });
-  const change = (name: string, number: number) =>
-    client.request({
-      method: 'PATCH',
-      path: `${POLICIES}/${name}`,
-      body: { spec: { allowed: { schedulerNames: [`s${number}`] } } },
     });
 
   beforeAll(() => {
@@ -172,22 +164,6 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
     await until('there is a list', () => policies.watch.following.hasList);
     say(`followed ${seconds(applied)} after the definition was applied`);
     expect(policies.watch.following.problem).toBeUndefined();
-  });
-
-  it('hears of changes', async () => {
-    await put('a');
-    const took: number[] = [];
-    for (let number = 1; number <= 100; number += 1) {
-      const sent = performance.now();
-      const { metadata } = (await change('a', number)) as ApiObject;
-      await policies.heard({ metadata });
-      took.push((policies.heardAt.get(metadata.resourceVersion ?? '') ?? Number.NaN) - sent);
-    }
-    took.sort((one, other) => one - other);
-    say(
-      `100 changes, from sending to hearing: median ${took[50]?.toFixed(1)} ms, longest ${took.at(-1)?.toFixed(1)} ms`,
-    );
-    await policies.isRight();
   });
 
   it('reads 2,500 objects in pages', async () => {
@@ -227,14 +203,13 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
     await policies.isRight();
   });
 
-  it('notices that the API server is frozen for 40 s, and goes on', async () => {
+  it('notices that the API server is frozen, and goes on', async () => {
     const { length } = policies.restarts;
     const frozen = performance.now();
     real.freeze();
     await until('it is noticed', () => policies.watch.following.problem !== undefined, 300_000);
     say(`noticed ${seconds(frozen)} after the freeze: ${policies.watch.following.problem}`);
     expect(policies.watch.following.currentAt).toBeLessThan(frozen + 5_000);
-    await pause(40_000 - (performance.now() - frozen));
     real.thaw();
     const thawed = performance.now();
     await policies.heard(await put('after-the-freeze'));
@@ -317,19 +292,5 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
     await follower.heard(await put('after-the-rotation'));
     await follower.isRight();
     expect(new Set(follower.restarts)).toEqual(new Set(['ended']));
-  });
-
-  it('is idle when nothing happens', async () => {
-    const { requests, replacements, restarts } = policies;
-    const { length } = restarts;
-    const used = process.cpuUsage();
-    await pause(30_000);
-    const { user, system } = process.cpuUsage(used);
-    say(
-      `30 s idle: ${policies.requests - requests} requests, ${Math.round((user + system) / 1000)} ms of CPU`,
-    );
-    expect(policies.requests - requests).toBeLessThanOrEqual(12);
-    expect(policies.replacements).toBe(replacements);
-    expect(new Set(restarts.slice(length))).toEqual(new Set(['ended']));
   });
 });

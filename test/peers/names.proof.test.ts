@@ -169,28 +169,4 @@ describe.skipIf(real === undefined)('beside a real Keystone', () => {
       ['project', 'forbidden'],
     ]);
   });
-
-  it('limits by known names go on while Keystone is stopped; others are unknown until it is back', async () => {
-    const { climate, other, physics } = peer.ids.projects;
-    const { alice, dave } = peer.ids.users;
-    const { create, pass } = await load({
-      max_lease_duration: 5 * DAY,
-      max_lease_duration_project_limits: { 'climate@Default': 2 * DAY, 'climate@other': 9 * DAY },
-    });
-    expect((await create(climate, alice, 3)).allowed).toBe(false);
-    await peer.stop();
-    for (const seconds of [0, 301, 3600]) {
-      pass(seconds);
-      expect((await create(climate, alice, 3)).message).toContain('project climate@Default');
-      expect((await create(climate, alice, 2)).allowed).toBe(true);
-      expect((await create(other, dave, 6)).message).toContain('for any lease is');
-      expect((await create(physics, alice, 5)).allowed).toBe(true);
-    }
-    await peer.restart();
-    pass(10);
-    // The breaker of the connection lets a call through again after two seconds.
-    await expect
-      .poll(async () => (await create(other, dave, 9)).allowed, { timeout: 120_000, interval: 500 })
-      .toBe(true);
-  });
 });
