@@ -14,7 +14,7 @@ import { type Deed, randomDeeds, type Scene } from './deeds.ts';
 import { headerKeystone } from './header-keystone.ts';
 import { TrueCost } from './true-cost.ts';
 
-const STEPS = Number(process.env.BLAZAR_STEPS ?? 200);
+const STEPS = Number(process.env.BLAZAR_STEPS ?? 120);
 const SEEDS = (process.env.BLAZAR_SEED ?? '1').split(',').map(Number);
 /** In seconds: longer than a test takes. */
 const GRACE = 3600;
