@@ -3,7 +3,7 @@ import { MaxLeaseDurationFilter } from '../../filters/max-lease-duration-filter.
 import { ConfigurationError } from '../../src/base/errors.ts';
 import { requireConfiguration, sectionOf } from '../../src/enforcement/configuration.ts';
 import { serviceOptions, serviceSection } from '../../src/server/configuration/options.ts';
-import { configFile, configuration, effective, service, shown } from '../config/helpers.ts';
+import { configFile, configuration, service, shown } from '../config/helpers.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 
 /** The problems of a section `[enforcement]` with these lines, which start in line 2. */
@@ -47,21 +47,6 @@ external_service_base_endpoint: http://127.0.0.1:8643/v1
       external_service_base_endpoint: 'http://127.0.0.1:8643/v1',
       external_service_timeout: 10,
     });
-  });
-
-  it('takes each option from the source with the highest priority', async () => {
-    const text = '[enforcement]\nmax_lease_duration = 1\n';
-    const environment = { OS_ENFORCEMENT__MAX_LEASE_DURATION: '2' };
-    const config = ['enforcement.max_lease_duration=3'];
-    const values = { enforcement: { max_lease_duration: 4 } };
-    const read = async (sources: object) =>
-      effective(await configuration(text, sources), 'max_lease_duration');
-    expect(await read({ environment: {} })).toBe(1);
-    expect(await read({ environment })).toBe(2);
-    expect(await read({ environment, config })).toBe(3);
-    expect(await read({ environment, config, values })).toBe(4);
-    const configFiles = [configFile(text), configFile('[enforcement]\nmax_lease_duration = 5\n')];
-    expect(await read({ configFiles })).toBe(5);
   });
 
   it('runs audited filters in their place among the enabled ones, or else after them', async () => {

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError, type Lease, UsageEnforcement } from '../../src/index.ts';
+import { ConfigurationError, type Lease } from '../../src/index.ts';
 import { REJECTED } from '../support/decisions.ts';
 import {
   createLasting,
@@ -393,18 +393,6 @@ describe('load', () => {
         'in code: [enforcement] max_lease_duration: has no effect: MaxLeaseDurationFilter is not in enabled_filters',
       ],
     ]);
-  });
-
-  it('throws all mistakes of a configuration together, with their places', async () => {
-    const config = ['enforcement.enabled_filters=NoSuchFilter', 'enforcement.max_lease_duration=long'];
-    const failure = await UsageEnforcement.load({ environment: {}, config }).catch(
-      (thrown: unknown) => thrown,
-    );
-    expect(failure).toBeInstanceOf(ConfigurationError);
-    expect(
-      (failure as ConfigurationError).problems.filter(({ severity }) => severity === 'error'),
-    ).toHaveLength(2);
-    expect((failure as ConfigurationError).message).toContain('NoSuchFilter');
   });
 
   it('refuses a filter that cannot be set up, and closes the filters before it', async () => {

@@ -1,12 +1,10 @@
 /** `open()` of filters is called once, before any check. If it throws, the configuration is refused. */
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
 import { runService } from '../support/running-service.ts';
-
-const SOON = { timeout: 120_000, interval: 5 };
 
 const AWAITED = 'await new Promise((resolve) => setTimeout(resolve, 5));';
 const MISTAKES = `throw new ConfigurationError([
@@ -120,24 +118,5 @@ describe('in a service', () => {
     const { post } = await runService({ filters: files, enforcement: { enabled_filters: names } });
     expect(notes).toEqual(['new A', 'opening A', 'open A']);
     expect((await post('/check-create', createLasting(60))).status).toBe(204);
-  });
-
-  it('a reload with a filter that cannot be opened keeps the previous filters running and open', async () => {
-    const { files, names } = filtersThatOpen({ A: 'if (globalThis.opensNoMore) { throw new Error("x"); }' });
-    const { service, post, request, logger } = await runService({
-      filters: files,
-      enforcement: { enabled_filters: names },
-    });
-    vi.stubGlobal('opensNoMore', true);
-    onTestFinished(() => void vi.unstubAllGlobals());
-    expect(await service.reload()).toBe(false);
-    expect(notes).toEqual(['new A', 'opening A', 'open A', 'new A', 'opening A', 'closed A']);
-    expect((await request('/readyz')).text).toContain('[enforcement] enabled_filters: not valid');
-    expect(JSON.stringify(logger.lines)).toContain('AFilter could not be set up: x');
-    const { status, headers } = await post('/check-create', createLasting(60));
-    expect([status, headers.get('X-Enforcement-Generation')]).toEqual([204, '1']);
-    vi.stubGlobal('opensNoMore', false);
-    expect(await service.reload()).toBe(true);
-    await vi.waitFor(() => expect(notes.slice(6)).toContain('closed A'), SOON);
   });
 });

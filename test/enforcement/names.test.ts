@@ -110,34 +110,6 @@ describe('limits of MaxLeaseDurationFilter', () => {
     expect((await check(IDS.other, 3, IDS.dave)).message).toContain('the longest allowed for any lease is');
   });
 
-  it('by id win over names, names over tags, tags over the general limit', async () => {
-    const limits = {
-      enabled_filters,
-      max_lease_duration: 9 * DAY,
-      max_lease_duration_tag_limits: { hpc: 4 * DAY, 'lease-days=14': 5 * DAY, other: DAY },
-    };
-    const message = async (own: Record<string, number>, users: Record<string, number> = {}) => {
-      const { check } = await setup({
-        enforcement: {
-          ...limits,
-          max_lease_duration_project_limits: own,
-          max_lease_duration_user_limits: users,
-        },
-      });
-      return (await check(IDS.climate, 10)).message;
-    };
-    const project = `project climate@Default (${IDS.climate})`;
-    expect(await message({})).toContain(`${project} with the tag hpc is 345600 seconds`);
-    expect(await message({ 'climate@Default': 3 * DAY })).toContain(`${project} is 259200 seconds`);
-    expect(await message({ 'climate@Default': 3 * DAY, [IDS.climate]: 2 * DAY })).toContain(
-      `${project} is 172800 seconds`,
-    );
-    expect(await message({ [IDS.climate]: 2 * DAY }, { 'alice@Default': DAY })).toContain(
-      `user alice@Default (${IDS.alice}) is 86400 seconds`,
-    );
-    expect(await message({ [IDS.climate]: 2 * DAY }, { 'alice@other': DAY })).toContain(`${project} is`);
-  });
-
   it('by name and tag give way to the general limit where Keystone does not tell, with a warning', async () => {
     const { check, keystone, logger } = await setup({
       enforcement: {

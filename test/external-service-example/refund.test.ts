@@ -73,13 +73,6 @@ describe('on-end', () => {
     expect(await leftOf(post)).toBe(100);
   });
 
-  it('uses the end that Blazar reports', async () => {
-    const { post } = await start({ now: at('2026-12-20T00:00:00Z') });
-    await post('/check-create', leaseOf(50));
-    await post('/on-end', leaseOf(10, { id: 'a' }));
-    expect(await leftOf(post)).toBe(90);
-  });
-
   it('charges a lease again if it is updated after it ended before its start', async () => {
     const { post } = await start({ now: at('2026-11-20T00:00:00Z') });
     const { context, lease } = leaseOf(50, { id: 'a' });

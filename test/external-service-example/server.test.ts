@@ -27,11 +27,6 @@ describe('the token', () => {
     for (let n = 0; n < 3; n += 1) await post('/check-create', create, { 'X-Auth-Token': 'wrong' });
     expect((await post('/check-create', create, { 'X-Auth-Token': 's3cret' })).status).toBe(204);
   });
-
-  it('is not required if none is set', async () => {
-    const { post } = await start();
-    expect((await post('/check-create', create)).status).toBe(204);
-  });
 });
 
 describe('a bad request', () => {
@@ -43,39 +38,25 @@ describe('a bad request', () => {
   it.each<[string, string, unknown, string]>([
     ['without a body', '/check-create', '', 'context: '],
     ['that is an array', '/check-create', [], 'body: '],
-    ['that is a number', '/check-create', '7', 'body: '],
     ['that is no JSON', '/on-end', '{"lease":', 'body: '],
     ['that poisons the prototype', '/check-create', '{"__proto__":{"lease":{}}}', 'body: '],
-    ['without a context', '/on-end', { lease }, 'context: '],
-    ['with a context of the wrong type', '/check-create', { context: [], lease }, 'context: '],
     [
       'with a project that is no text',
       '/check-create',
       { context: { project_id: 1, user_id: 'u' }, lease },
       'context.project_id: ',
     ],
-    ['without a lease', '/check-create', { context }, 'lease: '],
     ['with a lease that is null', '/check-create', { context, lease: null }, 'lease: '],
     ['with a lease that is an array', '/check-update', { ...extend, lease: [] }, 'lease: '],
-    ['without the new lease', '/check-update', { ...extend, lease: undefined }, 'lease: '],
     ['without the current lease', '/check-update', { context, lease }, 'current_lease: '],
     ['without a start', '/check-create', without('start_date'), 'lease.start_date: '],
-    ['without an end', '/on-end', without('end_date'), 'lease.end_date: '],
     ['without reservations', '/check-create', without('reservations'), 'lease.reservations: '],
-    [
-      'with a date that is a number',
-      '/check-create',
-      having({ end_date: 1_796_000_000 }),
-      'lease.end_date: ',
-    ],
-    ['with a date that is a word', '/check-create', having({ start_date: 'now' }), 'lease.start_date: '],
     [
       'with a date that does not exist',
       '/check-create',
       having({ end_date: '2026-12-32T00:00:00' }),
       'lease.end_date: ',
     ],
-    ['with a time but no date', '/check-create', having({ start_date: '09:00' }), 'lease.start_date: '],
     [
       'that ends before it starts',
       '/check-create',
@@ -89,39 +70,15 @@ describe('a bad request', () => {
       'lease.end_date: ',
     ],
     [
-      'with reservations of the wrong type',
-      '/check-create',
-      having({ reservations: {} }),
-      'lease.reservations: ',
-    ],
-    [
       'with a reservation that is null',
       '/check-create',
       having({ reservations: [null] }),
       'lease.reservations.0: ',
     ],
     [
-      'with a count of allocations',
-      '/check-create',
-      having({ reservations: [{ allocations: 2 }] }),
-      'lease.reservations.0.allocations: ',
-    ],
-    [
       'with a negative number of nodes',
       '/check-create',
       having({ reservations: [{ max: -5 }] }),
-      'lease.reservations.0.max: ',
-    ],
-    [
-      'with half a node more',
-      '/check-create',
-      having({ reservations: [{ amount: 1.5 }] }),
-      'lease.reservations.0.amount: ',
-    ],
-    [
-      'with a number that is a word',
-      '/check-create',
-      having({ reservations: [{ max: 'all' }] }),
       'lease.reservations.0.max: ',
     ],
   ])('%s is 400 at %s and names the field', async (_, path, body, named) => {
@@ -160,18 +117,6 @@ describe('a bad request', () => {
     expect((await post('/check-create', create)).status).toBe(204);
   });
 
-  it('just under 8 MiB is read, and so is a compressed one', async () => {
-    const { url, post } = await start({ budgetNodeHours: 1000 });
-    const room = LIMIT - JSON.stringify({ ...create, more: '' }).length;
-    expect((await post('/check-create', { ...create, more: 'x'.repeat(room) })).status).toBe(204);
-    expect((await post('/check-create', { ...create, more: 'x'.repeat(room + 1) })).status).toBe(413);
-    const gzip = [gzipSync(JSON.stringify(create))];
-    expect(await stream(`${url}/check-create`, gzip, 'Content-Encoding: gzip\r\n')).toBe(204);
-    expect(await stream(`${url}/check-create`, [Buffer.from('no gzip')], 'Content-Encoding: gzip\r\n')).toBe(
-      400,
-    );
-  });
-
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'nonsense'])(
     'of the type %s is 415',
     async (type) => {
@@ -179,11 +124,6 @@ describe('a bad request', () => {
       expect((await post('/check-create', create, { 'Content-Type': type })).status).toBe(415);
     },
   );
-
-  it.each(['application/json; charset=utf-8', 'APPLICATION/JSON'])('has the type %s', async (type) => {
-    const { post } = await start();
-    expect((await post('/check-create', create, { 'Content-Type': type })).status).toBe(204);
-  });
 
   it.each(['/', '/check-delete', '/check-create/x', '/v1', '/__proto__', '/%'])(
     'to %s is 404',

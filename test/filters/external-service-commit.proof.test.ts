@@ -5,7 +5,6 @@ import { ALLOWED, REJECTED, UNCHECKED } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost, updateExtend } from '../support/requests.ts';
-import { mistakes } from './loaded.ts';
 import { hours, type LedgerSetup, onLedger } from './on-ledger.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
@@ -151,35 +150,6 @@ describe('a commit request', () => {
     await tried.enforcement.checkCreate(createPhysicalHost(), { dryRun: true });
     expect(tried.sent()).toEqual([]);
   });
-});
-
-describe('the endpoints of commits', () => {
-  it('are sufficient: a service may record leases without checking them', async () => {
-    for (const which of ['create', 'update']) {
-      const lines = [`external_service_commit_${which}_endpoint = http://127.0.0.1:1/`];
-      expect(await mistakes('ExternalServiceFilter', lines)).toEqual([]);
-    }
-    expect(await mistakes('ExternalServiceFilter', [])).toEqual([
-      expect.stringContaining('external_service_base_endpoint or another of its endpoints'),
-    ]);
-  });
-
-  it.each(['create', 'update'])(
-    'must be http or https, with a host and without credentials: %s',
-    async (which) => {
-      const name = `external_service_commit_${which}_endpoint`;
-      for (const url of [
-        'ftp://policy.example.org',
-        'http:///x',
-        'https://user:hunter2@policy.example.org',
-      ]) {
-        const [mistake, ...others] = await mistakes('ExternalServiceFilter', [`${name} = ${url}`]);
-        expect(others).toEqual([]);
-        expect(mistake).toContain(`blazar.conf:3: [enforcement] ${name}: expected an http or https URL`);
-        expect(mistake).not.toContain('hunter2');
-      }
-    },
-  );
 });
 
 describe('a commit to the external service', () => {

@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
+import { start } from '../external-service-example/helpers.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
@@ -14,8 +12,6 @@ import { testFilter } from './contract.ts';
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const DENIED = 'The external service denied the request.';
 const TOKEN = 'token-5f1b0c';
-/** The built example, as `npm run external-service-example` starts it. */
-const EXAMPLE = fileURLToPath(new URL('../../dist/external-service-example/server.js', import.meta.url));
 
 async function load(options: Record<string, unknown>) {
   const logger = recordingLogger();
@@ -354,23 +350,15 @@ describe('a service that fails', () => {
   });
 });
 
-/** The filter with our token, and the example with these settings as a separate process. */
-async function againstExample(settings: Record<string, string>) {
-  const env = { ...process.env, PORT: '0', ...settings };
-  const child = spawn(process.execPath, [EXAMPLE], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-  });
-  const [printed] = await once(child.stdout, 'data');
-  return load({
-    external_service_base_endpoint: /http:\S+/.exec(String(printed))?.[0],
-    external_service_token: TOKEN,
-  });
+/** The filter with our token, and the example with these settings. */
+async function againstExample(settings: Parameters<typeof start>[0]) {
+  const { url } = await start(settings);
+  return load({ external_service_base_endpoint: url, external_service_token: TOKEN });
 }
 
-describe('with external-service-example, started as in its README', () => {
+describe('with external-service-example', () => {
   it('charges a lease and its extension, and refuses leases over the budget', async () => {
-    const { enforcement } = await againstExample({ EXAMPLE_TOKEN: TOKEN, EXAMPLE_BUDGET_NODE_HOURS: '200' });
+    const { enforcement } = await againstExample({ token: TOKEN, budgetNodeHours: 200 });
     // Two nodes for 48 hours are 96 node-hours, for another 48 hours another 96.
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(ALLOWED);
@@ -385,7 +373,7 @@ describe('with external-service-example, started as in its README', () => {
   });
 
   it('fails closed if the token is wrong', async () => {
-    const { enforcement } = await againstExample({ EXAMPLE_TOKEN: 'another' });
+    const { enforcement } = await againstExample({ token: 'another' });
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(UNCHECKED);
   });
 });

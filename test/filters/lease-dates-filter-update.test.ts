@@ -90,12 +90,6 @@ describe('LeaseDatesFilter at update', () => {
     expect(await update(lines, { end_date: '2026-12-21T09:00:31' }, running)).toMatchObject(REJECTED);
   });
 
-  it('reads end_time in both leases', async () => {
-    const current = JSON.parse('{"end_date": null, "end_time": "2026-12-03T09:00:00"}');
-    expect(await update(EARLY_END, { end_time: '2026-12-03T09:00:00' }, current)).toMatchObject(ALLOWED);
-    expect(await update(EARLY_END, { end_time: '2026-12-03T09:00:01' }, current)).toMatchObject(REJECTED);
-  });
-
   it('checks a date that the current lease does not have', async () => {
     const current = JSON.parse('{"start_date": null, "end_date": null}');
     const dates = { start_date: '2026-12-02T09:00:00', end_date: '2026-12-02T09:00:00' };

@@ -3,10 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/index.ts';
 import { ALLOWED, REJECTED } from '../support/decisions.ts';
-import { confFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
-import { runCommand } from '../support/run-command.ts';
 import { runService } from '../support/running-service.ts';
 import {
   asYaml,
@@ -14,12 +12,11 @@ import {
   EVERYBODY,
   equals,
   grantDocuments,
-  leaseOf,
   loadFilter,
-  PROJECT,
   policiesForAll,
   propertiesOf,
 } from './lease-policies.ts';
+import { mistakes } from './loaded.ts';
 
 /** A folder with a policy in one file, and its role and binding in another. */
 function policyFolder(policy: string): string {
@@ -51,27 +48,15 @@ describe('scheduling_policy_path', () => {
   });
 
   it('is required if the filter is enabled', async () => {
-    const conf = confFile('[enforcement]\nenabled_filters = SchedulingPolicyFilter\n');
-    expect(await runCommand(['config', 'validate', '--config-file', conf])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(
-        /^error: (\S+ )?\[enforcement\] scheduling_policy_path: expected a file or a folder, got nothing\n$/,
-      ),
-    });
-    const other = confFile('[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n');
-    expect((await runCommand(['config', 'validate', '--config-file', other])).code).toBe(0);
+    expect(await mistakes('SchedulingPolicyFilter', [])).toEqual([
+      '[enforcement] scheduling_policy_path: expected a file or a folder, got nothing',
+    ]);
+    expect(await mistakes('MaxLeaseDurationFilter', ['max_lease_duration = 1'])).toEqual([]);
   });
 
-  it('with a mistake in a file is reported by config validate with file and line, and prevents the start of a service', async () => {
+  it('with a mistake in a file is reported with file and line, and prevents the start of a service', async () => {
     const folder = policyFolder(WRITTEN.replace('nodeSelectors', 'nodeSelector'));
     const expected = `${join(folder, 'policy.yaml')}:7: spec.allowed.nodeSelector: unknown field; the nearest right name is "nodeSelectors"`;
-    const conf = confFile(
-      `[enforcement]\nenabled_filters = SchedulingPolicyFilter\nscheduling_policy_path = ${folder}\n`,
-    );
-    const { code, stdout, stderr } = await runCommand(['config', 'validate', '--config-file', conf]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(`error: ${expected}`);
     const enforcement = { enabled_filters: ['SchedulingPolicyFilter'], scheduling_policy_path: folder };
     await expect(runService({ enforcement })).rejects.toThrow(ConfigurationError);
     await expect(loadFilter(folder)).rejects.toThrow(expected);
@@ -134,46 +119,6 @@ describe('scheduling_policy_merge_strategy', () => {
     });
   });
 
-  it('can be simple: each field comes from the first policy that has it', async () => {
-    const { required, default: defaults } = A;
-    const specs = { a: { required, default: defaults }, b: B };
-    expect(await judge({ scheduling_policy_merge_strategy: 'simple' }, specs)).toEqual({
-      ...{ rack1: false, rack2: false, gpu: false, zone: false },
-      added: '["==","$gpu","False"]',
-    });
-    const onlyAllowed = { a: { allowed: { nodeSelectors: { rack: ['1'] } } }, b: B };
-    expect(await judge({ scheduling_policy_merge_strategy: 'simple' }, onlyAllowed)).toMatchObject({
-      ...{ rack1: true, rack2: false, gpu: true, zone: true },
-    });
-  });
-
-  it('can be intersection: every policy must allow the lease', async () => {
-    const wide = { allowed: { nodeSelectors: { gpu: [], zone: [], rack: ['2'] } } };
-    const intersection = await judge(
-      { scheduling_policy_merge_strategy: 'intersection' },
-      { a: { ...A, allowed: { nodeSelectors: { rack: ['1', '2'], zone: [] } } }, b: wide },
-    );
-    expect(intersection).toEqual({
-      ...{ rack1: false, rack2: true, gpu: false, zone: true },
-      added: '["==","$gpu","False"]',
-    });
-  });
-
-  it('names both policies if two of an intersection contradict each other', async () => {
-    const specs = {
-      a: { required: { nodeSelectors: { gpu: ['True'] } } },
-      b: { required: { nodeSelectors: { gpu: ['False'] } } },
-    };
-    const enforcement = await loadFilter(policiesForAll(specs), {
-      scheduling_policy_merge_strategy: 'intersection',
-    });
-    for (const properties of ['', equals('gpu', 'True'), equals('gpu', 'False')]) {
-      expect((await enforcement.checkCreate(demanding(properties))).message).toContain(
-        'gpu: conflicting requirements: a requires True and b requires False (scheduling policies a and b)',
-      );
-    }
-  });
-
   it('ignores rules about schedulers and priority classes in an intersection', async () => {
     const nodeSelectors = { gpu: ['True'] };
     const specs = {
@@ -191,52 +136,5 @@ describe('scheduling_policy_merge_strategy', () => {
     await expect(loadFilter(policiesForAll({}), options)).rejects.toThrow(
       /scheduling_policy_merge_strategy: .*deep.*"union"/,
     );
-  });
-});
-
-describe('SchedulingPolicyFilter with the options of all filters', () => {
-  const specs = { none: { required: { nodeSelectors: { gpu: ['False'] } }, default: { nodeSelector: {} } } };
-
-  it('rejects nothing if it is audited', async () => {
-    const enforcement = await loadFilter(policiesForAll(specs), { audit_filters: 'SchedulingPolicyFilter' });
-    const decision = await enforcement.checkCreate(GPU);
-    expect(decision).toMatchObject({ allowed: true, changed: false, lease: GPU.lease });
-    expect(decision.warnings).toEqual([
-      expect.stringMatching(
-        /^SchedulingPolicyFilter \(tried, not enforced\) would have rejected: .*gpu: expected False/,
-      ),
-    ]);
-  });
-
-  it('adds no defaults if it is audited', async () => {
-    const file = policiesForAll({ none: { default: { nodeSelector: { gpu: 'False' } } } });
-    const enforcement = await loadFilter(file, { audit_filters: 'SchedulingPolicyFilter' });
-    const decision = await enforcement.checkCreate(demanding(''));
-    expect(decision).toMatchObject({ allowed: true, changed: false });
-    expect(propertiesOf(decision)).toEqual(['']);
-    expect(decision.warnings).toEqual([
-      'SchedulingPolicyFilter (tried, not enforced) would have changed the lease.',
-    ]);
-  });
-
-  it('is not called for exempt projects', async () => {
-    const enforcement = await loadFilter(policiesForAll(specs), { exempt_projects: PROJECT });
-    expect(await enforcement.checkCreate(GPU)).toMatchObject({ allowed: true, exempt: true });
-    const { context, lease } = GPU;
-    const other = { context: { ...context, project_id: 'other' }, lease };
-    expect(await enforcement.checkCreate(other)).toMatchObject({ allowed: false, exempt: false });
-  });
-
-  it('passes the lease with the defaults to the filters after it', async () => {
-    const enforcement = await loadFilter(
-      policiesForAll({ d: { allowed: { nodeSelectors: {} }, default: { nodeSelector: { gpu: 'False' } } } }),
-      { enabled_filters: 'SchedulingPolicyFilter, MaxLeaseDurationFilter', max_lease_duration: '172800' },
-    );
-    const decision = await enforcement.checkCreate(leaseOf({ resource_properties: '' }));
-    expect(decision).toMatchObject({ allowed: true, changed: true });
-    expect(decision.outcomes.map(({ filter, changed }) => [filter, changed])).toEqual([
-      ['SchedulingPolicyFilter', true],
-      ['MaxLeaseDurationFilter', false],
-    ]);
   });
 });

@@ -3,7 +3,6 @@ import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { hours } from './on-ledger.ts';
 import { endAfter, hosts, lasting, withBudgets } from './usage-budgets.ts';
 
-const DECEMBER = { from: '2026-12-01', until: '2027-01-01' };
 const JANUARY = { from: '2027-01-01', until: '2027-02-01' };
 /** The last five hours of December and the first five of January. */
 const OVER_NEW_YEAR = { start_date: '2026-12-31 19:00', end_date: '2027-01-01 05:00' };
@@ -37,21 +36,6 @@ describe('a project', () => {
         message,
       });
     }
-  });
-
-  it('pays from consecutive budgets, each for its own time', async () => {
-    const { enforcement, balances } = await withBudgets([
-      { ...DECEMBER, amount: '100' },
-      { ...JANUARY, amount: '6' },
-    ]);
-    expect(await enforcement.checkCreate(lasting(1, OVER_NEW_YEAR))).toMatchObject(ALLOWED);
-    expect(balances()).toEqual({ 'usage_budget/1': hours('5'), 'usage_budget/2': hours('5') });
-    expect(await enforcement.checkCreate(lasting(1, { ...OVER_NEW_YEAR, name: 'second' }))).toMatchObject(
-      rejectedWith(
-        'The lease would cost 5 node-hours from 2027-01-01T00:00:00Z to 2027-01-01T05:00:00Z; project climate has 1 node-hours left, of a budget that is valid until 2027-02-01T00:00:00Z.',
-      ),
-    );
-    expect(balances()).toEqual({ 'usage_budget/1': hours('5'), 'usage_budget/2': hours('5') });
   });
 
   it('is refused a lease that extends a second into a gap between budgets or past the last one', async () => {

@@ -1,6 +1,6 @@
 /**
- * The ledger follows a real Blazar: whatever users do, and whatever fails, after a round it is charged exactly what Blazar has really
- * allocated and what was used of it, no more and no less; and in between never less.
+ * The ledger follows a real Blazar: whatever users do, and whatever fails after our yes, what is really allocated never costs more than the
+ * budgets of project and user, nor is charged less than it costs; and after a round it is charged exactly that.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
@@ -9,15 +9,17 @@ import { type Followed, type Following, follow } from '../../src/server/follower
 import { NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
 import type { RealBlazar } from './blazar.ts';
-import { BUDGET, ChargedBlazar, HOUR } from './charged-blazar.ts';
+import { BUDGET, ChargedBlazar, HOUR, MOST_LEASES } from './charged-blazar.ts';
 import { type Deed, randomDeeds, type Scene } from './deeds.ts';
 import { headerKeystone } from './header-keystone.ts';
 import { TrueCost } from './true-cost.ts';
 
-const STEPS = Number(process.env.BLAZAR_STEPS ?? 200);
+const STEPS = Number(process.env.BLAZAR_STEPS ?? 120);
 const SEEDS = (process.env.BLAZAR_SEED ?? '1').split(',').map(Number);
 /** In seconds: longer than a test takes. */
 const GRACE = 3600;
+/** The budget of one of the users. */
+const ALICE = 700;
 
 const program = peerProgram('BLAZAR_PEER');
 const newLedger = newLedgers();
@@ -31,6 +33,7 @@ describe.skipIf(program === undefined).each(SEEDS)(
 
     beforeAll(async () => {
       charged = await ChargedBlazar.start(program ?? '', await newLedger('sqlite'));
+      await charged.giveBudgetTo('alice', ALICE);
     });
 
     afterAll(() => charged?.stop());
@@ -92,6 +95,10 @@ describe.skipIf(program === undefined).each(SEEDS)(
           await charged.taken(),
         );
         expect(cost.total() - cost.slack, said()).toBeLessThanOrEqual(BUDGET * HOUR * 10);
+        const hers = cost.total((id) => scene.leases.get(id)?.who.endsWith('/alice') === true) - cost.slack;
+        expect(hers, said()).toBeLessThanOrEqual(await charged.taken('alice'));
+        expect(hers, said()).toBeLessThanOrEqual(ALICE * HOUR * 10);
+        expect(new Set(truth.map(({ lease_id }) => lease_id)).size, said()).toBeLessThanOrEqual(MOST_LEASES);
 
         let one = await round(blazar);
         if (one.done.some(({ outcome }) => outcome === 'left')) {

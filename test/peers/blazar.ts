@@ -1,8 +1,6 @@
 /** A real Blazar in a process of its own, asked as its users ask it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { toInstant } from '../../src/index.ts';
-import type { ListedLease } from '../../src/ledger/reconciliation/leases.ts';
 import { skipAloud } from '../support/peers.ts';
 
 /** What Blazar has really allocated, from its database. */
@@ -120,25 +118,4 @@ export class RealBlazar {
 
 export function hostReservation(min: number, max: number): object {
   return { resource_type: 'physical:host', min, max, hypervisor_properties: '', resource_properties: '' };
-}
-
-/** As `ledger reconcile` reads them: whole, or without what they reserve, as the command line of OpenStack lists them. */
-export async function listedLeases(
-  blazar: RealBlazar,
-  project: string,
-  isWhole: boolean,
-): Promise<ListedLease[]> {
-  const { text } = await blazar.ask('GET', '/v1/leases', `${project}/operator`);
-  const { leases } = JSON.parse(text) as { leases: (BlazarLease & { status: string; user_id: string })[] };
-  return leases
-    .filter(({ status }) => status !== 'TERMINATED')
-    .map(({ id, name, start_date, end_date, user_id, reservations }) => ({
-      id,
-      name: String(name),
-      start: toInstant(start_date) ?? 0n,
-      end: toInstant(end_date) ?? 0n,
-      projectId: project,
-      userId: user_id,
-      reservations: isWhole ? reservations : undefined,
-    }));
 }

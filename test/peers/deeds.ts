@@ -207,15 +207,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
           return 200;
         },
       };
-    } else if (dice < 13) {
-      yield {
-        kind: one(['reconcile all', 'reconcile dates']),
-        who: 'operator',
-        async do() {
-          return 200;
-        },
-      };
-    } else if (dice < 16) {
+    } else if (dice < 6) {
       yield {
         kind: 'tick',
         who: 'admin',

@@ -1,11 +1,10 @@
 /** Who may use which policy: the answers that the suite holds us against are those of a real API server. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ANSWERS, OBJECTS, QUESTIONS } from '../support/access-questions.ts';
 import { accessInForce, askedAccess } from './asked-access.ts';
-import { startCluster } from './kubernetes.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 
-const cluster = startCluster();
-afterAll(() => cluster?.stop());
+const { cluster } = clusterOfFile();
 
 describe.skipIf(cluster === undefined)('beside a real API server', () => {
   it('SubjectAccessReviews answer as the fixture says', async () => {

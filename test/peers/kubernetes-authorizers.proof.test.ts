@@ -4,10 +4,10 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { serviceAccount } from '../../src/kubernetes/policies/access.ts';
 import { type AskedCluster, askCluster, GROUP } from './asked-cluster.ts';
-import { startCluster } from './kubernetes.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 
 const BY_ABAC = serviceAccount('team', 'by-abac');
 const BY_WEBHOOK = serviceAccount('team', 'by-webhook');
@@ -19,18 +19,11 @@ const FEW = MANY.slice(0, 32);
 const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-authorizers-'));
 /** It listens before the API server starts, which asks it what RBAC does not allow. */
 const webhook = await startWebhook();
-const cluster = startCluster({ flags: authorizerFlags() });
-
-const closing: (() => unknown)[] = [
+const { cluster, closing } = clusterOfFile({ flags: authorizerFlags() });
+closing.unshift(
   () => rmSync(folder, { recursive: true }),
   () => webhook.close(),
-  () => cluster?.stop(),
-];
-afterAll(async () => {
-  for (const close of closing.toReversed()) {
-    await close();
-  }
-});
+);
 
 async function startWebhook(): Promise<Server> {
   const server = createServer(async (request, response) => {

@@ -19,12 +19,14 @@ export interface PolicedCluster {
   configure(kubernetes: Readonly<Record<string, string>>): Promise<void>;
   /** What kubectl says when it creates an object; empty = it is created. Warnings are left out. */
   create(object: object, as?: string): Promise<string>;
+  /** Configurations of webhooks that ask this service. */
+  toService(webhooks: readonly Manifest[]): Manifest[];
   close(): Promise<void>;
 }
 
-/** A cluster for the tests of one file, which are skipped where there is none: `started` is `undefined` there. */
-export function policedClusterOfFile() {
-  const started = startCluster();
+/** A cluster for the tests of one file, which are skipped where there is none: `started` is `undefined` there. `options`: of `startCluster`. */
+export function policedClusterOfFile(options?: Parameters<typeof startCluster>[0]) {
+  const started = startCluster(options);
   let policed: PolicedCluster | undefined;
   afterAll(async () => {
     await policed?.close();
@@ -32,9 +34,9 @@ export function policedClusterOfFile() {
   });
   return {
     started,
-    /** The service begins to follow it. A second call has no effect. */
-    police: async (cluster: Cluster) => {
-      policed ??= await policedCluster(cluster);
+    /** The service begins to follow it, with further options of `[kubernetes]`. A second call has no effect. */
+    police: async (cluster: Cluster, kubernetes?: Readonly<Record<string, string>>) => {
+      policed ??= await policedCluster(cluster, kubernetes);
     },
     here(): PolicedCluster {
       if (policed === undefined) {
@@ -80,17 +82,15 @@ export async function policedCluster(
   const caBundle = readFileSync(file('ca.crt')).toString('base64');
   // 1.20 has no policy/v1, and nothing here needs the pods of the service.
   await cluster.apply(all.filter(({ kind }) => !/Definition|Namespace|Budget|Webhook|Deployment/.test(kind)));
-  await cluster.apply(
-    all
-      .filter(({ kind }) => kind.includes('Webhook'))
-      .map((manifest) => ({
-        ...manifest,
-        webhooks: manifest.webhooks.map(({ clientConfig, ...webhook }: Manifest) => ({
-          ...webhook,
-          clientConfig: { caBundle, url: new URL(clientConfig.service.path, service.url).href },
-        })),
+  const toService = (webhooks: readonly Manifest[]) =>
+    webhooks.map((manifest) => ({
+      ...manifest,
+      webhooks: manifest.webhooks.map(({ clientConfig, ...webhook }: Manifest) => ({
+        ...webhook,
+        clientConfig: { caBundle, url: new URL(clientConfig.service.path, service.url).href },
       })),
-  );
+    }));
+  await cluster.apply(toService(all.filter(({ kind }) => kind.includes('Webhook'))));
   const create = async (object: object, as?: string) => {
     const options = { stdin: JSON.stringify(object), ...(as !== undefined && { as }) };
     const { stderr } = await cluster.kubectl(['create', '--validate=false', '-f', '-'], options);
@@ -108,6 +108,7 @@ export async function policedCluster(
     service,
     log: logger.lines,
     create,
+    toService,
     async configure(options) {
       write(options);
       expect(await service.reload()).toBe(true);

@@ -4,9 +4,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import { type Manifest, manifests, parse } from '../etc/kubernetes/manifests.ts';
+import { type Manifest, manifests } from '../etc/kubernetes/manifests.ts';
 import { projectFile } from '../support/files.ts';
 import type { Cluster } from './kubernetes.ts';
+import { kubeconfigOfAccount } from './service-account.ts';
 
 const SETTLED = { timeout: 120_000, interval: 200 };
 const NAMESPACE = 'blazar-enforcement';
@@ -30,20 +31,8 @@ export async function applyWithoutWebhooks({ apply, kubectl }: Cluster): Promise
   await apply(all.filter(({ kind }) => !/Definition|Namespace|Budget|Webhook|Deployment/.test(kind)));
 }
 
-/** A kubeconfig with the token that the cluster gives to the service account of etc/kubernetes. */
-export async function kubeconfigOfService({ folder, get }: Cluster): Promise<string> {
-  const account = await vi.waitUntil(async () => {
-    const read = (await get('-n', NAMESPACE, 'get', 'serviceaccount', NAMESPACE)) as Manifest;
-    return read.secrets?.length > 0 && read;
-  }, SETTLED);
-  const secret = (await get('-n', NAMESPACE, 'get', 'secret', account.secrets[0].name)) as Manifest;
-  const [admin] = parse(readFileSync(join(folder, 'admin.conf'), 'utf8'));
-  admin.users = [{ name: 'user', user: { token: Buffer.from(secret.data.token, 'base64').toString() } }];
-  admin.contexts[0].context.namespace = NAMESPACE;
-  const file = join(folder, 'service.conf');
-  writeFileSync(file, JSON.stringify(admin), { mode: 0o600 });
-  return file;
-}
+/** A kubeconfig of the service account of etc/kubernetes. */
+export const kubeconfigOfService = (cluster: Cluster) => kubeconfigOfAccount(cluster, NAMESPACE, NAMESPACE);
 
 /** `options`: of `[kubernetes]`. */
 export async function startReplica(

@@ -3,7 +3,7 @@ import { MICROSECONDS_PER_SECOND, toInstant } from '../../src/index.ts';
 import type { TrueReservation } from './blazar.ts';
 
 /** Units an hour; in tenths, so that nothing is rounded here. */
-export const TENTHS: Readonly<Record<string, number>> = {
+const TENTHS: Readonly<Record<string, number>> = {
   'physical:host': 10,
   'virtual:instance': 3,
   'virtual:floatingip': 1,
@@ -68,9 +68,13 @@ export class TrueCost {
     }
   }
 
-  total(): number {
+  /** `isOf`: only of the leases that are there and of which it says so. */
+  total(isOf?: (leaseId: string) => boolean): number {
     let total = 0;
     for (const { used, from, last } of this.#kept.values()) {
+      if (isOf !== undefined && (last === undefined || !isOf(last.lease_id))) {
+        continue;
+      }
       total += used + (last === undefined ? 0 : rate(last) * Math.max(0, second(last.end_date) - from));
     }
     return total;

@@ -264,13 +264,6 @@ describe('simple', () => {
       { policy: 'b', allowed: { schedulerNames: ['three'] } },
     ]);
   });
-
-  it('knows the policy of a field and of its parts', () => {
-    expect(merged.sourceOf('required', 'nodeSelectors')).toBe('a');
-    expect(merged.sourceOf('required', 'nodeSelectors', 'os')).toBe('a');
-    expect(merged.sourceOf('required', 'priorityClassNames')).toBe('b');
-    expect(merged.sourceOf('default', 'schedulerName')).toBe('b');
-  });
 });
 
 describe('the source of a part', () => {
@@ -342,23 +335,6 @@ describe('partsOf', () => {
       'allowed.tolerations = [{"keys":["k"]},{"keys":["l"]}] (b)',
       'default.nodeSelector.disk = "ssd" (a)',
       'default.nodeSelector.arch = "arm64" (b)',
-      'default.tolerations = [{"key":"k"}] (b)',
-    ]);
-  });
-
-  it('shows only the parts that count for other strategies', () => {
-    expect(shown(mergePolicies([A, B], 'first'))).toEqual([
-      'required.schedulerNames = ["green"] (a)',
-      'required.nodeSelectors.disk = ["ssd"] (a)',
-      'allowed.nodeSelectors.zone = [] (a)',
-      'default.nodeSelector.disk = "ssd" (a)',
-    ]);
-    expect(shown(mergePolicies([A, B], 'simple'))).toEqual([
-      'required.schedulerNames = ["green"] (a)',
-      'required.nodeSelectors.disk = ["ssd"] (a)',
-      'allowed.nodeSelectors.zone = [] (a)',
-      'allowed.tolerations = [{"keys":["k"]},{"keys":["l"]}] (b)',
-      'default.nodeSelector.disk = "ssd" (a)',
       'default.tolerations = [{"key":"k"}] (b)',
     ]);
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Mapping } from '../../../src/base/yaml/tree.ts';
 import { MergeError, merge } from '../../../src/config/merge.ts';
-import { SERVER_KEYS, skypilotRules, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
+import { SERVER_KEYS, skypilotRules } from '../../../src/skypilot/config/config-schema.ts';
 
 const merged = (base: Mapping, over: Mapping) => merge(base, over, skypilotRules);
 const pod = (spec: Mapping) => ({ kubernetes: { pod_config: { spec } } });
@@ -142,17 +142,6 @@ describe('in a pod', () => {
     expect(inPod('args', base, ['b'])).toEqual(['b']);
   });
 
-  it.for([
-    [[1], { a: 1 }],
-    ['a', { a: 1 }],
-    [null, {}],
-    [[1], 'a'],
-    [{ a: 1 }, 0],
-  ])('a value of another kind than the one below is a mistake: %j', ([base, over]) => {
-    expect(() => inPod('nodeSelector', base, over)).toThrow(MergeError);
-    expect(inPod('nodeSelector', base, null)).toBeNull();
-  });
-
   it('a single value may have another type', () => {
     expect(inPod('replicas', 1, '2')).toBe('2');
   });
@@ -160,26 +149,6 @@ describe('in a pod', () => {
   it('containers and pull secrets of another shape are a mistake', () => {
     expect(() => inPod('containers', { name: 'main' }, [{ name: 'other' }])).toThrow(MergeError);
     expect(() => inPod('imagePullSecrets', [{ name: 'a' }], { name: 'b' })).toThrow(MergeError);
-  });
-
-  it('a list over nothing is that list', () => {
-    expect(merged(pod({}), pod({ tolerations: [1] }))).toEqual(pod({ tolerations: [1] }));
-  });
-
-  it.for([
-    [{ kubernetes: null }, pod({ tolerations: [1] }), pod({ tolerations: [1] })],
-    [pod({ tolerations: [1] }), { kubernetes: null }, { kubernetes: null }],
-    [{ kubernetes: { pod_config: null } }, pod({ tolerations: [1] }), pod({ tolerations: [1] })],
-    [pod({ tolerations: [1] }), { kubernetes: { pod_config: null } }, { kubernetes: { pod_config: null } }],
-  ] as const)('null replaces everything, and is replaced: %j under %j', ([base, over, result]) => {
-    expect(merged(base, over)).toEqual(result);
-  });
-
-  it('neither side is modified', () => {
-    const [base, over] = [pod({ tolerations: [{ key: 'a' }] }), pod({ tolerations: [{ key: 'b' }] })];
-    const before = structuredClone([base, over]);
-    merged(base, over);
-    expect([base, over]).toEqual(before);
   });
 });
 
@@ -203,39 +172,6 @@ describe('the keys', () => {
       'slurm.submit_as_user',
       'slurm.username_map',
       'workspaces',
-    ]);
-  });
-
-  it('of a task are those of SkyPilot', () => {
-    expect(names(TASK_KEYS).sort()).toEqual([
-      'active_workspace',
-      'azure.remote_identity',
-      'azure.vpc_name',
-      'docker.run_options',
-      'gcp.enable_gpu_direct',
-      'gcp.enable_gvnic',
-      'gcp.managed_instance_group',
-      'gcp.placement_policy',
-      'gcp.subnet_names',
-      'gcp.vpc_name',
-      'kubernetes.custom_metadata',
-      'kubernetes.dws',
-      'kubernetes.enable_docker',
-      'kubernetes.kueue',
-      'kubernetes.pod_config',
-      'kubernetes.provision_timeout',
-      'kubernetes.quota',
-      'kubernetes.remote_identity',
-      'kubernetes.set_pod_resource_limits',
-      'nvidia_gpus.disable_ecc',
-      'slurm.cpu_partition',
-      'slurm.quota',
-      'slurm.sbatch_options',
-      'ssh.custom_metadata',
-      'ssh.pod_config',
-      'ssh.provision_timeout',
-      'vast.create_instance_kwargs',
-      'vast.datacenter_only',
     ]);
   });
 });
