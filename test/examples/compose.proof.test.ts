@@ -11,6 +11,7 @@ import {
   hasContainerBuilder,
   podman,
   podmanCommand,
+  podmanEnd,
 } from '../support/containers.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
@@ -54,7 +55,7 @@ describe.skipIf(!hasContainerBuilder() || !hasCompose())('examples/compose', () 
     }
   });
 
-  it('starts with one command, and survives the loss of a replica and a restart of all', async () => {
+  it('starts with one command, and survives the loss of a replica and a restart of all', async (context) => {
     // Its name is that of the containers and of the network.
     const name = `compose-example-${process.pid}`;
     const folder = join(temporaryFolder(), name);
@@ -78,7 +79,11 @@ describe.skipIf(!hasContainerBuilder() || !hasCompose())('examples/compose', () 
       expect(ended.code, `${args.join(' ')}\n${ended.stdout}${ended.stderr}`).toBe(0);
       return ended.stdout;
     };
+    const isUp = false;
     onTestFinished(async () => {
+      if (!isUp) {
+        return;
+      }
       await compose('down', '--volumes', '--timeout', '0');
       await podman('network', 'rm', '--force', network);
     });
@@ -93,6 +98,12 @@ describe.skipIf(!hasContainerBuilder() || !hasCompose())('examples/compose', () 
     // podman-compose 1.0 ignores the subnet.
     const [, subnet = ''] = /subnet: (\S+)/.exec(file) ?? [];
     await podman('network', 'create', '--subnet', subnet, network);
+    const probe = ['run', '--rm', '--no-healthcheck', '--network', network, 'localhost/blazar-enforcement'];
+    const joined = await podmanEnd(...probe, '--version');
+    if (joined.code !== 0) {
+      await podman('network', 'rm', '--force', network);
+      context.skip(`containers get no network here: NOT proven with one (${joined.stderr})`);
+    }
     await compose('up', '--detach');
     await vi.waitFor(async () => expect(await ask()).toEqual([403, expect.stringContaining('budget')]), SOON);
 
