@@ -79,7 +79,7 @@ describe.skipIf(!hasContainerBuilder() || !hasCompose())('examples/compose', () 
       expect(ended.code, `${args.join(' ')}\n${ended.stdout}${ended.stderr}`).toBe(0);
       return ended.stdout;
     };
-    const isUp = false;
+    let isUp = false;
     onTestFinished(async () => {
       if (!isUp) {
         return;
@@ -104,6 +104,7 @@ describe.skipIf(!hasContainerBuilder() || !hasCompose())('examples/compose', () 
       await podman('network', 'rm', '--force', network);
       context.skip(`containers get no network here: NOT proven with one (${joined.stderr})`);
     }
+    isUp = true;
     await compose('up', '--detach');
     await vi.waitFor(async () => expect(await ask()).toEqual([403, expect.stringContaining('budget')]), SOON);
 
@@ -111,18 +112,8 @@ describe.skipIf(!hasContainerBuilder() || !hasCompose())('examples/compose', () 
     const inReplica = (name: string, ...args: string[]) =>
       podman('exec', container(name), 'blazar-enforcement', ...args);
     await vi.waitFor(() => inReplica('replica-1', 'ledger', 'verify'), SOON);
-    const valid = ['--from', '2026-01-01', '--until', '2060-01-01'];
-    await inReplica(
-      'replica-1',
-      'budget',
-      'set',
-      PROJECT,
-      '--amount',
-      '1000',
-      ...valid,
-      '--reason',
-      'a proof',
-    );
+    const amount = ['--amount', '1000', '--from', '2026-01-01', '--until', '2060-01-01', '--reason', 'proof'];
+    await inReplica('replica-1', 'budget', 'set', PROJECT, ...amount);
     expect(await ask()).toEqual([204, '']);
     expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404);
 
