@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
-import { budgetUnit } from '../enforcement/budget-unit.ts';
+import { budgetUnit } from '../enforcement/configuration.ts';
 import { type CommandNames, commandNames, typedId } from './common/command-names.ts';
 import { Progress } from './common/progress.ts';
 import { formatFlag, type SourceFlags, sourceCommand, wholeNumber } from './common/sources.ts';

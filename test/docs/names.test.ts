@@ -150,7 +150,7 @@ describe.each(pages)('$name', (page) => {
 
   it('names scripts that exist', () => {
     const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
-    const known = [...Object.keys(scripts), 'ci', 'install-scripts', 'pack', 'version'];
+    const known = [...Object.keys(scripts), 'ci', 'install', 'install-scripts', 'pack', 'version'];
     expect(strange(/^npm (?:run )?([a-z][a-z:-]*)/, (name) => known.includes(name))).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 /** Budgets in the ledger of the configuration. */
-import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
 import {
   BudgetConflictError,
   budgetHistory,

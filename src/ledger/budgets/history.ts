@@ -4,7 +4,8 @@ import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
 import { chargedForTime, type LeaseReport, openLeases } from '../reports/reports.ts';
-import { rows, textsTable } from '../storage/database.ts';
+import { rows } from '../storage/database.ts';
+import { textsTable } from '../storage/query-parts.ts';
 import { type BudgetChange, changeOf } from './rows.ts';
 
 export interface BudgetChangesQuery extends PageQuery {

@@ -2,7 +2,8 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import { recordsTable, rows, Undone, type Work } from '../storage/database.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import { recordsTable } from '../storage/query-parts.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { BudgetAuthor } from './budgets.ts';

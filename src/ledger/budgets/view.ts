@@ -5,7 +5,8 @@ import type { Amount, Budget } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
-import { rows, textsTable, type Work } from '../storage/database.ts';
+import { rows, type Work } from '../storage/database.ts';
+import { textsTable } from '../storage/query-parts.ts';
 import type { BudgetUsage } from './budgets.ts';
 import { budgetOf } from './rows.ts';
 

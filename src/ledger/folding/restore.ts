@@ -2,15 +2,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import {
-  type Database,
-  recordsTable,
-  rows,
-  rowsTable,
-  textsTable,
-  Undone,
-  type Work,
-} from '../storage/database.ts';
+import { type Database, rows, Undone, type Work } from '../storage/database.ts';
+import { recordsTable, rowsTable, textsTable } from '../storage/query-parts.ts';
 import { LEASE_COLUMNS } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';

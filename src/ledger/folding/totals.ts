@@ -4,7 +4,8 @@ import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
 import { reading } from '../reports/pages.ts';
-import { type Database, recordsTable, rows, type Work } from '../storage/database.ts';
+import { type Database, rows, type Work } from '../storage/database.ts';
+import { recordsTable } from '../storage/query-parts.ts';
 import { type FoldedLease, sumsOf } from './folded-lease.ts';
 
 type Queries = Pick<Database, 'queries' | 'dialect'>;

@@ -5,7 +5,8 @@ import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
-import { openLeasesOf, rows, Undone, type Work } from '../storage/database.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import { openLeasesOf } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import {

@@ -2,7 +2,8 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import { rows, rowsTable, type Work } from '../storage/database.ts';
+import { rows, type Work } from '../storage/database.ts';
+import { rowsTable } from '../storage/query-parts.ts';
 import { CLUSTER_REGION } from './cluster-mark.ts';
 
 /** Sorted; with those of which all leases are folded. Costs a look into an index for each region, however many leases there are. */

@@ -2,7 +2,8 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import { rows, rowsTable, type Work } from '../storage/database.ts';
+import { rows, type Work } from '../storage/database.ts';
+import { rowsTable } from '../storage/query-parts.ts';
 import {
   cursorOf,
   numberIn,

@@ -4,7 +4,8 @@ import type { Wait } from '../../base/deadline.ts';
 import { type Amount, budgetAccount } from '../../filter/claim.ts';
 import { resourcePeriods } from '../accounting/demand.ts';
 import type { Ledger } from '../ledger.ts';
-import { rows, rowsTable, type Work } from '../storage/database.ts';
+import { rows, type Work } from '../storage/database.ts';
+import { rowsTable } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
 import {

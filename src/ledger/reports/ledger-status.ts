@@ -2,7 +2,8 @@
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { CLUSTER_REGION, clusterMark } from '../reconciliation/cluster-mark.ts';
-import { openLeasesOf, rows } from '../storage/database.ts';
+import { rows } from '../storage/database.ts';
+import { openLeasesOf } from '../storage/query-parts.ts';
 
 export interface ClusterView {
   /** `ml/train` */

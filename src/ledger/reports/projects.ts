@@ -4,7 +4,8 @@ import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
-import { rows, textsTable } from '../storage/database.ts';
+import { rows } from '../storage/database.ts';
+import { textsTable } from '../storage/query-parts.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from './pages.ts';
 
 export interface ProjectsQuery extends PageQuery {

@@ -5,8 +5,8 @@ import type { LeaseIdentity } from '../identity.ts';
 import type { Crossings } from '../outbox/crossings.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
 import type { Dialect } from '../storage/connection.ts';
-import { ENDED, OPEN } from '../storage/database.ts';
 import { prepared, preparedRows } from '../storage/prepared.ts';
+import { ENDED, OPEN } from '../storage/query-parts.ts';
 import {
   type AccountsTable,
   type EntriesTable,

@@ -8,7 +8,8 @@ import { type Instant, toInstant } from '../../lease/dates.ts';
 import type { LedgerOperation } from '../observer.ts';
 import { type Position, suspendedError } from '../position.ts';
 import type { Dialect } from '../storage/connection.ts';
-import { announcing, type Database, recordsTable, rows, type Work } from '../storage/database.ts';
+import { announcing, type Database, rows, type Work } from '../storage/database.ts';
+import { recordsTable } from '../storage/query-parts.ts';
 import { type FirstReads, firstReads } from './find-lease.ts';
 import type { Locked, Statements } from './statements.ts';
 

@@ -1,6 +1,6 @@
 /** Budgets and their changes as the API writes them. */
 import { z } from 'zod';
-import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText } from '../../ledger/budgets/terms.ts';
 import type { BudgetView } from '../../ledger/budgets/view.ts';

@@ -1,6 +1,6 @@
 /** `GET /v1/projects`, and `/v1/projects/{project_id}`: what a member needs to know before asking for a lease. */
 import { z } from 'zod';
-import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
 import { budgetAccount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../ledger/budgets/view.ts';

@@ -1,7 +1,7 @@
 /** Importing many budgets for people: what the file says, what it would change, and every mistake with its line. */
 
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
 import {
   type FileLine,
   type FileMistake,

@@ -1,6 +1,6 @@
 /** Lists of budgets and of their changes, narrowed to what a caller may see. */
 import type { Wait } from '../../base/deadline.ts';
-import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
 import { type ExportFormat, exportedBudgets } from '../../ledger/budgets/export.ts';
 import type { BudgetChangesQuery } from '../../ledger/budgets/history.ts';

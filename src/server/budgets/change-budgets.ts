@@ -1,7 +1,7 @@
 /** Setting, changing and removing budgets for people: who may, what they wrote, and what they are told. */
 
 import { InvalidRequestError } from '../../base/errors.ts';
-import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Budget, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {

@@ -3,7 +3,7 @@
 import type { CompiledQuery } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { isGuessed, knownRegions } from '../../../src/ledger/reconciliation/regions.ts';
-import { openLeasesOf } from '../../../src/ledger/storage/database.ts';
+import { openLeasesOf } from '../../../src/ledger/storage/query-parts.ts';
 import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { DIALECTS, NO_WAIT, newLedger, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { recordLease } from '../recorded-leases.ts';

@@ -1,5 +1,5 @@
 /** Setting, changing and removing a budget. */
-import { budgetUnit } from '../../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';

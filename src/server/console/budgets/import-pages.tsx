@@ -1,7 +1,7 @@
 /** Importing budgets from CSV: first what would change, then the confirmation of exactly that. */
 
 import { createHash } from 'node:crypto';
-import { budgetUnit } from '../../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { ApiError } from '../../api/route.ts';

@@ -1,5 +1,5 @@
 /** Budgets, and their history. */
-import { budgetUnit } from '../../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';

@@ -1,6 +1,6 @@
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
-import { budgetUnit } from '../../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { foldedOfProject } from '../../../ledger/folding/totals.ts';

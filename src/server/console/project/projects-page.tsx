@@ -1,4 +1,4 @@
-import { budgetUnit } from '../../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
 

@@ -2,7 +2,7 @@
 
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { RESOURCE_TYPES } from '../../../config/names.ts';
-import { budgetUnit } from '../../../enforcement/budget-unit.ts';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import { ApiError } from '../../api/route.ts';
 import { accountId } from '../../budgets/named-accounts.ts';

@@ -1,0 +1,63 @@
+/**
+ * Parts of queries: the open leases, and lists of values as one parameter, so that the text of a query stays the same however many there are, and
+ * is prepared once.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Instant } from '../../lease/dates.ts';
+import type { Dialect } from './connection.ts';
+import type { LeaseState, Tables } from './schema.ts';
+
+/** A table of one column, `value`, for `from` and `in (select value from …)`. */
+export function textsTable(dialect: Dialect, values: readonly string[]): RawBuilder<{ value: string }> {
+  return dialect === 'sqlite'
+    ? sql`json_each(${JSON.stringify(values)})`
+    : sql`unnest(${[...values]}::text[]) as listed(value)`;
+}
+
+/** Numbers of rows. */
+export function rowsTable(dialect: Dialect, values: readonly bigint[]): RawBuilder<{ value: bigint }> {
+  return dialect === 'sqlite'
+    ? sql`json_each(${`[${values.join(',')}]`})`
+    : sql`unnest(${values.map(String)}::bigint[]) as listed(value)`;
+}
+
+/** Rows of several columns, in their order. Numbers are exact. */
+export function recordsTable(
+  dialect: Dialect,
+  columns: readonly (readonly [name: string, type: 'text' | 'bigint'])[],
+  rows: readonly (readonly (string | bigint | null)[])[],
+): RawBuilder<unknown> {
+  const json = JSON.stringify(rows, (_, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+  const selected = sql.join(
+    columns.map(([name, type], index) => {
+      const cell =
+        dialect === 'sqlite'
+          ? sql`json_extract(value, ${sql.lit(`$[${index}]`)})`
+          : sql`value ->> ${sql.lit(index)}`;
+      return type === 'text'
+        ? sql`${cell} as ${sql.ref(name)}`
+        : sql`cast(${cell} as bigint) as ${sql.ref(name)}`;
+    }),
+  );
+  return dialect === 'sqlite'
+    ? sql`(select ${selected} from json_each(${json}))`
+    : sql`(select ${selected} from jsonb_array_elements(cast(${json} as jsonb)) as listed(value))`;
+}
+
+/**
+ * The states of leases, to compare with. They are no parameters: SQLite has an index of open leases only, and would build a query again each
+ * time that a parameter says whether it has what is asked for.
+ */
+export const OPEN = sql.lit<LeaseState>('open');
+export const ENDED = sql.lit<LeaseState>('ended');
+
+/** The pending and active leases of a region. */
+export function openLeasesOf(queries: Kysely<Tables>, region: string, now: Instant) {
+  return queries
+    .selectFrom('leases')
+    .where('region', '=', region)
+    .where('state', '=', OPEN)
+    .where('ends_at', '>', now);
+}
