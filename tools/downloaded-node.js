@@ -16,8 +16,9 @@ export function downloadedNode(wanted) {
   mkdirSync(CACHE, { recursive: true });
   const npm = (folder, ...words) =>
     execFileSync('npm', words, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
-  // One that fits is a text, several are a list from the oldest to the newest.
-  const version = [JSON.parse(npm(CACHE, 'view', `${NAME}@${wanted}`, 'version', '--json'))].flat().at(-1);
+  // One that fits is a text, several are a list, in the order of their letters.
+  const fitting = [JSON.parse(npm(CACHE, 'view', `${NAME}@${wanted}`, 'version', '--json'))].flat();
+  const version = fitting.sort(new Intl.Collator('en', { numeric: true }).compare).at(-1);
   const folder = join(CACHE, version);
   if (!existsSync(folder)) {
     const work = mkdtempSync(join(CACHE, 'download-'));

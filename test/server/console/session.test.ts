@@ -7,6 +7,7 @@ import { type Visitor, visitor, visitService } from './visitor.ts';
 
 const COOKIE = 'blazar-enforcement-session';
 const RIGHT = 's3cret-0123456789abcdef';
+const EIGHT_HOURS = 8 * 3_600_000;
 const withTokens = (...tokens: string[]) => visitService(`[service]\ntokens = ${tokens.join(',')}\n`);
 
 const logIn = ({ send }: Visitor) => send('/login', { token: RIGHT });
@@ -162,6 +163,17 @@ function loginOverTls(url: string): Promise<string | undefined> {
 }
 
 describe('a session', () => {
+  it('ends after eight hours, also for a browser that keeps the cookie', async () => {
+    const start = Date.UTC(2026, 11, 1, 9);
+    vi.useFakeTimers({ toFake: ['Date'], now: start });
+    const visit = await withTokens(RIGHT);
+    await logIn(visit);
+    vi.setSystemTime(start + EIGHT_HOURS - 1);
+    expect(await isIn(visit)).toBe(true);
+    vi.setSystemTime(start + EIGHT_HOURS);
+    expect(await isIn(visit)).toBe(false);
+  });
+
   it('ends when somebody logs out', async () => {
     const visit = await withTokens(RIGHT);
     await logIn(visit);
