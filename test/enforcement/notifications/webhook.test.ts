@@ -12,7 +12,7 @@ const MESSAGE = { key: 'id-1', body: '{"specversion":"1.0"}' };
 const NEVER = new AbortController().signal;
 
 function webhook(url: string, options: object = {}): Webhook {
-  const values = notificationsOptions.parse({ webhook_url: url, webhook_timeout: 1, ...options });
+  const values = notificationsOptions.parse({ webhook_url: url, webhook_timeout: 20, ...options });
   const sender = new Webhook(url, values, createSharedServices({ logger: recordingLogger() }));
   onTestFinished(() => sender.close());
   return sender;
