@@ -130,7 +130,7 @@ describe('the two commands of README.md', () => {
     expect([...new Set(commands)].sort()).toEqual(['npm ci && npm start', 'npm ci && npm test']);
   });
 
-  it('are what .ci/run runs to prove a change: the second, whether it can fail, and then the proofs', () => {
+  it('are what .ci/run runs to prove a change: the second, whether it can fail, another Node.js, and then the proofs', () => {
     accessSync(projectFile('.ci/run'), constants.X_OK);
     const [shebang, ...lines] = read('.ci/run')
       .split('\n')
@@ -144,6 +144,7 @@ describe('the two commands of README.md', () => {
       expect.stringMatching(/^echo '.+' >&2$/),
       'exit 1',
       'fi',
+      'npm run test:node -- 24 test/ledger test/plugin test/http test/enforcement test/decisions',
       'npm run test:proofs',
     ]);
   });
