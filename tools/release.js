@@ -22,7 +22,12 @@ function fail(why, code = 1) {
 
 function flags() {
   try {
-    const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean' }, skip: { type: 'string' } } });
+    const options = { 'dry-run': { type: 'boolean' }, skip: { type: 'string' }, help: { type: 'boolean' } };
+    const { values } = parseArgs({ options });
+    if (values.help) {
+      console.log(`npm run release -- [--dry-run [--skip ${SKIPPED.join(',')}]]`);
+      process.exit();
+    }
     const skip = values.skip?.split(',') ?? [];
     const unknown = skip.find((step) => !SKIPPED.includes(step));
     if (unknown !== undefined) {
