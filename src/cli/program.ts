@@ -73,14 +73,16 @@ function nameOf(command: Command): string {
   return parent === null || parent.parent === null ? command.name() : `${nameOf(parent)} ${command.name()}`;
 }
 
-/** Adds the options of the sections that a command reads to its help. Only for --help: loading the filters takes time. */
+/** Adds the options of the sections that the called command reads to its help. Only for --help: loading the filters takes time. */
 async function addOptionsHelp(program: Command, args: readonly string[]): Promise<void> {
-  const { optionsHelp } = await import('./known-options.ts');
-  for (const command of allCommands(program)) {
-    const sections = OPTIONS_IN_HELP[nameOf(command)];
-    if (sections !== undefined) {
-      command.addHelpText('after', await optionsHelp(sections, args));
-    }
+  const called = args.reduce(
+    (command, arg) => command.commands.find((one) => one.name() === arg) ?? command,
+    program,
+  );
+  const sections = OPTIONS_IN_HELP[nameOf(called)];
+  if (sections !== undefined) {
+    const { optionsHelp } = await import('./known-options.ts');
+    called.addHelpText('after', await optionsHelp(sections, args));
   }
 }
 

@@ -64,7 +64,7 @@ describe('a merged module', () => {
 
   it('comes with the licenses of the packages in it', () => {
     const licenses = readFileSync(projectFile('dist/src/merged/licenses.txt'), 'utf8');
-    for (const name of ['zod', 'ini', 'fastest-levenshtein', 'commander']) {
+    for (const name of ['zod', 'ini', 'fastest-levenshtein', 'commander', 'kysely']) {
       expect(licenses).toMatch(new RegExp(`^${name}\\n\\n.*License`, 'ms'));
     }
   });
