@@ -109,6 +109,15 @@ describe.skipIf(!hasContainerBuilder())('the Debian package under systemd', () =
     );
     expect(await ask()).toBe('204');
 
+    // Where nothing but systemd is: a smaller limit is enforced after a reload.
+    await write(LIMITS.replace('864000', '3600'));
+    await succeeds(`systemctl reload ${NAME}`);
+    await vi.waitFor(async () => expect(await ask()).toMatch(/1 hour.* 403$/), SOON);
+    await write(LIMITS);
+    await succeeds(`systemctl reload ${NAME}`);
+    const third = () => succeeds('curl --silent http://127.0.0.1:8642/readyz');
+    await vi.waitFor(async () => expect(await third()).toContain('"generation":3'), SOON);
+
     // It comes back by itself, and the lease is still charged.
     const main = () => succeeds(`systemctl show --property MainPID --value ${NAME}`);
     const before = await main();
@@ -135,8 +144,10 @@ describe.skipIf(!hasContainerBuilder())('the Debian package under systemd', () =
     await ready();
     expect(await main()).not.toBe(old);
     expect(await ask()).toBe('204');
+    await succeeds(`systemctl enable ${NAME}@1`);
     await succeeds(`dpkg --purge ${NAME}`);
     expect((await shell(`systemctl cat ${NAME}`)).code).not.toBe(0);
+    expect(await succeeds('ls /etc/systemd/system/multi-user.target.wants')).not.toContain(NAME);
     expect((await shell(`ls -d /etc/${NAME} /var/lib/${NAME} /var/log/${NAME}`)).stdout).toBe('');
   });
 });

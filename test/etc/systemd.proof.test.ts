@@ -104,7 +104,7 @@ describe(`etc/systemd/${UNIT}`, () => {
     const [check = '', signal] = valuesOf('ExecReload');
     expect(argumentsIn(check, conf).slice(0, 2)).toEqual(['config', 'validate']);
     expect(await runProgramInProcess(argumentsIn(check, conf))).toMatchObject({ code: 0 });
-    expect(signal).toBe('/bin/kill -HUP $MAINPID');
+    expect(signal).toBe("/bin/sh -c 'kill -HUP $MAINPID'");
     running.process.kill('SIGHUP');
     await expect.poll(generation).toBe(2);
     running.process.kill('SIGTERM');
