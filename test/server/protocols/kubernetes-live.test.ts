@@ -192,6 +192,8 @@ describe('a service that follows a cluster', () => {
     double.store.put(POLICIES, policy('tapes', allowing('hdd')));
     await whenReady();
     await expect.poll(() => allows(HDD)).toBe(true);
+    // A watch begins after its list, which was enough so far.
+    await expect.poll(() => double.watches).toBe(5);
     const lists = () =>
       double.requests.filter(({ path, query }) => path === POLICIES && !query.has('watch')).length;
     const before = lists();
