@@ -4,7 +4,7 @@ import { errorText, InvalidRequestError } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
 import type { CheckResult } from '../conformance/check.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
-import { ENDPOINT_FLAGS, type Operation } from '../conformance/target.ts';
+import type { Operation } from '../conformance/target.ts';
 import { Progress } from './common/progress.ts';
 import { formatFlag } from './common/sources.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from './output.ts';
@@ -63,7 +63,7 @@ export function conformanceCommand(): Command {
 
 async function conformance(url: string | undefined, flags: ConformanceFlags): Promise<void> {
   const options: ConformanceOptions = {
-    endpoints: endpoints(url, flags),
+    endpoints: await endpoints(url, flags),
     credentials: {
       token: token('--token (BLAZAR_ENFORCEMENT_TOKEN)', flags.token),
       bearer: token('--bearer (BLAZAR_ENFORCEMENT_BEARER)', flags.bearer),
@@ -95,7 +95,11 @@ async function conformance(url: string | undefined, flags: ConformanceFlags): Pr
   }
 }
 
-function endpoints(url: string | undefined, flags: ConformanceFlags): ConformanceOptions['endpoints'] {
+async function endpoints(
+  url: string | undefined,
+  flags: ConformanceFlags,
+): Promise<ConformanceOptions['endpoints']> {
+  const { ENDPOINT_FLAGS } = await import('../conformance/target.ts');
   const base = url === undefined ? undefined : parseUrl('URL', url);
   const one = (operation: Operation, value: string | undefined, name?: string) => {
     if (value !== undefined) {

@@ -34,6 +34,12 @@ describe('the built command', () => {
     expect(files.filter((url) => url.includes('node_modules'))).toEqual([]);
   });
 
+  it('prints its help, which names every command, with few files, and none of a package', () => {
+    const files = filesLoadedBy(projectFile('dist/src/cli/main.js'), '--help');
+    expect(files.length).toBeLessThan(60);
+    expect(files.filter((url) => url.includes('node_modules'))).toEqual([]);
+  });
+
   it('prints its version without what judges leases', () => {
     const files = filesLoadedBy(projectFile('dist/src/cli/main.js'), 'check', '--version');
     expect(files.filter((url) => /\/(library|packages)\.js$/.test(url))).toEqual([]);

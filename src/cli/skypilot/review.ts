@@ -7,7 +7,6 @@ import type { Problem } from '../../base/errors.ts';
 import { createLogger, type LogLevel } from '../../base/logger.ts';
 import { type ConfigSources, DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../../config/sources.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
-import { headingOf } from '../../skypilot/task/pipeline.ts';
 import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from '../common/sources.ts';
 import { exitWhenWritten } from '../common/standard-streams.ts';
 import { ExitCode, onOneLine, printProblems, printWarnings, UsageError } from '../output.ts';
@@ -62,6 +61,7 @@ export function skypilotReviewCommand(): Command {
 
 async function review(file: string, flags: ReviewFlags): Promise<void> {
   const { answered, haveOneConfiguration } = await import('../../skypilot/review.ts');
+  const { headingOf } = await import('../../skypilot/task/pipeline.ts');
   const reviewer = await reviewerOf(flags);
   try {
     const { requests, problems } = await readRequests(file, flags, reviewer.maxBytes);
