@@ -187,9 +187,6 @@ export function parseAdmissionReview(
 
 const daemonSet = z.looseObject({ spec: z.looseObject({ template: z.looseObject({}) }) });
 const binding = z.looseObject({ target: z.looseObject({ name: z.string() }) });
-const named = z.looseObject({
-  metadata: z.looseObject({ name: z.string().nullish(), generateName: z.string().nullish() }),
-});
 
 function parseTemplate(input: unknown, at: string): Pod {
   const mistake = firstMistake(daemonSet, input);
@@ -214,8 +211,15 @@ function isWithoutPod(object: unknown): boolean {
 
 /** Never fails: the object is validated elsewhere. */
 function nameOf(object: unknown): string | undefined {
-  const { metadata } = named.safeParse(object).data ?? {};
-  return metadata?.name || metadata?.generateName || undefined;
+  const metadata = isMapping(object) && isMapping(object.metadata) ? object.metadata : {};
+  const { name, generateName } = metadata;
+  return isTextOrMissing(name) && isTextOrMissing(generateName)
+    ? name || generateName || undefined
+    : undefined;
+}
+
+function isTextOrMissing(value: unknown): value is string | null | undefined {
+  return value === undefined || value === null || typeof value === 'string';
 }
 
 export interface Admission {
