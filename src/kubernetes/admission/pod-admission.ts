@@ -112,13 +112,13 @@ export class PodAdmission {
   /** Asks the source which policies apply, and judges. Rejects with `SourceUnavailableError` if it cannot be known. */
   async admit(
     request: PodRequest | BindingRequest,
-    { wait, ...options }: AdmissionOptions & { readonly wait?: Wait },
+    options: AdmissionOptions & { readonly wait?: Wait },
   ): Promise<DecidedAdmission> {
     const account = accountOf(request);
     if (this.#source === undefined || this.#needsNoPolicy(request)) {
       return this.#ruled(request, untouched(request, account), options);
     }
-    const policies = this.#source.policiesOf(account, wait);
+    const policies = this.#source.policiesOf(account, options.wait);
     const chosen = policies instanceof Promise ? await policies : policies;
     return this.#ruled(request, this.#judged(request, account, chosen, options), options);
   }
@@ -213,10 +213,18 @@ export class PodAdmission {
     const trial = review.allowed ? tried?.review(judged, { ...options, addDefaults: canAdd }) : undefined;
     const patch = review.allowed && review.pod !== judged ? jsonPatch.compare(judged, review.pod) : [];
     const what = isTemplate ? 'the pod template of the DaemonSet' : 'the pod';
+    const decided = this.#decided(account, what, review.reasons, trial?.reasons ?? []);
+    // No spread: see `parseAdmissionReview`.
     return {
-      ...this.#decided(account, what, review.reasons, trial?.reasons ?? []),
-      pod: review.pod,
+      account,
+      allowed: decided.allowed,
+      message: decided.message,
       patch: isTemplate ? patch.map((one) => ({ ...one, path: `/spec/template${one.path}` })) : patch,
+      warnings: decided.warnings,
+      isAudited: decided.isAudited,
+      reasons: decided.reasons,
+      tried: decided.tried,
+      pod: review.pod,
     };
   }
 
