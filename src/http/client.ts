@@ -80,15 +80,18 @@ class PooledHttpClient implements HttpClient {
   ): Promise<HttpAnswer> {
     return new Promise<HttpAnswer>((resolve, reject) => {
       const url = parseAddress(address);
-      const called: Called = { url, method: json === undefined ? 'GET' : 'POST' };
+      const method = json === undefined ? 'GET' : 'POST';
+      const called: Called = { url, method };
       if (this.#closed) {
         throw closedError();
       }
       if (signal?.aborted) {
         throw abortedError(called, signal);
       }
+      // No spread: V8 would make a hidden class for each call.
       const call: Call = {
-        ...called,
+        url,
+        method,
         json,
         answerHeaders,
         headers: Object.entries(headers).flat(),
@@ -210,7 +213,7 @@ function closedError(): HttpCallError {
 }
 
 function parseAddress(address: string): URL {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const url = parsed(address);
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new HttpCallError('invalid-url', 'the address to call is not an http or https URL');
   }
@@ -221,6 +224,14 @@ function parseAddress(address: string): URL {
     );
   }
   return url;
+}
+
+function parsed(address: string): URL | undefined {
+  try {
+    return new URL(address);
+  } catch {
+    return undefined;
+  }
 }
 
 function lowerCaseKeys(headers: Readonly<Record<string, string>>): Record<string, string> {
