@@ -151,7 +151,7 @@ function poolAdapter(
         reject(reason);
       };
       pool.dispatch(
-        // The spread last: members behind it would cost a hidden class for each call.
+        // Not behind the spread, as in `PooledHttpClient`.
         { path: config.url ?? '/', body: config.data, ...request },
         {
           onRequestStart(controller) {

@@ -80,21 +80,23 @@ class PooledHttpClient implements HttpClient {
   ): Promise<HttpAnswer> {
     return new Promise<HttpAnswer>((resolve, reject) => {
       const url = parseAddress(address);
-      const method = json === undefined ? 'GET' : 'POST';
-      const called: Called = { url, method };
+      const called: Called = { url, method: json === undefined ? 'GET' : 'POST' };
       if (this.#closed) {
         throw closedError();
       }
       if (signal?.aborted) {
         throw abortedError(called, signal);
       }
-      // No spread: V8 would make a hidden class for each call.
+      const own: string[] = [];
+      for (const [name, value] of Object.entries(headers)) {
+        own.push(name, value);
+      }
       const call: Call = {
-        url,
-        method,
+        // Not behind the spread: where a literal begins with one, V8 makes a hidden class for each member that follows.
         json,
+        ...called,
         answerHeaders,
-        headers: Object.entries(headers).flat(),
+        headers: own,
         sent: false,
         cancel: undefined,
         ended: undefined,

@@ -60,7 +60,8 @@ export interface DecidedAdmission extends Admission {
 /** No policy speaks of it. */
 function untouched({ pod }: PodRequest | BindingRequest, account: Account): DecidedAdmission {
   return {
-    ...{ account, allowed: true, message: null, patch: [], warnings: [] },
+    account,
+    ...{ allowed: true, message: null, patch: [], warnings: [] },
     ...{ isAudited: false, reasons: [], tried: [] },
     ...(pod !== undefined && { pod }),
   };
@@ -213,18 +214,11 @@ export class PodAdmission {
     const trial = review.allowed ? tried?.review(judged, { ...options, addDefaults: canAdd }) : undefined;
     const patch = review.allowed && review.pod !== judged ? jsonPatch.compare(judged, review.pod) : [];
     const what = isTemplate ? 'the pod template of the DaemonSet' : 'the pod';
-    const decided = this.#decided(account, what, review.reasons, trial?.reasons ?? []);
-    // No spread: see `parseAdmissionReview`.
     return {
-      account,
-      allowed: decided.allowed,
-      message: decided.message,
-      patch: isTemplate ? patch.map((one) => ({ ...one, path: `/spec/template${one.path}` })) : patch,
-      warnings: decided.warnings,
-      isAudited: decided.isAudited,
-      reasons: decided.reasons,
-      tried: decided.tried,
+      // Not behind the spread: see `parseAdmissionReview`.
       pod: review.pod,
+      ...this.#decided(account, what, review.reasons, trial?.reasons ?? []),
+      patch: isTemplate ? patch.map((one) => ({ ...one, path: `/spec/template${one.path}` })) : patch,
     };
   }
 
