@@ -108,15 +108,15 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     // Rounded up once for the whole lease: its cost is exact or too high by less than a millionth of a unit, never too low.
     const perSecond = (total + MILLION - 1n) / MILLION;
     const charged = budgetClaims({
-      ...{ start, end, perSecond, budgets, userId: context.user_id },
       isRequired: this.options.usage_budget_required,
+      ...{ start, end, perSecond, budgets, userId: context.user_id },
       project: accountText(projectOf(context, names)),
       user: accountText(userOf(context, names)),
       unit: this.options.usage_budget_unit,
       what: 'lease',
     });
     const precision = this.#precisionOf(reservations);
-    return charged.map((claim) => ({ ...claim, precision }));
+    return charged.map((claim) => ({ precision, ...claim }));
   }
 
   /** What Blazar does not say before it creates a lease: which hosts it gets, and how many. */

@@ -40,15 +40,20 @@ export class ServiceCalls {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const headers = key === undefined ? {} : { 'idempotency-key': keyOf(key, text) };
     const answer = await this.#client.postJson(url, text, { signal, headers, answerHeaders: [RETRY_AFTER] });
-    const { origin } = new URL(url);
-    if (answer.bodyDropped === true && !this.#warnedOf.has(origin)) {
-      this.#warnedOf.add(origin);
+    if (answer.bodyDropped === true) {
+      this.#warnOf(new URL(url).origin);
+    }
+    return answer;
+  }
+
+  #warnOf(service: string): void {
+    if (!this.#warnedOf.has(service)) {
+      this.#warnedOf.add(service);
       this.#logger.warn(
-        { filter: this.#filter, service: origin },
+        { filter: this.#filter, service },
         'the external service sends a body with a 204, which HTTP forbids: the body is ignored, and each call needs a new connection',
       );
     }
-    return answer;
   }
 
   close(): Promise<void> {

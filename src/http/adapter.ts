@@ -151,7 +151,8 @@ function poolAdapter(
         reject(reason);
       };
       pool.dispatch(
-        { ...request, path: config.url ?? '/', body: config.data },
+        // Not behind the spread, as in `PooledHttpClient`.
+        { path: config.url ?? '/', body: config.data, ...request },
         {
           onRequestStart(controller) {
             if (cancelled !== undefined) {

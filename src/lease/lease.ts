@@ -146,12 +146,12 @@ function larger(before: unknown, after: unknown): unknown {
  * network. Blazar sends numbers, or texts if the user wrote texts. `undefined` if the reservation has no usable count.
  */
 export function reservationSize({ resource_type, max, amount }: Reservation): number | undefined {
-  const written = [max, amount].filter((one) => one !== undefined && one !== null);
-  if (written.length === 0) {
+  if ((max ?? amount ?? undefined) === undefined) {
     return resource_type === 'network' ? 1 : undefined;
   }
-  const counts = written.map(countOf);
-  return counts.includes(undefined) ? undefined : Math.max(...counts.filter((count) => count !== undefined));
+  const most = countOf(max ?? 0);
+  const count = countOf(amount ?? 0);
+  return most === undefined || count === undefined ? undefined : Math.max(most, count);
 }
 
 /**

@@ -5,6 +5,11 @@
 
 const OPERATORS = ['==', '!=', '>=', '<=', '>', '<'] as const;
 
+const NESTED: readonly unknown[] = ['and', 'or', 'not'];
+
+/** Blazar joins the three with blanks, and later splits them at blanks. */
+const PROPERTY = /^\$[^\s]+$/;
+
 /** Real requirements have up to ten. */
 const MAX_COMPARISONS = 100;
 const MAX_LENGTH = 65_536;
@@ -65,7 +70,7 @@ function parsed(text: string): unknown {
 }
 
 function requirement(expression: unknown): PropertyRequirement {
-  if (Array.isArray(expression) && ['and', 'or', 'not'].includes(expression[0])) {
+  if (Array.isArray(expression) && NESTED.includes(expression[0])) {
     throw new Error(`expected no "${expression[0]}" there: Blazar reads one "and" around comparisons`);
   }
   if (!Array.isArray(expression) || expression.length !== 3) {
@@ -76,8 +81,7 @@ function requirement(expression: unknown): PropertyRequirement {
   if (operator === undefined) {
     throw new Error(`expected one of =, ${OPERATORS.join(', ')} as the first of three`);
   }
-  // Blazar joins the three with blanks, and later splits them at blanks.
-  if (typeof property !== 'string' || !/^\$[^\s]+$/.test(property)) {
+  if (typeof property !== 'string' || !PROPERTY.test(property)) {
     throw new Error('expected a property such as $gpu, without blanks, as the second of three');
   }
   if (typeof value !== 'string' || value === '') {

@@ -60,7 +60,8 @@ export interface DecidedAdmission extends Admission {
 /** No policy speaks of it. */
 function untouched({ pod }: PodRequest | BindingRequest, account: Account): DecidedAdmission {
   return {
-    ...{ account, allowed: true, message: null, patch: [], warnings: [] },
+    account,
+    ...{ allowed: true, message: null, patch: [], warnings: [] },
     ...{ isAudited: false, reasons: [], tried: [] },
     ...(pod !== undefined && { pod }),
   };
@@ -112,13 +113,13 @@ export class PodAdmission {
   /** Asks the source which policies apply, and judges. Rejects with `SourceUnavailableError` if it cannot be known. */
   async admit(
     request: PodRequest | BindingRequest,
-    { wait, ...options }: AdmissionOptions & { readonly wait?: Wait },
+    options: AdmissionOptions & { readonly wait?: Wait },
   ): Promise<DecidedAdmission> {
     const account = accountOf(request);
     if (this.#source === undefined || this.#needsNoPolicy(request)) {
       return this.#ruled(request, untouched(request, account), options);
     }
-    const policies = this.#source.policiesOf(account, wait);
+    const policies = this.#source.policiesOf(account, options.wait);
     const chosen = policies instanceof Promise ? await policies : policies;
     return this.#ruled(request, this.#judged(request, account, chosen, options), options);
   }
@@ -214,8 +215,9 @@ export class PodAdmission {
     const patch = review.allowed && review.pod !== judged ? jsonPatch.compare(judged, review.pod) : [];
     const what = isTemplate ? 'the pod template of the DaemonSet' : 'the pod';
     return {
-      ...this.#decided(account, what, review.reasons, trial?.reasons ?? []),
+      // Not behind the spread: see `parseAdmissionReview`.
       pod: review.pod,
+      ...this.#decided(account, what, review.reasons, trial?.reasons ?? []),
       patch: isTemplate ? patch.map((one) => ({ ...one, path: `/spec/template${one.path}` })) : patch,
     };
   }

@@ -82,15 +82,13 @@ export const SYSTEM_TOLERATION_PATTERN =
   /^([^\s:=,]+)(?:=([^\s:=,]*))?:(NoSchedule|PreferNoSchedule|NoExecute)(?::(\d+))?$/;
 
 class SystemTolerations {
-  readonly #known: ReadonlySet<string>;
+  readonly #known: readonly Toleration[];
 
   constructor(written: readonly string[] = SYSTEM_TOLERATIONS) {
-    this.#known = new Set(
-      written.map((text) => {
-        const [, key, value, effect, seconds] = SYSTEM_TOLERATION_PATTERN.exec(text) ?? [];
-        return id(key, value, effect, seconds === undefined ? undefined : Number(seconds));
-      }),
-    );
+    this.#known = written.map((text) => {
+      const [, key, value, effect, seconds] = SYSTEM_TOLERATION_PATTERN.exec(text) ?? [];
+      return { key, value, effect, tolerationSeconds: seconds === undefined ? undefined : Number(seconds) };
+    });
   }
 
   has({ key, operator, value, effect, tolerationSeconds }: Toleration): boolean {
@@ -98,16 +96,14 @@ class SystemTolerations {
     if (!isExists && operator && operator !== 'Equal') {
       return false;
     }
-    return this.#known.has(id(key, isExists ? undefined : (value ?? ''), effect, tolerationSeconds));
+    // Without a value it matches all values.
+    const matched = isExists ? undefined : (value ?? '');
+    return this.#known.some(
+      (one) =>
+        one.value === matched &&
+        one.key === (key ?? undefined) &&
+        one.effect === (effect ?? undefined) &&
+        one.tolerationSeconds === (tolerationSeconds ?? undefined),
+    );
   }
-}
-
-/** Without a value it matches all values. */
-function id(
-  key: string | null | undefined,
-  value: string | undefined,
-  effect: string | null | undefined,
-  seconds: number | null | undefined,
-): string {
-  return JSON.stringify([key, value, effect, seconds]);
 }

@@ -92,8 +92,13 @@ export class CommitGroups {
   join<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
     return new Promise<unknown>((resolve, reject) => {
       const member: Member = {
-        ...{ work, wait, resolve, reject },
-        ...{ hasBegun: false, outcome: undefined, stopListening: undefined },
+        work,
+        wait,
+        resolve,
+        reject,
+        hasBegun: false,
+        outcome: undefined,
+        stopListening: undefined,
       };
       this.#waiting.add(member);
       if (this.#givenUp !== undefined) {

@@ -112,7 +112,7 @@ export function* record(
   if (lease === undefined) {
     lease = yield* addLease(statements, facts, first);
   } else {
-    yield* rows(statements.setLease({ ...facts, id: lease, step }));
+    yield* rows(statements.setLease({ id: lease, ...facts, step }));
   }
   const revision = (row?.revision ?? 0n) + step;
   const recording = { lease, revision };
@@ -128,7 +128,7 @@ export function* record(
 function* addLease(statements: Statements, lease: NewLease, { nextId }: FirstReads): Work<bigint> {
   const [next] = nextId === undefined ? [] : yield* rows(nextId);
   if (next?.id != null) {
-    yield* rows(statements.addLeaseAs({ ...lease, id: next.id }));
+    yield* rows(statements.addLeaseAs({ id: next.id, ...lease }));
     return next.id;
   }
   const [added] = yield* rows(statements.addLease(lease));

@@ -1,6 +1,5 @@
 /** The values of CEL as this room holds them: texts, booleans and null as in JavaScript, `int` as bigint, `double` as number. */
 
-import { shownBy } from '../../lease/read-only.ts';
 import { Failure, type Meter } from './frame.ts';
 
 const NANOSECONDS = 1_000_000_000n;
@@ -262,8 +261,7 @@ export function fromJson(value: unknown): unknown {
       if (value === null) {
         return null;
       }
-      const raw = shownBy(value);
-      return Array.isArray(raw) ? new JsonList(raw) : isMapping(raw) ? new JsonMap(raw) : undefined;
+      return Array.isArray(value) ? new JsonList(value) : isMapping(value) ? new JsonMap(value) : undefined;
     }
     default:
       return undefined;

@@ -1,7 +1,6 @@
 /** Leases as rules see them. Each attribute is computed when the first rule reads it; `undefined` = the request has none. */
 import { type Lease, leaseEnd, leaseStart, type Reservation, reservationSize } from '../../lease/lease.ts';
-import { shownBy } from '../../lease/read-only.ts';
-import { type PropertyRequirement, parseResourceProperties } from '../../lease/resource-properties.ts';
+import { parseResourceProperties } from '../../lease/resource-properties.ts';
 import { JsonList, JsonMap, Timestamp } from '../cel/values.ts';
 
 /**
@@ -29,8 +28,8 @@ export class LeaseView {
 
   /** `reservations`: all of them, including those that an update leaves out. */
   constructor(lease: Lease, reservations: readonly Reservation[]) {
-    this.#lease = shownBy(lease);
-    this.#whole = shownBy(reservations);
+    this.#lease = lease;
+    this.#whole = reservations;
   }
 
   get id(): string | undefined {
@@ -64,7 +63,7 @@ export class LeaseView {
   }
 
   get reservations(): readonly ReservationView[] {
-    this.#reservations ??= this.#whole.map((one) => new ReservationView(shownBy(one)));
+    this.#reservations ??= this.#whole.map((one) => new ReservationView(one));
     return this.#reservations;
   }
 
@@ -79,7 +78,6 @@ export class ReservationView {
   #allocations: JsonList | undefined;
   #size: bigint | undefined;
   #properties: ReadonlyMap<string, string> | undefined;
-  #requirements: readonly PropertyRequirement[] | undefined;
 
   constructor(reservation: Reservation) {
     this.#reservation = reservation;
@@ -103,7 +101,7 @@ export class ReservationView {
   }
 
   get allocations(): JsonList {
-    this.#allocations ??= new JsonList(shownBy(this.#reservation.allocations ?? []));
+    this.#allocations ??= new JsonList(this.#reservation.allocations ?? []);
     return this.#allocations;
   }
 
@@ -113,22 +111,20 @@ export class ReservationView {
 
   /** What it requires of machines, by property: the values of its comparisons with `==`. Throws for what Blazar would refuse. */
   get properties(): ReadonlyMap<string, string> {
-    if (this.#properties === undefined) {
-      const properties = new Map<string, string>();
-      for (const { name, operator, value } of this.requirements()) {
-        if (operator === '==') {
-          properties.set(name, value);
-        }
-      }
-      this.#properties = properties;
-    }
+    this.#properties ??= this.#required();
     return this.#properties;
   }
 
-  requirements(): readonly PropertyRequirement[] {
-    const names = READ_PROPERTIES.get(this.resource_type ?? '') ?? READ_ELSEWHERE;
-    this.#requirements ??= names.flatMap((name) => parseResourceProperties(this.#reservation[name]));
-    return this.#requirements;
+  #required(): ReadonlyMap<string, string> {
+    const required = new Map<string, string>();
+    for (const written of READ_PROPERTIES.get(this.resource_type ?? '') ?? READ_ELSEWHERE) {
+      for (const { name, operator, value } of parseResourceProperties(this.#reservation[written])) {
+        if (operator === '==') {
+          required.set(name, value);
+        }
+      }
+    }
+    return required;
   }
 }
 

@@ -125,7 +125,10 @@ function decide(
       request: decided,
     });
     const time = record.allowed ? undefined : askedTime(decided);
-    await recorder.record(record, deadline, time, { request: decided, names: decision.names });
+    const room = recorder.record(record, deadline, time, { request: decided, names: decision.names });
+    if (room !== undefined) {
+      await room;
+    }
     headers.push('X-Enforcement-Generation', String(number));
     return decision;
   }, seconds);
@@ -187,15 +190,18 @@ function send(
   request: IncomingMessage,
   response: ServerResponse,
   common: readonly string[],
-  { status, headers = {}, body }: Answer,
+  { status, headers, body }: Answer,
 ): void {
   if (response.socket?.writable === false) {
     // The client has gone.
     return;
   }
-  const all = [...common, ...Object.entries(headers).flat()];
+  const all = headers === undefined ? [...common] : [...common, ...Object.entries(headers).flat()];
   if (body === undefined) {
-    response.writeHead(status, status === 204 ? all : [...all, 'Content-Length', '0']).end();
+    if (status !== 204) {
+      all.push('Content-Length', '0');
+    }
+    response.writeHead(status, all).end();
     return;
   }
   const json = JSON.stringify(body);

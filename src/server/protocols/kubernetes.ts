@@ -61,7 +61,11 @@ export function kubernetesEndpoints(authenticator: Authenticator, sinks: ReviewS
       return;
     }
     const began = performance.now();
-    await authenticator.requireProof(ctx.req, ctx.ip);
+    const proof = authenticator.requireProof(ctx.req, ctx.ip);
+    // Awaiting nothing would be too late to collect the body: it would come as a stream, which costs more than the review.
+    if (proof !== undefined) {
+      await proof;
+    }
     const asked = requestedSeconds(ctx);
     const read = await readReview(ctx);
     const seconds = Math.max(0, asked - (performance.now() - began) / 1000);

@@ -113,11 +113,12 @@ const UNPACK = new Map([
  * The body of a request, decompressed. Both forms have at most `limit` bytes: what is packed can hold any number of blocks of nothing.
  * Rejects with a `BodyTooLargeError`, an `UnknownEncodingError`, or the error of the connection or the compression.
  */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
+export function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
   const encoding = request.headers['content-encoding'] ?? 'identity';
-  if (encoding === 'identity') {
-    return receivedBytes(request, limit);
-  }
+  return encoding === 'identity' ? receivedBytes(request, limit) : unpackedBytes(request, limit, encoding);
+}
+
+async function unpackedBytes(request: IncomingMessage, limit: number, encoding: string): Promise<Uint8Array> {
   const unpack = UNPACK.get(encoding);
   if (unpack === undefined) {
     throw new UnknownEncodingError();

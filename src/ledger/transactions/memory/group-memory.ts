@@ -148,7 +148,7 @@ export class GroupMemory implements Memory {
       case 'addLease': {
         const id = this.#nextId;
         this.#nextId += 1n;
-        this.#own.push({ kind: 'addLease', of: { ...ask.of, id } });
+        this.#own.push({ kind: 'addLease', of: { id, ...ask.of } });
         return [{ id }];
       }
       case 'setBalances':
