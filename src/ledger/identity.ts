@@ -18,15 +18,15 @@ export interface LeaseIdentity {
 /** Takes each fact from the first lease that has it. */
 export function identityOf(context: Context, leases: readonly [Lease, Lease]): LeaseIdentity {
   return {
-    leaseId: firstText(leases.map(({ id }) => id)) || null,
-    region: firstText([context.region_name]),
+    leaseId: firstText(leases[0].id, leases[1].id) || null,
+    region: firstText(context.region_name),
     projectId: wellFormed(context.project_id),
     userId: wellFormed(context.user_id),
   };
 }
 
 export function nameOf(leases: readonly [Lease, Lease]): string {
-  const name = firstText(leases.map((lease) => lease.name));
+  const name = firstText(leases[0].name, leases[1].name);
   return name.length <= LONGEST_NAME ? name : wellFormed(`${name.slice(0, LONGEST_NAME)} ${digest(name)}`);
 }
 
@@ -37,7 +37,7 @@ function digest(text: string): string {
   return hash('sha256', text, 'base64url');
 }
 
-function firstText(values: readonly unknown[]): string {
+function firstText(...values: readonly unknown[]): string {
   return wellFormed(values.find((value): value is string => typeof value === 'string') ?? '');
 }
 
@@ -88,13 +88,10 @@ function leaseMistake(place: string, { id, name, reservations }: Lease): string 
     // A long name is stored as its beginning and a digest.
     fieldMistake(place, 'name', name, Number.POSITIVE_INFINITY);
   for (let index = 0; mistake === undefined && index < (reservations?.length ?? 0); index += 1) {
-    const found = fieldMistake(
-      place,
-      `reservations[${index}].resource_type`,
-      reservations?.[index]?.resource_type,
-    );
+    const type: unknown = reservations?.[index]?.resource_type;
+    const found = typeof type === 'string' ? textMistake(type) : undefined;
     if (found !== undefined) {
-      return found;
+      return `${place}reservations[${index}].resource_type: ${found}`;
     }
   }
   return mistake;

@@ -24,21 +24,40 @@ export function claimantOf(filter: SharedLimit, name: string, audit: boolean): C
   return { name, audit, readsProject, claims: (proposal, state) => filter.claims(proposal, state) };
 }
 
-/** `request`: one that the chain has parsed. */
-export function ledgerRequest(request: LeaseRequest, claimants: readonly Claimant[]): LedgerRequest {
-  const { context, repetition, adopts = false, names } = request;
+/**
+ * `request`: one that the chain has parsed. `call`: where it comes from, if the request does not say that itself. No spreads: V8 would make
+ * hidden classes for each request.
+ */
+export function ledgerRequest(
+  request: LeaseRequest,
+  claimants: readonly Claimant[],
+  { repetition, names }: Pick<LeaseRequest, 'repetition' | 'names'> = request,
+): LedgerRequest {
+  const { context, adopts = false } = request;
   const lease = shownBy(request.lease);
-  const currentLease = request.currentLease && shownBy(request.currentLease);
+  const owner = { context, names };
+  if (request.currentLease === undefined) {
+    return {
+      identity: identityOf(context, [lease, lease]),
+      name: nameOf([lease, lease]),
+      proposal: newLease(owner, lease),
+      current: undefined,
+      halfway: undefined,
+      isCertain: false,
+      adopts,
+      repetition,
+      claimants,
+    };
+  }
+  const currentLease = shownBy(request.currentLease);
   const mistake = mistakeOf(request);
   return {
-    identity: identityOf(context, [currentLease ?? lease, lease]),
-    name: nameOf([lease, currentLease ?? lease]),
-    ...(currentLease === undefined
-      ? { proposal: newLease({ context, names }, lease), current: undefined, halfway: undefined }
-      : changedLease({ context, names }, currentLease, lease)),
+    identity: identityOf(context, [currentLease, lease]),
+    name: nameOf([lease, currentLease]),
+    ...changedLease(owner, currentLease, lease),
     isCertain: false,
-    adopts: adopts && currentLease === undefined,
-    repetition: currentLease === undefined ? repetition : undefined,
+    adopts: false,
+    repetition: undefined,
     claimants: mistake === undefined ? claimants : claimants.map((one) => refusing(one, mistake)),
   };
 }
@@ -65,13 +84,10 @@ function refusing(claimant: Claimant, why: string): Claimant {
 type Owner = Pick<Proposal, 'context' | 'names'>;
 
 function newLease(owner: Owner, lease: Lease): Proposal {
-  return {
-    ...owner,
-    ...datesOf(lease, lease),
-    reservations: lease.reservations ?? [],
-    allocationsAreExact: true,
-    request: { lease },
-  };
+  const { context, names } = owner;
+  const { start, end } = datesOf(lease, lease);
+  const reservations = lease.reservations ?? [];
+  return { context, names, start, end, reservations, allocationsAreExact: true, request: { lease } };
 }
 
 /** Blazar reports the hosts that a lease has. It picks new ones only after the change was allowed. */
@@ -121,7 +137,8 @@ function withAllocationsOf(
 
 /** Takes each date from the first lease that has it. */
 function datesOf(lease: Lease, other: Lease): Pick<Proposal, 'start' | 'end'> {
-  const [start, end] = [leaseStart, leaseEnd].map((read) => read(lease) ?? read(other));
+  const start = leaseStart(lease) ?? leaseStart(other);
+  const end = leaseEnd(lease) ?? leaseEnd(other);
   if (start === undefined || end === undefined) {
     throw new InvalidRequestError('lease', 'expected a start and an end');
   }

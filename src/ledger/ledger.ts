@@ -27,7 +27,7 @@ import { recognisable } from './transactions/memory/project-memory.ts';
 import { type LeasePreview, previewLease } from './transactions/preview.ts';
 import { createStatements, type Statements } from './transactions/statements.ts';
 import {
-  firstOf,
+  FirstOf,
   LedgerClock,
   Transaction,
   tookTooLong,
@@ -356,7 +356,7 @@ export class Ledger {
       await this.#suspension.write();
       // The database checks the time itself: a timer for each transaction would cost as much as some of them take.
       const result = await withinDeadline(timeout, (deadline) =>
-        work(firstOf(wait, deadline)).catch((thrown: unknown) => {
+        work(new FirstOf(wait, deadline)).catch((thrown: unknown) => {
           throw thrown === deadline.signal.reason ? tookTooLong(thrown) : thrown;
         }),
       );

@@ -29,6 +29,10 @@ interface ChainLedgerParts {
   readonly watch?: CrossingWatch | undefined;
 }
 
+/** What checks with a call have read. On the call itself: as keys of a `WeakMap`, calls would keep the garbage collector busy. */
+const MEMORY = Symbol('memory');
+type Remembering = Call & { [MEMORY]?: CheckMemory };
+
 export class ChainLedger implements LedgerService {
   readonly #settings: LedgerSettings;
   readonly #parts: ChainLedgerParts;
@@ -38,9 +42,6 @@ export class ChainLedger implements LedgerService {
    * could be taken for that of another lease that looks the same.
    */
   readonly #ends = new WeakMap<Call, { readonly lease: Lease; readonly ended: Promise<void> }>();
-
-  /** Of calls that only try leases. */
-  readonly #memories = new WeakMap<Call, CheckMemory>();
 
   constructor(settings: LedgerSettings, parts: ChainLedgerParts) {
     this.#settings = settings;
@@ -72,16 +73,15 @@ export class ChainLedger implements LedgerService {
     if (mistake !== undefined) {
       return reject(notRecordable(mistake));
     }
-    const { repetition, names } = call;
     const claimant = claimantOf(filter, filter.constructor.name, false);
-    const asked = ledgerRequest({ ...request, repetition, names }, [claimant]);
-    const [refusal] = await ledger.check(asked, wait, this.#memories.get(call));
+    const asked = ledgerRequest(request, [claimant], call);
+    const [refusal] = await ledger.check(asked, wait, (call as Remembering)[MEMORY]);
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 
   /** From here on, all checks with this call, or with `like`, see the same rows, which are read once. */
   remember(call: Call, like?: Call): void {
-    this.#memories.set(call, (like && this.#memories.get(like)) ?? new CheckMemory());
+    (call as Remembering)[MEMORY] = (like as Remembering | undefined)?.[MEMORY] ?? new CheckMemory();
   }
 
   /** What recording a new lease would do; `undefined` = it cannot be recorded. Records nothing. @throws LedgerUnavailableError */
@@ -96,7 +96,7 @@ export class ChainLedger implements LedgerService {
       return undefined;
     }
     const asked = ledgerRequest({ ...request, names: call.names }, claimants);
-    return ledger.preview(asked, wait, this.#memories.get(call) ?? new CheckMemory());
+    return ledger.preview(asked, wait, (call as Remembering)[MEMORY] ?? new CheckMemory());
   }
 
   /** @throws LedgerUnavailableError as long as no lease can be recorded: checks only read, and would not notice */

@@ -33,6 +33,7 @@ export interface FilterClaims {
 export interface Claimed {
   readonly start: bigint;
   readonly end: bigint;
+  /** Reading it may take as long as a query. */
   readonly demand: string;
   readonly byFilter: readonly FilterClaims[];
 }
@@ -120,9 +121,8 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
   // Of what was recorded, an update gives everything back except the most that the lease can have used by now.
   const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now, of.shownStart);
   const judged = chargedBy(asked.map((one) => after(spent, one)));
-  const currentCharge =
-    current === undefined || of.isOver ? new Map<string, Amount>() : chargedBy([alternativeOf(current)]);
-  const had = most([givenBack, currentCharge]);
+  const had =
+    current === undefined || of.isOver ? givenBack : most([givenBack, chargedBy([alternativeOf(current)])]);
 
   const taken = (account: string) =>
     (balances.get(account) ?? 0n) - (of.returned.get(account) ?? 0n) - (givenBack.get(account) ?? 0n);
@@ -146,7 +146,10 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
     }),
     ...(next.length > MOST_ALTERNATIVES ? tooMany(wanted[0]) : []),
   ];
-  const refusals = wanted[0].byFilter.flatMap((one) => all.filter(({ filter }) => filter === one.filter));
+  const refusals =
+    all.length === 0
+      ? []
+      : wanted[0].byFilter.flatMap((one) => all.filter(({ filter }) => filter === one.filter));
 
   const deltas = changesOf(charged, givenBack);
   const [first = alternativeOf(wanted[0]), ...further] = next;
@@ -185,24 +188,23 @@ function isSame(one: Alternative, other: Alternative): boolean {
 type Judged = Refusal & { readonly audit: boolean };
 
 function untold(claimed: readonly Claimed[]): Judged[] {
-  const said = new Map<string, Judged>();
-  for (const { filter, audit, refusal } of claimed.flatMap(({ byFilter }) => byFilter)) {
-    if (refusal !== undefined && !said.has(filter)) {
-      said.set(filter, { filter, audit, message: refusal });
+  const said: Judged[] = [];
+  for (const { byFilter } of claimed) {
+    for (const { filter, audit, refusal } of byFilter) {
+      if (refusal !== undefined && !said.some((one) => one.filter === filter)) {
+        said.push({ filter, audit, message: refusal });
+      }
     }
   }
-  return [...said.values()];
+  return said;
 }
 
 /** Judges each account once, by the claim that takes the most of it. */
 function shortages(wanted: readonly Claimed[], judge: (claim: Claim) => string | undefined): Judged[] {
   const dearest = new Map<string, { filter: string; audit: boolean; claim: Claim; total: Amount }>();
-  for (const { byFilter } of wanted) {
-    const totals = sums(
-      byFilter.flatMap(({ claims }) => claims),
-      charge,
-    );
-    for (const { filter, audit, claims } of byFilter) {
+  for (const form of wanted) {
+    const totals = sums(claimsOf(form), charge);
+    for (const { filter, audit, claims } of form.byFilter) {
       for (const claim of claims) {
         const total = totals.get(claim.account) ?? 0n;
         const before = dearest.get(claim.account);
@@ -212,10 +214,14 @@ function shortages(wanted: readonly Claimed[], judge: (claim: Claim) => string |
       }
     }
   }
-  return [...dearest.values()].flatMap(({ filter, audit, claim }) => {
+  const judged: Judged[] = [];
+  for (const { filter, audit, claim } of dearest.values()) {
     const message = judge(claim);
-    return message === undefined ? [] : [{ filter, audit, message }];
-  });
+    if (message !== undefined) {
+      judged.push({ filter, audit, message });
+    }
+  }
+  return judged;
 }
 
 function tooMany({ byFilter }: Claimed): Judged[] {
@@ -239,36 +245,30 @@ function withoutOverflow(of: ChargeInput): {
   const cut = (claimed: Claimed): Claimed =>
     begun === undefined
       ? claimed
-      : {
-          ...claimed,
-          byFilter: claimed.byFilter.map((one) => ({
-            ...one,
-            claims: one.claims.map((claim) => notBefore(claim, begun)),
-          })),
-        };
+      : changed(claimed, (one) => ({ ...one, claims: one.claims.map((claim) => notBefore(claim, begun)) }));
   const [first, ...others] = of.wanted;
   const wanted: [Claimed, ...Claimed[]] = [cut(first), ...others.map(cut)];
   const current = of.current && cut(of.current);
-  const all = [...wanted, ...(current === undefined ? [] : [current])];
-  const total = chargedBy([...all.map(claimsOf), ...recorded]);
-  const isTooMuch = (account: string) => {
+  const all = current === undefined ? wanted : [...wanted, current];
+  const total = chargedBy([...all.map((form) => ({ claims: claimsOf(form) })), ...recorded]);
+  const isTooMuch = ({ account }: Claim) => {
     const amount = total.get(account) ?? 0n;
     const balance = balances.get(account) ?? 0n;
     return amount + (balance > 0n ? balance : 0n) > MAX_AMOUNT;
   };
   const overflowing = new Map<string, Judged>();
-  for (const { filter, audit, claims } of all.flatMap(({ byFilter }) => byFilter)) {
-    if (claims.some(({ account }) => isTooMuch(account))) {
-      overflowing.set(filter, { filter, audit, message: TOO_MUCH });
+  for (const { byFilter } of all) {
+    for (const { filter, audit, claims } of byFilter) {
+      if (claims.some(isTooMuch)) {
+        overflowing.set(filter, { filter, audit, message: TOO_MUCH });
+      }
     }
   }
   if (overflowing.size === 0) {
     return { wanted, current, overflowing: [] };
   }
-  const emptied = (claimed: Claimed): Claimed => ({
-    ...claimed,
-    byFilter: claimed.byFilter.map((one) => (overflowing.has(one.filter) ? { ...one, claims: [] } : one)),
-  });
+  const emptied = (claimed: Claimed): Claimed =>
+    changed(claimed, (one) => (overflowing.has(one.filter) ? { ...one, claims: [] } : one));
   const [asked, ...rest] = wanted;
   return {
     wanted: [emptied(asked), ...rest.map(emptied)],
@@ -280,22 +280,35 @@ function withoutOverflow(of: ChargeInput): {
 /** For the user, and for `ledger reconcile`. */
 export const TOO_MUCH = 'The lease takes more than can be counted: ask for less, or for a shorter time.';
 
-function claimsOf({ byFilter }: Claimed): { readonly claims: readonly Claim[] } {
-  return { claims: byFilter.flatMap(({ claims }) => claims) };
+/** Not a spread: the demand of a form is a getter of its class. */
+function changed({ start, end, demand, byFilter }: Claimed, change: (one: FilterClaims) => FilterClaims) {
+  return { start, end, demand, byFilter: byFilter.map(change) };
 }
 
-function alternativeOf({ start, end, demand, byFilter }: Claimed): Alternative {
-  return { start, end, demand, claims: byFilter.flatMap(({ claims }) => claims.map(recordable)) };
+function claimsOf({ byFilter }: Claimed): readonly Claim[] {
+  const [only, ...others] = byFilter;
+  return only !== undefined && others.length === 0 ? only.claims : byFilter.flatMap(({ claims }) => claims);
 }
 
-function recordable(claim: Claim): FilterClaim {
-  return claim.kind === 'held'
-    ? { kind: 'held', account: claim.account, amount: claim.amount }
-    : {
-        kind: 'usage',
-        account: claim.account,
-        perSecond: claim.perSecond,
-        from: claim.from,
-        until: claim.until,
-      };
+/** What is claimed, as it would be recorded. */
+class ClaimedAlternative implements Alternative {
+  readonly start: Instant;
+  readonly end: Instant;
+  readonly claims: readonly FilterClaim[];
+  readonly #form: Claimed;
+
+  constructor(form: Claimed) {
+    this.start = form.start;
+    this.end = form.end;
+    this.claims = claimsOf(form);
+    this.#form = form;
+  }
+
+  get demand(): string {
+    return this.#form.demand;
+  }
+}
+
+function alternativeOf(form: Claimed): Alternative {
+  return new ClaimedAlternative(form);
 }

@@ -75,17 +75,14 @@ export function* previewLease(
         ...{ row, overdueRows, budgets, now },
       })
     : undefined;
-  const claimed = (of: Proposal) => claimedBy(claimants, of, { now, budgets, others });
+  const state = { now, budgets, others };
+  const claimed = (of: Proposal) => new Form(of, claimedBy(claimants, of, state));
   const known = knownAs(row, request);
-  const asClaimed = (of: Proposal) => claimedBy(known, of, { now, budgets });
-  const asked = claimed(proposal);
+  const asClaimed = (of: Proposal) => new Form(of, claimedBy(known, of, { now, budgets }));
+  const asked = claimedBy(claimants, proposal, state);
   // Blazar keeps the allocations: the lease goes on to take what it takes, at other times.
   const keeps = known.length > 0 && halfway === undefined && isAgreed(asked);
-  const first = {
-    ...asked,
-    ...(keeps && { byFilter: asClaimed(proposal).byFilter }),
-    demand: request.demand ?? asked.demand,
-  };
+  const first = new Form(proposal, keeps ? asClaimed(proposal).byFilter : asked, request.demand);
   const halves = halfway === undefined || isCertain ? [] : [claimed(halfway)];
   const currentClaims =
     current === undefined || isCertain ? undefined : known.length > 0 ? asClaimed(current) : claimed(current);
@@ -107,6 +104,10 @@ export function* previewLease(
     for (const account of returned.keys()) {
       accounts.add(account);
     }
+  }
+  if (sent !== undefined) {
+    // Only a commit asks for all filters, and for what was expected.
+    statements.expected.learn(identity, accounts);
   }
   const balances = yield* readBalances(statements, identity, accounts, reads);
   const input = {
@@ -159,7 +160,7 @@ function knownAs(
   return isSame ? [movedClaims(recorded)] : [];
 }
 
-function isAgreed({ byFilter }: Claimed): boolean {
+function isAgreed(byFilter: readonly FilterClaims[]): boolean {
   return byFilter.every(({ refusal }) => refusal === undefined);
 }
 
@@ -177,7 +178,6 @@ function* readBalances(
   { accounts: expected, balances }: FirstReads,
 ): Work<Map<string, Amount>> {
   const isExpected = balances !== undefined && [...accounts].every((name) => expected.includes(name));
-  statements.expected.learn(identity, accounts);
   return isExpected
     ? new Map((yield* rows(balances)).map(({ name, balance }) => [name, balance]))
     : yield* balancesOf(statements, identity.projectId, accounts);
@@ -237,15 +237,44 @@ export function shapeOf({ start, end, reservations }: Proposal) {
   return { start, end, demand: demandOf(reservations) };
 }
 
-function claimedBy(claimants: readonly Claimant[], proposal: Proposal, state: ProjectState): Claimed {
-  const byFilter = claimants.map((claimant): FilterClaims => {
+/** One form of the lease. Its demand is computed when it is first read: a check of a new lease does without. */
+class Form implements Claimed {
+  readonly start: bigint;
+  readonly end: bigint;
+  readonly byFilter: readonly FilterClaims[];
+  readonly #reservations: Proposal['reservations'];
+  #demand: string | undefined;
+
+  constructor(
+    { start, end, reservations }: Proposal,
+    byFilter: readonly FilterClaims[],
+    demand?: string | undefined,
+  ) {
+    this.start = start;
+    this.end = end;
+    this.byFilter = byFilter;
+    this.#reservations = reservations;
+    this.#demand = demand;
+  }
+
+  get demand(): string {
+    this.#demand ??= demandOf(this.#reservations);
+    return this.#demand;
+  }
+}
+
+function claimedBy(
+  claimants: readonly Claimant[],
+  proposal: Proposal,
+  state: ProjectState,
+): readonly FilterClaims[] {
+  return claimants.map((claimant): FilterClaims => {
     const { name: filter, audit } = claimant;
     const claims = claimant.claims(proposal, state);
     return 'allowed' in claims
       ? { filter, audit, claims: [], refusal: claims.message }
       : { filter, audit, claims: claims.map(kept), refusal: undefined };
   });
-  return { ...shapeOf(proposal), byFilter };
 }
 
 /** Filters may build account names from what users send. */

@@ -154,22 +154,31 @@ export function databaseTime(dialect: Dialect): RawBuilder<bigint> {
 }
 
 /** Ends with the first of both. The combined signal is created on first use: most transactions on SQLite never wait. */
-export function firstOf(wait: Wait, deadline: Deadline): Wait {
-  let signal: AbortSignal | undefined;
-  return {
-    get signal() {
-      signal ??= AbortSignal.any([deadline.signal, wait.signal].filter((one) => one !== undefined));
-      return signal;
-    },
-    throwIfOver() {
-      wait.throwIfOver();
-      try {
-        deadline.throwIfOver();
-      } catch (thrown) {
-        throw tookTooLong(thrown);
-      }
-    },
-  };
+export class FirstOf implements Wait {
+  readonly #wait: Wait;
+  readonly #deadline: Deadline;
+  #signal: AbortSignal | undefined;
+
+  constructor(wait: Wait, deadline: Deadline) {
+    this.#wait = wait;
+    this.#deadline = deadline;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= AbortSignal.any(
+      [this.#deadline.signal, this.#wait.signal].filter((one) => one !== undefined),
+    );
+    return this.#signal;
+  }
+
+  throwIfOver(): void {
+    this.#wait.throwIfOver();
+    try {
+      this.#deadline.throwIfOver();
+    } catch (thrown) {
+      throw tookTooLong(thrown);
+    }
+  }
 }
 
 export function tookTooLong(cause: unknown): LedgerUnavailableError {

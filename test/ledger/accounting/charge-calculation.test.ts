@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Claim, MAX_AMOUNT, type Shortage } from '../../../src/filter/claim.ts';
-import { type Alternative, chargedBy, refundOf } from '../../../src/ledger/accounting/alternatives.ts';
+import {
+  type Alternative,
+  chargedBy,
+  recordedAs,
+  refundOf,
+} from '../../../src/ledger/accounting/alternatives.ts';
 import {
   type ChargeInput,
   type Claimed,
@@ -107,9 +112,9 @@ describe('calculateCharge', () => {
     expect(refusal?.message).toBe('asked 6, left 5, taken 8, update');
     const { deltas, alternatives } = calculateCharge(input([used('a', 3n, 0n, 10n, 26n)], running));
     expect(deltas).toEqual(new Map([['a', 6n]]));
-    expect(alternatives).toEqual([
-      taken([{ kind: 'usage', account: 'a', perSecond: 3n, from: 4n, until: 10n }]),
-    ]);
+    expect(recordedAs(alternatives)).toEqual(
+      recordedAs([taken([{ kind: 'usage', account: 'a', perSecond: 3n, from: 4n, until: 10n }])]),
+    );
     // Over the limit already, and no larger.
     expect(calculateCharge(input([used('a', 2n, 0n, 10n, 5n)], running)).refusal).toBeUndefined();
     expect(calculateCharge(input([used('a', 2n, 0n, 11n, 5n)], running)).refusal?.message).toBe(
@@ -127,6 +132,16 @@ describe('calculateCharge', () => {
     expect(calculateCharge(input([used('a', 2n, 0n, 11n, 13n)], running)).refusal?.message).toBe(
       'asked 2, left 1, taken 0, update',
     );
+  });
+
+  it('does not read what a new lease reserves', () => {
+    const wanted: Claimed = {
+      ...{ start: 0n, end: 10n, byFilter: [by('F', [held('a', 1n, 1n)])] },
+      get demand(): string {
+        throw new Error('a digest, which takes as long as a query');
+      },
+    };
+    expect(calculateCharge(input([], { wanted: [wanted] })).refusal).toBeUndefined();
   });
 
   it('changes every balance by exactly the difference', () => {

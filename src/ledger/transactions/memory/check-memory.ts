@@ -13,8 +13,14 @@ const MOST_BUDGETS = 100;
 
 type Row = Readonly<Record<string, unknown>>;
 
+interface Answer {
+  readonly parameters: readonly unknown[];
+  readonly rows: readonly unknown[];
+}
+
 export class CheckMemory {
-  readonly #answers = new Map<string, readonly unknown[]>();
+  /** By statement: the texts are as many as a check has, and the same each time. */
+  readonly #answers = new Map<string, Answer[]>();
   readonly #balances = new Map<string, Row | undefined>();
   /** The accounts of the budgets that were read: where a lease may be moved to. */
   #expected: readonly string[] = [];
@@ -36,37 +42,50 @@ export class CheckMemory {
     work: () => Work<Result>,
     read: (work: () => Work<Result>) => Promise<Result>,
   ): Result | Promise<Result> {
-    const remembered = this.#remembered(statements, work());
-    const step = remembered.next([]);
-    // Nothing was missing.
-    return step.done ? step.value : read(() => this.#remembered(statements, work()));
+    if (this.#answers.size > 0) {
+      const step = this.#remembered(statements, work()).next([]);
+      // Nothing was missing.
+      if (step.done) {
+        return step.value;
+      }
+    }
+    return read(() => this.#remembered(statements, work()));
   }
 
   *#remembered<Result>(statements: Statements, work: Work<Result>): Work<Result> {
     let step = work.next([]);
     while (!step.done) {
-      const ask = askOf(step.value);
+      const query = step.value;
+      const ask = askOf(query);
       step = work.next(
         ask?.kind === 'balances'
           ? yield* this.#balancesOf(statements, ask.of)
-          : yield* this.#answer(step.value, ask?.kind === 'budgets'),
+          : (this.#recall(query) ?? this.#note(query, yield query, ask?.kind === 'budgets')),
       );
     }
     return step.value;
   }
 
-  *#answer(query: CompiledQuery, isAboutBudgets: boolean): Work<readonly unknown[]> {
-    const key = `${query.sql}\0${query.parameters.map(String).join('\0')}`;
-    let answer = this.#answers.get(key);
-    if (answer === undefined) {
-      answer = yield query;
-      this.#answers.set(key, answer);
-      if (isAboutBudgets) {
-        const budgets = answer as readonly { readonly id: bigint }[];
-        this.#expected = budgets.slice(0, MOST_BUDGETS).map(budgetAccount);
-      }
+  #recall({ sql, parameters }: CompiledQuery): readonly unknown[] | undefined {
+    return this.#answers.get(sql)?.find((known) => isEqual(known.parameters, parameters))?.rows;
+  }
+
+  #note(
+    { sql, parameters }: CompiledQuery,
+    rows: readonly unknown[],
+    isAboutBudgets: boolean,
+  ): readonly unknown[] {
+    const answers = this.#answers.get(sql);
+    if (answers === undefined) {
+      this.#answers.set(sql, [{ parameters, rows }]);
+    } else {
+      answers.push({ parameters, rows });
     }
-    return answer;
+    if (isAboutBudgets) {
+      const budgets = rows as readonly { readonly id: bigint }[];
+      this.#expected = budgets.slice(0, MOST_BUDGETS).map(budgetAccount);
+    }
+    return rows;
   }
 
   /** Reads the accounts of all budgets together with the first that are asked for. */
@@ -92,4 +111,8 @@ export class CheckMemory {
     }
     return wanted.flatMap((name) => this.#balances.get(name) ?? []);
   }
+}
+
+function isEqual(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((value, index) => value === others[index]);
 }
