@@ -12,7 +12,7 @@ import { capturedRequests } from './requests.ts';
 /** Profile of axios and attempts to make it faster: medians of three runs when this was built. */
 const AXIOS_NOTES = [
   'The cost of axios, as calls relative to node:http: its defaults 0.27; without the redirect follower 0.29; also without proxies, decompression and validation of the status 0.33; posting text without transforms 0.32. The cost is in the adapter, which wraps streams around every request and response.',
-  'Alternatives: our own adapter over a pool of undici, 0.88 under axios with its defaults; 1.5 under a bare `new Axios()`, which has no transforms to run and little to merge; 1.8 with constant headers passed to the pool instead of axios, which is what the filter uses. The pool alone reaches 2.4: half of the rest is axios, the deadline, the circuit breaker and the decision.',
+  'Of the processor time of a call, writing to the socket takes 19 %, axios with our own adapter over a pool of undici 9 %, the key that tells repetitions apart 6 %, the text of the request 6 %, collecting garbage 5 %; the rest is spread over the pool, the deadline, the circuit breaker and the decision. Commit bdf9082 did not send that key.',
 ];
 
 const CALLERS = 16;

@@ -8,13 +8,14 @@ import type { Machine } from './measurements.ts';
 const versionsSchema = z.object({
   dependencies: z.record(z.string(), z.string()),
   devDependencies: z.record(z.string(), z.string()),
+  optionalDependencies: z.record(z.string(), z.string()),
 });
 
 /** Which version of a package the project uses. */
 export function packageVersionOf(name: string): string {
   const manifest: unknown = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const { dependencies, devDependencies } = versionsSchema.parse(manifest);
-  return dependencies[name] ?? devDependencies[name] ?? 'of an unknown version';
+  const { dependencies, devDependencies, optionalDependencies } = versionsSchema.parse(manifest);
+  return { ...optionalDependencies, ...devDependencies, ...dependencies }[name] ?? 'of an unknown version';
 }
 
 /** What may be told of this machine: no names. */
