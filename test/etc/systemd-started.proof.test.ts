@@ -118,6 +118,10 @@ describe.skipIf(!hasContainerBuilder())('the Debian package under systemd', () =
     const third = () => succeeds('curl --silent http://127.0.0.1:8642/readyz');
     await vi.waitFor(async () => expect(await third()).toContain('"generation":3'), SOON);
 
+    // A reload in its first moment ends no more than that moment.
+    await succeeds(`systemctl restart ${NAME} && systemctl kill --signal=HUP --kill-whom=main ${NAME}`);
+    await ready();
+
     // It comes back by itself, and the lease is still charged.
     const main = () => succeeds(`systemctl show --property MainPID --value ${NAME}`);
     const before = await main();
