@@ -53,7 +53,7 @@ describe.runIf(hasCommitBefore())('npm run bench -- --against the commit before'
     };
     expect(code).toBe(0);
     expect(against.ref).toBe(BEFORE);
-    expect(results.map(({ name }) => name)).toEqual(['check create', 'check create --format json']);
+    expect(results.map(({ name }) => name)).toEqual(['check create', 'check create --format json', 'serve']);
     for (const { reference } of results) {
       expect(reference).toMatchObject({ value: expect.any(Number), ratio: expect.any(Number) });
     }
