@@ -50,7 +50,7 @@ export function ledgerRequest(
     };
   }
   const currentLease = shownBy(request.currentLease);
-  const mistake = mistakeOf(request);
+  const mistake = mistakeOf(request, request.currentLease);
   return {
     identity: identityOf(context, [currentLease, lease]),
     name: nameOf([lease, currentLease]),
@@ -63,10 +63,7 @@ export function ledgerRequest(
 }
 
 /** Why an update is refused in any case. Blazar lets users do such things, and an owner who never agreed would be charged. */
-function mistakeOf({ context, currentLease, lease }: LeaseRequest): string | undefined {
-  if (currentLease === undefined) {
-    return undefined;
-  }
+function mistakeOf({ context, lease }: LeaseRequest, currentLease: Lease): string | undefined {
   const { user_id: user = context.user_id, project_id: project = context.project_id } = lease;
   if (user !== context.user_id || project !== context.project_id) {
     return 'A lease cannot be given to another user or project.';
