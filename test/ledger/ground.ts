@@ -1,6 +1,6 @@
 /** Projects in a ledger that the tests of a file share, and what befalls leases there, in the terms of a chain of filters. */
 
-import type { Compilable, CompiledQuery } from 'kysely';
+import { type Compilable, type CompiledQuery, sql } from 'kysely';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
 import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
@@ -27,6 +27,9 @@ import {
   newLedgers,
 } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+
+/** By the first two columns: they identify a row of each table, and PostgreSQL returns rows in any order. */
+const IN_ORDER = sql`1, 2`;
 
 const TABLES = ['projects', 'leases', 'accounts', 'entries', 'budgets', 'budget_changes'] as const;
 
@@ -282,9 +285,9 @@ export class Ground {
     return accounts.find(({ name }) => name === account)?.balance ?? 0n;
   }
 
-  /** The rows of the project. */
+  /** The rows of the project, in the order of their ids. */
   rows<Name extends (typeof TABLES)[number]>(table: Name): Promise<Row<Name>[]> {
-    const query = this.ledger.database.queries.selectFrom(table as 'leases').selectAll();
+    const query = this.ledger.database.queries.selectFrom(table as 'leases').selectAll().orderBy(IN_ORDER);
     return this.#read(query.where('project_id', '=', this.project));
   }
 
@@ -306,7 +309,10 @@ export class Ground {
   async everything(): Promise<unknown> {
     const { queries } = this.ledger.database;
     return Promise.all(
-      TABLES.map(async (name) => [name, await this.#read(queries.selectFrom(name).selectAll())]),
+      TABLES.map(async (name) => [
+        name,
+        await this.#read(queries.selectFrom(name).selectAll().orderBy(IN_ORDER)),
+      ]),
     );
   }
 
