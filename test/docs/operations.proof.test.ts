@@ -48,6 +48,8 @@ async function observe() {
       decision_log: log,
       metrics_tokens: ['of-prometheus-0123456789abcdef'],
       metrics_budgets: 10,
+      // Filters must be asked, however busy the machine is.
+      deadline: 120,
     },
     kubernetes: { source: 'cluster', kubeconfig: cluster.kubeconfig() },
     ledger: { connection },
@@ -64,7 +66,12 @@ async function observe() {
   const service = await startService(sources, { logger: recordingLogger() });
   try {
     const body = JSON.stringify(createLasting(864_000));
-    await fetch(`${service.url}/check-create`, { method: 'POST', headers: JSON_TYPE, body });
+    const { status } = await fetch(`${service.url}/check-create`, {
+      method: 'POST',
+      headers: JSON_TYPE,
+      body,
+    });
+    expect(status).toBe(403);
     await vi.waitUntil(async () => (await fetch(`${service.url}/readyz`)).ok, { timeout: 120_000 });
     const pod = JSON.stringify(creating({ nodeSelector: { disk: 'ssd' } }));
     await fetch(`${service.url}/kubernetes/admission`, { method: 'POST', headers: JSON_TYPE, body: pod });
