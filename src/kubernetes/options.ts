@@ -32,7 +32,7 @@ export const kubernetesOptions = z.object({
     expected: expectedPath,
   }),
   cluster_stale_after: z.number().min(10).max(86_400).default(300).meta({
-    unit: 's',
+    unit: 'seconds',
     description:
       'With source = cluster: how long policies stay in force that can no longer be followed. After that every pod is refused until the API server answers again.',
   }),
