@@ -287,7 +287,10 @@ export class Ground {
 
   /** The rows of the project, in the order of their ids. */
   rows<Name extends (typeof TABLES)[number]>(table: Name): Promise<Row<Name>[]> {
-    const query = this.ledger.database.queries.selectFrom(table as 'leases').selectAll().orderBy(IN_ORDER);
+    const query = this.ledger.database.queries
+      .selectFrom(table as 'leases')
+      .selectAll()
+      .orderBy(IN_ORDER);
     return this.#read(query.where('project_id', '=', this.project));
   }
 
