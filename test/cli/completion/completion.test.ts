@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { allOf, commandTree } from '../../../src/cli/completion/command-tree.ts';
+import { completionCommand } from '../../../src/cli/completion.ts';
+import { createProgram } from '../../../src/cli/program.ts';
+import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
+
+describe('completion', () => {
+  it.for(['bash', 'zsh', 'fish'])('has every command and option for %s', async (shell) => {
+    const { code, stdout, stderr } = await runProgramInProcess(['completion', shell]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const { path, options } of allOf(commandTree(await createProgram()))) {
+      expect(stdout).toContain(path.at(-1) ?? '');
+      for (const flag of options.flatMap(({ flags }) => flags)) {
+        expect(stdout).toContain(shell === 'fish' ? ` ${flag.replace(/^--?/, '')} ` : flag);
+      }
+    }
+  });
+
+  it('names the shells that it knows', async () => {
+    expect(await runProgramInProcess(['completion', 'tcsh'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        "error: command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.\n",
+    });
+  });
+
+  it('is of the commands that it is given', async () => {
+    const { stdout } = await runInProcess(
+      completionCommand(() => createProgram('outbox')),
+      ['bash'],
+    );
+    expect(stdout).toContain("commands='outbox'");
+  });
+});
