@@ -125,7 +125,7 @@ describe('an integer', () => {
       fc.property(fc.string({ unit, maxLength: 7 }), (written) => {
         expect(refusal(written, 'integer').startsWith('accepted')).toBe(isPythonInteger(written));
       }),
-      { numRuns: 2000 },
+      { numRuns: 700 },
     );
   });
 });

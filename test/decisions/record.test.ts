@@ -92,93 +92,81 @@ describe('a record', () => {
     });
   });
 
-  it('of a rejection says by which filter, and what the user was told', async () => {
-    expect(await recordOf({ enabled_filters: ['YesFilter', 'NoFilter', 'BrokenFilter'] })).toMatchObject({
-      allowed: false,
-      outcome: 'rejected',
-      filter: 'NoFilter',
-      message: 'no such lease',
-      failed: false,
-      filters: [said('YesFilter', 'allowed'), said('NoFilter', 'rejected', { message: 'no such lease' })],
-    });
-  });
-
-  it('of a failure has the generic sentence, and not the cause', async () => {
-    const record = await recordOf({ enabled_filters: ['BrokenFilter'] });
-    expect(record).toMatchObject({
-      allowed: false,
-      outcome: 'failed',
-      filter: 'BrokenFilter',
-      message: FAILED,
-      failed: true,
-      filters: [said('BrokenFilter', 'failed', { message: FAILED })],
-    });
-    expect(JSON.stringify(record)).not.toContain('the cause');
-  });
-
-  it('of an exempt project says so, and asks no filter', async () => {
-    expect(await recordOf({ enabled_filters: ['NoFilter'], exempt_projects: ['climate'] })).toMatchObject({
-      allowed: true,
-      outcome: 'exempt',
-      filter: null,
-      message: null,
-      warnings: ['Project climate is in exempt_projects: no filter was asked.'],
-      filters: [],
-    });
-  });
-
-  it('of an audited rejection says what would have been', async () => {
-    expect(await recordOf({ enabled_filters: ['YesFilter'], audit_filters: ['NoFilter'] })).toMatchObject({
-      allowed: true,
-      outcome: 'audit',
-      filter: 'NoFilter',
-      message: null,
-      failed: false,
-      warnings: ['NoFilter (tried, not enforced) would have rejected: no such lease'],
-      filters: expect.arrayContaining([
-        said('NoFilter', 'rejected', { audit: true, message: 'no such lease' }),
-      ]),
-    });
-  });
-
-  it('of an audited failure says that it would have kept the lease back', async () => {
-    expect(await recordOf({ enabled_filters: ['YesFilter'], audit_filters: ['BrokenFilter'] })).toMatchObject(
+  it.each<[string, Settings, object]>([
+    [
+      'of a rejection says by which filter, and what the user was told',
+      { enabled_filters: ['YesFilter', 'NoFilter', 'BrokenFilter'] },
       {
-        allowed: true,
-        outcome: 'audit',
-        filter: 'BrokenFilter',
-        failed: false,
+        ...{
+          allowed: false,
+          outcome: 'rejected',
+          filter: 'NoFilter',
+          message: 'no such lease',
+          failed: false,
+        },
+        filters: [said('YesFilter', 'allowed'), said('NoFilter', 'rejected', { message: 'no such lease' })],
+      },
+    ],
+    [
+      'of a failure has the generic sentence, and not the cause',
+      { enabled_filters: ['BrokenFilter'] },
+      {
+        ...{ allowed: false, outcome: 'failed', filter: 'BrokenFilter', message: FAILED, failed: true },
+        filters: [said('BrokenFilter', 'failed', { message: FAILED })],
+      },
+    ],
+    [
+      'of an exempt project says so, and asks no filter',
+      { enabled_filters: ['NoFilter'], exempt_projects: ['climate'] },
+      {
+        ...{ allowed: true, outcome: 'exempt', filter: null, message: null, filters: [] },
+        warnings: ['Project climate is in exempt_projects: no filter was asked.'],
+      },
+    ],
+    [
+      'of an audited rejection says what would have been',
+      { enabled_filters: ['YesFilter'], audit_filters: ['NoFilter'] },
+      {
+        ...{ allowed: true, outcome: 'audit', filter: 'NoFilter', message: null, failed: false },
+        warnings: ['NoFilter (tried, not enforced) would have rejected: no such lease'],
+        filters: expect.arrayContaining([
+          said('NoFilter', 'rejected', { audit: true, message: 'no such lease' }),
+        ]),
+      },
+    ],
+    [
+      'of an audited failure says that it would have kept the lease back',
+      { enabled_filters: ['YesFilter'], audit_filters: ['BrokenFilter'] },
+      {
+        ...{ allowed: true, outcome: 'audit', filter: 'BrokenFilter', failed: false },
         warnings: ['BrokenFilter (tried, not enforced) failed.'],
       },
-    );
-  });
-
-  it('of a lease that was allowed on error says by which filter, also beside an audited rejection', async () => {
-    expect(await recordOf({ enabled_filters: ['LenientFilter'], audit_filters: ['NoFilter'] })).toMatchObject(
+    ],
+    [
+      'of a lease that was allowed on error says by which filter, also beside an audited rejection',
+      { enabled_filters: ['LenientFilter'], audit_filters: ['NoFilter'] },
       {
-        allowed: true,
-        outcome: 'allowed-on-error',
-        filter: 'LenientFilter',
-        message: null,
+        ...{ allowed: true, outcome: 'allowed-on-error', filter: 'LenientFilter', message: null },
         filters: expect.arrayContaining([said('LenientFilter', 'allowed-on-error')]),
       },
-    );
-  });
-
-  it('of a refusal keeps what audited filters would have said, and is a refusal', async () => {
-    expect(
-      await recordOf({ enabled_filters: ['NoFilter', 'LenientFilter'], audit_filters: ['BrokenFilter'] }),
-    ).toMatchObject({ outcome: 'rejected', filter: 'NoFilter' });
-  });
-
-  it('of a change that the caller can’t take is a rejection by who changed the lease', async () => {
-    expect(await recordOf({ enabled_filters: ['LongerFilter'] })).toMatchObject({
-      allowed: false,
-      outcome: 'rejected',
-      filter: 'LongerFilter',
-      message: 'The lease would be allowed with other values: end_date = "2054-12-31T00:00:00".',
-      failed: false,
-    });
+    ],
+    [
+      'of a refusal keeps what audited filters would have said, and is a refusal',
+      { enabled_filters: ['NoFilter', 'LenientFilter'], audit_filters: ['BrokenFilter'] },
+      { outcome: 'rejected', filter: 'NoFilter' },
+    ],
+    [
+      'of a change that the caller can’t take is a rejection by who changed the lease',
+      { enabled_filters: ['LongerFilter'] },
+      {
+        ...{ allowed: false, outcome: 'rejected', filter: 'LongerFilter', failed: false },
+        message: 'The lease would be allowed with other values: end_date = "2054-12-31T00:00:00".',
+      },
+    ],
+  ])('%s', async (_, settings, expected) => {
+    const record = await recordOf(settings);
+    expect(record).toMatchObject(expected);
+    expect(JSON.stringify(record)).not.toContain('the cause');
   });
 
   it('of an end says whether every filter was told', async () => {

@@ -158,21 +158,6 @@ describe('MaxLeasesFilter', () => {
       expect(await any.enforcement.checkCreate(leaseOf(`${lease}`, ['network']))).toMatchObject(ALLOWED);
     }
   });
-
-  it('only warns if it is audited, and counts leases that it would have rejected', async () => {
-    const { enforcement, balances } = await load({
-      max_leases_per_project: 1,
-      audit_filters: ['MaxLeasesFilter'],
-    });
-    await enforcement.checkCreate(leaseOf('1'));
-    expect(await enforcement.checkCreate(leaseOf('2'))).toMatchObject({
-      allowed: true,
-      warnings: [
-        'MaxLeasesFilter (tried, not enforced) would have rejected: Project climate has 1 pending or active leases; the most allowed is 1.',
-      ],
-    });
-    expect(balances()).toMatchObject({ 'max_leases/project': 2n });
-  });
 });
 
 describe('unusual ids and types', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { hours } from './on-ledger.ts';
-import { endAfter, hosts, lasting, withBudgets } from './usage-budgets.ts';
+import { lasting, withBudgets } from './usage-budgets.ts';
 
 const JANUARY = { from: '2027-01-01', until: '2027-02-01' };
 /** The last five hours of December and the first five of January. */
@@ -52,48 +52,9 @@ describe('a project', () => {
     expect(await allowed('2027-01-01T00:00:00', '2027-02-01T00:00:00')).toBe(true);
     expect(await allowed('2027-01-01T00:00:00', '2027-02-01T00:00:00.000001')).toBe(false);
   });
-
-  it('with a budget of 0 has nothing left', async () => {
-    const { enforcement } = await withBudgets(['0']);
-    expect((await enforcement.checkCreate(lasting(1))).message).toMatch(
-      /^The lease would cost 1 node-hours; project climate has 0 node-hours left,/,
-    );
-  });
-
-  it('whose budget was reduced below what is taken has nothing left, and keeps its leases', async () => {
-    const { enforcement, budget } = await withBudgets(['100']);
-    const lease = lasting(60);
-    await enforcement.checkCreate(lease);
-    await budget({ amount: '50' });
-    expect((await enforcement.checkCreate(lasting(1, { name: 'next' }))).message).toContain(
-      'project climate has 0 node-hours left',
-    );
-    const current = { ...lease.lease, id: '1' };
-    const shorter = { end_date: endAfter(59) };
-    expect(
-      await enforcement.checkUpdate({ context: lease.context, currentLease: current, lease: shorter }),
-    ).toMatchObject(ALLOWED);
-  });
 });
 
 describe('a user', () => {
-  it('with a budget needs that and the budget of the project', async () => {
-    const { enforcement, balances } = await withBudgets(['100', { userId: 'alice', amount: '10' }]);
-    expect(await enforcement.checkCreate(lasting(6))).toMatchObject(ALLOWED);
-    expect(balances()).toEqual({ 'usage_budget/1': hours('6'), 'usage_budget/2': hours('6') });
-    expect(await enforcement.checkCreate(lasting(5, { name: 'next' }))).toMatchObject(
-      rejectedWith(
-        'The lease would cost 5 node-hours; user alice in project climate has 4 node-hours left, of a budget that is valid until 2028-01-01T00:00:00Z.',
-      ),
-    );
-    expect(await enforcement.checkCreate(lasting(94, { name: 'next' }, { user_id: 'bob' }))).toMatchObject(
-      ALLOWED,
-    );
-    expect(await enforcement.checkCreate(lasting(1, { name: 'next' }))).toMatchObject(
-      rejectedWith(expect.stringContaining('project climate has 0 node-hours left')),
-    );
-  });
-
   it('with a budget is refused leases outside its time, although the project has a budget', async () => {
     const { enforcement, balances } = await withBudgets([
       '100',
@@ -156,10 +117,4 @@ describe('ids', () => {
       'usage_budget/uncovered/user/user/a': hours('1'),
     });
   });
-});
-
-it('the reservations of a lease are charged to a budget as one sum', async () => {
-  const { enforcement, entries } = await withBudgets(['100']);
-  await enforcement.checkCreate(lasting(1, { reservations: [hosts(2), hosts(3, { id: 's' })] }));
-  expect(entries()).toMatchObject([{ account: 'usage_budget/1', delta: hours('5'), operation: 'create' }]);
 });

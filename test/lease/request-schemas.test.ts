@@ -63,7 +63,7 @@ it('the pattern matches every date that is read, even with small typing mistakes
         matches: true,
       });
     }),
-    { numRuns: 2000 },
+    { numRuns: 700 },
   );
 });
 
@@ -73,6 +73,6 @@ it('the pattern matches only dates that are read, and days that the calendar doe
       fc.pre(!NOT_IN_EVERY_CALENDAR.test(text));
       expect({ text, read: toInstant(text) !== undefined }).toMatchObject({ read: true });
     }),
-    { numRuns: 2000 },
+    { numRuns: 700 },
   );
 });

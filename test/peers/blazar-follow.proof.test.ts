@@ -3,16 +3,91 @@
  * budgets of project and user, nor is charged less than it costs; and after a round it is charged exactly that.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { UsageEnforcement } from '../../src/index.ts';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
+import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { type Followed, type Following, follow } from '../../src/server/followers/follow-blazar.ts';
-import { NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
 import { peerProgram } from '../support/peers.ts';
-import type { RealBlazar } from './blazar.ts';
-import { BUDGET, ChargedBlazar, HOUR, MOST_LEASES } from './charged-blazar.ts';
+import { startedService } from '../support/started-service.ts';
+import { RealBlazar } from './blazar.ts';
 import { type Deed, randomDeeds, type Scene } from './deeds.ts';
 import { headerKeystone } from './header-keystone.ts';
 import { TrueCost } from './true-cost.ts';
+
+const PROJECT = 'climate';
+/** Of the project, in units and hours. */
+const BUDGET = 1200;
+const MOST_LEASES = 16;
+const HOUR = 3600;
+
+class ChargedBlazar {
+  /** `undefined` = it does not start. */
+  readonly blazar: RealBlazar | undefined;
+  readonly ledger: Ledger;
+  readonly enforcement: UsageEnforcement;
+  readonly #service: Awaited<ReturnType<typeof startedService>>;
+
+  private constructor(
+    blazar: RealBlazar | undefined,
+    ledger: Ledger,
+    enforcement: UsageEnforcement,
+    service: Awaited<ReturnType<typeof startedService>>,
+  ) {
+    this.blazar = blazar;
+    this.ledger = ledger;
+    this.enforcement = enforcement;
+    this.#service = service;
+  }
+
+  static async start(program: string, connection: string): Promise<ChargedBlazar> {
+    const values = {
+      ledger: { connection },
+      enforcement: {
+        enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'],
+        usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.3 },
+        max_leases_per_project: MOST_LEASES,
+      },
+    };
+    const service = await startedService({ ...values, service: { port: 0 } });
+    const sources = { environment: {}, configFiles: [], values };
+    const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
+    const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+    await giveBudget(ledger, { projectId: PROJECT, amount: String(BUDGET), ...VALID });
+    const blazar = await RealBlazar.startOrSkip(program, service.url, 12);
+    return new ChargedBlazar(blazar, ledger, enforcement, service);
+  }
+
+  /** Of one user in the project. */
+  async giveBudgetTo(userId: string, amount: number): Promise<void> {
+    await giveBudget(this.ledger, { projectId: PROJECT, userId, amount: String(amount), ...VALID });
+  }
+
+  openRows(): Promise<LeaseRow[]> {
+    const query = this.ledger.database.queries.selectFrom('leases').selectAll().where('state', '=', 'open');
+    return this.ledger.read('read', () => rows(query.compile()), NO_WAIT);
+  }
+
+  /** Of the budget of the project, or of a user, in tenths of a unit, times seconds. */
+  async taken(userId: string | null = null): Promise<number> {
+    const budgets = await listBudgets(this.ledger, PROJECT, NO_WAIT);
+    return Number(budgets.find((one) => one.userId === userId)?.taken ?? 0n) / 100_000;
+  }
+
+  async stop(): Promise<void> {
+    await this.blazar?.stop();
+    await this.enforcement.close();
+    await this.ledger.close();
+    await this.#service.close();
+  }
+}
+
+const VALID = { from: '2026-01-01', until: '2040-01-01' };
 
 const STEPS = Number(process.env.BLAZAR_STEPS ?? 120);
 const SEEDS = (process.env.BLAZAR_SEED ?? '1').split(',').map(Number);

@@ -9,14 +9,6 @@ const merged = async (policies: string, ...flags: string[]) => {
   return rows(stdout);
 };
 
-const BASIC = [
-  ['PART', 'VALUE', 'POLICY'],
-  ['allowed.schedulerNames', '["default-scheduler"]', 'basic'],
-  ['allowed.nodeSelectors.disk', '["hdd"]', 'basic'],
-  ['default.nodeSelector.disk', '"ssd"', 'basic'],
-];
-const CI = ['allowed.tolerations', '[{"keys":["ci"],"operators":["Exists"],"effects":[]}]', 'ci'];
-
 describe('scheduling-policy merge', () => {
   it('shows what applies to a service account, part by part, with its policies', async () => {
     const args = ['scheduling-policy', 'merge', '--policies', basicPolicies()];
@@ -50,16 +42,6 @@ default.nodeSelector.disk   "ssd"                                               
       '["s"]',
       's',
     ]);
-  });
-
-  it('applies a RoleBinding only in its namespace', async () => {
-    const policies = basicPolicies();
-    const builder = ['--service-account', 'builder'];
-    expect(await merged(policies, '--namespace', 'ci', ...builder)).toContainEqual(CI);
-    expect(await merged(policies, '--namespace', 'shop', ...builder)).toEqual(BASIC);
-    const user = ['--user', 'system:serviceaccount:ci:builder'];
-    expect(await merged(policies, ...user)).toEqual(BASIC);
-    expect(await merged(policies, ...user, '--namespace', 'ci')).toContainEqual(CI);
   });
 
   it('shows what applies to a user with groups, by default system:authenticated', async () => {

@@ -200,32 +200,6 @@ describe('the default files', () => {
     expect(result).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('can be set by variables, and by flags first of all', async () => {
-    const folder = folderOf(places);
-    const user = await configIn(folder, [], { SKYPILOT_GLOBAL_CONFIG: '~/other.yaml' });
-    const project = await configIn(folder, [], { SKYPILOT_PROJECT_CONFIG: 'home/other.yaml' });
-    const flag = await configIn(folder, ['--user', 'home/other.yaml', '--project', '/dev/null'], {
-      SKYPILOT_GLOBAL_CONFIG: '/nowhere',
-      SKYPILOT_PROJECT_CONFIG: '/nowhere',
-    });
-    expect([user, project, flag].map(podOf)).toEqual([
-      { a: 3, b: 2 },
-      { a: 3, b: 3 },
-      { a: 3, b: 3 },
-    ]);
-  });
-
-  it.for(['SKYPILOT_GLOBAL_CONFIG', 'SKYPILOT_PROJECT_CONFIG'])(
-    'must be there when %s names it',
-    async (variable) => {
-      expect(await configIn(folderOf(places), [], { [variable]: '~/nowhere.yaml' })).toEqual({
-        code: 2,
-        stdout: '',
-        stderr: `error: ${variable}: there is no such file: ~/nowhere.yaml; name another, or unset ${variable}\n`,
-      });
-    },
-  );
-
   it('are read once if two sources are the same file, so that lists do not double', async () => {
     const pod = 'kubernetes: {pod_config: {spec: {tolerations: [{key: a}]}}}\n';
     const folder = folderOf({ 'home/.sky/config.yaml': pod });

@@ -83,9 +83,9 @@ describe('for any policies and pods', () => {
           expect(judging.review(again, { addDefaults: false })).toMatchObject({ allowed: true, patch: [] });
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
-    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(10);
+    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(4);
   });
 
   it('in audit mode every pod is allowed unchanged, with a warning if it would be rejected', () => {
@@ -103,7 +103,7 @@ describe('for any policies and pods', () => {
         });
         expect(tried.warnings.length > 0).toBe(!enforced.allowed);
       }),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   });
 });

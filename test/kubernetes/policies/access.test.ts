@@ -196,7 +196,7 @@ describe('for any roles and bindings', () => {
           );
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 600 },
     );
   });
 });

@@ -28,30 +28,6 @@ function newMetrics() {
 }
 
 describe('decisions', () => {
-  it('are counted by operation, filter and outcome, however many there are', async () => {
-    const { metrics, read } = newMetrics();
-    const outcomes = ['allowed', 'rejected', 'failed', 'exempt', 'audit', 'allowed-on-error'] as const;
-    for (const [index, outcome] of outcomes.entries()) {
-      for (let count = 0; count < (index + 1) * 100; count += 1) {
-        metrics.decided(aRecord({ outcome, filter: index % 2 === 0 ? null : 'SomeFilter' }));
-      }
-    }
-    metrics.decided(aRecord({ operation: 'update' }));
-    metrics.decided(aRecord({ operation: 'end' }));
-    const expected = {
-      '{operation="create",filter="",outcome="allowed"}': 100,
-      '{operation="create",filter="SomeFilter",outcome="rejected"}': 200,
-      '{operation="create",filter="",outcome="failed"}': 300,
-      '{operation="create",filter="SomeFilter",outcome="exempt"}': 400,
-      '{operation="create",filter="",outcome="audit"}': 500,
-      '{operation="create",filter="SomeFilter",outcome="allowed-on-error"}': 600,
-      '{operation="update",filter="",outcome="allowed"}': 1,
-      '{operation="end",filter="",outcome="allowed"}': 1,
-    };
-    expect(samplesOf(await read(), 'decisions_total')).toEqual(expected);
-    expect(samplesOf(await read(), 'decisions_total'), 'read twice').toEqual(expected);
-  });
-
   it('and what each filter took, audited ones too, are timed in seconds', async () => {
     const { metrics, read } = newMetrics();
     const said = { audit: false, message: null } as const;

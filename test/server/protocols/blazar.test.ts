@@ -103,14 +103,6 @@ describe('the policy service', () => {
     ]);
   });
 
-  it('allows what only an audited filter would reject, and logs it', async () => {
-    const { post, logger } = await runService({ enforcement: { audit_filters: ['MaxLeaseDurationFilter'] } });
-    expect(await post('/check-create', NINE_DAYS)).toMatchObject({ status: 204 });
-    expect(logger.lines).toMatchObject([
-      { level: 'warn', message: expect.stringContaining(`would have rejected: ${TOO_LONG}`) },
-    ]);
-  });
-
   it('passes on unknown attributes, including __proto__', async () => {
     const { post } = await runService({
       filters: {

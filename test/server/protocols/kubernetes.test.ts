@@ -114,20 +114,6 @@ describe('what is not judged', () => {
 });
 
 describe('a change of a pod', () => {
-  const run = () => runKubernetes(policiesForAll({ disks: { ...DISKS, ...PARTS } }));
-
-  it('is judged if it adds a toleration, and not patched', async () => {
-    const { ask } = await run();
-    const { allowed, message, patch } = await ask(admissionReview('update-adding-a-toleration'));
-    expect({ allowed, patch }).toEqual({ allowed: false, patch: [] });
-    expect(message).toContain('tolerations[2]: expected one that is allowed, got "dedicated" Equal "gpu"');
-    const generous = { allowed: { tolerations: [{ keys: ['dedicated'] }], schedulerNames: [] } };
-    const free = await runKubernetes(
-      policiesForAll({ all: { ...generous, default: { nodeSelector: { disk: 'ssd' } } } }),
-    );
-    expect(await free.ask(admissionReview('update-adding-a-toleration'))).toMatchObject(UNTOUCHED);
-  });
-
   it('of a scheduled pod does not judge its node', async () => {
     const { ask } = await runKubernetes(
       policiesForAll({ one: { allowed: { schedulerNames: ['batch'], tolerations: [] } } }),
@@ -151,44 +137,10 @@ describe('a pod of a DaemonSet', () => {
 });
 
 describe('what is judged apart from pods', () => {
-  const DAEMON_SETS = { resource: { group: 'apps', version: 'v1', resource: 'daemonsets' } };
   const POLICIES = {
     resource: { group: 'scheduling.blazar-enforcement', version: 'v1alpha1', resource: 'schedulingpolicies' },
     namespace: null,
   };
-
-  it('is the template of a DaemonSet, which gets defaults', async () => {
-    const { ask } = await runKubernetes(policiesForAll({ disks: { ...DISKS, ...PARTS } }));
-    const object = (spec: object) => ({ metadata: { name: 'agents' }, spec: { template: { spec } } });
-    const refused = await ask(
-      creating({}, { ...DAEMON_SETS, object: object({ nodeSelector: { disk: 'tape' } }) }),
-    );
-    expect(refused).toMatchObject({
-      allowed: false,
-      message: expect.stringMatching(/^the pod template of the DaemonSet /),
-    });
-    const { allowed, patch } = await ask(
-      creating({}, { ...DAEMON_SETS, object: object({ nodeSelector: { disk: 'hdd' } }) }),
-    );
-    expect(allowed).toBe(true);
-    expect(patch.every(({ path }) => path.startsWith('/spec/template/spec/'))).toBe(true);
-  });
-
-  it('is a binding by anyone but a scheduler', async () => {
-    const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
-    const object = { metadata: { name: 'web' }, target: { kind: 'Node', name: 'n1' } };
-    const answer = async (username: string) =>
-      (
-        await ask(
-          creating(
-            {},
-            { resource: creating().request.resource, subResource: 'binding', object, userInfo: { username } },
-          ),
-          VALIDATION,
-        )
-      ).allowed;
-    expect([await answer('lin'), await answer('system:kube-scheduler')]).toEqual([false, true]);
-  });
 
   it('is a scheduling policy, which may not have unknown fields', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));

@@ -51,18 +51,6 @@ describe('followSchedulingPolicies', () => {
     await vi.waitFor(async () => expect(await allows('tape')).toBe(true), SETTLED);
   });
 
-  it('admits nothing before the first list, and waits no longer than told', async () => {
-    const { api, follow } = await followed();
-    api.fault = () => ({ status: 503 });
-    const { policies, allows } = await follow();
-    expect(await policies.listed(0.05)).toBe(false);
-    expect(policies.health.state).toBe('starting');
-    await expect(allows('ssd')).rejects.toThrow(SourceUnavailableError);
-    api.fault = () => undefined;
-    expect(await policies.listed()).toBe(true);
-    expect(await allows('ssd')).toBe(true);
-  });
-
   it('admits nothing after staleAfter seconds, and where the API server does not say who may use a policy', async () => {
     const { api, follow } = await followed();
     const stale = await follow(0);

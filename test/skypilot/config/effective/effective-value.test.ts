@@ -581,7 +581,7 @@ describe('the origins of an effective value', () => {
         expect(own.leaves.length > 0).toBe(isSet);
         expect(own.lookedAt.some(({ state }) => state === 'taken')).toBe(isSet);
       }),
-      { numRuns: 150 },
+      { numRuns: 75 },
     );
     expect(found).toBeGreaterThan(50);
   });
