@@ -1,32 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig, type Plugin } from 'vitest/config';
+import { defineConfig } from 'vitest/config';
 
 const PROOFS = 'test/**/*.proof.test.ts';
 /** Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes. For all projects at once, it would be started twice. */
 const globalSetup = ['test/support/shared-postgres.ts'];
 
-/**
- * An `import()` of a file that is loaded already asks vite's process again, by its `file:` URL, which takes a millisecond on both
- * sides: each configuration imports every included filter and policy. Node.js keeps modules by their URL too.
- */
-const importsOnce: Plugin = {
-  name: 'imports-once',
-  enforce: 'pre',
-  transform(code, id) {
-    if (!id.endsWith('/src/plugin/importing.ts')) {
-      return undefined;
-    }
-    const call = 'import(/* @vite-ignore */ url)';
-    if (!code.includes(call)) {
-      throw new Error(`${id}: expected ${call}`);
-    }
-    const keep = `${call}.then((module) => (imported.set(url, module), module))`;
-    return `const imported = new Map();\n${code.replace(call, `(imported.get(url) ?? ${keep})`)}`;
-  },
-};
-
 export default defineConfig({
-  plugins: [importsOnce],
   resolve: {
     // Filters outside of the tree import the package by its name; in the tests that is the source.
     alias: {
