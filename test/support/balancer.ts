@@ -15,10 +15,18 @@ export async function startBalancer(urls: readonly string[]): Promise<string> {
       answer.writeHead(response.statusCode ?? 502, response.rawHeaders);
       response.pipe(answer);
     });
-    upstream.on('error', () => answer.destroy());
+    upstream.on('error', ({ message }) => {
+      if (answer.headersSent) {
+        answer.destroy();
+      } else {
+        answer.writeHead(502).end(message);
+      }
+    });
     answer.on('close', () => upstream.destroy());
     asked.pipe(upstream);
   });
+  // A client must not meet a connection that is just being closed.
+  server.keepAliveTimeout = 600_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
