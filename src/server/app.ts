@@ -26,6 +26,8 @@ import { servesSkypilot, skypilotEndpoint } from './protocols/skypilot.ts';
 import { LimitedLines, type RefusedRequests } from './refused-requests.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
+import { OidcLogins } from './users/oidc-login.ts';
+import { restoredProof } from './users/proofs.ts';
 import { Sessions } from './users/sessions.ts';
 import { budgetReaders, createUserAuthenticator } from './users/user-authenticator.ts';
 import { UserLimiter } from './users/user-limiter.ts';
@@ -53,7 +55,9 @@ export function createApp(parts: AppParts): RequestListener {
   const health = healthOf(parts, hasAdminPort ? undefined : metrics);
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
-  const sessions = new Sessions();
+  const logins = new OidcLogins(logger);
+  const proofSources = { tokens: authenticators.people, renew: logins.renew };
+  const sessions = new Sessions({ restore: (kept) => restoredProof(kept, proofSources), logger });
   const people = createUserAuthenticator({
     ...{ tokens: authenticators.people, sessions, wrong: authenticators.wrong },
     configuration: () => generations.current.configuration,
@@ -63,6 +67,7 @@ export function createApp(parts: AppParts): RequestListener {
     tokens: authenticators.people,
     wrong: authenticators.wrong,
     sessions,
+    logins,
     logger,
   });
   const { showLogin } = login;

@@ -13,7 +13,11 @@ import type {
   LogLevel,
 } from '../../src/index.ts';
 import { UsageEnforcement } from '../../src/index.ts';
-import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/storage/rights.ts';
+import {
+  NEEDED_FOR_DECISIONS,
+  NEEDED_FOR_OUTBOX,
+  NEEDED_FOR_SESSIONS,
+} from '../../src/ledger/storage/rights.ts';
 import { projectFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive } from '../support/requests.ts';
@@ -111,6 +115,9 @@ describe('docs/reference/ledger.md', () => {
     expect(rights).toContain(`${code(NEEDED_FOR_OUTBOX.outbox)} on \`outbox\``);
     expect(rights).toContain(`${code(decisions.decisions)} on ${code(Object.keys(decisions))}`);
     expect(decisions.decision_filters).toEqual(decisions.decisions);
+    const { kysely_migration: __, ...sessions } = NEEDED_FOR_SESSIONS;
+    expect(rights).toContain(`${code(sessions.sessions)} on ${code(Object.keys(sessions))}`);
+    expect(sessions.login_counts).toEqual(sessions.sessions);
   });
 });
 

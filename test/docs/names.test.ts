@@ -16,7 +16,11 @@ import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
 import { testCommand } from '../../src/cli/test.ts';
 import * as library from '../../src/index.ts';
-import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/storage/rights.ts';
+import {
+  NEEDED_FOR_DECISIONS,
+  NEEDED_FOR_OUTBOX,
+  NEEDED_FOR_SESSIONS,
+} from '../../src/ledger/storage/rights.ts';
 import { projectFile } from '../support/files.ts';
 import { codeSpans, isProjectPath, PAGES } from './markdown.ts';
 
@@ -55,7 +59,7 @@ const FLAGS = [
   { long: '--version' },
 ].map(({ long }) => long);
 
-const TABLES = Object.keys({ ...NEEDED_FOR_OUTBOX, ...NEEDED_FOR_DECISIONS });
+const TABLES = Object.keys({ ...NEEDED_FOR_OUTBOX, ...NEEDED_FOR_DECISIONS, ...NEEDED_FOR_SESSIONS });
 
 /** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */
 const FOREIGN = [

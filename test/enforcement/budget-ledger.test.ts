@@ -47,6 +47,7 @@ describe.each([
       '0007-decisions',
       '0008-open-leases',
       '0010-growth',
+      '0011-sessions',
     ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);

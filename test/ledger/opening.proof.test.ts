@@ -25,6 +25,7 @@ const MIGRATIONS = [
   '0007-decisions',
   '0008-open-leases',
   '0010-growth',
+  '0011-sessions',
 ];
 
 const newLedger = newLedgers();
@@ -239,6 +240,8 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
 
 const TABLES = [
+  'login_counts',
+  'sessions',
   'decision_filters',
   'folds',
   'folded_balances',

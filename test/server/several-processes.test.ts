@@ -1,10 +1,14 @@
 /** What a process needs to run beside others: a port that they share, a port of its own, and a configuration that says so. */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { canReusePort, serviceOptions, serviceSection } from '../../src/server/configuration/options.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
+import { groundProblems } from '../../src/server/configuration/ground-checks.ts';
+import { canReusePort, serviceOptions } from '../../src/server/configuration/options.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { startService } from '../../src/server/service.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { readSamples } from '../support/samples.ts';
 
@@ -107,19 +111,19 @@ describe('reuse_port', () => {
     ['operator_tokens', { operator_tokens: ['0123456789abcdef'] }],
     ['reader_tokens_file', { reader_tokens_file: '/dev/null' }],
     ['keystone_auth', { keystone_auth: true }],
-  ])('warns about sessions with %s', (_, values) => {
-    const warned = (options: object) =>
-      serviceSection
-        .check(serviceOptions.parse(options))
-        .filter(
-          (problem) =>
-            'severity' in problem && problem.severity === 'warning' && problem.option === 'reuse_port',
-        );
-    expect(warned({ ...values, reuse_port: true })).toMatchObject([
+  ])('warns about sessions with %s, unless they are in a ledger', async (_, values) => {
+    const warned = async (service: Readonly<Record<string, unknown>>) => {
+      const connection = await newLedger();
+      const sources = { environment: {}, configFiles: [], values: { ledger: { connection }, service } };
+      const problems = await groundProblems(await readConfiguration(sources, SECTIONS), { ask: false });
+      return problems.filter(({ severity, option }) => severity === 'warning' && option === 'reuse_port');
+    };
+    expect(await warned({ ...values, reuse_port: true })).toMatchObject([
       { message: expect.stringContaining('each process keeps its own sessions') },
     ]);
-    expect(warned({ reuse_port: true, tokens: ['0123456789abcdef'] })).toEqual([]);
-    expect(warned(values)).toEqual([]);
+    expect(await warned({ reuse_port: true, tokens: ['0123456789abcdef'] })).toEqual([]);
+    expect(await warned(values)).toEqual([]);
+    expect(await warned({ ...values, reuse_port: true, decision_store: 'refused' })).toEqual([]);
   });
 });
 

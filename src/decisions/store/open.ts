@@ -64,13 +64,7 @@ async function onServer(
 
 /** What is wrong with the tables, or the rights on them; `undefined` = nothing. @throws LedgerUnavailableError */
 export async function schemaMistake(database: Database, connection: Connection): Promise<string | undefined> {
-  const { schemaState } = await import('../../ledger/storage/migrations/index.ts');
-  const { missingRights, NEEDED_FOR_DECISIONS } = await import('../../ledger/storage/rights.ts');
-  const state = await schemaState(database, connection);
-  if (state.kind !== 'current') {
-    return state.message;
-  }
-  const missing =
-    database.dialect === 'postgresql' ? await missingRights(database, NEEDED_FOR_DECISIONS) : undefined;
-  return missing && `${describeConnection(connection)}: ${missing}`;
+  const { tableMistake } = await import('../../ledger/storage/table-mistake.ts');
+  const { NEEDED_FOR_DECISIONS } = await import('../../ledger/storage/rights.ts');
+  return tableMistake(database, connection, NEEDED_FOR_DECISIONS);
 }

@@ -37,6 +37,13 @@ export const NEEDED_FOR_DECISIONS = {
   kysely_migration: ['SELECT'],
 } as const;
 
+/** Only for sessions of the console; without them, each process keeps its own. */
+export const NEEDED_FOR_SESSIONS = {
+  sessions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  login_counts: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  kysely_migration: ['SELECT'],
+} as const;
+
 /** `the role "ledger" lacks UPDATE on accounts`; `undefined` = it lacks nothing. @throws LedgerUnavailableError */
 export async function missingRights(
   database: Database,

@@ -217,6 +217,38 @@ export interface FoldedBalancesTable {
   amount: bigint;
 }
 
+/** Sessions of the console. Hashes are SHA-256 in Base64; times are milliseconds of the epoch. */
+export interface SessionsTable {
+  /** In the order of opening. */
+  id: Generated<bigint>;
+  /** The hash of the cookie. */
+  name: string;
+  /** The hash of the identity whose sessions are counted together. */
+  owner: string;
+  /** 1 = many may have the identity, such as a token of the configuration; otherwise 0. */
+  is_shared: bigint;
+  since: bigint;
+  /** Rises with each change of `sealed`. */
+  revision: bigint;
+  /** The hashes of the user and of the session at the identity provider, by which it ends them; `null` = there are none. */
+  sub: string | null;
+  sid: string | null;
+  /** What has opened it, with a key that is derived from the cookie. */
+  sealed: string;
+}
+
+/** How often something was wrong, or that it was used. Times are milliseconds of the epoch. */
+export interface LoginCountsTable {
+  /** In the order of the first time. */
+  id: Generated<bigint>;
+  kind: string;
+  /** A hash of what is counted. */
+  name: string;
+  /** The first time. */
+  since: bigint;
+  count: bigint;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -231,6 +263,8 @@ export interface Tables {
   decision_filters: DecisionFiltersTable;
   folds: FoldsTable;
   folded_balances: FoldedBalancesTable;
+  sessions: SessionsTable;
+  login_counts: LoginCountsTable;
 }
 
 export type LeaseRow = {

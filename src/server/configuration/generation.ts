@@ -23,6 +23,7 @@ import type { ProtocolTokens } from '../authentication/protocols.ts';
 import type { DecisionStores, HeldDecisions } from '../decisions/stores.ts';
 import type { HeldSource, KubernetesSources } from '../followers/kubernetes-sources.ts';
 import { TrustedProxies } from '../listener/client-address.ts';
+import { LedgerSessions } from '../users/ledger-sessions.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { readProtocolTokens } from './sections.ts';
 
@@ -53,6 +54,8 @@ export class Generation {
   readonly keystone: HeldGate | undefined;
   /** What all replicas have decided. `undefined` = decisions are not stored. */
   readonly decisions: HeldDecisions | undefined;
+  /** Where sessions of the console are. `undefined` = in this process alone. */
+  readonly sessions: LedgerSessions | undefined;
   readonly skypilot: SkypilotParts;
   /** `undefined` = no scheduling policies: Kubernetes is not served. */
   readonly kubernetes: KubernetesParts | undefined;
@@ -66,6 +69,7 @@ export class Generation {
     > & {
       readonly keystone?: HeldGate | undefined;
       readonly decisions?: HeldDecisions | undefined;
+      readonly sessions?: LedgerSessions | undefined;
     },
   ) {
     this.number = parts.number;
@@ -74,6 +78,7 @@ export class Generation {
     this.tokens = parts.tokens;
     this.keystone = parts.keystone;
     this.decisions = parts.decisions;
+    this.sessions = parts.sessions;
     this.proxies = new TrustedProxies(parts.options.trusted_proxies);
     this.enforcement = parts.enforcement;
     this.skypilot = parts.skypilot;
@@ -110,6 +115,7 @@ export class Generation {
       return new Generation({
         ...{ number, configuration, options, tokens, keystone },
         ...{ enforcement, skypilot, kubernetes, decisions },
+        sessions: services.logger && new LedgerSessions(configuration, services.logger),
       });
     } catch (thrown) {
       await Promise.all([
@@ -175,6 +181,7 @@ export class Generation {
       this.skypilot.policies.close(),
       this.keystone?.release(),
       this.decisions?.release(),
+      this.sessions?.close(),
       this.kubernetes?.cluster?.release(),
     ]);
   }

@@ -11,6 +11,7 @@ import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
+import { oidcSection } from '../users/oidc-options.ts';
 import { serviceSection } from './options.ts';
 
 /**
@@ -21,17 +22,16 @@ export async function groundProblems(
   configuration: Configuration,
   { ask }: { readonly ask: boolean },
 ): Promise<Problem[]> {
-  const problems = [...(await ledgerProblems(configuration, ask)), ...logProblems(configuration)];
+  const problems = [
+    ...(await ledgerProblems(configuration, ask)),
+    ...logProblems(configuration),
+    ...(await scatteredSessions(configuration)),
+  ];
   return problems.map((problem) => withOrigin(problem, configuration.settings));
 }
 
 async function ledgerProblems(configuration: Configuration, ask: boolean): Promise<Problem[]> {
-  const needsLedger =
-    filtersUseLedger(configuration) ||
-    (await storedKind(configuration)) !== 'none' ||
-    sectionOf(configuration, notificationsSection).webhook_url !== undefined ||
-    (await policiesUseLedger(configuration));
-  if (!needsLedger) {
+  if (!(await usesLedger(configuration))) {
     return [];
   }
   const options = sectionOf(configuration, ledgerSection);
@@ -113,8 +113,32 @@ function whyNot(path: string, mode: number, prefix = ''): string | undefined {
   }
 }
 
+async function scatteredSessions(configuration: Configuration): Promise<Problem[]> {
+  const options = sectionOf(configuration, serviceSection);
+  const lists = ['operator_tokens', 'reader_tokens'] as const;
+  const logsIn =
+    options.keystone_auth ||
+    lists.some((list) => options[list].length > 0 || options[`${list}_file`] !== undefined) ||
+    sectionOf(configuration, oidcSection).issuer !== undefined;
+  const message =
+    'without a ledger, each process keeps its own sessions of the console, and the connections of a browser reach any of them, so users are logged out again and again: set decision_store, which makes the service use the database of [ledger], or serve the console from one process with a port of its own, without reuse_port';
+  return options.reuse_port && logsIn && !(await usesLedger(configuration))
+    ? [problem('warning', 'service', 'reuse_port', message)]
+    : [];
+}
+
 function problem(severity: Problem['severity'], section: string, option: string, message: string): Problem {
   return { severity, section, option, message };
+}
+
+/** Whether anything uses the ledger: its database is then there for sessions, too. */
+export async function usesLedger(configuration: Configuration): Promise<boolean> {
+  return (
+    filtersUseLedger(configuration) ||
+    (await storedKind(configuration)) !== 'none' ||
+    sectionOf(configuration, notificationsSection).webhook_url !== undefined ||
+    (await policiesUseLedger(configuration))
+  );
 }
 
 /** Whether an enabled filter needs the ledger. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Problem } from '../../base/errors.ts';
 import type { SectionProblem } from '../../config/option-groups.ts';
-import type { Setting } from '../../config/resolve.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 import { credentialProblems } from '../authentication/credentials.ts';
 import { isNetwork } from '../listener/client-address.ts';
@@ -261,31 +260,14 @@ function unsharedPort({ reuse_port }: ServiceOptions): SectionProblem[] {
   return reuse_port && !canReusePort(node) ? [{ option: 'reuse_port', message }] : [];
 }
 
-/** `settings`: of all sections. */
-function scatteredSessions(options: ServiceOptions, settings: readonly Setting[]): Problem[] {
-  const lists = ['operator_tokens', 'reader_tokens'] as const;
-  const logsIn =
-    options.keystone_auth ||
-    lists.some((list) => options[list].length > 0 || options[`${list}_file`] !== undefined) ||
-    settings.some(
-      ({ option, value }) => option.section === 'oidc' && option.name === 'issuer' && value !== undefined,
-    );
-  const message =
-    'each process keeps its own sessions, and the connections of a browser reach any of them, so users are logged out again and again: serve the console from one process with a port of its own, without reuse_port';
-  return options.reuse_port && logsIn
-    ? [{ severity: 'warning', section: 'service', option: 'reuse_port', message }]
-    : [];
-}
-
 export const serviceSection = {
   section: 'service',
   schema: serviceOptions,
-  check: (options: ServiceOptions, settings: readonly Setting[] = []) => [
+  check: (options: ServiceOptions) => [
     ...credentialProblems(options),
     ...sharedRoles(options),
     ...unseenBudgets(options),
     ...unsharedPort(options),
-    ...scatteredSessions(options, settings),
   ],
 } as const;
 

@@ -16,10 +16,10 @@ import {
   refused,
   switchScope,
 } from '../users/keystone-login.ts';
-import { OidcLogins } from '../users/oidc-login.ts';
+import type { OidcLogins } from '../users/oidc-login.ts';
 import { OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
 import { FixedProof, KeystoneProof } from '../users/proofs.ts';
-import { isCsrf, type Proof, type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
+import { isCsrf, type Proof, type Sessions } from '../users/sessions.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import { LoginAttempts, type WrongTokens } from '../users/wrong-tokens.ts';
 import { readForm } from './form.ts';
@@ -33,6 +33,7 @@ interface LoginParts {
   readonly tokens: FixedTokens;
   readonly wrong: WrongTokens;
   readonly sessions: Sessions;
+  readonly logins: OidcLogins;
   readonly logger: Logger;
 }
 
@@ -42,18 +43,18 @@ export type ShowLogin = (ctx: Context, error?: string) => void;
 /** In bytes, encoded: a token of Keystone, or a password, with a path. */
 const FORM_LIMIT = 16_384;
 export function loginRoutes(parts: LoginParts): { router: Router; showLogin: ShowLogin } {
-  const { people, tokens, wrong, sessions, logger } = parts;
-  const attempts = new LoginAttempts();
-  const logins = new OidcLogins(logger);
+  const { people, tokens, wrong, sessions, logins, logger } = parts;
+  const attempts = new LoginAttempts(sessions);
 
   const show = (ctx: Context, status: number, next: string, refused?: Refused) => {
     render(ctx, status, <LoginPage ways={waysOf(ctx, tokens)} next={next} refused={refused} />);
   };
-  const enter = (ctx: Context, proof: Proof, next: string, way: Refused['way']) => {
-    if (sessions.open(ctx, proof)) {
+  const enter = async (ctx: Context, proof: Proof, next: string, way: Refused['way']) => {
+    const message = await sessions.open(ctx, proof);
+    if (message === undefined) {
       seeOther(ctx, next);
     } else {
-      show(ctx, 503, next, { way, message: TOO_MANY_SESSIONS });
+      show(ctx, 503, next, { way, message });
     }
   };
   const wait = (ctx: Context, seconds: number, next: string, refused: Omit<Refused, 'message'>) => {
@@ -66,7 +67,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   const tokenLogin = async (ctx: Context, token: string): Promise<LoginOutcome> => {
     const fixed = tokens.ownerOf(token);
     if (fixed !== undefined) {
-      return { proof: new FixedProof(tokens, fixed) };
+      return { proof: FixedProof.of(tokens, fixed) };
     }
     return tokens.isOfUsers(token)
       ? refused(NO_TOKEN, { isWrong: true })
@@ -92,7 +93,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     }
     const outcome = await tokenLogin(ctx, token);
     if ('proof' in outcome) {
-      enter(ctx, outcome.proof, next, 'token');
+      await enter(ctx, outcome.proof, next, 'token');
       return;
     }
     stateOf(ctx).refusedFor = 'expected a valid token to log in to the console';
@@ -116,15 +117,14 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       return;
     }
     const account = JSON.stringify([domain, username]);
-    const seconds = attempts.wait(ctx, account);
-    if (seconds > 0) {
-      wait(ctx, seconds, next, shown);
-      return;
-    }
     const asked = { name: username, domain: domain === '' ? 'Default' : domain, password, project };
     const outcome = await attempts.byPassword(ctx, account, () => loginByPassword(ctx, asked, logger));
+    if ('seconds' in outcome) {
+      wait(ctx, outcome.seconds, next, shown);
+      return;
+    }
     if ('proof' in outcome) {
-      enter(ctx, outcome.proof, next, 'password');
+      await enter(ctx, outcome.proof, next, 'password');
       return;
     }
     stateOf(ctx).refusedFor = 'expected a user of Keystone with a role to log in to the console';
@@ -152,7 +152,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     const scope = project === SYSTEM ? 'system' : { projectId: project };
     const outcome = await attempts.inLine(ctx, () => switchScope(ctx, proof, scope, logger));
     if ('proof' in outcome) {
-      enter(ctx, outcome.proof, '/', 'password');
+      await enter(ctx, outcome.proof, '/', 'password');
     } else {
       await showProjects(ctx, proof, outcome.status, outcome.message);
     }
@@ -168,8 +168,8 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   // Without the token of the session: all that another site could do is to end it, and its forms are refused anyway.
   router.post('/logout', async (ctx) => {
     await readForm(ctx, FORM_LIMIT);
-    const url = sessions.proofOf(ctx) instanceof OidcProof ? await logins.logoutUrl(ctx) : undefined;
-    sessions.end(ctx);
+    const url = (await sessions.proofOf(ctx)) instanceof OidcProof ? await logins.logoutUrl(ctx) : undefined;
+    await sessions.end(ctx);
     if (url === undefined) {
       seeOther(ctx, '/');
     } else {
@@ -204,8 +204,8 @@ const SYSTEM = 'system:all';
 /** What has opened a session that can be switched to another project; `undefined` = there is none. */
 async function switchable(ctx: Context, sessions: Sessions): Promise<KeystoneProof | undefined> {
   const caller = await sessions.callerOf(ctx);
-  const proof = sessions.proofOf(ctx);
-  return caller !== undefined && proof instanceof KeystoneProof && proof.tokens.unscoped !== undefined
+  const proof = await sessions.proofOf(ctx);
+  return caller !== undefined && proof instanceof KeystoneProof && proof.kept.unscoped !== undefined
     ? proof
     : undefined;
 }

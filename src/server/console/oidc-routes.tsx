@@ -1,15 +1,15 @@
 /** Logging in with OpenID Connect. */
 import type Router from '@koa/router';
-import type { Context } from 'koa';
+import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
 import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
 import { withinDeadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
-import { causesOf, type OidcLogins, PreSessions } from '../users/oidc-login.ts';
+import { beginLogin, causesOf, type OidcLogins, takeLogin } from '../users/oidc-login.ts';
 import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts';
-import { type IssuerLogout, OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
-import { type Sessions, TOO_MANY_SESSIONS } from '../users/sessions.ts';
+import { type IssuerLogout, keyOf, marksOf, oidcOptionsOf } from '../users/oidc-proof.ts';
+import { NO_SESSION_NOW, type Sessions } from '../users/sessions.ts';
 import type { LoginAttempts } from '../users/wrong-tokens.ts';
 import { readForm } from './form.ts';
 import { Document } from './layout.tsx';
@@ -24,6 +24,8 @@ interface OidcParts {
   readonly render: (ctx: Context, status: number, page: VNode) => void;
 }
 
+/** The database is away. */
+const NOT_NOW = 'not now' as const;
 /** In bytes, encoded. */
 const LOGOUT_LIMIT = 16_384;
 /** Logouts that are checked at the same time, and that wait: strangers who send some must not hold logins up. */
@@ -34,7 +36,6 @@ export function addOidcRoutes(
   router: Router,
   { sessions, attempts, logins, logger, refuse, render }: OidcParts,
 ): void {
-  const preSessions = new PreSessions();
   const logouts = new ConcurrencyLimiter(MAX_LOGOUTS, MAX_LOGOUTS_WAITING);
   const isOff = (ctx: Context) => oidcOptionsOf(ctx).issuer === undefined;
   const home = (ctx: Context) => {
@@ -48,7 +49,7 @@ export function addOidcRoutes(
       return;
     }
     const next = returnPath(new URLSearchParams(ctx.querystring).get('next'));
-    const begun = preSessions.begin(ctx, next);
+    const begun = beginLogin(ctx, next);
     const answer = await attempts.inLine(ctx, () => logins.begin(ctx, begun));
     if ('message' in answer) {
       refuse(ctx, 503, next, 'The identity provider does not answer now. Please try again later.');
@@ -62,7 +63,11 @@ export function addOidcRoutes(
       home(ctx);
       return;
     }
-    const begun = preSessions.take(ctx);
+    const begun = await takeLogin(ctx, sessions).catch(() => NOT_NOW);
+    if (begun === NOT_NOW) {
+      refuse(ctx, 503, '/', NO_SESSION_NOW);
+      return;
+    }
     if (begun === undefined) {
       refuse(ctx, 401, '/', 'The login took too long, or was begun elsewhere. Please log in again.');
       return;
@@ -74,13 +79,15 @@ export function addOidcRoutes(
       refuse(ctx, outcome.status, begun.next, outcome.message);
       return;
     }
-    if (!sessions.open(ctx, outcome.proof)) {
-      refuse(ctx, 503, begun.next, TOO_MANY_SESSIONS);
+    const problem = await sessions.open(ctx, outcome.proof);
+    if (problem !== undefined) {
+      refuse(ctx, 503, begun.next, problem);
       return;
     }
+    const next = returnPath(begun.next);
     // Not a redirect: browsers would take it for one of the other site, and not send the cookie of the session.
-    ctx.set('Refresh', `0; url=${begun.next}`);
-    render(ctx, 200, <LoggedInPage next={begun.next} />);
+    ctx.set('Refresh', `0; url=${next}`);
+    render(ctx, 200, <LoggedInPage next={next} />);
   });
   // The issuer asks, not a browser: what it has signed is all that counts.
   router.post(BACKCHANNEL_LOGOUT_PATH, async (ctx) => {
@@ -92,12 +99,12 @@ export function addOidcRoutes(
         throw new Error('expected [oidc], and one logout_token');
       }
       const logout = await issuerLogout(ctx, token);
-      const ended = sessions.endThose((proof) => proof instanceof OidcProof && proof.isEndedBy(logout));
+      const ended = await sessions.endMarked(ctx, marksOf(keyOf(oidcOptionsOf(ctx)), logout));
       const facts = { request_id: stateOf(ctx).requestId, sessions: ended };
       logger.info(facts, 'the identity provider has logged a user out');
       ctx.body = '';
     } catch (thrown) {
-      if (thrown instanceof OverloadedError) {
+      if (thrown instanceof OverloadedError || (thrown instanceof HttpError && thrown.status === 503)) {
         throw thrown;
       }
       stateOf(ctx).refusedFor = `a logout token was refused: ${whyRefused(thrown)}`;

@@ -43,9 +43,10 @@ export async function checkedConfiguration(
     ...startProblems(configuration, started),
     ...(await groundProblems(configuration, { ask: false })),
   ];
-  if (problems.length > 0) {
+  if (problems.some(({ severity }) => severity === 'error')) {
     throw new ConfigurationError(problems);
   }
+  configuration = { ...configuration, problems: [...configuration.problems, ...problems] };
   const tlsOptions = tlsOptionsOf(configuration, options);
   await watched.credentials.watch(credentialFiles(configuration, tlsOptions));
   return { configuration, options, tlsOptions, started };

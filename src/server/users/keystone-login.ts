@@ -77,12 +77,12 @@ export async function loginByToken(ctx: Context, token: string, logger: Logger):
 /** The same caller in another project, or in the system. */
 export async function switchScope(
   ctx: Context,
-  { tokens }: KeystoneProof,
+  { kept }: KeystoneProof,
   scope: UserScope,
   logger: Logger,
 ): Promise<LoginOutcome> {
   return withKeystone(ctx, logger, async (_, signal) => {
-    const proof = tokens.unscoped && (await proofIn(ctx, tokens.unscoped, scope, signal));
+    const proof = kept.unscoped && (await proofIn(ctx, kept.unscoped, scope, signal));
     return proof ? { proof } : refused(noRole(ctx), { status: 403 });
   });
 }
@@ -90,10 +90,10 @@ export async function switchScope(
 /** What the caller may switch to; empty if the session cannot be switched. */
 export async function projectsOf(
   ctx: Context,
-  { tokens }: KeystoneProof,
+  { kept }: KeystoneProof,
   logger: Logger,
 ): Promise<readonly ListedProject[] | Extract<LoginOutcome, { message: string }>> {
-  const { unscoped } = tokens;
+  const { unscoped } = kept;
   return unscoped === undefined
     ? []
     : withKeystone(

@@ -1,8 +1,6 @@
 /** Logging in with OpenID Connect: out to the issuer, and back with its word; later on, its word again. */
 
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { inTime, withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
@@ -16,15 +14,19 @@ import {
   OidcProof,
   oidcCaller,
   oidcOptionsOf,
+  type Renew,
   type Renewal,
 } from './oidc-proof.ts';
-import { isSecure, readCookie, writeCookie } from './sessions.ts';
+import { randomText, seal, sealingKey, unseal } from './sealed.ts';
+import { isSecure, readCookie, type Sessions, writeCookie } from './sessions.ts';
 
 /** A refusal is a sentence for the caller. */
 type OidcOutcome = { readonly proof: OidcProof } | { readonly status: 401 | 403; readonly message: string };
 
 export class OidcLogins {
   readonly #logger: Logger;
+  /** By refresh token, which may count only once: when a clock is set forward, two requests ask with the same one. */
+  readonly #asked = new Map<string, Promise<Renewal>>();
   #client: { readonly key: string; readonly client: Promise<OidcClient> } | undefined;
 
   constructor(logger: Logger) {
@@ -46,7 +48,7 @@ export class OidcLogins {
       const caller = oidcCaller(confirmed.claims, options);
       return caller === undefined
         ? { status: 403, message: 'Your account has neither a role nor a project here.' }
-        : { proof: new OidcProof(caller, confirmed, options, (at, token) => this.#renew(at, token)) };
+        : { proof: OidcProof.of(caller, confirmed, options, this.renew) };
     });
   }
 
@@ -63,7 +65,15 @@ export class OidcLogins {
     return this.#ask(ctx, (client) => client.issuerLogout(token));
   }
 
-  async #renew(ctx: Context, refreshToken: string): Promise<Renewal> {
+  readonly renew: Renew = (ctx, refreshToken) => {
+    const asked =
+      this.#asked.get(refreshToken) ??
+      this.#renewed(ctx, refreshToken).finally(() => this.#asked.delete(refreshToken));
+    this.#asked.set(refreshToken, asked);
+    return asked;
+  };
+
+  async #renewed(ctx: Context, refreshToken: string): Promise<Renewal> {
     try {
       return await this.#ask(ctx, (client) => client.renewed(refreshToken));
     } catch (thrown) {
@@ -136,11 +146,8 @@ export function causesOf(thrown: unknown): string {
 
 const COOKIE = 'blazar-enforcement-login';
 const LIFETIME_MS = 600_000;
-/** Of logins that have come back: none comes back twice. */
-const MAX_USED = 10_000;
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
-const CIPHER = 'aes-256-gcm';
+/** How far the clocks of two replicas may differ. */
+const CLOCK_TOLERANCE_MS = 60_000;
 
 const preSession = z.object({
   state: z.string(),
@@ -155,63 +162,37 @@ const preSession = z.object({
 
 export type PreSession = z.infer<typeof preSession>;
 
-export class PreSessions {
-  /** Of this process alone, as the sessions are. */
-  readonly #key = randomBytes(32);
-  readonly #used = new LRUCache<string, true>({ max: MAX_USED });
+/** Begins a login. It is kept by the browser alone, so that strangers who begin many leave nothing behind. */
+export function beginLogin(ctx: Context, next: string): PreSession {
+  const [state, nonce, verifier] = [randomText(), randomText(), randomText()] as const;
+  const begun = { state, nonce, verifier, next, since: Date.now() };
+  writeCookie(ctx, COOKIE, seal(begun, loginKey(ctx)), SETTINGS);
+  return begun;
+}
 
-  begin(ctx: Context, next: string): PreSession {
-    const [state, nonce, verifier] = [random(), random(), random()] as const;
-    const begun = { state, nonce, verifier, next, since: Date.now() };
-    writeCookie(ctx, COOKIE, this.#seal(JSON.stringify(begun)), SETTINGS);
-    return begun;
+/**
+ * The login of a browser that comes back, once, to whichever replica; `undefined` = there is none, or it is too old. Throws an HTTP error 503 if
+ * nobody can tell whether it has come back before.
+ */
+export async function takeLogin(ctx: Context, sessions: Sessions): Promise<PreSession | undefined> {
+  const { data: begun } = preSession.safeParse(unseal(readCookie(ctx, COOKIE) ?? '', loginKey(ctx)));
+  writeCookie(ctx, COOKIE, null, SETTINGS);
+  const now = Date.now();
+  if (
+    begun === undefined ||
+    now < begun.since - CLOCK_TOLERANCE_MS ||
+    now >= begun.since + LIFETIME_MS ||
+    !(await sessions.takeOnce(ctx, begun.state, LIFETIME_MS + 2 * CLOCK_TOLERANCE_MS))
+  ) {
+    return undefined;
   }
+  return begun;
+}
 
-  /** The one of a browser that comes back, once; `undefined` = there is none, or it is too old. */
-  take(ctx: Context): PreSession | undefined {
-    const begun = this.#open(readCookie(ctx, COOKIE) ?? '');
-    writeCookie(ctx, COOKIE, null, SETTINGS);
-    const now = Date.now();
-    if (
-      begun === undefined ||
-      now < begun.since ||
-      now >= begun.since + LIFETIME_MS ||
-      this.#used.has(begun.state)
-    ) {
-      return undefined;
-    }
-    this.#used.set(begun.state, true);
-    return begun;
-  }
-
-  #seal(text: string): string {
-    const iv = randomBytes(IV_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#key, iv);
-    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-    return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url');
-  }
-
-  #open(sealed: string): PreSession | undefined {
-    const bytes = Buffer.from(sealed, 'base64url');
-    if (bytes.length <= IV_BYTES + TAG_BYTES) {
-      return undefined;
-    }
-    try {
-      const decipher = createDecipheriv(CIPHER, this.#key, bytes.subarray(0, IV_BYTES), {
-        authTagLength: TAG_BYTES,
-      });
-      decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-      const opened = [decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()];
-      return preSession.parse(JSON.parse(Buffer.concat(opened).toString()));
-    } catch {
-      return undefined;
-    }
-  }
+/** The same at every replica: they have the same configuration, of which the client secret is a part. */
+function loginKey(ctx: Context): Buffer {
+  return sealingKey(keyOf(oidcOptionsOf(ctx)), 'login');
 }
 
 /** It must come with the browser back from another site. */
 const SETTINGS = { maxAge: LIFETIME_MS, sameSite: 'lax' } as const;
-
-function random(): string {
-  return randomBytes(32).toString('base64url');
-}

@@ -1,13 +1,17 @@
 /** What keeps a session of OpenID Connect open: what the issuer has said, and says again from time to time. */
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import createError from 'http-errors';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import { textMistake } from '../../ledger/identity.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, type Membership, whoOf } from './caller.ts';
+import type { KeptOidc } from './kept-proof.ts';
 import { type OidcOptions, oidcSection } from './oidc-options.ts';
-import type { Proof } from './sessions.ts';
+import type { ProviderMarks } from './session-store.ts';
+import type { HeldSession, Proof } from './sessions.ts';
 
 /** In milliseconds: no right is used that the issuer has not confirmed for so long. */
 const LONGEST = 900_000;
@@ -15,6 +19,11 @@ const LONGEST = 900_000;
 const ASK_AFTER = 600_000;
 /** Between two questions. */
 const ASK_EVERY = 30_000;
+/** While another request asks. */
+const LOOK_EVERY = 100;
+/** For what the issuer has answered, if the database does not take it. */
+const KEEPING_ATTEMPTS = 5;
+const KEEPING_PAUSE = 1000;
 
 /** What the issuer has confirmed. */
 export interface Confirmed {
@@ -27,7 +36,7 @@ export interface Confirmed {
 export type Renewal = Confirmed | 'refused' | 'unknown' | 'away';
 
 /** Asks the issuer again, by a refresh token. Never rejects. */
-type Renew = (ctx: Context, refreshToken: string) => Promise<Renewal>;
+export type Renew = (ctx: Context, refreshToken: string) => Promise<Renewal>;
 
 /** A logout that the issuer tells of: of a session there, or of all those of a user. */
 export interface IssuerLogout {
@@ -38,90 +47,186 @@ export interface IssuerLogout {
 export class OidcProof implements Proof {
   readonly identity: string;
   readonly isShared = false;
-  readonly #key: string;
-  readonly #sub: unknown;
-  readonly #sid: unknown;
+  readonly marks: ProviderMarks;
+  readonly kept: KeptOidc;
   readonly #renew: Renew;
-  /** `undefined` = the issuer has taken it back. */
-  #caller: Caller | undefined;
-  #refreshToken: string | undefined;
-  #confirmedAt = Date.now();
-  #askedAt = 0;
-  #asking: Promise<void> | undefined;
 
-  constructor(caller: Caller, { claims, refreshToken }: Confirmed, options: OidcOptions, renew: Renew) {
+  constructor(kept: KeptOidc, renew: Renew) {
+    const { key, sub, sid, caller } = kept;
     this.identity = caller.identity;
-    this.#key = keyOf(options);
-    this.#sub = claims.sub;
-    this.#sid = claims.sid;
+    this.marks = marksOf(key, { sub, sid });
+    this.kept = kept;
     this.#renew = renew;
-    this.#caller = caller;
-    this.#refreshToken = refreshToken;
+  }
+
+  /** Of a caller whom the issuer has just confirmed. */
+  static of(
+    caller: Caller,
+    { claims, refreshToken }: Confirmed,
+    options: OidcOptions,
+    renew: Renew,
+  ): OidcProof {
+    const { sub, sid } = claims;
+    const kept: KeptOidc = {
+      kind: 'oidc',
+      key: keyOf(options),
+      sub: String(sub),
+      sid: typeof sid === 'string' ? sid : undefined,
+      caller: { ...caller, provenBy: 'oidc', memberships: [...caller.memberships] },
+      refreshToken,
+      askedAt: 0,
+      askingUntil: 0,
+    };
+    return new OidcProof(kept, renew);
   }
 
   /** Also `undefined` when `[oidc]` has changed, or when nothing was confirmed for too long. */
-  async owner(ctx: Context): Promise<Caller | undefined> {
+  async owner(ctx: Context, held: HeldSession): Promise<Caller | undefined> {
     const options = oidcOptionsOf(ctx);
-    if (keyOf(options) !== this.#key) {
+    const { kept } = this;
+    if (keyOf(options) !== kept.key) {
       return undefined;
     }
-    if (!this.#isConfirmedFor(LONGEST)) {
-      await this.#asking;
+    if (!isConfirmedFor(LONGEST, kept, held)) {
+      return this.#confirmed(ctx, held, options);
     }
-    if (!this.#isConfirmedFor(LONGEST)) {
-      await this.#ask(ctx, options);
-    } else if (!this.#isConfirmedFor(ASK_AFTER) && !this.#wasAskedNow) {
-      void this.#ask(ctx, options);
+    const wasAskedNow = isWithin(ASK_EVERY, kept.askedAt, held.now);
+    if (!isConfirmedFor(ASK_AFTER, kept, held) && !wasAskedNow && !isAsking(ctx, kept, held)) {
+      this.#askBeside(ctx, held, options);
     }
-    return this.#isConfirmedFor(LONGEST) ? this.#caller : undefined;
+    return kept.caller;
   }
 
-  /** Whether the session is one of those that the issuer has ended. */
-  isEndedBy({ sid, sub }: IssuerLogout): boolean {
-    const isOfUser = sub === undefined || sub === this.#sub;
-    // Without a session that both sides name, all those of the user are meant.
-    const isOfSession = sid === undefined || this.#sid === undefined ? sub !== undefined : sid === this.#sid;
-    return isOfUser && isOfSession;
-  }
-
-  /** A clock that was set back makes nothing last longer. */
-  #isConfirmedFor(milliseconds: number): boolean {
-    const age = Date.now() - this.#confirmedAt;
-    return age >= 0 && age < milliseconds;
-  }
-
-  get #wasAskedNow(): boolean {
-    const age = Date.now() - this.#askedAt;
-    return age >= 0 && age < ASK_EVERY;
-  }
-
-  /** One question at a time: a refresh token may count only once. */
-  #ask(ctx: Context, options: OidcOptions): Promise<void> {
-    const token = this.#refreshToken;
-    if (this.#asking === undefined && token !== undefined) {
-      const now = Date.now();
-      this.#askedAt = now;
-      this.#asking = this.#renew(ctx, token).then((renewal) => {
-        this.#asking = undefined;
-        this.#take(renewal, options, now);
-      });
+  /** Waits for the issuer, or for another request that is asking it. */
+  async #confirmed(ctx: Context, first: HeldSession, options: OidcOptions): Promise<Caller | undefined> {
+    const until = performance.now() + 1000 * stateOf(ctx).generation.options.deadline;
+    for (let held: HeldSession | undefined = first; held?.kept.kind === 'oidc'; held = await held.again()) {
+      const kept: KeptOidc = held.kept;
+      if (isConfirmedFor(LONGEST, kept, held)) {
+        return kept.caller;
+      }
+      if (isAsking(ctx, kept, held)) {
+        if (performance.now() > until) {
+          throw createError(503, 'the identity provider does not answer now', { expose: true });
+        }
+        await pause(LOOK_EVERY);
+        continue;
+      }
+      const asked = await this.#ask(ctx, held, options);
+      if (asked !== 'overtaken') {
+        return asked?.kept.kind === 'oidc' && isConfirmedFor(LONGEST, asked.kept, asked)
+          ? asked.kept.caller
+          : undefined;
+      }
     }
-    return this.#asking ?? Promise.resolve();
+    return undefined;
   }
 
-  #take(renewal: Renewal, options: OidcOptions, askedAt: number): void {
-    if (renewal === 'refused') {
-      this.#caller = undefined;
-    } else if (renewal === 'unknown') {
-      this.#refreshToken = undefined;
-    } else if (renewal !== 'away') {
-      const caller = oidcCaller(renewal.claims, options);
-      const isSame = renewal.claims.sub === this.#sub && caller?.identity === this.identity;
-      this.#caller = isSame ? caller : undefined;
-      this.#refreshToken = renewal.refreshToken ?? this.#refreshToken;
-      this.#confirmedAt = askedAt;
+  /** The request does not wait for it, and its configuration stays open meanwhile. */
+  #askBeside(ctx: Context, held: HeldSession, options: OidcOptions): void {
+    const { generation } = stateOf(ctx);
+    generation.enter();
+    void this.#ask(ctx, held, options)
+      // The log has it: the database is away.
+      .catch(() => undefined)
+      .finally(() => generation.leave());
+  }
+
+  /**
+   * One question at a time, whichever replica asks it: a refresh token may count only once. `overtaken` = another request was first, or the
+   * session has ended; `undefined` = the issuer has ended it.
+   */
+  async #ask(
+    ctx: Context,
+    held: HeldSession,
+    options: OidcOptions,
+  ): Promise<HeldSession | 'overtaken' | undefined> {
+    const { kept } = held;
+    if (kept.kind !== 'oidc' || kept.refreshToken === undefined) {
+      return held;
+    }
+    const { now } = held;
+    const asking = await held.keep({ ...kept, askedAt: now, askingUntil: now + patienceOf(ctx) });
+    if (asking === undefined) {
+      return 'overtaken';
+    }
+    const renewed = renewedBy(await this.#renew(ctx, kept.refreshToken), kept, options, now);
+    if (renewed === undefined) {
+      await asking.end();
+      return undefined;
+    }
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await asking.keep(renewed);
+      } catch (thrown) {
+        // The issuer may have replaced the refresh token: it must not be lost because the database is away for a moment.
+        if (attempt === KEEPING_ATTEMPTS) {
+          throw thrown;
+        }
+        await pause(KEEPING_PAUSE);
+      }
     }
   }
+}
+
+/** `undefined` = the session ends. */
+function renewedBy(
+  renewal: Renewal,
+  kept: KeptOidc,
+  options: OidcOptions,
+  askedAt: number,
+): KeptOidc | undefined {
+  const asked = { ...kept, askedAt, askingUntil: 0 };
+  if (renewal === 'refused') {
+    return undefined;
+  }
+  if (renewal === 'unknown') {
+    return { ...asked, refreshToken: undefined };
+  }
+  if (renewal === 'away') {
+    return asked;
+  }
+  const caller = oidcCaller(renewal.claims, options);
+  return caller?.identity === kept.caller.identity && renewal.claims.sub === kept.sub
+    ? {
+        ...asked,
+        caller: { ...caller, provenBy: 'oidc', memberships: [...caller.memberships] },
+        refreshToken: renewal.refreshToken ?? kept.refreshToken,
+        confirmedAt: askedAt,
+      }
+    : undefined;
+}
+
+function isConfirmedFor(
+  milliseconds: number,
+  { confirmedAt }: KeptOidc,
+  { since, now }: HeldSession,
+): boolean {
+  return isWithin(milliseconds, confirmedAt ?? since, now);
+}
+
+/** A clock that was set back makes nothing last longer. */
+function isWithin(milliseconds: number, since: number, now: number): boolean {
+  return now >= since && now < since + milliseconds;
+}
+
+/** Whoever asks may have been killed. */
+function isAsking(ctx: Context, { askingUntil }: KeptOidc, { now }: HeldSession): boolean {
+  return now < askingUntil && askingUntil <= now + patienceOf(ctx);
+}
+
+/** A question takes no longer than the deadline of the service; in milliseconds. */
+function patienceOf(ctx: Context): number {
+  return (
+    Math.max(ASK_EVERY, 1000 * stateOf(ctx).generation.options.deadline) + KEEPING_ATTEMPTS * KEEPING_PAUSE
+  );
+}
+
+/** For the rows of sessions: they tell nobody who the user is. */
+export function marksOf(key: string, { sub, sid }: IssuerLogout): ProviderMarks {
+  const mark = (kind: string, text: string | undefined) =>
+    text === undefined ? null : createHmac('sha256', key).update(`${kind} ${text}`).digest('base64');
+  return { sub: mark('sub', sub), sid: mark('sid', sid) };
 }
 
 /** Of the current configuration; without `issuer` there is no such login. */

@@ -1,51 +1,67 @@
-/** What keeps sessions open: tokens of the configuration, and tokens of Keystone. */
+/** What keeps sessions open: tokens of the configuration, tokens of Keystone, and what an identity provider has said. */
 import type { Context } from 'koa';
 import type { ValidToken } from '../../openstack/contract.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, whoOf } from './caller.ts';
 import type { FixedTokens, TokenCaller } from './fixed-tokens.ts';
+import type { KeptFixed, KeptKeystone, KeptProof } from './kept-proof.ts';
+import { OidcProof, type Renew } from './oidc-proof.ts';
 import type { Proof } from './sessions.ts';
+
+/** What proofs ask about themselves. */
+interface ProofSources {
+  readonly tokens: FixedTokens;
+  readonly renew: Renew;
+}
+
+export function restoredProof(kept: KeptProof, { tokens, renew }: ProofSources): Proof {
+  switch (kept.kind) {
+    case 'token':
+      return new FixedProof(tokens, kept);
+    case 'keystone':
+      return new KeystoneProof(kept.userId, kept);
+    case 'oidc':
+      return new OidcProof(kept, renew);
+  }
+}
 
 /** A token of the configuration. The session ends when it is removed. */
 export class FixedProof implements Proof {
   readonly identity: string;
   readonly isShared = true;
+  readonly kept: KeptFixed;
   readonly #tokens: FixedTokens;
-  readonly #key: string;
 
-  constructor(tokens: FixedTokens, { caller, key }: TokenCaller) {
-    this.identity = caller.identity;
+  constructor(tokens: FixedTokens, { identity, key }: Omit<KeptFixed, 'kind'>) {
+    this.identity = identity;
+    this.kept = { kind: 'token', identity, key };
     this.#tokens = tokens;
-    this.#key = key;
+  }
+
+  static of(tokens: FixedTokens, { caller: { identity }, key }: TokenCaller): FixedProof {
+    return new FixedProof(tokens, { identity, key });
   }
 
   async owner(): Promise<Caller | undefined> {
-    return this.#tokens.byKey(this.#key);
+    return this.#tokens.byKey(this.kept.key);
   }
-}
-
-interface KeystoneTokens {
-  /** For a project or the system. */
-  readonly scoped: string;
-  /** Without a scope: for switching to another project. `undefined` = the caller has logged in with a token. */
-  readonly unscoped: string | undefined;
 }
 
 /** A token of Keystone. The session ends when it expires or is revoked, or when its user loses the roles that count here. */
 export class KeystoneProof implements Proof {
   readonly identity: string;
   readonly isShared = false;
-  readonly tokens: KeystoneTokens;
+  readonly kept: KeptKeystone;
 
-  constructor(userId: string, tokens: KeystoneTokens) {
+  constructor(userId: string, { scoped, unscoped }: Pick<KeptKeystone, 'scoped' | 'unscoped'>) {
     this.identity = `keystone ${userId}`;
-    this.tokens = tokens;
+    this.kept = { kind: 'keystone', userId, scoped, unscoped };
   }
 
   /** Asks through the cache of the tokens of requests. Throws an HTTP error 503 if Keystone cannot be asked. */
   async owner(ctx: Context): Promise<Caller | undefined> {
     const { options, keystone } = stateOf(ctx).generation;
-    const valid = await keystone?.gate.validated(this.tokens.scoped);
+    const valid = await keystone?.gate.validated(this.kept.scoped);
     return valid && keystoneCaller(valid, options);
   }
 }

@@ -1,21 +1,40 @@
 /**
- * Sessions of the console, kept only in this process. A session ends at logout, even for a stolen cookie, when what has opened it is no
- * longer valid, when it expires, and with the process. A signed cookie would be valid at every replica, and after the logout.
+ * Sessions of the console. One ends at logout, also for a stolen cookie, when what has opened it is no longer valid, and when it expires. They
+ * are kept where the configuration says: see `session-store.ts`. The cookie is random; with it, what is kept can be found, and opened.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
+import createError from 'http-errors';
 import type { Context } from 'koa';
+import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
+import { type Deadline, type Wait, withinDeadline } from '../../base/deadline.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
 import type { Caller } from './caller.ts';
-import { Shares } from './shares.ts';
+import { type KeptProof, type KeptSession, keptSession } from './kept-proof.ts';
+import { digest, randomText, seal, sealingKey, unseal } from './sealed.ts';
+import {
+  type FoundSession,
+  hasExpired,
+  MemorySessions,
+  type ProviderMarks,
+  type SessionStore,
+} from './session-store.ts';
+import type { SessionTable } from './session-table.ts';
 
 const COOKIE = 'blazar-enforcement-session';
-/** Of all. One more ends a session of whoever has most, and is refused if everybody has one. */
-const MAX_SESSIONS = 10_000;
-/** Of one user of Keystone or of the identity provider. One more ends the oldest. */
-const MAX_OF_USER = 20;
-/** Of one token of the configuration. One more ends the newest: strangers who share it cannot end those of the others. */
-const MAX_OF_TOKEN = 200;
+const COOKIE_FORM = /^[\w-]{43}$/;
+/** Questions to a database at the same time, and those that wait: strangers may invent cookies. */
+const MAX_ASKED = 16;
+const MAX_WAITING = 1000;
 export const TOO_MANY_SESSIONS = 'There are too many sessions. Please try again later.';
+export const NO_SESSION_NOW = 'No session can be opened now. Please try again in a moment.';
+/** Of a 503. */
+const AWAY = 'sessions cannot be looked up now; please try again in a moment';
+/** In seconds. */
+const RETRY_AFTER = '5';
+/** Whoever was asked about for longer may have logged out meanwhile, in milliseconds. */
+const LONG = 20;
 
 /** What has opened a session, and keeps it open. */
 export interface Proof {
@@ -23,138 +42,215 @@ export interface Proof {
   readonly identity: string;
   /** Whether many may have it, such as a token of the configuration. */
   readonly isShared: boolean;
+  /** By which the identity provider ends its session. Default: by nothing. */
+  readonly marks?: ProviderMarks;
+  /** From which `restore` makes it again. */
+  readonly kept: KeptProof;
   /** Whom it proves now; `undefined` = nobody any more. Throws an HTTP error if nobody can tell. */
-  owner(ctx: Context): Promise<Caller | undefined>;
+  owner(ctx: Context, held: HeldSession): Promise<Caller | undefined>;
 }
 
-interface Session {
-  readonly proof: Proof;
-  readonly csrf: string;
-  /** In milliseconds of the epoch. */
+/** A session as it was found. */
+export interface HeldSession {
+  readonly kept: KeptProof;
+  /** In milliseconds of the epoch, by the clock that all replicas have. */
   readonly since: number;
+  readonly now: number;
+  /** Replaces what is kept. `undefined` = another request has done so meanwhile, or the session has ended. */
+  keep(kept: KeptProof): Promise<HeldSession | undefined>;
+  /** As it is now; `undefined` = it has ended. */
+  again(): Promise<HeldSession | undefined>;
+  end(): Promise<void>;
 }
 
-export class Sessions {
-  /** By the hash of their cookie, oldest first. */
-  readonly #open = new Map<string, Session>();
-  readonly #shares: Shares<string>;
+interface SessionParts {
+  readonly restore: (kept: KeptProof) => Proof;
+  readonly logger: Logger;
+  /** Where the ledger has no room for sessions. */
+  readonly memory?: SessionStore;
+}
 
-  /** `max`: of all. */
-  constructor(max = MAX_SESSIONS) {
-    this.#shares = new Shares(max);
+interface Found {
+  readonly name: string;
+  readonly csrf: string;
+  readonly proof: Proof;
+  readonly held: HeldSession;
+}
+
+/** Methods reject with an HTTP error 503 as long as the sessions cannot be reached; the log has the cause. */
+export class Sessions {
+  readonly #parts: SessionParts;
+  readonly #memory: SessionStore;
+  readonly #line = new ConcurrencyLimiter(MAX_ASKED, MAX_WAITING);
+  /** What was found last for each request. */
+  readonly #found = new WeakMap<Context, Found>();
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    this.#memory = parts.memory ?? new MemorySessions();
   }
 
-  /** Opens a session under a new cookie, and ends the one of the request. Returns whether there was room. */
-  open(ctx: Context, proof: Proof): boolean {
-    this.end(ctx);
-    this.#deleteExpired(ctx);
-    const { identity, isShared } = proof;
-    const isAtBound = this.#shares.of(identity).length >= (isShared ? MAX_OF_TOKEN : MAX_OF_USER);
-    const giving = isAtBound ? identity : this.#shares.givesWay(identity);
-    if (giving !== undefined && !this.#giveWay(giving)) {
-      return false;
+  /** Opens a session under a new cookie, and ends the one of the request. Returns a sentence if it cannot be opened. */
+  async open(ctx: Context, proof: Proof): Promise<string | undefined> {
+    const id = randomText();
+    const { identity, isShared, marks = { sub: null, sid: null }, kept } = proof;
+    const content: KeptSession = { csrf: randomText(), proof: kept };
+    const session = {
+      ...{ name: digest(id), owner: digest(identity), isShared, ...marks },
+      sealed: seal(content, keyOfCookie(id)),
+    };
+    const opening = { lifetime: lifetimeOf(ctx), instead: idsOf(ctx).map(digest) };
+    const isOpen = await this.#ask(ctx, (store, wait) => store.open(session, opening, wait)).catch(
+      () => undefined,
+    );
+    if (isOpen === undefined) {
+      return NO_SESSION_NOW;
     }
-    const id = random();
-    const name = digest(id);
-    this.#open.set(name, { proof, csrf: random(), since: Date.now() });
-    this.#shares.add(identity, name);
-    setCookie(ctx, id);
-    return true;
+    this.#found.delete(ctx);
+    setCookie(ctx, isOpen ? id : null);
+    return isOpen ? undefined : TOO_MANY_SESSIONS;
   }
 
   /** The caller of the session of a request. Ends one that has expired, or whose proof is gone. */
   async callerOf(ctx: Context): Promise<Caller | undefined> {
-    const [name, session] = this.#find(ctx);
-    if (session === undefined) {
+    const found = await this.#find(ctx);
+    if (found === undefined) {
       return undefined;
     }
-    const caller = await session.proof.owner(ctx);
+    const asked = performance.now();
+    const caller = await found.proof.owner(ctx, found.held);
     if (caller === undefined) {
-      this.#delete(name);
+      this.#found.delete(ctx);
+      await found.held.end();
+      return undefined;
     }
-    // Somebody may have logged out meanwhile.
-    return this.#open.get(name) === session ? caller : undefined;
+    const isStillThere = performance.now() - asked < LONG || (await this.#find(ctx))?.name === found.name;
+    return isStillThere ? caller : undefined;
   }
 
-  proofOf(ctx: Context): Proof | undefined {
-    return this.#find(ctx)[1]?.proof;
+  async proofOf(ctx: Context): Promise<Proof | undefined> {
+    return (this.#found.get(ctx) ?? (await this.#find(ctx)))?.proof;
   }
 
-  /** What forms of the session must send back; empty without a session. */
+  /** What forms of the session must send back; empty without a session, and before `callerOf` or `proofOf` has found it. */
   csrfOf(ctx: Context): string {
-    return this.#find(ctx)[1]?.csrf ?? '';
+    return this.#found.get(ctx)?.csrf ?? '';
   }
 
   /** Ends the session of the request, and deletes its cookie. */
-  end(ctx: Context): void {
-    for (const id of readCookies(ctx, COOKIE)) {
-      this.#delete(digest(id));
+  async end(ctx: Context): Promise<void> {
+    const names = idsOf(ctx).map(digest);
+    if (names.length > 0) {
+      await this.#ask(ctx, (store, wait) => store.end(names, wait));
     }
+    this.#found.delete(ctx);
     setCookie(ctx, null);
   }
 
-  /** Ends those whose proofs fit. Returns how many. */
-  endThose(isMeant: (proof: Proof) => boolean): number {
-    const meant = [...this.#open].filter(([, { proof }]) => isMeant(proof));
-    for (const [name] of meant) {
-      this.#delete(name);
-    }
-    return meant.length;
+  /** Ends those of which the identity provider tells. Resolves to how many. */
+  endMarked(ctx: Context, marks: ProviderMarks): Promise<number> {
+    return this.#ask(ctx, (store, wait) => store.endMarked(marks, wait));
   }
 
-  /** Ends one session of an identity; `false` = it has none. */
-  #giveWay(identity: string): boolean {
-    const names = this.#shares.of(identity);
-    const [oldest] = names;
-    const isShared = oldest !== undefined && this.#open.get(oldest)?.proof.isShared === true;
-    const name = isShared ? names.at(-1) : oldest;
-    if (name === undefined) {
-      return false;
-    }
-    this.#delete(name);
-    return true;
+  /** Whether a text comes for the first time within `lifetime` milliseconds, to any replica. */
+  takeOnce(ctx: Context, text: string, lifetime: number): Promise<boolean> {
+    return this.#ask(ctx, (store, wait) => store.takeOnce(digest(text), lifetime, wait));
   }
 
-  /** Others must not give way to what has ended. */
-  #deleteExpired(ctx: Context): void {
-    for (const [name, session] of this.#open) {
-      if (!hasExpired(ctx, session)) {
-        return;
-      }
-      this.#delete(name);
+  /** What all replicas know together; `undefined` = they share no database, or it does not answer, which is logged. */
+  async shared<Result>(
+    ctx: Context,
+    work: (table: SessionTable, wait: Wait) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    const { generation, requestId } = stateOf(ctx);
+    try {
+      return await withinDeadline(generation.options.deadline, async (wait) => {
+        const table = await generation.sessions?.store(wait);
+        return table && (await this.#inLine(wait, () => work(table, wait)));
+      });
+    } catch (thrown) {
+      const facts = { request_id: requestId, error: errorText(thrown) };
+      this.#parts.logger.warn(facts, 'wrong logins are counted by this process alone');
+      return undefined;
     }
   }
 
-  #delete(name: string): void {
-    const session = this.#open.get(name);
-    if (session !== undefined) {
-      this.#open.delete(name);
-      this.#shares.delete(session.proof.identity, name);
-    }
-  }
-
-  #find(ctx: Context): readonly [string, Session | undefined] {
+  async #find(ctx: Context): Promise<Found | undefined> {
+    this.#found.delete(ctx);
     const id = readCookie(ctx, COOKIE);
-    const name = id === undefined ? '' : digest(id);
-    const session = this.#open.get(name);
-    if (session !== undefined && hasExpired(ctx, session)) {
-      this.#delete(name);
-      return [name, undefined];
+    if (id === undefined || !COOKIE_FORM.test(id)) {
+      return undefined;
     }
-    return [name, session];
+    const [name, key] = [digest(id), keyOfCookie(id)];
+    const row = await this.#ask(ctx, (store, wait) => store.find(name, wait));
+    const content = row && keptSession.safeParse(unseal(row.sealed, key)).data;
+    if (row === undefined || content === undefined) {
+      return undefined;
+    }
+    if (hasExpired(row, lifetimeOf(ctx))) {
+      await this.#ask(ctx, (store, wait) => store.end([name], wait));
+      return undefined;
+    }
+    const { csrf, proof } = content;
+    const held = (kept: KeptProof, { since, now, revision }: Omit<FoundSession, 'sealed'>): HeldSession => ({
+      ...{ kept, since, now },
+      keep: async (next) => {
+        const sealed = seal({ csrf, proof: next } satisfies KeptSession, key);
+        const isKept = await this.#ask(ctx, (store, wait) => store.replace(name, revision, sealed, wait));
+        return isKept ? held(next, { since, now, revision: revision + 1 }) : undefined;
+      },
+      again: async () => (await this.#find(ctx))?.held,
+      end: () => this.#ask(ctx, (store, wait) => store.end([name], wait)),
+    });
+    const found = { name, csrf, proof: this.#parts.restore(proof), held: held(proof, row) };
+    this.#found.set(ctx, found);
+    return found;
   }
+
+  async #inLine<Result>(wait: Deadline, work: () => Promise<Result>): Promise<Result> {
+    await this.#line.enter(wait);
+    try {
+      return await work();
+    } finally {
+      this.#line.leave();
+    }
+  }
+
+  /** Within the deadline of the service. @throws HttpError 503 if the store cannot be reached, OverloadedError */
+  async #ask<Result>(
+    ctx: Context,
+    work: (store: SessionStore, wait: Wait) => Promise<Result>,
+  ): Promise<Result> {
+    const { generation, requestId } = stateOf(ctx);
+    try {
+      return await withinDeadline(generation.options.deadline, async (wait) => {
+        const table = await generation.sessions?.store(wait);
+        return table === undefined ? work(this.#memory, wait) : this.#inLine(wait, () => work(table, wait));
+      });
+    } catch (thrown) {
+      if (thrown instanceof OverloadedError) {
+        throw thrown;
+      }
+      const facts = { request_id: requestId, error: errorText(thrown) };
+      this.#parts.logger.warn(facts, 'sessions of the console cannot be reached');
+      throw createError(503, AWAY, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
+    }
+  }
+}
+
+function keyOfCookie(id: string): Buffer {
+  return sealingKey(id, 'session');
+}
+
+/** All that may name a session. */
+function idsOf(ctx: Context): string[] {
+  return readCookies(ctx, COOKIE).filter((id) => COOKIE_FORM.test(id));
 }
 
 /** Whether a form has sent back what it must. Never without a session. */
 export function isCsrf(expected: string, sent: string | null): boolean {
   const [ours, theirs] = [digest(expected), digest(sent ?? '')].map((text) => Buffer.from(text));
   return expected !== '' && ours !== undefined && theirs !== undefined && timingSafeEqual(ours, theirs);
-}
-
-/** A clock that was set back lets none live longer. */
-function hasExpired(ctx: Context, { since }: Session): boolean {
-  const now = Date.now();
-  return now >= since + lifetimeOf(ctx) || now < since;
 }
 
 /** In milliseconds, from the current configuration: a shorter lifetime applies at once. */
@@ -164,14 +260,6 @@ function lifetimeOf(ctx: Context): number {
 
 function setCookie(ctx: Context, value: string | null): void {
   writeCookie(ctx, COOKIE, value, { maxAge: lifetimeOf(ctx), sameSite: 'strict' });
-}
-
-function random(): string {
-  return randomBytes(32).toString('base64url');
-}
-
-function digest(id: string): string {
-  return createHash('sha256').update(id).digest('base64');
 }
 
 interface CookieSettings {

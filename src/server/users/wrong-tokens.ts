@@ -7,6 +7,8 @@ import { LRUCache } from 'lru-cache';
 import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
 import { withinDeadline } from '../../base/deadline.ts';
 import { stateOf } from '../request-state.ts';
+import type { Guess } from './session-table.ts';
+import type { Sessions } from './sessions.ts';
 
 /** The message of a 429. */
 export const TOO_MANY =
@@ -116,6 +118,12 @@ export class PasswordLimit {
     return Math.max(...this.#counts(account, address).map(([wrong, name]) => wrong.wait(name)));
   }
 
+  /** The same for its address alone, unless the account has logged in from there before. */
+  waitAtAddress(account: string, address: string): number {
+    const block = blockOf(address);
+    return this.#known.has(digest(account, block)) ? 0 : this.#fromAddress.wait(block);
+  }
+
   /**
    * Counts a login before it begins, so that no more guesses than these go on at once. Returns what to call when it turns out not to be
    * wrong: `isRight` = it is the password, and the address is known from now on.
@@ -170,13 +178,19 @@ function blockOf(address: string): string {
 const MAX_UNDER_WAY = 8;
 const MAX_WAITING = 64;
 
+/** Too many were wrong: seconds to wait. */
+export interface Delayed {
+  readonly seconds: number;
+}
+
+/** Logins with a password, counted for all replicas together where they share a ledger. */
 export class LoginAttempts {
   readonly #passwords = new PasswordLimit();
   readonly #line = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
+  readonly #sessions: Pick<Sessions, 'shared'>;
 
-  /** Seconds until the address may try a password of this account again; 0 = now. */
-  wait({ ip }: Context, account: string): number {
-    return this.#passwords.wait(account, ip);
+  constructor(sessions: Pick<Sessions, 'shared'>) {
+    this.#sessions = sessions;
   }
 
   /** A login with a password. Counts it unless it turns out not to be wrong. @throws OverloadedError */
@@ -184,7 +198,19 @@ export class LoginAttempts {
     ctx: Context,
     account: string,
     login: () => Promise<Outcome>,
-  ): Promise<Outcome> {
+  ): Promise<Outcome | Delayed> {
+    const seconds = this.#passwords.waitAtAddress(account, ctx.ip);
+    if (seconds > 0) {
+      return { seconds };
+    }
+    const guess = guessOf(account, ctx.ip);
+    const shared = await this.#sessions.shared(ctx, (table, wait) =>
+      table.countGuess(guess, WINDOW_MS, wait),
+    );
+    const delay = shared?.seconds ?? this.#passwords.wait(account, ctx.ip);
+    if (delay > 0) {
+      return { seconds: delay };
+    }
     const forgive = this.#passwords.count(account, ctx.ip);
     let outcome: Outcome | undefined;
     try {
@@ -192,7 +218,12 @@ export class LoginAttempts {
       return outcome;
     } finally {
       if (outcome?.isWrong !== true) {
-        forgive(outcome !== undefined && 'proof' in outcome);
+        const isRight = outcome !== undefined && 'proof' in outcome;
+        forgive(isRight);
+        if (shared !== undefined) {
+          const known = isRight ? guess.both : undefined;
+          await this.#sessions.shared(ctx, (table, wait) => table.forgive(shared.counts, known, wait));
+        }
       }
     }
   }
@@ -208,4 +239,17 @@ export class LoginAttempts {
       }
     });
   }
+}
+
+function guessOf(account: string, address: string): Guess {
+  const block = blockOf(address);
+  const both = digest(account, block);
+  return {
+    both,
+    atKnown: [{ kind: 'at-known', name: both, max: MAX_WRONG }],
+    elsewhere: [
+      { kind: 'account', name: digest(account), max: MAX_WRONG },
+      { kind: 'address', name: digest(block), max: MAX_WRONG_FROM_ADDRESS },
+    ],
+  };
 }

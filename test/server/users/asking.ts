@@ -47,8 +47,14 @@ export async function peopleOf(configured: Configured) {
   ofBlazar.requiredAnyway = held !== undefined;
   onTestFinished(() => held?.release());
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
+  const sessions = new Sessions({
+    logger,
+    restore: () => {
+      throw new Error('nobody has a session here');
+    },
+  });
   const people = createUserAuthenticator({
-    ...{ tokens, sessions: new Sessions(), wrong: new WrongTokens() },
+    ...{ tokens, sessions, wrong: new WrongTokens() },
     configuration: () => configuration,
   });
   const app = new Koa();

@@ -1,6 +1,7 @@
 /** Sessions that a real provider of OpenID Connect has opened, and what it says of them later on. */
 import type { Server } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { newLedger } from '../../support/ledgers.ts';
 import { Browser } from './browser.ts';
 import { isIn, sites } from './oidc-sites.ts';
 
@@ -31,6 +32,13 @@ function away(server: Server): () => void {
       server.on('request', answer as () => void);
     }
   };
+}
+
+/** Logs out there, as the page of the provider does. */
+async function logOutThere(browser: Browser, issuer: string): Promise<void> {
+  const page = await browser.get(`${issuer}/session/end`);
+  const [, xsrf = ''] = /name="xsrf" value="([^"]*)"/.exec(page.html) ?? [];
+  await browser.post(`${issuer}/session/end/confirm`, { xsrf, logout: 'yes' });
 }
 
 describe('a session of a provider that gives refresh tokens', () => {
@@ -114,6 +122,56 @@ describe('a session of a provider that gives refresh tokens', () => {
   });
 });
 
+describe('two services on one ledger, behind a load balancer without stickiness', () => {
+  it('let somebody in who began at one and comes back to the other, once', async () => {
+    const { toCallback, browser, url } = await sites({ ledger: await newLedger() });
+    const back = await toCallback('olga');
+    const cookie = browser.cookieOf(url, 'blazar-enforcement-login') ?? '';
+    expect((await browser.get(back)).html).toContain('You are logged in');
+    const all = await Promise.all(Array.from({ length: 4 }, () => isIn(browser, url)));
+    expect(all).not.toContain(false);
+    for (const _ of ['one', 'the other']) {
+      const thief = new Browser();
+      thief.setCookie(url, 'blazar-enforcement-login', cookie);
+      expect((await thief.get(back)).status).toBe(401);
+      expect(await isIn(thief, url)).toBe(false);
+    }
+  });
+
+  it('ask the provider once, whichever of them is asked at the same time, and know what it says', async () => {
+    const { at } = clock();
+    const { logIn, browser, url, provider, accounts } = await sites({
+      ...{ refreshes: true, isPublic: true, ledger: await newLedger() },
+    });
+    await logIn('olga');
+    const granted = vi.fn();
+    provider.on('grant.success', granted);
+    at(16 * MINUTE);
+    const all = await Promise.all(Array.from({ length: 8 }, () => isOperator(browser, url)));
+    expect(all).not.toContain(false);
+    expect(granted).toHaveBeenCalledTimes(1);
+    // With the refresh token that came in place of the first, at whichever of them.
+    at(32 * MINUTE);
+    expect(await isOperator(browser, url)).toBe(true);
+    expect(granted).toHaveBeenCalledTimes(2);
+    accounts.olga = undefined;
+    at(48 * MINUTE);
+    expect([await isIn(browser, url), await isIn(browser, url)]).toEqual([false, false]);
+  });
+
+  it('end a session at both when the provider tells one of them', async () => {
+    const { toCallback, browser, url, issuer } = await sites({ ledger: await newLedger() });
+    const elsewhere = new Browser();
+    for (const one of [browser, elsewhere]) {
+      await one.get(await toCallback('olga', '/', one));
+    }
+    await logOutThere(browser, issuer);
+    await expect.poll(() => isIn(browser, url)).toBe(false);
+    expect(await isIn(browser, url)).toBe(false);
+    expect([await isIn(elsewhere, url), await isIn(elsewhere, url)]).toEqual([true, true]);
+  });
+});
+
 it('a session of a provider without refresh tokens ends after a quarter of an hour', async () => {
   const { at } = clock();
   const { logIn, browser, url } = await sites();
@@ -125,13 +183,6 @@ it('a session of a provider without refresh tokens ends after a quarter of an ho
 });
 
 describe('a logout at the provider', () => {
-  /** Logs out there, as the page of the provider does. */
-  const logOutThere = async (browser: Browser, issuer: string) => {
-    const page = await browser.get(`${issuer}/session/end`);
-    const [, xsrf = ''] = /name="xsrf" value="([^"]*)"/.exec(page.html) ?? [];
-    await browser.post(`${issuer}/session/end/confirm`, { xsrf, logout: 'yes' });
-  };
-
   it('ends the session here with its live updates, and no other session of the same user', async () => {
     const { toCallback, browser, url, issuer, logger } = await sites();
     const elsewhere = new Browser();

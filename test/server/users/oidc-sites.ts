@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import { expect, onTestFinished } from 'vitest';
+import { startBalancer } from '../../support/balancer.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
 import { Browser } from './browser.ts';
@@ -43,25 +44,33 @@ export interface Site {
   readonly refreshes?: boolean;
   /** Whether its logout tokens name the session. Default: they do. */
   readonly namesSessions?: boolean;
+  /** Of a ledger: then there are two services on it, behind a load balancer without stickiness. Default: one, without a ledger. */
+  readonly ledger?: string;
 }
 
 export async function sites(site: Site = {}) {
-  const { isPublic = false, secretFile, refreshes = false, namesSessions = true } = site;
+  const { isPublic = false, secretFile, refreshes = false, namesSessions = true, ledger } = site;
   /** By the name of the account; a test may change them. */
   const accounts: Record<string, Record<string, unknown> | undefined> = structuredClone(CLAIMS);
   const { server, url: issuer } = await reserved();
   const conf = temporaryFile('oidc.conf', '');
   const secret =
     secretFile === undefined ? `client_secret = ${SECRET}` : `client_secret_file = ${secretFile}`;
+  const ledgerLines =
+    ledger === undefined
+      ? ''
+      : `[ledger]\nconnection = ${ledger}\n[enforcement]\nenabled_filters = MaxLeasesFilter\n`;
   const write = (...lines: readonly string[]) =>
-    writeFileSync(conf, `[service]\nport = 0\n${lines.join('\n')}\n`);
+    writeFileSync(conf, `${ledgerLines}[service]\nport = 0\ndecision_store = none\n${lines.join('\n')}\n`);
   const oidc = [
     ...['[oidc]', `issuer = ${issuer}`, 'client_id = console', isPublic ? '' : secret],
     ...['roles_claim = realm_access.roles', 'operator_values = cloud-admin', 'reader_values = auditor'],
     'project_ids = physics:p44',
   ];
   write(...oidc);
-  const running: RunningPolicyService = await runServiceOn({ environment: {}, configFiles: [conf] });
+  const start = () => runServiceOn({ environment: {}, configFiles: [conf] });
+  const running: RunningPolicyService = await start();
+  const url = ledger === undefined ? running.url : await startBalancer([running.url, (await start()).url]);
   const provider = new Provider(issuer, {
     clients: [
       {
@@ -69,10 +78,10 @@ export async function sites(site: Site = {}) {
         ...(isPublic
           ? { token_endpoint_auth_method: 'none' as const }
           : { client_secret: SECRET, token_endpoint_auth_method: 'client_secret_basic' as const }),
-        redirect_uris: [`${running.url}/login/oidc/callback`],
-        post_logout_redirect_uris: [`${running.url}/`],
+        redirect_uris: [`${url}/login/oidc/callback`],
+        post_logout_redirect_uris: [`${url}/`],
         grant_types: ['authorization_code', ...(refreshes ? ['refresh_token'] : [])],
-        backchannel_logout_uri: `${running.url}/login/oidc/backchannel-logout`,
+        backchannel_logout_uri: `${url}/login/oidc/backchannel-logout`,
         backchannel_logout_session_required: namesSessions,
         response_types: ['code'],
       },
@@ -92,14 +101,14 @@ export async function sites(site: Site = {}) {
   const browser = new Browser();
   /** To the page that comes back from the provider, which is not asked for yet. */
   const toCallback = async (login: string, next = '/login/project', by = browser) => {
-    const asked = await by.get(`${running.url}/login/oidc?next=${encodeURIComponent(next)}`);
+    const asked = await by.get(`${url}/login/oidc?next=${encodeURIComponent(next)}`);
     expect(asked.url).toMatch(/\/interaction\//);
     const consent = await by.post(asked.url, { prompt: 'login', login, password: 'x' });
     const back = await by.post(consent.url, { prompt: 'consent' }, /\/login\/oidc\/callback/);
     return back.url;
   };
   const logIn = async (login: string, next?: string) => browser.get(await toCallback(login, next));
-  return { ...running, issuer, provider, accounts, server, browser, toCallback, logIn, write, oidc };
+  return { ...running, url, issuer, provider, accounts, server, browser, toCallback, logIn, write, oidc };
 }
 
 export const isIn = async (browser: Browser, url: string) =>

@@ -12,15 +12,19 @@ import { waitFor } from '../../../base/deadline.ts';
 import { ConfigurationError, LedgerUnavailableError } from '../../../base/errors.ts';
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
-import { migrations } from './versions.ts';
+import { migrations, OPTIONAL } from './versions.ts';
 
 /** Whether the tables can be used, and if not, why. */
 export type SchemaState =
   | { readonly kind: 'current' }
   | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };
 
-/** Compares the tables with this version. @throws LedgerUnavailableError */
-export async function schemaState(database: Database, connection: Connection): Promise<SchemaState> {
+/** Compares the tables with this version. `optional`: migrations that need not be applied. @throws LedgerUnavailableError */
+export async function schemaState(
+  database: Database,
+  connection: Connection,
+  optional: readonly string[] = OPTIONAL,
+): Promise<SchemaState> {
   const known = Object.keys(migrations(connection.dialect));
   const applied = await appliedMigrations(database, connection.dialect);
   const place = describeConnection(connection);
@@ -37,7 +41,7 @@ export async function schemaState(database: Database, connection: Connection): P
       message: `the ledger in ${place} was made by a newer version of this program (${unknown.join(', ')})`,
     };
   }
-  return applied.length < known.length
+  return known.some((name) => !applied.includes(name) && !optional.includes(name))
     ? {
         kind: 'older',
         message: `the ledger in ${place} was made by an older version of this program: blazar-enforcement ledger upgrade brings it up to date`,

@@ -21,6 +21,7 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
     '0007-decisions': decisions,
     '0008-open-leases': openLeases,
     '0010-growth': growth,
+    '0011-sessions': sessions,
   };
   return Object.fromEntries(
     Object.entries(versions).map(([name, up]) => [
@@ -29,6 +30,9 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
     ]),
   );
 }
+
+/** Leases are judged and recorded without these: a service decides also where they are not applied yet. */
+export const OPTIONAL: readonly string[] = ['0011-sessions'];
 
 /** An index of a table that may be large. On PostgreSQL it is built ahead of its migration: see `buildAhead`. */
 export interface LargeIndex {
@@ -360,6 +364,39 @@ async function growth(database: Kysely<unknown>, dialect: Dialect): Promise<void
     .addColumn('amount', 'bigint', required)
     .addPrimaryKeyConstraint('folded_balances_primary_key', ['project_id', 'account'])
     .execute();
+}
+
+/**
+ * Sessions of the console, for all replicas: hashes, and texts that only the cookie of the browser opens. And how often something was wrong
+ * or used, by its hash.
+ */
+async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const { schema } = database;
+  await withOrderedId(schema.createTable('sessions'), dialect)
+    .addColumn('name', 'text', required)
+    .addColumn('owner', 'text', required)
+    .addColumn('is_shared', 'bigint', required)
+    .addColumn('since', 'bigint', required)
+    .addColumn('revision', 'bigint', required)
+    .addColumn('sub', 'text')
+    .addColumn('sid', 'text')
+    .addColumn('sealed', 'text', required)
+    .execute();
+  await schema.createIndex('sessions_by_name').unique().on('sessions').columns(['name']).execute();
+  await schema.createIndex('sessions_by_owner').on('sessions').columns(['owner', 'id']).execute();
+  await withOrderedId(schema.createTable('login_counts'), dialect)
+    .addColumn('kind', 'text', required)
+    .addColumn('name', 'text', required)
+    .addColumn('since', 'bigint', required)
+    .addColumn('count', 'bigint', required)
+    .execute();
+  await schema
+    .createIndex('login_counts_by_name')
+    .unique()
+    .on('login_counts')
+    .columns(['kind', 'name'])
+    .execute();
+  await schema.createIndex('login_counts_by_age').on('login_counts').columns(['kind', 'id']).execute();
 }
 
 /** Builds it unless it is there. */

@@ -12,8 +12,8 @@ import { Listeners } from './listeners.ts';
 
 /** How often other replicas are looked at, while somebody listens, in milliseconds. */
 const LOOK = 2_000;
-/** How often it is asked whether a session is still there; whether a token still is, in milliseconds. */
-const ASK_SESSION = 2_000;
+/** How often it is asked whether a session is still there: with every look; whether a token still is. In milliseconds. */
+const ASK_SESSION = 0;
 const ASK_TOKEN = 30_000;
 /** Looking must not wait longer for the ledger, in seconds. */
 const PATIENCE = 2;
@@ -85,6 +85,7 @@ async function askerOf(ctx: Context, people: UserAuthenticator) {
     identity: caller.provenBy === 'nobody' ? address : caller.identity,
     // Programs that share a token of the configuration are told apart by their addresses.
     key: isByToken || csrf === '' ? address : `session ${csrf}`,
+    isSession: !isByToken && csrf !== '',
     // Somebody who has got other rights meanwhile begins again.
     isStillThere: async () => JSON.stringify((await who())?.caller) === JSON.stringify(caller),
     askEvery: isByToken ? ASK_TOKEN : ASK_SESSION,
@@ -132,6 +133,12 @@ class Watch {
       this.stop();
       return;
     }
+    const { number } = this.#current();
+    if (number !== this.#seen.generation) {
+      this.#seen = { ...this.#seen, generation: number };
+      // Who they are was found with the rules of the one before, whose Keystone and sessions are asked no more.
+      this.#listeners.beginAgain();
+    }
     this.#listeners.tick();
     if (!this.#isLooking) {
       this.#isLooking = true;
@@ -146,11 +153,6 @@ class Watch {
 
   async #lookAround(): Promise<void> {
     const generation = this.#current();
-    if (generation.number !== this.#seen.generation) {
-      this.#seen = { ...this.#seen, generation: generation.number };
-      // Who they are was found with the rules of the one before, whose Keystone is asked no more.
-      this.#listeners.beginAgain();
-    }
     const source = generation.decisions?.source;
     if (source === undefined) {
       return;

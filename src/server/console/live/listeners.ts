@@ -28,6 +28,8 @@ interface Asked {
   readonly caller: Caller;
   /** The browser or program whose connections are counted together. */
   readonly key: string;
+  /** Whether the key is that of a session, which has one caller: it is asked about once for all of its connections. Default: false. */
+  readonly isSession?: boolean;
   /** Whose all of them are counted together: as in `Caller`, and an address where nobody must show anything. */
   readonly identity: string;
   /** Whether the caller may still see what they saw. It may ask a database or Keystone. */
@@ -114,6 +116,7 @@ export class Listeners {
 
   /** Looks after the streams. Call it again and again. */
   tick(now = Date.now()): void {
+    const asked = new Set<string>();
     for (const listener of this.#open) {
       if (now - listener.since >= LONGEST || now < listener.since) {
         this.#end(listener);
@@ -123,7 +126,11 @@ export class Listeners {
         }
         if (now - listener.askedAt >= listener.askEvery) {
           listener.askedAt = now;
-          void this.#ask(listener);
+          const { isSession, key } = listener;
+          if (!isSession || !asked.has(key)) {
+            asked.add(key);
+            void this.#ask(listener);
+          }
         }
       }
     }
@@ -162,7 +169,13 @@ export class Listeners {
     // Whatever keeps us from knowing ends it: the browser asks again.
     const isThere = await listener.isStillThere().catch(() => false);
     if (!isThere) {
-      this.#end(listener);
+      const { isSession, key } = listener;
+      const all = isSession
+        ? [...this.#open].filter((other) => other.isSession && other.key === key)
+        : [listener];
+      for (const one of all) {
+        this.#end(one);
+      }
     }
   }
 

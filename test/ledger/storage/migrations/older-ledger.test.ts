@@ -34,6 +34,8 @@ const BACK = [
   'DROP INDEX leases_by_owner',
   'DROP TABLE folds',
   'DROP TABLE folded_balances',
+  'DROP TABLE sessions',
+  'DROP TABLE login_counts',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -62,6 +64,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
       '0007-decisions',
       '0008-open-leases',
       '0010-growth',
+      '0011-sessions',
     ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');

@@ -51,7 +51,7 @@ it(
       await recordLease(ledger, { name: `meanwhile ${recorded}` });
     }
     // Two at once: one of them applies it.
-    expect((await upgrading).flat()).toEqual([LATEST]);
+    expect((await upgrading).flat()).toEqual(LATEST);
     expect(await isValid(client)).toBe(true);
     const { rows } = await client.query<{ count: string }>(
       "SELECT count(*) FROM leases WHERE name LIKE 'meanwhile %'",
@@ -96,7 +96,7 @@ it(
     }
     await recordLease(ledger, { name: 'later' });
     await reader.query('COMMIT');
-    expect(await upgrading).toEqual([LATEST]);
+    expect(await upgrading).toEqual(LATEST);
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   },
   TIMEOUT,

@@ -176,7 +176,7 @@ it.each([
       expect(failures.length, what).toBeLessThanOrEqual(killed);
       expect(await ground.indexes(), what).toEqual([true]);
       // Who was cut off after the commit was not told.
-      expect([[LATEST], ...(killed > 0 ? [[]] : [])], what).toContainEqual(applied);
+      expect([LATEST, ...(killed > 0 ? [[]] : [])], what).toContainEqual(applied);
     }
     await ground.verify();
   },
@@ -197,7 +197,7 @@ it('waits for a statement of a killed upgrade that waits for its lock', async ()
     .toBe(true);
   await leave();
   await building;
-  expect(await next).toEqual([LATEST]);
+  expect(await next).toEqual(LATEST);
   expect(await ground.indexes()).toEqual([true]);
   await ground.verify();
 });
@@ -250,7 +250,7 @@ it('builds nothing beside a statement that an upgrade has sent just before it lo
   const second = upgrade(connection);
   await expect.poll(async () => looks() > 1 || (await ground.waiting()) > 0, { timeout: 240_000 }).toBe(true);
   await leave();
-  expect(await Promise.all([first, second])).toEqual([[], [LATEST]]);
+  expect(await Promise.all([first, second])).toEqual([[], LATEST]);
   expect(await ground.indexes()).toEqual([true]);
   await ground.verify();
 });
@@ -265,7 +265,7 @@ it('stops when it has lost its lock, and begins again after the other one', asyn
   const second = upgrade(ground.url);
   await expect.poll(() => ground.isLooking(), { timeout: 240_000 }).toBe(true);
   await leave();
-  expect(await Promise.all([first, second])).toEqual([[], [LATEST]]);
+  expect(await Promise.all([first, second])).toEqual([[], LATEST]);
   expect(await ground.indexes()).toEqual([true]);
   await ground.verify();
 });

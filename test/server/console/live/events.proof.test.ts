@@ -1,5 +1,5 @@
 /** Live pages of the console over real connections: what they are told, and when they are let go. */
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Listeners } from '../../../../src/server/console/live/listeners.ts';
 import type { Caller } from '../../../../src/server/users/caller.ts';
 import { createLasting } from '../../../support/requests.ts';
@@ -148,6 +148,23 @@ it('as many may listen as there are connections to spare, and none after the end
   listeners.close();
   expect(listeners.isEmpty).toBe(true);
   expect(hearing(listeners, reader).isOpen).toBe(false);
+});
+
+it('several pages of one session are asked about once, and end together', async () => {
+  const listeners = new Listeners();
+  onTestFinished(() => listeners.close());
+  const isStillThere = vi.fn(async () => false);
+  const ofSession = (key: string, answers = isStillThere) =>
+    hearing(listeners, reader, { key, isSession: true, askEvery: 0, isStillThere: answers });
+  const pages = [ofSession('one'), ofSession('one'), ofSession('one')];
+  const other = ofSession(
+    'other',
+    vi.fn(async () => true),
+  );
+  listeners.tick();
+  await expect.poll(() => pages.map(({ isOver }) => isOver())).toEqual([true, true, true]);
+  expect(isStillThere).toHaveBeenCalledTimes(1);
+  expect(other.isOver()).toBe(false);
 });
 
 it('one user listens with twelve pages at most, whatever the sessions are', () => {

@@ -1,0 +1,88 @@
+/** The sessions of a configuration in the database of its ledger. Opened when the first is asked for: most services never need it. */
+import { inTime, type Wait } from '../../base/deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { ledgerSection } from '../../ledger/options.ts';
+import { type Connection, parseConnection } from '../../ledger/storage/connection.ts';
+import type { Database } from '../../ledger/storage/database.ts';
+import { usesLedger } from '../configuration/ground-checks.ts';
+import type { SessionTable } from './session-table.ts';
+
+/** To PostgreSQL, beside those of the ledger: leases never wait for sessions. */
+const CONNECTIONS = 2;
+
+export class LedgerSessions {
+  readonly #configuration: Configuration;
+  readonly #logger: Logger;
+  #opening: Promise<SessionTable | undefined> | undefined;
+  #isClosed = false;
+
+  constructor(configuration: Configuration, logger: Logger) {
+    this.#configuration = configuration;
+    this.#logger = logger;
+  }
+
+  /**
+   * `undefined` = the configuration uses no ledger, or the ledger has no tables for sessions that can be used, which is logged. Rejects as long
+   * as the database does not answer.
+   */
+  async store(wait: Wait): Promise<SessionTable | undefined> {
+    if (this.#isClosed) {
+      throw new LedgerUnavailableError('the configuration is no longer in use');
+    }
+    this.#opening ??= this.#open().catch((thrown: unknown) => {
+      this.#opening = undefined;
+      throw thrown;
+    });
+    return inTime(this.#opening, wait);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const table = await this.#opening?.catch(() => undefined);
+    await table?.close();
+  }
+
+  async #open(): Promise<SessionTable | undefined> {
+    const { connection: text, timeout } = sectionOf(this.#configuration, ledgerSection);
+    const connection = parseConnection(text);
+    if (connection === undefined || !(await usesLedger(this.#configuration))) {
+      return undefined;
+    }
+    const [{ tableMistake }, { NEEDED_FOR_SESSIONS }, { SessionTable: Table }] = await Promise.all([
+      import('../../ledger/storage/table-mistake.ts'),
+      import('../../ledger/storage/rights.ts'),
+      import('./session-table.ts'),
+    ]);
+    const database = await openDatabase(connection, timeout);
+    const mistake = await tableMistake(database, connection, NEEDED_FOR_SESSIONS, []).catch(
+      async (thrown: unknown) => {
+        await database.close();
+        throw thrown;
+      },
+    );
+    if (mistake === undefined) {
+      return new Table(database);
+    }
+    await database.close();
+    this.#logger.error(
+      { error: mistake },
+      'sessions of the console are kept by this process alone, until the next reload',
+    );
+    return undefined;
+  }
+}
+
+async function openDatabase(connection: Connection, timeout: number): Promise<Database> {
+  if (connection.dialect === 'sqlite') {
+    const { SqliteDatabase } = await import('../../ledger/storage/sqlite.ts');
+    return new SqliteDatabase(connection.file);
+  }
+  const { PostgresDatabase } = await import('../../ledger/storage/postgres/postgres.ts');
+  try {
+    return new PostgresDatabase(connection.url, { poolSize: CONNECTIONS, timeout });
+  } catch (thrown) {
+    throw new LedgerUnavailableError(errorText(thrown), { cause: thrown });
+  }
+}

@@ -1,0 +1,190 @@
+/** Two processes on one PostgreSQL, behind a load balancer without stickiness: a session is known to both, outlives each, and ends at both. */
+import { expect, it } from 'vitest';
+import { startBalancer } from '../../support/balancer.ts';
+import { type ServiceProcess, startService } from '../../support/ledger-processes.ts';
+import { newLedgers } from '../../support/ledgers.ts';
+import { runSql } from '../../support/postgres-activity.ts';
+import { capturedText } from '../../support/requests.ts';
+import { ValidatingKeystone } from '../../support/validating-keystone.ts';
+import { type Visitor, visitor } from '../console/visitor.ts';
+
+const newLedger = newLedgers();
+const OPERATOR = 'op-0123456789abcdef';
+const BLAZAR = 'the-token-of-blazar-0123';
+const OF_MEMBER = 'gAAAAABtoken-of-a-member';
+const SOON = { timeout: 60_000, interval: 50 };
+
+async function ground() {
+  const keystone = await ValidatingKeystone.start();
+  keystone.tokens.set(OF_MEMBER, 'member');
+  const connection = await newLedger('postgresql');
+  const { auth_url, username, password, project_name } = keystone.account;
+  const setup = {
+    connection,
+    enabled: 'MaxLeasesFilter',
+    service: `tokens = ${BLAZAR}\noperator_tokens = ${OPERATOR}\nkeystone_auth = true\ntoken_cache_time = 1\n`,
+    sections: `[keystone]\nauth_url = ${auth_url}\nusername = ${username}\npassword = ${password}\nproject_name = ${project_name}\nresolve_names = false\n`,
+  };
+  const start = () => startService(setup);
+  const services = await Promise.all([start(), start()]);
+  const urls = services.map(({ url }) => url);
+  const balancer = await startBalancer(urls);
+  return {
+    ...{ keystone, connection, services, urls, balancer },
+    /** Kills one, and starts another one in its place. */
+    restart: async (index: 0 | 1) => {
+      await services[index]?.kill();
+      const service = await start();
+      services[index] = service;
+      urls[index] = service.url;
+    },
+  };
+}
+
+const logIn = async (visit: Visitor, token = OPERATOR) => (await visit.send('/login', { token })).status;
+/** At both, since they take turns. */
+const statuses = async (visit: Visitor, path = '/') => [
+  (await visit.get(path)).status,
+  (await visit.get(path)).status,
+];
+const csrfOf = (html: string) => /name="csrf" value="([^"]*)"/.exec(html)?.[1] ?? '';
+const withCookie = (url: string, cookie: string, path = '/') =>
+  fetch(url + path, { headers: { Cookie: cookie }, redirect: 'manual' });
+
+/** All that the database holds, as text. */
+async function dump(connection: string): Promise<string> {
+  const tables = (await runSql(
+    connection,
+    "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
+  )) as { tablename: string }[];
+  const rows = [];
+  for (const { tablename } of tables) {
+    rows.push(
+      ...(await runSql(connection, `SELECT row_to_json(one)::text AS text FROM ${tablename} AS one`)),
+    );
+  }
+  return JSON.stringify(rows);
+}
+
+it('is opened at one, used at the other, outlives a restart of each, and ends at both', async () => {
+  const { balancer, urls, connection, restart } = await ground();
+  const operator = visitor(balancer);
+  expect(await logIn(operator)).toBe(303);
+  const pages = await Promise.all(Array.from({ length: 20 }, () => operator.get('/budgets')));
+  expect(new Set(pages.map(({ status }) => status))).toEqual(new Set([200]));
+  // A form of one replica is taken by the other.
+  const { html } = await operator.get('/budgets');
+  expect(csrfOf(html)).toMatch(/^[\w-]{43}$/);
+  for (const index of [0, 1] as const) {
+    await restart(index);
+    expect(await statuses(operator)).toEqual([200, 200]);
+    expect(csrfOf((await operator.get('/budgets')).html)).toBe(csrfOf(html));
+  }
+  const cookie = operator.cookie();
+  const streams = await Promise.all(urls.map((url) => withCookie(url, cookie, '/events')));
+  expect(streams.map(({ status }) => status)).toEqual([200, 200]);
+  const secrets = [OPERATOR, cookie.split('=')[1] ?? '', csrfOf(html)];
+  const held = await dump(connection);
+  expect(held).toContain('"sealed');
+  for (const secret of secrets) {
+    expect(held).not.toContain(secret);
+  }
+  expect((await operator.send('/logout', {})).status).toBe(303);
+  // They end: else this waits for ever.
+  for (const stream of streams) {
+    expect(await stream.text()).toContain('event: hello');
+  }
+  for (const url of urls) {
+    expect((await withCookie(url, cookie)).status, 'stolen').toBe(401);
+    expect((await withCookie(url, cookie, '/events')).status).toBe(401);
+  }
+  expect(await dump(connection)).not.toContain('"sealed');
+});
+
+it('ends at both when Keystone revokes its token, within token_cache_time', async () => {
+  const { balancer, keystone, connection, urls } = await ground();
+  const member = visitor(balancer);
+  expect(await logIn(member, OF_MEMBER)).toBe(303);
+  expect(await statuses(member, '/budgets')).toEqual([200, 200]);
+  expect(await dump(connection)).not.toContain(OF_MEMBER);
+  keystone.tokens.delete(OF_MEMBER);
+  for (const url of urls) {
+    await expect
+      .poll(async () => (await withCookie(url, member.cookie(), '/budgets')).status, SOON)
+      .toBe(401);
+  }
+});
+
+it('counts sessions of one token over both processes, and opens them at once without losing any', async () => {
+  const { balancer, connection } = await ground();
+  const visitors = Array.from({ length: 60 }, () => visitor(balancer));
+  expect(new Set(await Promise.all(visitors.map((one) => logIn(one))))).toEqual(new Set([303]));
+  const open = await Promise.all(visitors.map(async (one) => (await one.get('/')).status));
+  expect(new Set(open)).toEqual(new Set([200]));
+  expect(await runSql(connection, 'SELECT count(*)::int AS count FROM sessions')).toEqual([{ count: 60 }]);
+  // Nine thousand others, and then one more than there may be.
+  await runSql(
+    connection,
+    `INSERT INTO sessions (name, owner, is_shared, since, revision, sealed)
+     SELECT 'name ' || i, 'owner ' || i, 0, extract(epoch FROM now()) * 1000, 1, '' FROM generate_series(1, 9940) AS i`,
+  );
+  const late = visitor(balancer);
+  expect(await logIn(late)).toBe(303);
+  expect(await runSql(connection, 'SELECT count(*)::int AS count FROM sessions')).toEqual([
+    { count: 10_000 },
+  ]);
+  expect(await statuses(late)).toEqual([200, 200]);
+  expect((await visitors.at(0)?.get('/'))?.status).toBe(200);
+});
+
+it('is neither lost nor opened while the database is away, and decisions go on', async () => {
+  const { balancer, connection, services, urls } = await ground();
+  const operator = visitor(balancer);
+  await logIn(operator);
+  const cookie = operator.cookie();
+  await runSql(connection, 'ALTER TABLE sessions RENAME TO sessions_elsewhere');
+  for (const path of ['/', '/budgets', '/v1/budgets', '/events']) {
+    const answers = await Promise.all(urls.map((url) => withCookie(url, cookie, path)));
+    expect(
+      answers.map(({ status }) => status),
+      path,
+    ).toEqual([503, 503]);
+    expect(answers.map(({ headers }) => headers.get('Set-Cookie'))).toEqual([null, null]);
+    expect(await answers[0]?.text()).toContain('try again in a moment');
+  }
+  const login = await visitor(balancer).send('/login', { token: OPERATOR });
+  expect([login.status, login.text]).toEqual([503, expect.stringContaining('No session can be opened now.')]);
+  expect((await operator.send('/logout', {})).status).toBe(503);
+  expect((await fetch(`${urls[0]}/`)).status, 'without a cookie').toBe(401);
+  const blazar = { 'X-Auth-Token': BLAZAR, 'Content-Type': 'application/json', Cookie: cookie };
+  const body = capturedText('check-create-physical-host.json');
+  for (const url of urls) {
+    expect((await fetch(`${url}/check-create`, { method: 'POST', headers: blazar, body })).status).toBe(204);
+    expect((await fetch(`${url}/v1/budgets`, { headers: { 'X-Auth-Token': OPERATOR } })).status).toBe(200);
+  }
+  await runSql(connection, 'ALTER TABLE sessions_elsewhere RENAME TO sessions');
+  expect(await statuses(operator)).toEqual([200, 200]);
+  const log = services.map((service: ServiceProcess) => service.log()).join('');
+  expect(log).toMatch(/relation \\?"sessions\\?" does not exist/);
+  expect(log).not.toContain(OPERATOR);
+});
+
+it('is kept by each process alone as long as the ledger has no tables for it, and decisions go on', async () => {
+  const connection = await newLedger('postgresql');
+  await runSql(
+    connection,
+    "DROP TABLE sessions, login_counts; DELETE FROM kysely_migration WHERE name = '0011-sessions'",
+  );
+  const { url, ask, log } = await startService({
+    connection,
+    enabled: 'MaxLeasesFilter',
+    service: `operator_tokens = ${OPERATOR}\n`,
+  });
+  const body = JSON.parse(capturedText('check-create-physical-host.json')) as object;
+  expect(await ask('check-create', body)).toMatchObject({ status: 204 });
+  const operator = visitor(url);
+  expect(await logIn(operator)).toBe(303);
+  expect((await operator.get('/')).status).toBe(200);
+  expect(log()).toMatch(/sessions of the console are kept by this process alone/);
+  expect(log()).toMatch(/ledger upgrade brings it up to date/);
+});
