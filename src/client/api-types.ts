@@ -3326,7 +3326,7 @@ export interface operations {
             /** @description The report. */
             200: {
                 headers: {
-                    /** @description The name of a CSV file. */
+                    /** @description The name of the file. */
                     "Content-Disposition": string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;

@@ -108,7 +108,7 @@ export const usageReportRoute = route({
       schema: reportSchema,
       name: 'UsageReport',
       otherTypes: { [CSV]: z.string() },
-      headers: { 'Content-Disposition': { description: 'The name of a CSV file.' } },
+      headers: { 'Content-Disposition': { description: 'The name of the file.' } },
     },
     WITHOUT_LEDGER,
     refusedAs(422, 'Keystone has no project of this name, or there are too many rows.'),
@@ -137,6 +137,7 @@ export const usageReportRoute = route({
       return fileOf('usage-focus.csv', usageFocus(report, by, unit, nameOf));
     }
     return {
+      headers: named('usage.json'),
       json: usageJson(report, { ...span, by, unit }, ({ projectId, userId }) => ({
         ...(projectId !== null && { project: accounts.project(projectId) }),
         ...(by === 'user' && { user: userId === null ? null : accounts.user(userId) }),
@@ -180,7 +181,11 @@ function secondOf(instant: bigint | undefined): bigint | undefined {
 
 function fileOf(name: string, text: AsyncIterable<string>) {
   return {
-    headers: { 'Content-Disposition': `attachment; filename="${name}"` },
+    headers: named(name),
     content: { type: CSV, text },
   };
+}
+
+function named(name: string) {
+  return { 'Content-Disposition': `attachment; filename="${name}"` };
 }
