@@ -20,7 +20,8 @@ export interface PieceQuery {
   readonly projectId: string | undefined;
   /** Where the parts of the time begin, and where the last one ends: seconds of the epoch, rising. */
   readonly edges: readonly bigint[];
-  /** Whether users are told apart. */
+  /** Whether projects are told apart, and users. */
+  readonly byProject: boolean;
   readonly byUser: boolean;
   /** Whether amounts are wanted. */
   readonly hasAmounts: boolean;
@@ -148,8 +149,9 @@ function instant(second: bigint): RawBuilder<unknown> {
   return sql.lit(second * MICROSECONDS_PER_SECOND);
 }
 
-function owner({ byUser }: PieceQuery): RawBuilder<unknown> {
-  return byUser ? sql`project_id, user_id` : sql`project_id, '' as user_id`;
+function owner({ byProject, byUser }: PieceQuery): RawBuilder<unknown> {
+  const project = byProject ? sql`project_id` : sql`'' as project_id`;
+  return byUser ? sql`${project}, user_id` : sql`${project}, '' as user_id`;
 }
 
 /** Those of the piece that may count. The limit is never reached: it has SQLite compute each column once. */
@@ -187,7 +189,7 @@ function leaseGroups(dialect: Dialect, query: PieceQuery, range: RowRange): RawB
       cast(sum(early * (ends - case when ended > began then ended else began end)) as bigint) as unused
     from ${counted(query, range, columns)}
     where part is null or early is not null
-    group by project_id, user_id, part, resources, taken, case when part is null then number end`;
+    group by project_id, resources, taken, part, user_id, case when part is null then number end`;
 }
 
 function chargeGroups(query: PieceQuery, range: RowRange): RawBuilder<ChargeGroup> {

@@ -101,7 +101,8 @@ export class ReportSums {
     this.#edges = by === 'month' || isDetailed === true ? monthsOf(query) : [query.from, query.until];
     this.#budgets = budgets;
     const hasAmounts = by !== 'resource_type';
-    this.pieces = { edges: this.#edges, byUser: by === 'user', hasAmounts };
+    const byProject = isDetailed === true || by === 'project' || by === 'user';
+    this.pieces = { edges: this.#edges, byProject, byUser: by === 'user', hasAmounts };
   }
 
   addGroup(group: LeaseGroup): void {
