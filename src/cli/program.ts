@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   decisions: async () => (await import('./decisions.ts')).decisionsCommand(),
   ledger: async () => (await import('./ledger.ts')).ledgerCommand(),
   budget: async () => (await import('./budget.ts')).budgetCommand(),
+  report: async () => (await import('./report.ts')).reportCommand(),
   outbox: async () => (await import('./outbox.ts')).outboxCommand(),
   conformance: async () => (await import('./conformance.ts')).conformanceCommand(),
   skypilot: async () => (await import('./skypilot.ts')).skypilotCommand(),
@@ -33,6 +34,7 @@ const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
       ...['upgrade', 'list', 'show', 'export', 'verify', 'reconcile'].map((name) => `ledger ${name}`),
       ...['list', 'show', 'retry', 'discard'].map((name) => `outbox ${name}`),
       ...['set', 'remove', 'show', 'list', 'history', 'import', 'export'].map((name) => `budget ${name}`),
+      'report usage',
     ].map((name) => [name, ['ledger']]),
   ),
 };

@@ -370,6 +370,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/reports/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Report what was used in a time
+         * @description Of all projects, or for members of theirs; at most 5000 rows. The sums are exact, and as of one moment: "Reports of usage" in the documentation has the rules. In CSV, ids that a spreadsheet would run as a formula have an apostrophe in front. One report is made at a time.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["reportUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1579,6 +1601,108 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            until: string;
+        } & {
+            [key: string]: unknown;
+        };
+        UsageReport: {
+            /** @enum {string} */
+            by: "project" | "user" | "month" | "resource_type";
+            /** @description Folded leases that may have been in this time: only amounts count them. null = there are none. */
+            folded: ({
+                /**
+                 * @description All of them had ended before.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                before: string;
+                /** @description How many. */
+                leases: number;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            from: string;
+            /** @description Leases that were recorded by a version that did not note resources: they have no hours. */
+            leases_of_unknown_resources: number;
+            rows: ({
+                /** @description Unit-hours taken of budgets of projects, past and planned. null for resource types. */
+                amount: string | null;
+                /** @description Leases that ended before their end date, or never began. */
+                ended_early: number;
+                /** @description The same in millionths of a unit times seconds: whole numbers that add up to what is taken. */
+                exact: ({
+                    amount: string;
+                    user_amount: string;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /** @description In that time; of a type those that reserve it. */
+                leases: number;
+                /**
+                 * @description With by=month, of UTC.
+                 * @example 2026-12
+                 */
+                month?: string;
+                /** @description With by=project and by=user. */
+                project?: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+                /**
+                 * @description Hosts, instances and addresses times hours that leases had reserved: a decimal number.
+                 * @example 48
+                 */
+                resource_hours: string;
+                /** @description With by=resource_type. */
+                resource_type?: string;
+                /**
+                 * @description Hosts, instances and addresses times hours that these had reserved from then on: a decimal number.
+                 * @example 48
+                 */
+                unused_hours: string;
+                /** @description With by=user; null = of folded leases, and nobody knows whose. */
+                user?: ({
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /** @description The same of budgets of users. Where a project and its user have one, both pay for the same usage. */
+                user_amount: string | null;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description What folded leases have taken in this time or outside, nobody knows: no row counts it. */
+            undated: {
+                /** @description Unit-hours taken of budgets of projects, past and planned. null for resource types. */
+                amount: string | null;
+                exact: {
+                    amount: string;
+                    user_amount: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                /** @description The same of budgets of users. Where a project and its user have one, both pay for the same usage. */
+                user_amount: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            unit: string;
             /**
              * @description ISO 8601, UTC.
              * @example 2026-12-01T09:00:00Z
@@ -3170,6 +3294,73 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    reportUsage: {
+        parameters: {
+            query?: {
+                /** @description Default: project. user = each in each project. */
+                by?: "project" | "user" | "month" | "resource_type";
+                /** @description Default: json. focus = CSV with the columns of FOCUS 1.2. */
+                format?: "json" | "csv" | "focus";
+                /** @description To the second. Default: the start of the month of `until`. ISO 8601; without an offset it means UTC. */
+                from?: string;
+                /** @description Only of this project: its id, or name@domain. */
+                project_id?: string;
+                /** @description To the second, at most 3660 days after `from`. Default: now. ISO 8601; without an offset it means UTC. */
+                until?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    /** @description The name of the file. */
+                    "Content-Disposition": string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageReport"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Keystone has no project of this name, or there are too many rows. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
             429: components["responses"]["TooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];

@@ -7,7 +7,9 @@ import { projectFile } from '../support/files.ts';
 import { runCommand } from '../support/run-command.ts';
 
 /** They explain the options of [ledger] alone. */
-const ON_LEDGER = ['ledger upgrade', 'ledger reconcile', 'budget set', 'budget history', 'outbox list'];
+const ON_LEDGER = [
+  ...['ledger upgrade', 'ledger reconcile', 'budget set', 'budget history', 'report usage', 'outbox list'],
+];
 const COMMANDS = [
   ...ON_LEDGER,
   ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
@@ -25,6 +27,7 @@ const COMMANDS = [
   'scheduling-policy',
   'ledger',
   'budget',
+  'report',
   'outbox',
   'completion',
 ];

@@ -11,6 +11,7 @@ import { knownOptions } from '../../src/cli/known-options.ts';
 import { ledgerCommand } from '../../src/cli/ledger.ts';
 import { outboxCommand } from '../../src/cli/outbox.ts';
 import { createProgram } from '../../src/cli/program.ts';
+import { reportCommand } from '../../src/cli/report.ts';
 import { schedulingPolicyCommand } from '../../src/cli/scheduling-policy.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
@@ -48,6 +49,7 @@ const commands = [
   schedulingPolicyCommand(),
   ledgerCommand(),
   budgetCommand(),
+  reportCommand(),
   outboxCommand(),
   completionCommand(createProgram),
 ];

@@ -76,7 +76,7 @@ const isText = (name: string) => name === 'project_id' || name === 'user_id';
 const ACTIVE = /^[=+\-@\t\r\n＝＋－＠]/;
 const MADE_HARMLESS = /^'(?=['=+\-@\t\r\n＝＋－＠])/;
 
-function harmless(text: string): string {
+export function harmless(text: string): string {
   return ACTIVE.test(text) || MADE_HARMLESS.test(text) ? `'${text}` : text;
 }
 

@@ -185,7 +185,7 @@ function* piece(
   };
 }
 
-function spanLease(row: Row, charges: readonly Share[], budgets: BudgetAccounts): SpanLease {
+export function spanLease(row: Row, charges: readonly Share[], budgets: BudgetAccounts): SpanLease {
   const shares = projectShares(charges, budgets);
   const from = row.starts_at / MICROSECONDS_PER_SECOND;
   const over = endedBefore(row);

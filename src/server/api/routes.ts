@@ -9,6 +9,7 @@ import { ledgerEntriesRoute, projectLeasesRoute } from './ledger-lists.ts';
 import { projectUsageRoute } from './project-usage.ts';
 import { projectRoute, projectsRoute } from './projects.ts';
 import type { ApiRoute } from './route.ts';
+import { usageReportRoute } from './usage-report.ts';
 
 /** By topic, each in a file of its own. Where two paths fit, the first counts. */
 export const API_ROUTES: readonly ApiRoute[] = [
@@ -16,6 +17,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   projectRoute,
   projectLeasesRoute,
   projectUsageRoute,
+  usageReportRoute,
   ledgerEntriesRoute,
   ESTIMATE,
   projectDecisionsRoute,

@@ -11,6 +11,7 @@ import type { ConsolePage } from './page.ts';
 import { projectPage } from './project/project-page.tsx';
 import { projectsPage } from './project/projects-page.tsx';
 import { tryForm, tryPage } from './try/try-page.tsx';
+import { usagePage } from './usage-page.tsx';
 
 export const CONSOLE_PAGES: readonly ConsolePage[] = [
   overviewPage,
@@ -25,6 +26,7 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   importPage,
   importForm,
   ...EDIT_BUDGET_PAGES,
+  usagePage,
   decisionsPage,
   configurationPage,
   decisionPage,

@@ -1,11 +1,14 @@
-/** Usage beside a naive model that counts hour by hour, and beside the balances of the ledger: whatever happens to leases. */
+/** Usage and reports of it beside a naive model that counts hour by hour, and beside the balances of the ledger: whatever happens to leases. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
+import { foldLeases } from '../../../src/ledger/folding/fold.ts';
 import { listProjectLeases } from '../../../src/ledger/reports/leases.ts';
 import { type UsageQuery, usageOf } from '../../../src/ledger/reports/usage.ts';
 import { budgetsOverTime } from '../../../src/ledger/reports/usage-over-time.ts';
+import { reportUsage } from '../../../src/ledger/reports/usage-report.ts';
+import type { UsageKey, UsageReport } from '../../../src/ledger/reports/usage-sums.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';
 import { type Ground, leaseOf, newGrounds } from '../ground.ts';
 
@@ -242,11 +245,55 @@ describe.each(DIALECTS)('usage on %s', (dialect) => {
           0n,
         );
         expect(page.items.reduce((sum, { cost }) => sum + cost, 0n)).toBe(taken);
+        await expectReports(ground, { from, until, ends });
       },
     );
     await fc.assert(property, { numRuns: RUNS[dialect] });
   });
 });
+
+/** They say what usage says, add up to what is taken, and what is folded makes no number wrong. */
+async function expectReports(
+  ground: Ground,
+  { from, until, ends }: { readonly from: number; readonly until: number; readonly ends: number },
+): Promise<void> {
+  const { ledger, project } = ground;
+  const report = (by: UsageKey, begin: number, end: number) =>
+    reportUsage(ledger, { projectIds: [project], from: at(begin), until: at(end), by }, NO_WAIT);
+  const total = ({ rows }: UsageReport) => rows.reduce((sum, { amount }) => sum + amount, 0n);
+  const taken = (await listBudgets(ledger, project, NO_WAIT)).reduce((sum, budget) => sum + budget.taken, 0n);
+  const expectTaken = async (isFolded: boolean) => {
+    for (const by of ['project', 'user', 'month'] as const) {
+      const told = await report(by, -240, ends);
+      const undated = told.undated.amount;
+      expect({ by, total: total(told) + undated }).toEqual({ by, total: taken });
+      // The budgets are for more than a month.
+      expect(isFolded && by === 'month' ? 0n : undated).toBe(0n);
+    }
+  };
+  await expectTaken(false);
+  const byUser = await report('user', from, until);
+  const used = new Map(
+    byUser.rows.flatMap(({ userId, amount }) => (amount === 0n ? [] : [[userId, amount]])),
+  );
+  const expected = await sums(ground, 'user', from, until);
+  expect(used).toEqual(new Map(expected.flatMap(({ key, amount }) => (amount ? [[key, amount]] : []))));
+  const [hosts] = await sums(ground, 'resource_type', from, until);
+  const types = (await report('resource_type', from, until)).rows;
+  expect(types.reduce((sum, row) => sum + row.resourceSeconds, 0n)).toBe(hosts?.resourceSeconds ?? 0n);
+  expect(total(await report('month', from, until))).toBe(total(byUser));
+  if (until - from > 1) {
+    const halves = await Promise.all([report('project', from, from + 1), report('project', from + 1, until)]);
+    expect(halves.map(total).reduce((sum, part) => sum + part)).toBe(total(byUser));
+  }
+
+  ground.now = date(ends);
+  await foldLeases(ledger, { until: at(until) * 1_000_000n, keep: async () => {} }, NO_WAIT);
+  await expectTaken(true);
+  const folded = await report('project', from, until);
+  expect(total(folded)).toBeLessThanOrEqual(total(byUser));
+  expect(total(folded) + folded.undated.amount).toBeGreaterThanOrEqual(total(byUser));
+}
 
 async function expectCourses(ground: Ground, world: World, hasTwo: boolean): Promise<void> {
   const query = { projectId: ground.project, from: at(0), until: at(HOURS), points: 24 };

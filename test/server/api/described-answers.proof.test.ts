@@ -133,6 +133,9 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   for (const group of ['user', 'resource_type', 'day']) {
     take(await call('getProjectUsage', { params: climate, query: `group_by=${group}` }));
   }
+  for (const query of ['by=user', 'by=month&format=csv', 'format=focus', 'by=resource_type', 'by=day']) {
+    take(await call('reportUsage', { query }));
+  }
   take(await call('listChangesOfBudget', { params: budget }));
   take(await call('listChangesOfBudget'));
   take(await call('listBudgetCharges', { query: 'project_id=climate' }));
@@ -207,7 +210,7 @@ async function fromNames(): Promise<RouteAnswer[]> {
   const keystone = await recordedKeystone();
   const { call } = await runOnLedger({ keystone: keystone.options });
   const example = bodyOf('createBudget');
-  const lists = ['listBudgets', 'listBudgetChanges', 'listBudgetCharges', 'exportBudgets'];
+  const lists = ['listBudgets', 'listBudgetChanges', 'listBudgetCharges', 'exportBudgets', 'reportUsage'];
   const listed = (name: string) =>
     Promise.all(lists.map((id) => call(id, { query: `project_id=${encodeURIComponent(name)}` })));
   const given = (project_id: string, user_id: string | null) =>

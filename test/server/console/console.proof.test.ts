@@ -72,7 +72,8 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const first = await page.request.get(`${url}/decisions?outcome=refused`).then((answer) => answer.text());
     const refusedPath = /href="(\/decisions\/req-[^"]+)"/.exec(first)?.[1] ?? '';
     const paths = ['/', '/decisions', '/decisions?since=soon', '/configuration', `/decisions/${allowedId}`];
-    for (const path of [...paths, refusedPath, '/decisions/nothing']) {
+    const usage = ['/usage', '/usage?by=user', '/usage?from=soon'];
+    for (const path of [...paths, refusedPath, '/decisions/nothing', ...usage]) {
       await page.goto(url + path);
       await expectSound(page, `${look.name} ${path}`);
     }

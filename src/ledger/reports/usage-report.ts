@@ -1,0 +1,165 @@
+/** What was used in a time, of one project or of all: exact sums, whatever happened to the leases. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Wait } from '../../base/deadline.ts';
+import { InvalidRequestError } from '../../base/errors.ts';
+import { budgetAccount, ceil, floor, larger, smaller } from '../../filter/claim.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Snapshot, Work } from '../storage/database.ts';
+import { Gate } from '../storage/gate.ts';
+import { chargesOf } from './leases.ts';
+import { amountOf, usagePiece } from './usage-pieces.ts';
+import {
+  MAX_REPORT_DAYS,
+  nextMonth,
+  type ReportBudget,
+  ReportSums,
+  type UsageReport,
+  type UsageReportQuery,
+} from './usage-sums.ts';
+
+const DAY = 86_400n;
+
+/**
+ * The time of a report, in seconds of the epoch. Default: until now, from the start of the month. `now`: microseconds.
+ * @throws InvalidRequestError with `from` or `until` as `field`
+ */
+export function reportSpan(
+  asked: { readonly from: bigint | undefined; readonly until: bigint | undefined },
+  now: bigint,
+): { readonly from: bigint; readonly until: bigint } {
+  const until = asked.until ?? floor(now);
+  const from = asked.from ?? nextMonth(until - 1n, 0);
+  if (until <= from) {
+    const why = asked.until === undefined ? 'a time before now, or until' : 'a time after from';
+    throw new InvalidRequestError(asked.until === undefined ? 'from' : 'until', `expected ${why}`);
+  }
+  if (until - from > BigInt(MAX_REPORT_DAYS) * DAY) {
+    throw new InvalidRequestError('from', `expected at most ${MAX_REPORT_DAYS} days before until`);
+  }
+  return { from, until };
+}
+
+/** Leases that are looked at one by one before others have their turn. */
+const CHUNK = 250;
+const gates = new WeakMap<Ledger, Gate>();
+
+/**
+ * As of one moment, while others write; one report at a time. A lease uses what it is charged evenly over its time, as `sharesOf` tells; what it
+ * uses before a second is rounded down, so that parts add up to the whole. @throws LedgerUnavailableError, TooManyRowsError
+ */
+export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait: Wait): Promise<UsageReport> {
+  const gate = gates.get(ledger) ?? new Gate(1);
+  gates.set(ledger, gate);
+  const leave = await gate.enter(wait);
+  try {
+    return await ledger.database.snapshot(async (snapshot) => {
+      const sums = new ReportSums(query, await budgetsOf(ledger, snapshot, query));
+      for (const projectId of query.projectIds ?? [undefined]) {
+        await addLeases(ledger, snapshot, sums, projectId);
+      }
+      await addFolded(ledger, snapshot, sums);
+      return sums.report();
+    }, wait);
+  } finally {
+    leave();
+  }
+}
+
+async function addLeases(
+  ledger: Ledger,
+  snapshot: Snapshot,
+  sums: ReportSums,
+  projectId: string | undefined,
+): Promise<void> {
+  let last: bigint | undefined;
+  do {
+    const piece = await ran(snapshot, usagePiece(ledger, { ...sums.pieces, projectId }, last));
+    await nextTurn();
+    for (const group of piece.groups) {
+      sums.addGroup(group);
+    }
+    for (const group of piece.charges) {
+      sums.addCharge(group, group.account, amountOf(group));
+    }
+    for (let start = 0; start < piece.others.length; start += CHUNK) {
+      const some = piece.others.slice(start, start + CHUNK);
+      const charges = await ran(snapshot, chargesOf(ledger, some));
+      await nextTurn();
+      for (const lease of some) {
+        sums.addLease(lease, charges.get(lease.id));
+      }
+    }
+    last = piece.last;
+  } while (last !== undefined);
+}
+
+/** Those of the projects, removed ones too: what was charged to them stays charged. */
+async function budgetsOf(ledger: Ledger, snapshot: Snapshot, { projectIds }: UsageReportQuery) {
+  const all = ledger.database.queries
+    .selectFrom('budgets')
+    .select(['id', 'user_id', 'valid_from', 'valid_until']);
+  const budgets = new Map<string, ReportBudget>();
+  for (const projectId of projectIds ?? [undefined]) {
+    const query = projectId === undefined ? all : all.where('project_id', '=', projectId);
+    for await (const budget of snapshot.stream(query.compile())) {
+      const { user_id: userId, valid_from: from, valid_until: until } = budget;
+      budgets.set(budgetAccount(budget), { userId, isOfUser: userId !== null, from, until });
+    }
+  }
+  return budgets;
+}
+
+/** Of folded leases only the sum of each budget is kept. It is told where all of the time in which it can have been used is in one part, or in none. */
+async function addFolded(ledger: Ledger, snapshot: Snapshot, sums: ReportSums): Promise<void> {
+  const { queries } = ledger.database;
+  const { projectIds, from } = sums.query;
+  const isWanted = (projectId: string) => projectIds?.includes(projectId) ?? true;
+  const ends = new Map<string, bigint>();
+  for await (const { project_id, until, leases } of snapshot.stream(
+    queries.selectFrom('folds').select(['project_id', 'until', 'leases']).compile(),
+  )) {
+    if (isWanted(project_id)) {
+      ends.set(project_id, larger(ends.get(project_id) ?? until, until));
+      if (ceil(until) > from) {
+        sums.addFold({ leases, until });
+      }
+    }
+  }
+  if (ends.size === 0) {
+    return;
+  }
+  // A budget may have been valid for longer when they were charged.
+  const longest = new Map<string, bigint>();
+  for await (const { budget: id, valid_until } of snapshot.stream(
+    queries.selectFrom('budget_changes').select(['budget', 'valid_until']).compile(),
+  )) {
+    const account = budgetAccount({ id });
+    longest.set(account, larger(longest.get(account) ?? valid_until, valid_until));
+  }
+  for await (const { project_id, account, amount } of snapshot.stream(
+    queries.selectFrom('folded_balances').selectAll().compile(),
+  )) {
+    const end = ends.get(project_id);
+    if (end !== undefined) {
+      sums.addFoldedBalance(
+        project_id,
+        account,
+        amount,
+        smaller(ceil(end), longest.get(account) ?? ceil(end)),
+      );
+    }
+  }
+}
+
+/** Runs some work on the snapshot. */
+async function ran<Result>(snapshot: Snapshot, work: Work<Result>): Promise<Result> {
+  let step = work.next([]);
+  while (!step.done) {
+    const found: unknown[] = [];
+    for await (const row of snapshot.stream(step.value)) {
+      found.push(row);
+    }
+    step = work.next(found);
+  }
+  return step.value;
+}

@@ -1,0 +1,284 @@
+/** The rows of a report of usage, while leases are added up. */
+import { type Amount, ceil, floor, larger, smaller } from '../../filter/claim.ts';
+import { resourcePeriods } from '../accounting/demand.ts';
+import { charge, parseClaims } from '../accounting/recorded-claim.ts';
+import type { FoldedTotals } from '../folding/totals.ts';
+import { endedBefore, type Share, sharesOf, usedBefore } from './charges.ts';
+import { spanLease } from './lease-span.ts';
+import type { BudgetAccounts } from './leases.ts';
+import type { LeaseGroup, OtherLease, PieceQuery } from './usage-pieces.ts';
+
+export const USAGE_KEYS = ['project', 'user', 'month', 'resource_type'] as const;
+export type UsageKey = (typeof USAGE_KEYS)[number];
+
+export interface UsageReportQuery {
+  /** `undefined` = all. */
+  readonly projectIds: readonly string[] | undefined;
+  /** Seconds of the epoch; at most `MAX_REPORT_DAYS` apart. */
+  readonly from: bigint;
+  readonly until: bigint;
+  /** `user`: each in each project. Months are those of UTC. */
+  readonly by: UsageKey;
+  /** Whether each row is of one project and one month, whatever else it is of. Default: no. */
+  readonly isDetailed?: boolean;
+  /** Throws a `TooManyRowsError` if there were more rows. Default: any number. */
+  readonly most?: number;
+}
+
+/** Ten years. */
+export const MAX_REPORT_DAYS = 3660;
+
+export class TooManyRowsError extends Error {
+  override readonly name = 'TooManyRowsError';
+}
+
+export interface UsageSums {
+  /** Taken of budgets of projects; 0 for a resource type, which has no share of a cost. */
+  amount: Amount;
+  /** Taken of budgets of users. Where a project and its user have one, both pay for the same usage. */
+  userAmount: Amount;
+  /** Hosts, instances or addresses, times seconds. */
+  resourceSeconds: bigint;
+  /** Leases in that time; of a type those that reserve it. */
+  leases: number;
+  /** Those that have ended before their end date, and what they had reserved from then on. */
+  endedEarly: number;
+  unusedSeconds: bigint;
+}
+
+export interface UsageRow extends Readonly<UsageSums> {
+  /** `null` = of all, as for users and types. */
+  readonly projectId: string | null;
+  /** `null` also for leases that are folded: nobody knows whose they were. */
+  readonly userId: string | null;
+  readonly resourceType: string | null;
+  /** Seconds of the epoch. */
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
+export interface UsageReport {
+  /** By time, then what used most first. */
+  readonly rows: readonly UsageRow[];
+  /** Leases in that time of which nobody knows what they reserve: older versions did not note it. */
+  readonly leasesOfUnknownResources: number;
+  /** Folded leases that may have been in that time: only the amounts of the rows count them. `undefined` = there are none. */
+  readonly folded: FoldedTotals | undefined;
+  /** What folded leases have taken in this time or outside, nobody knows: no row counts it. */
+  readonly undated: { readonly amount: Amount; readonly userAmount: Amount };
+}
+
+export type ReportBudget =
+  BudgetAccounts extends ReadonlyMap<string, infer Of> ? Of & { readonly userId: string | null } : never;
+
+interface Place {
+  readonly project_id: string;
+  readonly user_id: string | null;
+  readonly part: bigint | number;
+}
+
+/** Of one resource type. */
+interface TypeSums {
+  resourceSeconds: bigint;
+  unusedSeconds: bigint;
+}
+
+type Added = Partial<Omit<UsageSums, keyof TypeSums>> & { readonly types?: ReadonlyMap<string, TypeSums> };
+
+export class ReportSums {
+  readonly query: UsageReportQuery;
+  readonly pieces: Omit<PieceQuery, 'projectId'>;
+  readonly #edges: readonly bigint[];
+  readonly #budgets: ReadonlyMap<string, ReportBudget>;
+  readonly #rows = new Map<string, UsageRow & UsageSums>();
+  readonly #undated = { amount: 0n, userAmount: 0n };
+  #folded: FoldedTotals | undefined;
+  #unknown = 0;
+
+  constructor(query: UsageReportQuery, budgets: ReadonlyMap<string, ReportBudget>) {
+    const { by, isDetailed } = query;
+    this.query = query;
+    this.#edges = by === 'month' || isDetailed === true ? monthsOf(query) : [query.from, query.until];
+    this.#budgets = budgets;
+    const hasAmounts = by !== 'resource_type';
+    const byProject = isDetailed === true || by === 'project' || by === 'user';
+    this.pieces = { edges: this.#edges, byProject, byUser: by === 'user', hasAmounts };
+  }
+
+  addGroup(group: LeaseGroup): void {
+    const leases = Number(group.leases);
+    const types = new Map(
+      [...(resourcePeriods(group.resources).at(-1)?.counts ?? [])].map(([type, count]) => [
+        type,
+        { resourceSeconds: BigInt(count) * group.run, unusedSeconds: BigInt(count) * group.unused },
+      ]),
+    );
+    this.#add(group, { leases, endedEarly: Number(group.early), types });
+    for (const claim of group.claims === '' ? [] : parseClaims(group.claims)) {
+      const isWhole = claim.kind === 'usage' && claim.from === 0n && claim.until === 1n;
+      this.addCharge(group, claim.account, charge(claim) * (isWhole ? group.run : group.leases));
+    }
+  }
+
+  /** Charges of other accounts than those of budgets do not count. */
+  addCharge(place: Place, account: string, amount: Amount): void {
+    const budget = this.#budgets.get(account);
+    if (budget !== undefined && amount !== 0n) {
+      this.#add(place, { [budget.isOfUser ? 'userAmount' : 'amount']: amount });
+    }
+  }
+
+  addLease(row: OtherLease, charged: ReadonlyMap<string, Amount> | undefined): void {
+    const { project_id, user_id } = row;
+    const lease = spanLease(row, sharesOf(row, charged, this.#budgets), this.#budgets);
+    const unused = unusedTime(row);
+    const counts = resourcePeriods(row.resources).at(-1)?.counts ?? new Map<string, number>();
+    let isThere = false;
+    for (const [part, from] of this.#edges.slice(0, -1).entries()) {
+      const until = this.#edges[part + 1] ?? from;
+      const place = { project_id, user_id, part };
+      const used = (share: Share) => usedBefore(share, until) - usedBefore(share, from);
+      for (const share of this.pieces.hasAmounts ? lease.charges : []) {
+        this.addCharge(place, share.account, used(share));
+      }
+      if (row.undone === 1n) {
+        continue;
+      }
+      const isIn = lease.from < until && (lease.until > from || lease.from >= from);
+      const left = unused && larger(0n, smaller(unused.until, until) - larger(unused.from, from));
+      if (!isIn && !left) {
+        continue;
+      }
+      const types = new Map<string, TypeSums>();
+      for (const [type, count] of left ? counts : []) {
+        types.set(type, { resourceSeconds: 0n, unusedSeconds: BigInt(count) * (left ?? 0n) });
+      }
+      for (const share of lease.resources ?? []) {
+        const sums = types.get(share.account) ?? { resourceSeconds: 0n, unusedSeconds: 0n };
+        sums.resourceSeconds += used(share);
+        types.set(share.account, sums);
+      }
+      isThere ||= isIn;
+      const endsHere = unused !== undefined && unused.from >= from && unused.from < until;
+      this.#add(place, { leases: isIn ? 1 : 0, endedEarly: endsHere ? 1 : 0, types });
+    }
+    this.#unknown += isThere && row.resources === null ? 1 : 0;
+  }
+
+  addFold({ leases, until }: FoldedTotals): void {
+    const before = this.#folded;
+    this.#folded =
+      before === undefined
+        ? { leases, until }
+        : { leases: before.leases + leases, until: larger(before.until, until) };
+  }
+
+  /** `end`: they have used nothing from this second on. */
+  addFoldedBalance(project_id: string, account: string, amount: Amount, end: bigint): void {
+    const budget = this.#budgets.get(account);
+    const [first = 0n, last = 0n] = [this.#edges[0], this.#edges.at(-1)];
+    if (!this.pieces.hasAmounts || budget === undefined || end <= first || budget.from >= last) {
+      return;
+    }
+    const part = this.#edges.findIndex(
+      (edge, index) => edge <= budget.from && end <= (this.#edges[index + 1] ?? edge),
+    );
+    if (part >= 0) {
+      this.addCharge({ project_id, user_id: budget.userId, part }, account, amount);
+    } else {
+      this.#undated[budget.isOfUser ? 'userAmount' : 'amount'] += amount;
+    }
+  }
+
+  report(): UsageReport {
+    const rows = [...this.#rows.values()].sort(
+      (a, b) =>
+        compared(a.from, b.from) ||
+        compared(b.amount, a.amount) ||
+        compared(b.userAmount, a.userAmount) ||
+        compared(b.resourceSeconds, a.resourceSeconds) ||
+        compared(nameOf(a), nameOf(b)),
+    );
+    return {
+      ...{ rows, leasesOfUnknownResources: this.#unknown },
+      ...{ folded: this.#folded, undated: this.#undated },
+    };
+  }
+
+  #add(place: Place, { types = new Map(), ...sums }: Added): void {
+    if (this.query.by === 'resource_type') {
+      for (const [type, ofType] of types) {
+        if (ofType.resourceSeconds > 0n || ofType.unusedSeconds > 0n) {
+          increase(this.#row(place, type), { ...sums, ...ofType });
+        }
+      }
+      return;
+    }
+    const row = this.#row(place, null);
+    increase(row, sums);
+    for (const ofType of types.values()) {
+      increase(row, ofType);
+    }
+  }
+
+  #row({ project_id, user_id, part }: Place, resourceType: string | null): UsageSums {
+    const { by, isDetailed = false, most = Number.POSITIVE_INFINITY } = this.query;
+    const projectId = isDetailed || by === 'project' || by === 'user' ? project_id : null;
+    const userId = by === 'user' ? user_id : null;
+    const key = JSON.stringify([projectId, userId, resourceType, Number(part)]);
+    const known = this.#rows.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    if (this.#rows.size >= most) {
+      throw new TooManyRowsError(`there are more than ${most} rows`);
+    }
+    const [from = 0n, until = 0n] = this.#edges.slice(Number(part));
+    const row = {
+      ...{ projectId, userId, resourceType, from, until, amount: 0n, userAmount: 0n },
+      ...{ resourceSeconds: 0n, leases: 0, endedEarly: 0, unusedSeconds: 0n },
+    };
+    this.#rows.set(key, row);
+    return row;
+  }
+}
+
+function increase(row: UsageSums, by: Partial<UsageSums>): void {
+  row.amount += by.amount ?? 0n;
+  row.userAmount += by.userAmount ?? 0n;
+  row.resourceSeconds += by.resourceSeconds ?? 0n;
+  row.leases += by.leases ?? 0;
+  row.endedEarly += by.endedEarly ?? 0;
+  row.unusedSeconds += by.unusedSeconds ?? 0n;
+}
+
+/** What was left of its time when it ended; `undefined` = nothing. */
+function unusedTime(row: OtherLease): { from: bigint; until: bigint } | undefined {
+  const over = endedBefore(row);
+  return over === undefined
+    ? undefined
+    : { from: larger(over, floor(row.starts_at)), until: ceil(row.ends_at) };
+}
+
+/** Where months of UTC begin, with the first and the last second of the time. */
+function monthsOf({ from, until }: UsageReportQuery): bigint[] {
+  const edges = [from];
+  for (let month = nextMonth(from); month < until; month = nextMonth(month)) {
+    edges.push(month);
+  }
+  return [...edges, until];
+}
+
+/** The second in which the month after this one begins; of months before, with a negative number. */
+export function nextMonth(second: bigint, months = 1): bigint {
+  const date = new Date(Number(second) * 1000);
+  return BigInt(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months)) / 1000n;
+}
+
+function nameOf({ projectId, userId, resourceType }: UsageRow): string {
+  return JSON.stringify([projectId, userId, resourceType]);
+}
+
+function compared<Some extends bigint | string>(a: Some, b: Some): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

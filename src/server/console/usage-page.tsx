@@ -1,0 +1,242 @@
+/** What was used in a time: as a table, by month also as a picture, and as files. */
+import { budgetUnit } from '../../enforcement/configuration.ts';
+import { formatUnitHours } from '../../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import { hoursText, missingTexts, monthText, secondText } from '../../ledger/reports/usage-formats.ts';
+import {
+  nextMonth,
+  USAGE_KEYS,
+  type UsageKey,
+  type UsageReport,
+  type UsageRow,
+} from '../../ledger/reports/usage-sums.ts';
+import { ApiError } from '../api/route.ts';
+import { usageFor } from '../api/usage-report.ts';
+import { ledgerFor } from '../budgets/named-accounts.ts';
+import { visibleProjects } from '../users/caller.ts';
+import { type ConsolePage, pathWith } from './page.ts';
+import { Fields } from './parts/fields.tsx';
+import { Account, type Column, learnNames, Message, ProjectLink, Table, Text } from './parts/parts.tsx';
+import { Chart } from './parts/pictures.tsx';
+
+const PATH = '/usage';
+/** More are of little help on a page: the files have them all. */
+const MAX_ROWS = 200;
+/** Months that are shown if nothing is asked: the last year, and what is planned for the current month. */
+const MONTHS = 12;
+const MAX_TEXT = 255;
+
+const KEY_TEXTS: Readonly<Record<UsageKey, string>> = {
+  month: 'Month',
+  project: 'Project',
+  user: 'User',
+  resource_type: 'Resource type',
+};
+
+interface Asked {
+  readonly from: string;
+  readonly until: string;
+  readonly by: UsageKey;
+  readonly project: string;
+}
+
+export const usagePage: ConsolePage = {
+  method: 'GET',
+  path: PATH,
+  action: 'list-projects',
+  label: 'Usage',
+  answer: async (request) => {
+    const { caller, query, generation } = request;
+    const now = (await ledgerFor(request)).now() / MICROSECONDS_PER_SECOND;
+    const text = (name: string) => (query.get(name) ?? '').trim().slice(0, MAX_TEXT);
+    const asked: Asked = {
+      from: text('from') || secondText(nextMonth(now, 1 - MONTHS)).slice(0, 10),
+      until: text('until') || secondText(nextMonth(now)).slice(0, 10),
+      by: USAGE_KEYS.find((one) => one === text('by')) ?? 'month',
+      project: text('project'),
+    };
+    const mistakes = new Map<string, string>();
+    const second = (name: 'from' | 'until') => {
+      const instant = toInstant(asked[name]);
+      if (instant === undefined) {
+        mistakes.set(name, 'expected a date such as 2026-12-01');
+      }
+      return instant === undefined ? undefined : instant / MICROSECONDS_PER_SECOND;
+    };
+    const span = { from: second('from'), until: second('until') };
+    let report: UsageReport | undefined;
+    if (mistakes.size === 0) {
+      try {
+        ({ report } = await usageFor(request, asked.project || undefined, { ...span, by: asked.by }));
+      } catch (thrown) {
+        if (!(thrown instanceof ApiError && thrown.field !== undefined && thrown.status < 500)) {
+          throw thrown;
+        }
+        mistakes.set(thrown.field === 'project_id' ? 'project' : thrown.field, thrown.message);
+      }
+    }
+    const shown = report?.rows.slice(0, MAX_ROWS) ?? [];
+    await learnNames(
+      generation,
+      shown.flatMap(({ projectId }) => projectId ?? []),
+      shown.flatMap(({ userId }) => userId ?? []),
+    );
+    const unit = budgetUnit(generation.configuration);
+    return {
+      status: mistakes.size === 0 ? 200 : 400,
+      title: 'Usage',
+      main: (
+        <>
+          <UsageForm {...{ asked, mistakes }} projects={visibleProjects(caller)} />
+          {report !== undefined && <UsageReportView {...{ asked, report, unit }} />}
+        </>
+      ),
+    };
+  },
+};
+
+interface FormProps {
+  readonly asked: Asked;
+  readonly mistakes: ReadonlyMap<string, string>;
+  /** Those of the caller; `undefined` = all. */
+  readonly projects: readonly string[] | undefined;
+}
+
+function UsageForm({ asked, mistakes, projects }: FormProps) {
+  const dateType = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? 'date' : 'text');
+  return (
+    <form method="get" action={PATH}>
+      <div class="fields">
+        <Fields
+          values={{ ...asked }}
+          mistakes={mistakes}
+          fields={[
+            { name: 'from', label: 'From (UTC)', type: dateType(asked.from) },
+            {
+              ...{ name: 'until', label: 'Until (UTC)', type: dateType(asked.until) },
+              hint: 'The first day that is not counted.',
+            },
+            {
+              ...{ name: 'by', label: 'By' },
+              options: Object.entries(KEY_TEXTS),
+            },
+            {
+              ...{ name: 'project', label: 'Project', hint: 'Its id, or name@domain. Empty: all.' },
+              suggestions: projects ?? [],
+            },
+          ]}
+        />
+      </div>
+      <div class="actions">
+        <button type="submit">Show</button>
+      </div>
+    </form>
+  );
+}
+
+interface ReportProps {
+  readonly asked: Asked;
+  readonly report: UsageReport;
+  readonly unit: string;
+}
+
+function UsageReportView({ asked, report, unit }: ReportProps) {
+  const { from, until, by, project: project_id } = asked;
+  const { rows } = report;
+  const file = (format: string) =>
+    pathWith('/v1/reports/usage', { from, until, by, project_id: project_id || undefined, format });
+  return (
+    <section aria-labelledby="report">
+      <h2 id="report">By {KEY_TEXTS[by].toLowerCase()}</h2>
+      {missingTexts(report, by, unit).map((text) => (
+        <Message kind="notice">
+          <Text>{text}</Text>
+        </Message>
+      ))}
+      {by === 'month' && rows.length > 0 && <MonthsChart rows={rows} unit={unit} />}
+      {rows.length === 0 ? (
+        <p>Nothing was used, and nothing is planned.</p>
+      ) : (
+        <Table
+          label={`Usage by ${KEY_TEXTS[by].toLowerCase()}`}
+          columns={[...KEY_COLUMNS[by], ...(by === 'resource_type' ? [] : amountColumns(unit)), ...COLUMNS]}
+          rows={rows.slice(0, MAX_ROWS)}
+          isLong
+        />
+      )}
+      {rows.length > MAX_ROWS && (
+        <p class="hint">{rows.length - MAX_ROWS} more are not shown; the files have all.</p>
+      )}
+      <nav aria-label="Files" class="pages">
+        <a href={file('csv')} download="usage.csv">
+          CSV
+        </a>
+        <a href={file('focus')} download="usage-focus.csv">
+          FOCUS 1.2
+        </a>
+        <a href={file('json')} download="usage.json">
+          JSON
+        </a>
+      </nav>
+    </section>
+  );
+}
+
+const PROJECT: Column<UsageRow> = [
+  'Project',
+  'what id',
+  ({ projectId }) => projectId !== null && <ProjectLink id={projectId} />,
+];
+const KEY_COLUMNS: Readonly<Record<UsageKey, readonly Column<UsageRow>[]>> = {
+  month: [['Month', 'time', monthText]],
+  project: [PROJECT],
+  user: [
+    PROJECT,
+    [
+      'User',
+      'who id',
+      ({ userId }) =>
+        userId === null ? <span class="none">not known</span> : <Account kind="user" id={userId} />,
+    ],
+  ],
+  resource_type: [['Resource type', undefined, ({ resourceType }) => <Text>{resourceType ?? ''}</Text>]],
+};
+
+function amountColumns(unit: string): readonly Column<UsageRow>[] {
+  return [
+    [`Budgets of projects (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
+    [`Budgets of users (${unit})`, 'number', ({ userAmount }) => formatUnitHours(userAmount)],
+  ];
+}
+
+const COLUMNS: readonly Column<UsageRow>[] = [
+  ['Resource hours', 'number', ({ resourceSeconds }) => hoursText(resourceSeconds)],
+  ['Leases', 'number', ({ leases }) => leases],
+  ['Ended early', 'number', ({ endedEarly }) => endedEarly],
+  ['Unused hours', 'number', ({ unusedSeconds }) => hoursText(unusedSeconds)],
+];
+
+const SECONDS_PER_HOUR = 3600;
+const UNIT_HOUR = 3_600_000_000;
+
+/** Months without usage have no row, and no bar. Hours of resources where nothing is taken of budgets. */
+function MonthsChart({ rows, unit }: { readonly rows: readonly UsageRow[]; readonly unit: string }) {
+  const isPaid = rows.some(({ amount }) => amount !== 0n);
+  const what = isPaid ? `Budgets of projects (${unit})` : 'Resource hours';
+  const values = rows.map(({ amount, resourceSeconds }) =>
+    isPaid ? Number(amount) / UNIT_HOUR : Number(resourceSeconds) / SECONDS_PER_HOUR,
+  );
+  const most = values.indexOf(Math.max(...values));
+  const row = rows[most];
+  return (
+    <Chart
+      id="usage-months"
+      title="Usage by month"
+      description={row === undefined ? '' : `The most was used in ${monthText(row)}.`}
+      times={rows.map(({ from }) => Number(from))}
+      unit={isPaid ? unit : 'hours'}
+      series={[{ label: what, look: 'used', form: 'bars', values }]}
+      timeText={(second) => secondText(BigInt(second)).slice(0, 7)}
+    />
+  );
+}
