@@ -8,10 +8,10 @@ import { sectionOf } from '../../enforcement/configuration.ts';
 import { textMistake } from '../../ledger/identity.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, type Membership, whoOf } from './caller.ts';
-import type { KeptOidc } from './kept-proof.ts';
 import { type OidcOptions, oidcSection } from './oidc-options.ts';
 import type { ProviderMarks } from './session-store.ts';
 import type { HeldSession, Proof } from './sessions.ts';
+import type { StoredOidc } from './stored-session.ts';
 
 /** In milliseconds: no right is used that the issuer has not confirmed for so long. */
 const LONGEST = 900_000;
@@ -48,10 +48,10 @@ export class OidcProof implements Proof {
   readonly identity: string;
   readonly isShared = false;
   readonly marks: ProviderMarks;
-  readonly kept: KeptOidc;
+  readonly kept: StoredOidc;
   readonly #renew: Renew;
 
-  constructor(kept: KeptOidc, renew: Renew) {
+  constructor(kept: StoredOidc, renew: Renew) {
     const { key, sub, sid, caller } = kept;
     this.identity = caller.identity;
     this.marks = marksOf(key, { sub, sid });
@@ -67,7 +67,7 @@ export class OidcProof implements Proof {
     renew: Renew,
   ): OidcProof {
     const { sub, sid } = claims;
-    const kept: KeptOidc = {
+    const kept: StoredOidc = {
       kind: 'oidc',
       key: keyOf(options),
       sub: String(sub),
@@ -101,7 +101,7 @@ export class OidcProof implements Proof {
   async #confirmed(ctx: Context, first: HeldSession, options: OidcOptions): Promise<Caller | undefined> {
     const until = performance.now() + 1000 * stateOf(ctx).generation.options.deadline;
     for (let held: HeldSession | undefined = first; held?.kept.kind === 'oidc'; held = await held.again()) {
-      const kept: KeptOidc = held.kept;
+      const kept: StoredOidc = held.kept;
       if (isConfirmedFor(LONGEST, kept, held)) {
         return kept.caller;
       }
@@ -172,10 +172,10 @@ export class OidcProof implements Proof {
 /** `undefined` = the session ends. */
 function renewedBy(
   renewal: Renewal,
-  kept: KeptOidc,
+  kept: StoredOidc,
   options: OidcOptions,
   askedAt: number,
-): KeptOidc | undefined {
+): StoredOidc | undefined {
   const asked = { ...kept, askedAt, askingUntil: 0 };
   if (renewal === 'refused') {
     return undefined;
@@ -199,7 +199,7 @@ function renewedBy(
 
 function isConfirmedFor(
   milliseconds: number,
-  { confirmedAt }: KeptOidc,
+  { confirmedAt }: StoredOidc,
   { since, now }: HeldSession,
 ): boolean {
   return isWithin(milliseconds, confirmedAt ?? since, now);
@@ -211,7 +211,7 @@ function isWithin(milliseconds: number, since: number, now: number): boolean {
 }
 
 /** Whoever asks may have been killed. */
-function isAsking(ctx: Context, { askingUntil }: KeptOidc, { now }: HeldSession): boolean {
+function isAsking(ctx: Context, { askingUntil }: StoredOidc, { now }: HeldSession): boolean {
   return now < askingUntil && askingUntil <= now + patienceOf(ctx);
 }
 

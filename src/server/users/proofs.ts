@@ -4,9 +4,9 @@ import type { ValidToken } from '../../openstack/contract.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, whoOf } from './caller.ts';
 import type { FixedTokens, TokenCaller } from './fixed-tokens.ts';
-import type { KeptFixed, KeptKeystone, KeptProof } from './kept-proof.ts';
 import { OidcProof, type Renew } from './oidc-proof.ts';
 import type { Proof } from './sessions.ts';
+import type { StoredFixed, StoredKeystone, StoredProof } from './stored-session.ts';
 
 /** What proofs ask about themselves. */
 interface ProofSources {
@@ -14,7 +14,7 @@ interface ProofSources {
   readonly renew: Renew;
 }
 
-export function restoredProof(kept: KeptProof, { tokens, renew }: ProofSources): Proof {
+export function restoredProof(kept: StoredProof, { tokens, renew }: ProofSources): Proof {
   switch (kept.kind) {
     case 'token':
       return new FixedProof(tokens, kept);
@@ -29,10 +29,10 @@ export function restoredProof(kept: KeptProof, { tokens, renew }: ProofSources):
 export class FixedProof implements Proof {
   readonly identity: string;
   readonly isShared = true;
-  readonly kept: KeptFixed;
+  readonly kept: StoredFixed;
   readonly #tokens: FixedTokens;
 
-  constructor(tokens: FixedTokens, { identity, key }: Omit<KeptFixed, 'kind'>) {
+  constructor(tokens: FixedTokens, { identity, key }: Omit<StoredFixed, 'kind'>) {
     this.identity = identity;
     this.kept = { kind: 'token', identity, key };
     this.#tokens = tokens;
@@ -51,9 +51,9 @@ export class FixedProof implements Proof {
 export class KeystoneProof implements Proof {
   readonly identity: string;
   readonly isShared = false;
-  readonly kept: KeptKeystone;
+  readonly kept: StoredKeystone;
 
-  constructor(userId: string, { scoped, unscoped }: Pick<KeptKeystone, 'scoped' | 'unscoped'>) {
+  constructor(userId: string, { scoped, unscoped }: Pick<StoredKeystone, 'scoped' | 'unscoped'>) {
     this.identity = `keystone ${userId}`;
     this.kept = { kind: 'keystone', userId, scoped, unscoped };
   }

@@ -70,14 +70,14 @@ export function hasExpired({ since, now }: Pick<FoundSession, 'since' | 'now'>, 
   return now >= since + lifetime || now < since;
 }
 
-interface KeptSession extends NewSession {
+interface OpenSession extends NewSession {
   readonly since: number;
   readonly revision: number;
 }
 
 export class MemorySessions implements SessionStore {
   /** By name, oldest first. */
-  readonly #open = new Map<string, KeptSession>();
+  readonly #open = new Map<string, OpenSession>();
   readonly #shares: Shares<string>;
   /** When each was taken, oldest first. */
   readonly #taken = new Map<string, number>();
@@ -161,7 +161,7 @@ export class MemorySessions implements SessionStore {
     return true;
   }
 
-  #deleteThose(isMeant: (session: KeptSession) => boolean): number {
+  #deleteThose(isMeant: (session: OpenSession) => boolean): number {
     const meant = [...this.#open.values()].filter(isMeant);
     for (const { name } of meant) {
       this.#delete(name);

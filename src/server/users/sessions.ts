@@ -11,7 +11,6 @@ import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
 import type { Caller } from './caller.ts';
-import { type KeptProof, type KeptSession, keptSession } from './kept-proof.ts';
 import { digest, randomText, seal, sealingKey, unseal } from './sealed.ts';
 import {
   type FoundSession,
@@ -21,6 +20,7 @@ import {
   type SessionStore,
 } from './session-store.ts';
 import type { SessionTable } from './session-table.ts';
+import { type StoredProof, type StoredSession, storedSession } from './stored-session.ts';
 
 const COOKIE = 'blazar-enforcement-session';
 const COOKIE_FORM = /^[\w-]{43}$/;
@@ -45,26 +45,26 @@ export interface Proof {
   /** By which the identity provider ends its session. Default: by nothing. */
   readonly marks?: ProviderMarks;
   /** From which `restore` makes it again. */
-  readonly kept: KeptProof;
+  readonly kept: StoredProof;
   /** Whom it proves now; `undefined` = nobody any more. Throws an HTTP error if nobody can tell. */
   owner(ctx: Context, held: HeldSession): Promise<Caller | undefined>;
 }
 
 /** A session as it was found. */
 export interface HeldSession {
-  readonly kept: KeptProof;
+  readonly kept: StoredProof;
   /** In milliseconds of the epoch, by the clock that all replicas have. */
   readonly since: number;
   readonly now: number;
   /** Replaces what is kept. `undefined` = another request has done so meanwhile, or the session has ended. */
-  keep(kept: KeptProof): Promise<HeldSession | undefined>;
+  keep(kept: StoredProof): Promise<HeldSession | undefined>;
   /** As it is now; `undefined` = it has ended. */
   again(): Promise<HeldSession | undefined>;
   end(): Promise<void>;
 }
 
 interface SessionParts {
-  readonly restore: (kept: KeptProof) => Proof;
+  readonly restore: (kept: StoredProof) => Proof;
   readonly logger: Logger;
   /** Where the ledger has no room for sessions. */
   readonly memory?: SessionStore;
@@ -94,7 +94,7 @@ export class Sessions {
   async open(ctx: Context, proof: Proof): Promise<string | undefined> {
     const id = randomText();
     const { identity, isShared, marks = { sub: null, sid: null }, kept } = proof;
-    const content: KeptSession = { csrf: randomText(), proof: kept };
+    const content: StoredSession = { csrf: randomText(), proof: kept };
     const session = {
       ...{ name: digest(id), owner: digest(identity), isShared, ...marks },
       sealed: seal(content, keyOfCookie(id)),
@@ -183,7 +183,7 @@ export class Sessions {
     }
     const [name, key] = [digest(id), keyOfCookie(id)];
     const row = await this.#ask(ctx, (store, wait) => store.find(name, wait));
-    const content = row && keptSession.safeParse(unseal(row.sealed, key)).data;
+    const content = row && storedSession.safeParse(unseal(row.sealed, key)).data;
     if (row === undefined || content === undefined) {
       return undefined;
     }
@@ -192,10 +192,13 @@ export class Sessions {
       return undefined;
     }
     const { csrf, proof } = content;
-    const held = (kept: KeptProof, { since, now, revision }: Omit<FoundSession, 'sealed'>): HeldSession => ({
+    const held = (
+      kept: StoredProof,
+      { since, now, revision }: Omit<FoundSession, 'sealed'>,
+    ): HeldSession => ({
       ...{ kept, since, now },
       keep: async (next) => {
-        const sealed = seal({ csrf, proof: next } satisfies KeptSession, key);
+        const sealed = seal({ csrf, proof: next } satisfies StoredSession, key);
         const isKept = await this.#ask(ctx, (store, wait) => store.replace(name, revision, sealed, wait));
         return isKept ? held(next, { since, now, revision: revision + 1 }) : undefined;
       },

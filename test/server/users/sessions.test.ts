@@ -7,7 +7,6 @@ import { type Database, rows } from '../../../src/ledger/storage/database.ts';
 import { PostgresDatabase } from '../../../src/ledger/storage/postgres/postgres.ts';
 import { SqliteDatabase } from '../../../src/ledger/storage/sqlite.ts';
 import { type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
-import type { KeptProof } from '../../../src/server/users/kept-proof.ts';
 import { digest } from '../../../src/server/users/sealed.ts';
 import {
   BOUNDS,
@@ -23,6 +22,7 @@ import {
   Sessions,
   TOO_MANY_SESSIONS,
 } from '../../../src/server/users/sessions.ts';
+import type { StoredProof } from '../../../src/server/users/stored-session.ts';
 import { NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
@@ -75,7 +75,7 @@ function ownedBy(owner: Proof['owner']): Proof {
   return proof;
 }
 
-function restore(kept: KeptProof): Proof {
+function restore(kept: StoredProof): Proof {
   const proof = kept.kind === 'token' ? proofs.get(kept.key) : undefined;
   if (proof === undefined) {
     throw new Error('expected a proof of this test');

@@ -47,13 +47,13 @@ const oidc = z.object({
   askingUntil: z.number(),
 });
 
-const keptProof = z.discriminatedUnion('kind', [fixed, keystone, oidc]);
+const storedProof = z.discriminatedUnion('kind', [fixed, keystone, oidc]);
 
-export type KeptProof = z.infer<typeof keptProof>;
-export type KeptFixed = z.infer<typeof fixed>;
-export type KeptKeystone = z.infer<typeof keystone>;
-export type KeptOidc = z.infer<typeof oidc>;
+export type StoredProof = z.infer<typeof storedProof>;
+export type StoredFixed = z.infer<typeof fixed>;
+export type StoredKeystone = z.infer<typeof keystone>;
+export type StoredOidc = z.infer<typeof oidc>;
 
 /** All that is sealed. `csrf`: what forms of the session must send back. */
-export const keptSession = z.object({ csrf: z.string(), proof: keptProof });
-export type KeptSession = z.infer<typeof keptSession>;
+export const storedSession = z.object({ csrf: z.string(), proof: storedProof });
+export type StoredSession = z.infer<typeof storedSession>;
