@@ -116,6 +116,40 @@ export interface BudgetChangesTable {
   reason: string | null;
 }
 
+/** `requested` and `endorsed` are open; the others are final. `changed` = granted, but not as asked. */
+export type BudgetRequestState = 'requested' | 'endorsed' | 'granted' | 'changed' | 'refused' | 'withdrawn';
+
+/** Requests for more budget. Rows are never removed. */
+export interface BudgetRequestsTable {
+  id: Generated<bigint>;
+  project_id: string;
+  /** `null` = for the whole project. */
+  user_id: string | null;
+  /** What the budget should grow by. */
+  amount: bigint;
+  /** In seconds. */
+  valid_until: bigint;
+  /** Why it is asked for. */
+  reason: string;
+  asked_at: bigint;
+  asked_by: string;
+  /** `Caller.identity` of who has asked: only they may withdraw it. */
+  asker: string;
+  state: BudgetRequestState;
+  endorsed_at: bigint | null;
+  endorsed_by: string | null;
+  endorsed_reason: string | null;
+  /** When it became final, and by whom. */
+  settled_at: bigint | null;
+  settled_by: string | null;
+  settled_reason: string | null;
+  /** What the budget has grown by; `null` = it was not granted. */
+  granted_amount: bigint | null;
+  granted_until: bigint | null;
+  /** The budget that has grown. */
+  budget: bigint | null;
+}
+
 /** A single row: the process that compares the ledger with Blazar. Its times are those of the database's clock. */
 export interface FollowerTable {
   id: bigint;
@@ -257,6 +291,7 @@ export interface Tables {
   entries: EntriesTable;
   budgets: BudgetsTable;
   budget_changes: BudgetChangesTable;
+  budget_requests: BudgetRequestsTable;
   follower: FollowerTable;
   outbox: OutboxTable;
   decisions: DecisionsTable;

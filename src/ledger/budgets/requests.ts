@@ -1,0 +1,296 @@
+/**
+ * Requests for more budget: a member asks, a manager endorses, an operator grants. Each step locks the project and looks at the state
+ * again, so that of several who decide at once one succeeds. A grant changes the budget and the request in one transaction.
+ */
+import type { Wait } from '../../base/deadline.ts';
+import { type Amount, type Budget, MAX_AMOUNT } from '../../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import type { Ledger } from '../ledger.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import type { BudgetRequestState } from '../storage/schema.ts';
+import type { Transaction } from '../transactions/transaction.ts';
+import type { BudgetAuthor } from './budgets.ts';
+import { type BudgetRefusal, written } from './edits.ts';
+import { type BudgetRequest, isOpen, requestIn, requestOf, requireRequests } from './request-rows.ts';
+import { budgetsOfOwner } from './rows.ts';
+
+/** What is asked for. */
+export interface WantedMore extends Pick<Budget, 'projectId' | 'userId'> {
+  /** More than 0: what the budget should grow by. */
+  readonly amount: Amount;
+  /** In seconds of the epoch: until when it is needed. */
+  readonly validUntil: bigint;
+}
+
+export interface Asker {
+  readonly who: string;
+  readonly reason: string;
+  /** `Caller.identity` */
+  readonly identity: string;
+}
+
+export type RequestStep =
+  | { readonly kind: 'endorse' }
+  | { readonly kind: 'refuse' }
+  | { readonly kind: 'withdraw' }
+  | {
+      readonly kind: 'grant';
+      /** Default: what was asked for. */
+      readonly amount?: Amount | undefined;
+      readonly validUntil?: bigint | undefined;
+      /** As of `BudgetEditor`. */
+      readonly isBounded: boolean;
+    };
+
+export type RequestRefusal =
+  /** The project has so many open requests, or so many of the last 24 hours. */
+  | { readonly kind: 'too-many'; readonly open: boolean; readonly most: number }
+  /** The time until which it is needed is over. */
+  | { readonly kind: 'over' }
+  /** It is for a user without a budget of their own: one would limit them further. */
+  | { readonly kind: 'no-budget' }
+  /** The budget would be larger than any can be. */
+  | { readonly kind: 'too-large' }
+  | { readonly kind: 'gone' }
+  /** The step is not possible from its state. */
+  | { readonly kind: 'settled'; readonly current: BudgetRequest }
+  /** The budget cannot become so. */
+  | { readonly kind: 'budget'; readonly refusal: BudgetRefusal };
+
+export type RequestEdit =
+  | { readonly kind: 'done'; readonly request: BudgetRequest }
+  | { readonly kind: 'refused'; readonly refusal: RequestRefusal };
+
+/** More open requests of a project nobody reads. */
+export const MOST_OPEN = 20;
+/** Within 24 hours: whoever withdraws and asks again must not fill the database. */
+export const MOST_A_DAY = 100;
+const DAY = 86_400_000_000n;
+
+/** Asked again by the same person with the same words, an open request is the same one. @throws LedgerUnavailableError, ConfigurationError */
+export async function askForBudget(
+  ledger: Ledger,
+  wanted: WantedMore,
+  { who, reason, identity }: Asker,
+  wait: Wait,
+): Promise<RequestEdit> {
+  return edited(ledger, wanted, wait, function* () {
+    const { queries } = ledger.database;
+    const { projectId, userId, amount, validUntil } = wanted;
+    const now = ledger.now();
+    const ofProject = queries
+      .selectFrom('budget_requests')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where((where) =>
+        where.or([where('state', 'in', ['requested', 'endorsed']), where('asked_at', '>', now - DAY)]),
+      )
+      .orderBy('id')
+      .limit(MOST_OPEN + MOST_A_DAY);
+    const known = (yield* rows(ofProject.compile())).map(requestOf);
+    const open = known.filter(isOpen);
+    const same = open.find(
+      (one) =>
+        one.userId === userId &&
+        one.amount === amount &&
+        one.validUntil === validUntil &&
+        one.reason === reason &&
+        one.asker === identity,
+    );
+    if (same !== undefined) {
+      return new Undone<RequestEdit>({ kind: 'done', request: same });
+    }
+    if (open.length >= MOST_OPEN) {
+      return refused({ kind: 'too-many', open: true, most: MOST_OPEN });
+    }
+    if (known.filter(({ asked }) => asked.at > now - DAY).length >= MOST_A_DAY) {
+      return refused({ kind: 'too-many', open: false, most: MOST_A_DAY });
+    }
+    const place = yield* placeOf(ledger, wanted, validUntil);
+    if (place.refusal !== undefined) {
+      return refused(place.refusal);
+    }
+    const values = {
+      ...{ project_id: projectId, user_id: userId, amount, valid_until: validUntil, reason },
+      ...{ asked_at: now, asked_by: who, asker: identity, state: 'requested' as const },
+    };
+    const [added] = yield* rows(
+      queries.insertInto('budget_requests').values(values).returningAll().compile(),
+    );
+    if (added === undefined) {
+      throw new Error('expected the request that was written');
+    }
+    return { kind: 'done', request: requestOf(added) };
+  });
+}
+
+/**
+ * A step that was done before in the same way changes nothing, and resolves to the request as it is: sent twice, it is done once. A grant
+ * of a request that is not endorsed endorses it, too: whoever may grant may endorse. @throws LedgerUnavailableError, ConfigurationError
+ */
+export function stepRequest(
+  ledger: Ledger,
+  which: Pick<BudgetRequest, 'id' | 'projectId'>,
+  step: RequestStep,
+  author: BudgetAuthor,
+  wait: Wait,
+): Promise<RequestEdit> {
+  return edited(ledger, which, wait, function* () {
+    const current = yield* requestIn(ledger.database.queries, which.id);
+    if (current === undefined || current.projectId !== which.projectId) {
+      return refused({ kind: 'gone' });
+    }
+    if (isDone(current, step)) {
+      return new Undone<RequestEdit>({ kind: 'done', request: current });
+    }
+    if (!isOpen(current) || (step.kind === 'endorse' && current.state !== 'requested')) {
+      return refused({ kind: 'settled', current });
+    }
+    const at = ledger.now();
+    const { who, reason } = author;
+    const endorsed = { endorsed_at: at, endorsed_by: who };
+    const settled = { settled_at: at, settled_by: who, settled_reason: reason };
+    switch (step.kind) {
+      case 'endorse':
+        return yield* put(ledger, current, { state: 'endorsed', ...endorsed, endorsed_reason: reason });
+      case 'refuse':
+        return yield* put(ledger, current, { state: 'refused', ...settled });
+      case 'withdraw':
+        return yield* put(ledger, current, { state: 'withdrawn', ...settled });
+      case 'grant': {
+        const granted = yield* grant(ledger, current, step, author);
+        return granted instanceof Undone
+          ? granted
+          : yield* put(ledger, current, {
+              ...(current.endorsed === null ? endorsed : {}),
+              ...{ ...settled, ...granted },
+            });
+      }
+    }
+  });
+}
+
+const OUTCOMES: Readonly<Record<RequestStep['kind'], readonly BudgetRequestState[]>> = {
+  endorse: ['endorsed'],
+  refuse: ['refused'],
+  withdraw: ['withdrawn'],
+  grant: ['granted', 'changed'],
+};
+
+function isDone(request: BudgetRequest, step: RequestStep): boolean {
+  if (!OUTCOMES[step.kind].includes(request.state)) {
+    return false;
+  }
+  const { amount, validUntil } = termsOf(request, step);
+  return (
+    step.kind !== 'grant' || (request.granted?.amount === amount && request.granted.validUntil === validUntil)
+  );
+}
+
+function termsOf(request: BudgetRequest, step: RequestStep) {
+  const { amount = request.amount, validUntil = request.validUntil } = step.kind === 'grant' ? step : {};
+  return { amount, validUntil };
+}
+
+/**
+ * Adds to the owner's last budget that is in force at some time until then, and extends it if it ends before. If there is none, the project
+ * is given one from now on.
+ */
+function* grant(
+  ledger: Ledger,
+  request: BudgetRequest,
+  step: Extract<RequestStep, { kind: 'grant' }>,
+  { who, reason }: BudgetAuthor,
+) {
+  const { id, projectId, userId, asked } = request;
+  const { amount, validUntil } = termsOf(request, step);
+  const { refusal, budget, ofOwner, second } = yield* placeOf(ledger, request, validUntil);
+  if (refusal !== undefined) {
+    return refused(refusal);
+  }
+  const wanted = {
+    ...{ projectId, userId, validFrom: budget?.validFrom ?? second },
+    validUntil: budget !== undefined && budget.validUntil > validUntil ? budget.validUntil : validUntil,
+    amount: (budget?.amount ?? 0n) + amount,
+  };
+  if (wanted.amount > MAX_AMOUNT) {
+    return refused({ kind: 'too-large' });
+  }
+  const why = `request ${id} by ${asked.who}${reason === null ? '' : `: ${reason}`}`;
+  const edit = yield* written(ledger, wanted, ofOwner, { who, reason: why, isBounded: step.isBounded });
+  const result = edit instanceof Undone ? edit.result : edit;
+  if (result.kind === 'refused') {
+    return refused({ kind: 'budget', refusal: result.refusal });
+  }
+  const isAsAsked = amount === request.amount && validUntil === request.validUntil;
+  return {
+    state: isAsAsked ? ('granted' as const) : ('changed' as const),
+    ...{ granted_amount: amount, granted_until: validUntil, budget: result.budget.id },
+  };
+}
+
+/** Which budget would grow; `undefined` = a new one. */
+function* placeOf(
+  ledger: Ledger,
+  owner: Pick<Budget, 'projectId' | 'userId'>,
+  until: bigint,
+): Work<{
+  readonly refusal?: RequestRefusal;
+  readonly budget: Budget | undefined;
+  readonly ofOwner: readonly Budget[];
+  readonly second: bigint;
+}> {
+  const second = ledger.now() / MICROSECONDS_PER_SECOND;
+  const ofOwner = yield* budgetsOfOwner(ledger.database.queries, owner);
+  const budget = ofOwner
+    .filter(({ validFrom, validUntil }) => validFrom < until && second < validUntil)
+    .reduce<Budget | undefined>(
+      (last, one) => (last === undefined || one.validFrom > last.validFrom ? one : last),
+      undefined,
+    );
+  const found = { budget, ofOwner, second };
+  if (until <= second) {
+    return { ...found, refusal: { kind: 'over' } };
+  }
+  return budget === undefined && owner.userId !== null ? { ...found, refusal: { kind: 'no-budget' } } : found;
+}
+
+function* put(
+  ledger: Ledger,
+  { id }: BudgetRequest,
+  values: Partial<Omit<Parameters<typeof requestOf>[0], 'id'>>,
+): Work<RequestEdit> {
+  const query = ledger.database.queries
+    .updateTable('budget_requests')
+    .set(values)
+    .where('id', '=', id)
+    .returningAll();
+  const [row] = yield* rows(query.compile());
+  if (row === undefined) {
+    throw new Error('expected the request that was changed');
+  }
+  return { kind: 'done', request: requestOf(row) };
+}
+
+/** `work`: once the project is locked. */
+async function edited(
+  ledger: Ledger,
+  { projectId: project }: Pick<BudgetRequest, 'projectId'>,
+  wait: Wait,
+  work: () => Work<RequestEdit | Undone<RequestEdit>>,
+): Promise<RequestEdit> {
+  await requireRequests(ledger, wait);
+  return ledger.transact(
+    'budget',
+    function* (transaction: Transaction) {
+      yield* transaction.lock(project);
+      return yield* work();
+    },
+    wait,
+    { project, isRefused: ({ kind }) => kind === 'refused' },
+  );
+}
+
+function refused(refusal: RequestRefusal): Undone<RequestEdit> {
+  return new Undone<RequestEdit>({ kind: 'refused', refusal });
+}
