@@ -7,7 +7,12 @@ import { misconfigured } from '../open.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { textsTable } from '../storage/query-parts.ts';
-import type { BudgetRequestState, BudgetRequestsTable, Tables } from '../storage/schema.ts';
+import {
+  type BudgetRequestState,
+  type BudgetRequestsTable,
+  OPEN_STATES,
+  type Tables,
+} from '../storage/schema.ts';
 
 /** Who did it and when, in microseconds of the epoch, and what they said. */
 export interface TakenStep {
@@ -40,7 +45,7 @@ export interface BudgetRequest extends Pick<Budget, 'projectId' | 'userId'> {
 }
 
 export function isOpen({ state }: Pick<BudgetRequest, 'state'>): boolean {
-  return state === 'requested' || state === 'endorsed';
+  return OPEN_STATES.some((open) => open === state);
 }
 
 export function requestOf(row: Selectable<BudgetRequestsTable>): BudgetRequest {

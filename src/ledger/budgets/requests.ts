@@ -7,7 +7,7 @@ import { type Amount, type Budget, MAX_AMOUNT } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
-import type { BudgetRequestState } from '../storage/schema.ts';
+import { type BudgetRequestState, OPEN_STATES } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { BudgetAuthor } from './budgets.ts';
 import { type BudgetRefusal, written } from './edits.ts';
@@ -82,9 +82,7 @@ export async function askForBudget(
       .selectFrom('budget_requests')
       .selectAll()
       .where('project_id', '=', projectId)
-      .where((where) =>
-        where.or([where('state', 'in', ['requested', 'endorsed']), where('asked_at', '>', now - DAY)]),
-      )
+      .where((where) => where.or([where('state', 'in', OPEN_STATES), where('asked_at', '>', now - DAY)]))
       .orderBy('id')
       .limit(MOST_OPEN + MOST_A_DAY);
     const known = (yield* rows(ofProject.compile())).map(requestOf);

@@ -116,8 +116,13 @@ export interface BudgetChangesTable {
   reason: string | null;
 }
 
-/** `requested` and `endorsed` are open; the others are final. `changed` = granted, but not as asked. */
-export type BudgetRequestState = 'requested' | 'endorsed' | 'granted' | 'changed' | 'refused' | 'withdrawn';
+/** The first two are open, the others final. `changed` = granted, but not as asked. */
+export const BUDGET_REQUEST_STATES = [
+  ...(['requested', 'endorsed'] as const),
+  ...(['granted', 'changed', 'refused', 'withdrawn'] as const),
+] as const;
+export type BudgetRequestState = (typeof BUDGET_REQUEST_STATES)[number];
+export const OPEN_STATES = ['requested', 'endorsed'] as const satisfies readonly BudgetRequestState[];
 
 /** Requests for more budget. Rows are never removed. */
 export interface BudgetRequestsTable {

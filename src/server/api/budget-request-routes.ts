@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import type { BudgetRequest, TakenStep } from '../../ledger/budgets/request-rows.ts';
 import { budgetAmountText } from '../../ledger/budgets/terms.ts';
+import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../ledger/storage/schema.ts';
 import type { Requester } from '../budgets/named-accounts.ts';
 import {
   askForBudgetFor,
@@ -32,9 +33,6 @@ import {
   WITHOUT_LEDGER,
 } from './shown.ts';
 
-const STATES = ['requested', 'endorsed', 'granted', 'changed', 'refused', 'withdrawn'] as const;
-const OPEN = ['requested', 'endorsed'] as const;
-
 const step = z.strictObject({ at: timeSchema, who: z.string(), reason: z.string().nullable() }).nullable();
 const requestSchema = z.strictObject({
   id: idSchema,
@@ -44,7 +42,7 @@ const requestSchema = z.strictObject({
   unit,
   valid_until: timeSchema.meta({ description: 'Until when it is needed.' }),
   reason: z.string().meta({ description: 'Why it is asked for.' }),
-  state: z.enum(STATES).meta({
+  state: z.enum(BUDGET_REQUEST_STATES).meta({
     description:
       '`requested` and `endorsed` are open; the others are final. `changed`: granted, but not as asked.',
   }),
@@ -82,7 +80,7 @@ const listRequests = route({
       'Only for this user: the id, or name@domain, except for members who give no budgets.',
     ),
     state: z
-      .enum([...STATES, 'open'])
+      .enum([...BUDGET_REQUEST_STATES, 'open'])
       .optional()
       .meta({ description: 'Only those in this state; `open` = requested or endorsed.' }),
   }),
@@ -96,7 +94,7 @@ const listRequests = route({
     const page = await requestsFor(request, {
       ...pageQueryOf(request.query),
       ...{ projectId: project_id, userId: user_id },
-      states: state === undefined ? undefined : state === 'open' ? OPEN : [state],
+      states: state === undefined ? undefined : state === 'open' ? OPEN_STATES : [state],
     });
     return { json: pageJson(page, await requestWriter(request, page.items)) };
   },

@@ -152,7 +152,7 @@ export function requestPath({ id }: Pick<BudgetRequest, 'id'>): string {
 }
 
 /** The identity of a token is a digest of it, which a database must not hold. */
-function askerOf({ identity }: Caller): string {
+export function askerOf({ identity }: Pick<Caller, 'identity'>): string {
   return hash('sha256', identity, 'base64url');
 }
 
@@ -180,7 +180,14 @@ async function requestsLedger(requester: Requester): Promise<Ledger> {
 /** @throws ApiError */
 function amountIn({ generation }: Requester, text: string | number): Amount {
   const unit = budgetUnit(generation.configuration);
-  const amount = inApi(() => amountOf(text, unit));
+  return moreThanNothing(
+    inApi(() => amountOf(text, unit)),
+    unit,
+  );
+}
+
+/** @throws ApiError */
+export function moreThanNothing(amount: Amount, unit: string): Amount {
   if (amount === 0n) {
     throw new ApiError(422, `expected more than 0 ${unit}`, { field: 'amount' });
   }
@@ -212,7 +219,8 @@ const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
   withdrawn: 'was withdrawn',
 };
 
-function requestError(refusal: RequestRefusal, unit: string): ApiError {
+/** What is told about a step that was not done. */
+export function requestError(refusal: RequestRefusal, unit: string): ApiError {
   switch (refusal.kind) {
     case 'gone':
       return noRequest();
