@@ -1,7 +1,6 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command, Option } from 'commander';
 import type { RequestStep } from '../ledger/budgets/requests.ts';
-import { BUDGET_REQUEST_STATES } from '../ledger/storage/schema.ts';
 import type { AskFlags, StepFlags, WantedState } from './budget/requests.ts';
 import type {
   AuthorFlags,
@@ -19,6 +18,10 @@ import { printJson, UsageError } from './output.ts';
 const WHO =
   'Who makes the change. Default: the system user. Not with --endpoint, where it is the owner of the token.';
 const WHY = 'Why, for budget history. Required with --endpoint.';
+
+const STATES: readonly WantedState[] = [
+  ...(['open', 'all', 'requested', 'endorsed', 'granted', 'changed', 'refused', 'withdrawn'] as const),
+];
 
 export function budgetCommand(): Command {
   return new Command('budget')
@@ -105,7 +108,7 @@ export function budgetCommand(): Command {
         .argument('[project]', 'The project: its id, or name@domain. Default: all projects.')
         .addOption(
           new Option('--state <state>', 'Show only requests in this state; open = requested or endorsed.')
-            .choices([...BUDGET_REQUEST_STATES, 'open', 'all'])
+            .choices(STATES)
             .default('open'),
         )
         .addOption(formatFlag('table', 'json'))

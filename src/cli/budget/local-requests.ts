@@ -1,6 +1,7 @@
 /** Requests for more budget in the ledger of the configuration. Whoever may write to it may take every step. */
 import { budgetUnit } from '../../enforcement/configuration.ts';
-import { type BudgetRequest, pageOfRequests, requestById } from '../../ledger/budgets/request-rows.ts';
+import { pageOfRequests, requestById } from '../../ledger/budgets/request-lists.ts';
+import type { BudgetRequest } from '../../ledger/budgets/request-rows.ts';
 import { askForBudget, type RequestEdit, stepRequest } from '../../ledger/budgets/requests.ts';
 import { amountOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';
 import { OPEN_STATES } from '../../ledger/storage/schema.ts';

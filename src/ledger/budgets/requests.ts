@@ -2,16 +2,20 @@
  * Requests for more budget: a member asks, a manager endorses, an operator grants. Each step locks the project and looks at the state
  * again, so that of several who decide at once one succeeds. A grant changes the budget and the request in one transaction.
  */
+import { randomUUID } from 'node:crypto';
 import type { Wait } from '../../base/deadline.ts';
 import { type Amount, type Budget, MAX_AMOUNT } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
+import { messageOf } from '../outbox/messages.ts';
+import { addMessages } from '../outbox/statements.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import { type BudgetRequestState, OPEN_STATES } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { BudgetAuthor } from './budgets.ts';
 import { type BudgetRefusal, written } from './edits.ts';
-import { type BudgetRequest, isOpen, requestIn, requestOf, requireRequests } from './request-rows.ts';
+import { requireRequests } from './request-lists.ts';
+import { type BudgetRequest, isOpen, requestIn, requestOf } from './request-rows.ts';
 import { budgetsOfOwner } from './rows.ts';
 
 /** What is asked for. */
@@ -118,7 +122,7 @@ export async function askForBudget(
     if (added === undefined) {
       throw new Error('expected the request that was written');
     }
-    return { kind: 'done', request: requestOf(added) };
+    return yield* announced(ledger, requestOf(added));
   });
 }
 
@@ -267,7 +271,18 @@ function* put(
   if (row === undefined) {
     throw new Error('expected the request that was changed');
   }
-  return { kind: 'done', request: requestOf(row) };
+  return yield* announced(ledger, requestOf(row));
+}
+
+/** Both are there, the step and what is said about it, or neither. */
+function* announced(ledger: Ledger, request: BudgetRequest): Work<RequestEdit> {
+  const { requestBody, database } = ledger;
+  if (requestBody !== undefined) {
+    const [about, key] = [['budget request', String(request.id)], randomUUID()];
+    const notice = { about, projectId: request.projectId, key, body: requestBody(request, key) };
+    yield* addMessages(database.queries, [messageOf(notice)], ledger.now());
+  }
+  return { kind: 'done', request };
 }
 
 /** `work`: once the project is locked. */

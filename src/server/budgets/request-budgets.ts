@@ -4,13 +4,12 @@ import { ConfigurationError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Amount, formatUnitHours, MAX_AMOUNT } from '../../filter/claim.ts';
 import {
-  type BudgetRequest,
-  isOpen,
   pageOfRequests,
   type RequestsQuery,
   requestById,
   requireRequests,
-} from '../../ledger/budgets/request-rows.ts';
+} from '../../ledger/budgets/request-lists.ts';
+import { type BudgetRequest, isOpen } from '../../ledger/budgets/request-rows.ts';
 import {
   askForBudget,
   type RequestEdit,

@@ -2,12 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { MAX_AMOUNT } from '../../../src/filter/claim.ts';
 import { budgetHistory, listBudgets } from '../../../src/ledger/budgets/budgets.ts';
-import {
-  type BudgetRequest,
-  isOpen,
-  pageOfRequests,
-  requestById,
-} from '../../../src/ledger/budgets/request-rows.ts';
+import { pageOfRequests, requestById } from '../../../src/ledger/budgets/request-lists.ts';
+import { type BudgetRequest, isOpen } from '../../../src/ledger/budgets/request-rows.ts';
 import {
   askForBudget,
   MOST_A_DAY,
