@@ -1,6 +1,6 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command, Option } from 'commander';
-import type { RequestStep } from '../ledger/budgets/requests.ts';
+import type { RequestStep } from '../ledger/budgets/request-steps.ts';
 import type { AskFlags, StepFlags, WantedState } from './budget/requests.ts';
 import type {
   AuthorFlags,

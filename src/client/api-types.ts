@@ -2589,7 +2589,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The step is not possible from its state, or the budget would overlap with another one. */
+            /** @description The step is not possible from its state. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2666,7 +2666,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The step is not possible from its state, or the budget would overlap with another one. */
+            /** @description The step is not possible from its state. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2742,7 +2742,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The step is not possible from its state, or the budget would overlap with another one. */
+            /** @description The step is not possible from its state. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2818,7 +2818,7 @@ export interface operations {
             };
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The step is not possible from its state, or the budget would overlap with another one. */
+            /** @description The step is not possible from its state. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];

@@ -2,7 +2,8 @@
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { pageOfRequests, requestById } from '../../ledger/budgets/request-lists.ts';
 import type { BudgetRequest } from '../../ledger/budgets/request-rows.ts';
-import { askForBudget, type RequestEdit, stepRequest } from '../../ledger/budgets/requests.ts';
+import type { RequestEdit } from '../../ledger/budgets/request-steps.ts';
+import { askForBudget, stepRequest } from '../../ledger/budgets/requests.ts';
 import { amountOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';
 import { OPEN_STATES } from '../../ledger/storage/schema.ts';
 import { ApiError } from '../../server/api/route.ts';

@@ -4,66 +4,29 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Wait } from '../../base/deadline.ts';
-import { type Amount, type Budget, MAX_AMOUNT } from '../../filter/claim.ts';
+import { type Budget, MAX_AMOUNT } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { messageOf } from '../outbox/messages.ts';
 import { addMessages } from '../outbox/statements.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
-import { type BudgetRequestState, OPEN_STATES } from '../storage/schema.ts';
+import { OPEN_STATES } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { BudgetAuthor } from './budgets.ts';
-import { type BudgetRefusal, written } from './edits.ts';
+import { written } from './edits.ts';
 import { requireRequests } from './request-lists.ts';
 import { type BudgetRequest, isOpen, requestIn, requestOf } from './request-rows.ts';
+import {
+  type Asker,
+  isDone,
+  isPossible,
+  type RequestEdit,
+  type RequestRefusal,
+  type RequestStep,
+  termsOf,
+  type WantedMore,
+} from './request-steps.ts';
 import { budgetsOfOwner } from './rows.ts';
-
-/** What is asked for. */
-export interface WantedMore extends Pick<Budget, 'projectId' | 'userId'> {
-  /** More than 0: what the budget should grow by. */
-  readonly amount: Amount;
-  /** In seconds of the epoch: until when it is needed. */
-  readonly validUntil: bigint;
-}
-
-export interface Asker {
-  readonly who: string;
-  readonly reason: string;
-  /** `Caller.identity` */
-  readonly identity: string;
-}
-
-export type RequestStep =
-  | { readonly kind: 'endorse' }
-  | { readonly kind: 'refuse' }
-  | { readonly kind: 'withdraw' }
-  | {
-      readonly kind: 'grant';
-      /** Default: what was asked for. */
-      readonly amount?: Amount | undefined;
-      readonly validUntil?: bigint | undefined;
-      /** As of `BudgetEditor`. */
-      readonly isBounded: boolean;
-    };
-
-export type RequestRefusal =
-  /** The project has so many open requests, or so many of the last 24 hours. */
-  | { readonly kind: 'too-many'; readonly open: boolean; readonly most: number }
-  /** The time until which it is needed is over. */
-  | { readonly kind: 'over' }
-  /** It is for a user without a budget of their own: one would limit them further. */
-  | { readonly kind: 'no-budget' }
-  /** The budget would be larger than any can be. */
-  | { readonly kind: 'too-large' }
-  | { readonly kind: 'gone' }
-  /** The step is not possible from its state. */
-  | { readonly kind: 'settled'; readonly current: BudgetRequest }
-  /** The budget cannot become so. */
-  | { readonly kind: 'budget'; readonly refusal: BudgetRefusal };
-
-export type RequestEdit =
-  | { readonly kind: 'done'; readonly request: BudgetRequest }
-  | { readonly kind: 'refused'; readonly refusal: RequestRefusal };
 
 /** More open requests of a project nobody reads. */
 export const MOST_OPEN = 20;
@@ -145,7 +108,7 @@ export function stepRequest(
     if (isDone(current, step)) {
       return new Undone<RequestEdit>({ kind: 'done', request: current });
     }
-    if (!isOpen(current) || (step.kind === 'endorse' && current.state !== 'requested')) {
+    if (!isPossible(current, step)) {
       return refused({ kind: 'settled', current });
     }
     const at = ledger.now();
@@ -170,28 +133,6 @@ export function stepRequest(
       }
     }
   });
-}
-
-const OUTCOMES: Readonly<Record<RequestStep['kind'], readonly BudgetRequestState[]>> = {
-  endorse: ['endorsed'],
-  refuse: ['refused'],
-  withdraw: ['withdrawn'],
-  grant: ['granted', 'changed'],
-};
-
-function isDone(request: BudgetRequest, step: RequestStep): boolean {
-  if (!OUTCOMES[step.kind].includes(request.state)) {
-    return false;
-  }
-  const { amount, validUntil } = termsOf(request, step);
-  return (
-    step.kind !== 'grant' || (request.granted?.amount === amount && request.granted.validUntil === validUntil)
-  );
-}
-
-function termsOf(request: BudgetRequest, step: RequestStep) {
-  const { amount = request.amount, validUntil = request.validUntil } = step.kind === 'grant' ? step : {};
-  return { amount, validUntil };
 }
 
 /**

@@ -62,10 +62,7 @@ const NOT_THERE = refusedAs(
   404,
   'There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger.',
 );
-const NOT_OPEN = refusedAs(
-  409,
-  'The step is not possible from its state, or the budget would overlap with another one.',
-);
+const NOT_OPEN = refusedAs(409, 'The step is not possible from its state.');
 
 const listRequests = route({
   id: 'listBudgetRequests',

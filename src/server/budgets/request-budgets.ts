@@ -10,13 +10,8 @@ import {
   requireRequests,
 } from '../../ledger/budgets/request-lists.ts';
 import { type BudgetRequest, isOpen } from '../../ledger/budgets/request-rows.ts';
-import {
-  askForBudget,
-  type RequestEdit,
-  type RequestRefusal,
-  type RequestStep,
-  stepRequest,
-} from '../../ledger/budgets/requests.ts';
+import type { RequestEdit, RequestRefusal, RequestStep } from '../../ledger/budgets/request-steps.ts';
+import { askForBudget, stepRequest } from '../../ledger/budgets/requests.ts';
 import { amountOf, idOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';

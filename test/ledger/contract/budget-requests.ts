@@ -4,14 +4,8 @@ import { MAX_AMOUNT } from '../../../src/filter/claim.ts';
 import { budgetHistory, listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { pageOfRequests, requestById } from '../../../src/ledger/budgets/request-lists.ts';
 import { type BudgetRequest, isOpen } from '../../../src/ledger/budgets/request-rows.ts';
-import {
-  askForBudget,
-  MOST_A_DAY,
-  MOST_OPEN,
-  type RequestEdit,
-  type RequestStep,
-  stepRequest,
-} from '../../../src/ledger/budgets/requests.ts';
+import type { RequestEdit, RequestStep } from '../../../src/ledger/budgets/request-steps.ts';
+import { askForBudget, MOST_A_DAY, MOST_OPEN, stepRequest } from '../../../src/ledger/budgets/requests.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import type { Ground, Grounds } from '../ground.ts';
 

@@ -244,6 +244,8 @@ async function fromNames(): Promise<RouteAnswer[]> {
   const answers = [
     await given('climate@Default', IDS.dave),
     await given('nobody@Default', null),
+    await call('requestBudget', { body: { ...bodyOf('requestBudget'), project_id: 'climate@Default' } }),
+    await call('requestBudget', { body: { ...bodyOf('requestBudget'), project_id: 'nobody@Default' } }),
     ...(await listed('climate@Default')),
     ...(await listed('nobody@Default')),
     await call('getProject', { params: { project_id: IDS.climate } }),

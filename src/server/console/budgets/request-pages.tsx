@@ -3,7 +3,7 @@ import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { missingBudget } from '../../../filter/budget-claims.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetRequest, isOpen } from '../../../ledger/budgets/request-rows.ts';
-import type { RequestStep } from '../../../ledger/budgets/requests.ts';
+import type { RequestStep } from '../../../ledger/budgets/request-steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/schema.ts';
 import { ApiError } from '../../api/route.ts';
