@@ -7,11 +7,16 @@ import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText, dateText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import { UsageError } from '../output.ts';
+import type { RequestStore } from './requests.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 
-const account = z.object({ id: z.string(), name: z.string().nullable(), domain: z.string().nullable() });
-const whole = z.string().regex(/^-?\d{1,19}$/);
-const time = z.string().transform((text, context) => {
+export const account = z.object({
+  id: z.string(),
+  name: z.string().nullable(),
+  domain: z.string().nullable(),
+});
+export const whole = z.string().regex(/^-?\d{1,19}$/);
+export const time = z.string().transform((text, context) => {
   const instant = toInstant(text);
   if (instant === undefined) {
     context.addIssue({ code: 'custom', message: 'expected a time' });
@@ -82,7 +87,7 @@ const ATTEMPTS = 3;
 const AGAIN = [404, 409, 412];
 
 /** Everything throws `EndpointError`. */
-export function remoteBudgets(api: ApiClient['api']): BudgetStore {
+export function remoteBudgets(api: ApiClient['api']): Omit<BudgetStore, keyof RequestStore> {
   const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
     const found = await allOf(budget, (page) =>
       api.GET('/v1/budgets', { params: { query: { ...filters, ...page } } }),
@@ -236,7 +241,7 @@ function chargedLease(one: z.infer<typeof charged>): ChargedLease {
   };
 }
 
-function refuseWho(who: string | undefined): void {
+export function refuseWho(who: string | undefined): void {
   if (who !== undefined) {
     throw new UsageError('--who: a service records who the token belongs to; leave it out with --endpoint');
   }
@@ -265,11 +270,11 @@ function ownerOf({
   };
 }
 
-function unitOf(found: readonly { readonly unit: string }[]): string {
+export function unitOf(found: readonly { readonly unit: string }[]): string {
   return found[0]?.unit ?? 'unit-hours';
 }
 
-function namesOf(found: readonly Owner[]): CommandNames {
+export function namesOf(found: readonly Owner[]): CommandNames {
   const projects = new Map(found.map(({ project }) => [project.id, project]));
   const users = new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const])));
   const text = (known: ReadonlyMap<string, Account>) => (id: string) => {
@@ -295,7 +300,7 @@ function namesOf(found: readonly Owner[]): CommandNames {
   };
 }
 
-async function allOf<Schema extends z.ZodType>(
+export async function allOf<Schema extends z.ZodType>(
   item: Schema,
   read: (page: { readonly limit: never; readonly after?: string }) => Promise<{ data?: unknown }>,
 ): Promise<z.infer<Schema>[]> {
@@ -314,7 +319,7 @@ async function allOf<Schema extends z.ZodType>(
   throw new EndpointError('failed', 'the list of the service has no end');
 }
 
-function understood<Value>(schema: z.ZodType<Value>, data: unknown): Value {
+export function understood<Value>(schema: z.ZodType<Value>, data: unknown): Value {
   const result = schema.safeParse(data);
   if (!result.success) {
     throw new EndpointError(

@@ -44,6 +44,9 @@ export const NEEDED_FOR_SESSIONS = {
   kysely_migration: ['SELECT'],
 } as const;
 
+/** Only to ask for more budget, and to grant it. */
+export const NEEDED_FOR_REQUESTS = { budget_requests: ['SELECT', 'INSERT', 'UPDATE'] } as const;
+
 /** `the role "ledger" lacks UPDATE on accounts`; `undefined` = it lacks nothing. @throws LedgerUnavailableError */
 export async function missingRights(
   database: Database,

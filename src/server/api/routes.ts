@@ -2,6 +2,7 @@
 
 import { BUDGET_FILE_ROUTES } from './budget-file-routes.ts';
 import { BUDGET_CHANGE_ROUTES, BUDGET_CHARGE_ROUTES } from './budget-history-routes.ts';
+import { BUDGET_REQUEST_ROUTES } from './budget-request-routes.ts';
 import { BUDGET_ROUTES } from './budget-routes.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
 import { ESTIMATE } from './estimate.ts';
@@ -27,4 +28,5 @@ export const API_ROUTES: readonly ApiRoute[] = [
   ...BUDGET_CHARGE_ROUTES,
   ...BUDGET_FILE_ROUTES,
   ...BUDGET_ROUTES,
+  ...BUDGET_REQUEST_ROUTES,
 ];

@@ -3,6 +3,7 @@
 import { EDIT_BUDGET_PAGES, NEW_BUDGET_PAGES } from './budgets/form-pages.tsx';
 import { importForm, importPage } from './budgets/import-pages.tsx';
 import { budgetHistoryPage, budgetsPage } from './budgets/list-pages.tsx';
+import { ASK_PAGES, REQUEST_PAGES, requestsPage } from './budgets/request-pages.tsx';
 import { configurationPage } from './configuration.tsx';
 import { decisionPage } from './decisions/decision-page.tsx';
 import { decisionsPage } from './decisions/decisions-page.tsx';
@@ -23,6 +24,9 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   budgetsPage,
   budgetHistoryPage,
   ...NEW_BUDGET_PAGES,
+  requestsPage,
+  ...ASK_PAGES,
+  ...REQUEST_PAGES,
   importPage,
   importForm,
   ...EDIT_BUDGET_PAGES,

@@ -22,6 +22,7 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
     '0008-open-leases': openLeases,
     '0010-growth': growth,
     '0011-sessions': sessions,
+    '0012-budget-requests': budgetRequests,
   };
   return Object.fromEntries(
     Object.entries(versions).map(([name, up]) => [
@@ -32,7 +33,7 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
 }
 
 /** Leases are judged and recorded without these: a service decides also where they are not applied yet. */
-export const OPTIONAL: readonly string[] = ['0011-sessions'];
+export const OPTIONAL: readonly string[] = ['0011-sessions', '0012-budget-requests'];
 
 /** An index of a table that may be large. On PostgreSQL it is built ahead of its migration: see `buildAhead`. */
 export interface LargeIndex {
@@ -397,6 +398,41 @@ async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<vo
     .columns(['kind', 'name'])
     .execute();
   await schema.createIndex('login_counts_by_age').on('login_counts').columns(['kind', 'id']).execute();
+}
+
+/** What projects have asked for, and what became of it. */
+async function budgetRequests(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const { schema } = database;
+  await withOrderedId(schema.createTable('budget_requests'), dialect)
+    .addColumn('project_id', 'text', required)
+    .addColumn('user_id', 'text')
+    .addColumn('amount', 'bigint', required)
+    .addColumn('valid_until', 'bigint', required)
+    .addColumn('reason', 'text', required)
+    .addColumn('asked_at', 'bigint', required)
+    .addColumn('asked_by', 'text', required)
+    .addColumn('asker', 'text', required)
+    .addColumn('state', 'text', required)
+    .addColumn('endorsed_at', 'bigint')
+    .addColumn('endorsed_by', 'text')
+    .addColumn('endorsed_reason', 'text')
+    .addColumn('settled_at', 'bigint')
+    .addColumn('settled_by', 'text')
+    .addColumn('settled_reason', 'text')
+    .addColumn('granted_amount', 'bigint')
+    .addColumn('granted_until', 'bigint')
+    .addColumn('budget', 'bigint')
+    .execute();
+  await schema
+    .createIndex('budget_requests_by_project')
+    .on('budget_requests')
+    .columns(['project_id', 'id'])
+    .execute();
+  await schema
+    .createIndex('budget_requests_by_state')
+    .on('budget_requests')
+    .columns(['state', 'id'])
+    .execute();
 }
 
 /** Builds it unless it is there. */

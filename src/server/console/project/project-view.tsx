@@ -38,6 +38,7 @@ export function ProjectView(data: ProjectData) {
           <a href={pathWith('/budgets', { project: projectId })}>
             {may.setBudgets ? 'Set budgets' : 'All budgets'}
           </a>
+          <a href={pathWith('/budgets/requests', { project: projectId })}>Requests for budget</a>
           <a href="/projects">All projects</a>
         </nav>
         {window.mistake !== undefined && <Message kind="error">{window.mistake}</Message>}
