@@ -18,6 +18,7 @@ import { skypilotCommand } from '../../src/cli/skypilot.ts';
 import { testCommand } from '../../src/cli/test.ts';
 import * as library from '../../src/index.ts';
 import {
+  NEEDED_FOR_CALENDARS,
   NEEDED_FOR_DECISIONS,
   NEEDED_FOR_OUTBOX,
   NEEDED_FOR_SESSIONS,
@@ -61,7 +62,12 @@ const FLAGS = [
   { long: '--version' },
 ].map(({ long }) => long);
 
-const TABLES = Object.keys({ ...NEEDED_FOR_OUTBOX, ...NEEDED_FOR_DECISIONS, ...NEEDED_FOR_SESSIONS });
+const TABLES = Object.keys({
+  ...NEEDED_FOR_OUTBOX,
+  ...NEEDED_FOR_DECISIONS,
+  ...NEEDED_FOR_SESSIONS,
+  ...NEEDED_FOR_CALENDARS,
+});
 
 /** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */
 const FOREIGN = [

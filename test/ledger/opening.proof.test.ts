@@ -26,6 +26,7 @@ const MIGRATIONS = [
   '0008-open-leases',
   '0010-growth',
   '0011-sessions',
+  '0013-calendar-links',
 ];
 
 const newLedger = newLedgers();
@@ -240,6 +241,7 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
 
 const TABLES = [
+  'calendar_links',
   'login_counts',
   'sessions',
   'decision_filters',

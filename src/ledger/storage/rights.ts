@@ -44,6 +44,12 @@ export const NEEDED_FOR_SESSIONS = {
   kysely_migration: ['SELECT'],
 } as const;
 
+/** Only for links to calendars; without them, there are none. */
+export const NEEDED_FOR_CALENDARS = {
+  calendar_links: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  kysely_migration: ['SELECT'],
+} as const;
+
 /** `the role "ledger" lacks UPDATE on accounts`; `undefined` = it lacks nothing. @throws LedgerUnavailableError */
 export async function missingRights(
   database: Database,

@@ -36,6 +36,7 @@ const BACK = [
   'DROP TABLE folded_balances',
   'DROP TABLE sessions',
   'DROP TABLE login_counts',
+  'DROP TABLE calendar_links',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -65,6 +66,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
       '0008-open-leases',
       '0010-growth',
       '0011-sessions',
+      '0013-calendar-links',
     ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');
