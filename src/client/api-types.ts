@@ -748,6 +748,8 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -3161,7 +3163,12 @@ export interface operations {
     };
     listCalendarLinks: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+            };
             header?: {
                 /** @description The id under which both sides log the request. Any other text is ignored. */
                 "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
@@ -3173,7 +3180,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The links. */
+            /** @description A page of links. */
             200: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];

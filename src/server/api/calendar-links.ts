@@ -7,7 +7,17 @@ import {
   revokeCalendarLinkFor,
 } from '../calendar/links.ts';
 import { route } from './route.ts';
-import { pathId, refusedAs, timeSchema, timeText, WITHOUT_LEDGER } from './shown.ts';
+import {
+  listQuery,
+  pageAnswer,
+  pageJson,
+  pageQueryOf,
+  pathId,
+  refusedAs,
+  timeSchema,
+  timeText,
+  WITHOUT_LEDGER,
+} from './shown.ts';
 
 const PATH = '/v1/projects/{project_id}/calendar-links';
 
@@ -32,18 +42,12 @@ export const CALENDAR_LINK_ROUTES = [
     summary: 'List links to the calendar of a project',
     description:
       "The caller's own, which this renews; for managers of the project and operators all of them. Without their secrets, which nobody knows.",
-    answers: [
-      {
-        status: 200,
-        description: 'The links.',
-        schema: z.strictObject({ items: z.array(z.strictObject(link)) }),
-        name: 'CalendarLinks',
-      },
-      WITHOUT_LEDGER,
-    ],
+    query: listQuery({}),
+    answers: [pageAnswer(z.strictObject(link), 'CalendarLinks', 'A page of links.'), WITHOUT_LEDGER],
     async answer(request) {
-      const links = await calendarLinksFor({ ...request, projectId: pathId(request.params, 'project_id') });
-      return { json: { items: links.map(linkJson) } };
+      const projectId = pathId(request.params, 'project_id');
+      const page = await calendarLinksFor({ ...request, projectId }, pageQueryOf(request.query));
+      return { json: pageJson(page, linkJson) };
     },
   }),
   route({

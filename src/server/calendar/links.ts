@@ -4,7 +4,7 @@ import { inTime, type Wait } from '../../base/deadline.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { ledgerSection } from '../../ledger/options.ts';
-import { reading } from '../../ledger/reports/pages.ts';
+import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../../ledger/reports/pages.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
 import { rows, type Work } from '../../ledger/storage/database.ts';
 import { ApiError } from '../api/route.ts';
@@ -18,8 +18,6 @@ const LIFETIME = 30n * DAY;
 /** A link that is looked at all the time is not written all the time. */
 const RENEWED_EVERY = DAY;
 const MAX_OF_OWNER = 20;
-/** Links that a manager or an operator sees of others. */
-const MAX_LISTED = 1000;
 /** One is made at a time, so that nobody has more than they may. */
 const MAKING = 7_042_615_338_120_947n;
 
@@ -38,10 +36,14 @@ type LinkRequest = Requester & { readonly projectId: string };
 
 /**
  * The caller's links to the calendar of a project that they may see, which renews them; for managers of it and operators all of them.
- * @throws ApiError, LedgerUnavailableError
+ * The first that was made comes first. @throws ApiError, LedgerUnavailableError, CursorError
  */
-export async function calendarLinksFor(request: LinkRequest): Promise<CalendarLink[]> {
+export async function calendarLinksFor(
+  request: LinkRequest,
+  { limit, after }: PageQuery,
+): Promise<PageOf<CalendarLink>> {
   const { caller, projectId, deadline } = request;
+  const last = numberIn(after);
   const ledger = await ledgerWithLinks(request);
   const { queries } = ledger.database;
   const now = ledger.now();
@@ -56,13 +58,21 @@ export async function calendarLinksFor(request: LinkRequest): Promise<CalendarLi
     const renewed = queries.updateTable('calendar_links').set({ renewed_at: now }).where('id', 'in', old);
     await ledger.database.transact(() => rows(renewed.compile()), deadline);
   }
-  const listed = working.selectAll().where('project_id', '=', projectId);
-  const seen = seesAll(caller, projectId) ? listed : listed.where('owner', '=', caller.identity);
-  const found = await read(() => rows(seen.orderBy('id').limit(MAX_LISTED).compile()));
-  return found.map((row) => ({
+  let listed = working.selectAll().where('project_id', '=', projectId);
+  if (!seesAll(caller, projectId)) {
+    listed = listed.where('owner', '=', caller.identity);
+  }
+  if (last !== undefined) {
+    listed = listed.where('id', '>', last);
+  }
+  const sorted = listed.orderBy('id').limit(limit + 1);
+  const found = await read(() => rows(sorted.compile()));
+  const items = found.slice(0, limit).map((row) => ({
     ...{ id: row.id, who: row.who, isOwn: row.owner === caller.identity },
     ...{ madeAt: row.made_at, worksUntil: row.renewed_at + LIFETIME },
   }));
+  const end = found.length > limit ? items.at(-1) : undefined;
+  return { items, next: end && cursorOf([end.id]) };
 }
 
 /** Makes one. Its path holds the secret, which nobody learns again. @throws ApiError, LedgerUnavailableError */
@@ -71,10 +81,10 @@ export async function makeCalendarLinkFor(
 ): Promise<{ readonly link: CalendarLink; readonly path: string }> {
   const { caller, projectId, deadline } = request;
   const { identity: owner, who } = caller;
+  const ledger = await ledgerWithLinks(request);
   if (caller.userId === null) {
     throw new ApiError(422, 'expected a person: a calendar link belongs to one, not to a token of many');
   }
-  const ledger = await ledgerWithLinks(request);
   const secret = randomText();
   const now = ledger.now();
   const row = { name: digest(secret), owner, who, project_id: projectId, made_at: now, renewed_at: now };

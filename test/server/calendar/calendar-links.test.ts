@@ -144,6 +144,14 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
     for (const who of ['mona', 'olga', 'operator']) {
       expect(await seen(who)).toEqual([ofMeg.link_id, ofMona.link_id]);
     }
+    const { json: first } = await ground.ask('mona', 'GET', `${LINKS}?limit=1`);
+    expect(first).toMatchObject({
+      items: [{ link_id: ofMeg.link_id, is_own: false }],
+      next: expect.any(String),
+    });
+    expect((await ground.ask('mona', 'GET', `${LINKS}?limit=1&after=${first.next}`)).json).toMatchObject({
+      ...{ items: [{ link_id: ofMona.link_id, is_own: true }], next: null },
+    });
     const revoked = async (who: string, id: string) =>
       (await ground.ask(who, 'DELETE', `${LINKS}/${id}`)).status;
     expect(await revoked('meg', ofMona.link_id)).toBe(404);

@@ -10,6 +10,8 @@ import { type ConsolePage, type PageAnswer, type PageRequest, projectPath } from
 import { type Column, Message, ProjectLink, Table, Text } from '../parts/parts.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
 
+/** Only a manager of very many people sees no more of theirs: the API has all. */
+const MAX_LINKS = 1000;
 const page = { path: '/projects/{project_id}/calendar', action: 'see-project' } as const;
 
 export const CALENDAR_PAGES: readonly ConsolePage[] = [
@@ -36,7 +38,10 @@ export function calendarPath(projectId: string): string {
 
 async function show(request: PageRequest, made: string | undefined): Promise<PageAnswer> {
   const projectId = pathId(request.params, 'project_id');
-  const links = await calendarLinksFor({ ...request, projectId });
+  const { items: links } = await calendarLinksFor(
+    { ...request, projectId },
+    { limit: MAX_LINKS, after: undefined },
+  );
   const { csrf, caller } = request;
   const action = calendarPath(projectId);
   return {
