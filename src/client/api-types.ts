@@ -420,6 +420,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/projects/{project_id}/calendar-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List links to the calendar of a project
+         * @description The caller's own, which this renews; for managers of the project and operators all of them. Without their secrets, which nobody knows.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listCalendarLinks"];
+        put?: never;
+        /**
+         * Make a link to the calendar of a project
+         * @description Whoever has the link can read the leases of the project, without a token. It belongs to the caller, who must be a person.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        post: operations["makeCalendarLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project_id}/calendar-links/{link_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a link to the calendar of a project
+         * @description One's own; managers of the project and operators also those of others.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        delete: operations["revokeCalendarLink"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projects/{project_id}/decisions": {
         parameters: {
             query?: never;
@@ -946,6 +996,30 @@ export interface components {
         };
         Budgets: {
             items: components["schemas"]["Budget"][];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        CalendarLinks: {
+            items: ({
+                is_own: boolean;
+                link_id: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                made_at: string;
+                /** @description Whose it is, for people. */
+                owner: string;
+                /**
+                 * @description 30 days after its owner was last seen with a right to see the project: a look at this list.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                works_until: string;
+            } & {
+                [key: string]: unknown;
+            })[];
             /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
             next: string | null;
         } & {
@@ -1511,6 +1585,26 @@ export interface components {
              * @example 2026-12-01T00:00:00Z
              */
             valid_until: string;
+        } & {
+            [key: string]: unknown;
+        };
+        NewCalendarLink: {
+            is_own: boolean;
+            link_id: string;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            made_at: string;
+            /** @description Whose it is, for people. */
+            owner: string;
+            /** @description At this service: GET answers `text/calendar` without a token, 404 once the link works no longer. It holds a secret. */
+            path: string;
+            /**
+             * @description 30 days after its owner was last seen with a right to see the project: a look at this list.
+             * @example 2026-12-01T09:00:00Z
+             */
+            works_until: string;
         } & {
             [key: string]: unknown;
         };
@@ -3838,6 +3932,155 @@ export interface operations {
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
             /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listCalendarLinks: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of links. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalendarLinks"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["TooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    makeCalendarLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The link. Its path is told only now. */
+            201: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewCalendarLink"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description The caller has as many links as there may be, or a token that belongs to no person. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            429: components["responses"]["TooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    revokeCalendarLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                link_id: string;
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It works no longer. */
+            204: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is no such link, or it is somebody else's; or nothing uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];

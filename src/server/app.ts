@@ -7,6 +7,7 @@ import type { Logger } from '../base/logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import type { Authenticators } from './authentication/authenticators.ts';
+import { calendarRoutes } from './calendar/feed.ts';
 import type { Generation } from './configuration/generation.ts';
 import { assetRoutes } from './console/assets.ts';
 import { errorPages } from './console/error-page.tsx';
@@ -82,6 +83,7 @@ export function createApp(parts: AppParts): RequestListener {
   parts.stopping?.addEventListener('abort', events.close, { once: true });
   const routers: Router[] = [
     ...[health, openApiRoutes()],
+    calendarRoutes({ line, logger }),
     ...[api, login.router, console, events.router, assetRoutes()],
   ];
   app.use(

@@ -18,6 +18,7 @@ import { skypilotCommand } from '../../src/cli/skypilot.ts';
 import { testCommand } from '../../src/cli/test.ts';
 import * as library from '../../src/index.ts';
 import {
+  NEEDED_FOR_CALENDARS,
   NEEDED_FOR_DECISIONS,
   NEEDED_FOR_OUTBOX,
   NEEDED_FOR_REQUESTS,
@@ -67,6 +68,7 @@ const TABLES = Object.keys({
   ...NEEDED_FOR_DECISIONS,
   ...NEEDED_FOR_SESSIONS,
   ...NEEDED_FOR_REQUESTS,
+  ...NEEDED_FOR_CALENDARS,
 });
 
 /** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */

@@ -49,6 +49,7 @@ describe.each([
       '0010-growth',
       '0011-sessions',
       '0012-budget-requests',
+      '0013-calendar-links',
     ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);

@@ -27,6 +27,7 @@ const MIGRATIONS = [
   '0010-growth',
   '0011-sessions',
   '0012-budget-requests',
+  '0013-calendar-links',
 ];
 
 const newLedger = newLedgers();
@@ -242,6 +243,7 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 
 const TABLES = [
   'budget_requests',
+  'calendar_links',
   'login_counts',
   'sessions',
   'decision_filters',

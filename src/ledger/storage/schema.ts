@@ -288,6 +288,22 @@ export interface LoginCountsTable {
   count: bigint;
 }
 
+/** Links to calendars. */
+export interface CalendarLinksTable {
+  /** In the order of making. */
+  id: Generated<bigint>;
+  /** The hash of its secret: SHA-256 in Base64. */
+  name: string;
+  /** Whose it is: `identity` of the caller. */
+  owner: string;
+  /** The same for people. */
+  who: string;
+  project_id: string;
+  made_at: bigint;
+  /** When its owner last had a right to see the project. */
+  renewed_at: bigint;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -305,6 +321,7 @@ export interface Tables {
   folded_balances: FoldedBalancesTable;
   sessions: SessionsTable;
   login_counts: LoginCountsTable;
+  calendar_links: CalendarLinksTable;
 }
 
 export type LeaseRow = {

@@ -9,6 +9,7 @@ import { decisionPage } from './decisions/decision-page.tsx';
 import { decisionsPage } from './decisions/decisions-page.tsx';
 import { overviewPage } from './overview/overview-page.tsx';
 import type { ConsolePage } from './page.ts';
+import { CALENDAR_PAGES } from './project/calendar-page.tsx';
 import { projectPage } from './project/project-page.tsx';
 import { projectsPage } from './project/projects-page.tsx';
 import { tryForm, tryPage } from './try/try-page.tsx';
@@ -18,6 +19,7 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   overviewPage,
   projectsPage,
   projectPage,
+  ...CALENDAR_PAGES,
   tryPage,
   tryForm,
   // Those with a path of their own come before those of one budget.

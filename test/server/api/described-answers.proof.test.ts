@@ -215,7 +215,12 @@ async function withoutALedger(): Promise<RouteAnswer[]> {
 async function fromKeystone(): Promise<RouteAnswer[]> {
   const keystone = await ValidatingKeystone.start();
   keystone.tokens.set('gAAAAAB-of-a-stranger', 'other-service').set('gAAAAAB-of-a-member', 'member');
-  const { all, call } = await run({ service: { keystone_auth: true }, keystone: keystone.account });
+  const { all, call } = await run({
+    service: { keystone_auth: true },
+    keystone: keystone.account,
+    enforcement: { enabled_filters: ['UsageBudgetFilter'] },
+    ledger: { connection: await newLedger() },
+  });
   const forbidden = await all({ token: 'gAAAAAB-of-a-stranger' });
   const unknown = await all({ token: 'gAAAAAB-unknown' });
   const forAnother = await call('estimateLease', {
@@ -224,8 +229,21 @@ async function fromKeystone(): Promise<RouteAnswer[]> {
     body: { ...bodyOf('estimateLease'), user_id: 'bob' },
   });
   expect(forAnother).toMatchObject({ status: 403, json: { field: 'user_id' } });
+  const asMember = { token: 'gAAAAAB-of-a-member', params: { project_id: CLIMATE } };
+  const made = await call('makeCalendarLink', asMember);
+  const listed = await call('listCalendarLinks', asMember);
+  const params = { project_id: CLIMATE, link_id: made.json.link_id };
+  const revoked = await call('revokeCalendarLink', { ...asMember, params });
   await keystone.stop();
-  return [...forbidden, ...unknown, forAnother, ...(await all({ token: 'gAAAAAB-of-bob' }))];
+  return [
+    ...forbidden,
+    ...unknown,
+    forAnother,
+    made,
+    listed,
+    revoked,
+    ...(await all({ token: 'gAAAAAB-of-bob' })),
+  ];
 }
 
 /** Keystone tells names and ids, until it stops. */

@@ -23,6 +23,7 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
     '0010-growth': growth,
     '0011-sessions': sessions,
     '0012-budget-requests': budgetRequests,
+    '0013-calendar-links': calendarLinks,
   };
   return Object.fromEntries(
     Object.entries(versions).map(([name, up]) => [
@@ -33,7 +34,7 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
 }
 
 /** Leases are judged and recorded without these: a service decides also where they are not applied yet. */
-export const OPTIONAL: readonly string[] = ['0011-sessions', '0012-budget-requests'];
+export const OPTIONAL: readonly string[] = ['0011-sessions', '0012-budget-requests', '0013-calendar-links'];
 
 /** An index of a table that may be large. On PostgreSQL it is built ahead of its migration: see `buildAhead`. */
 export interface LargeIndex {
@@ -433,6 +434,23 @@ async function budgetRequests(database: Kysely<unknown>, dialect: Dialect): Prom
     .on('budget_requests')
     .columns(['state', 'id'])
     .execute();
+}
+
+/** Links to calendars of a project: of each only a hash, so that who reads the table can use none. */
+async function calendarLinks({ schema }: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  await withOrderedId(schema.createTable('calendar_links'), dialect)
+    .addColumn('name', 'text', required)
+    .addColumn('owner', 'text', required)
+    .addColumn('who', 'text', required)
+    .addColumn('project_id', 'text', required)
+    .addColumn('made_at', 'bigint', required)
+    .addColumn('renewed_at', 'bigint', required)
+    .execute();
+  const index = (name: string, columns: string[]) =>
+    schema.createIndex(`calendar_links_by_${name}`).on('calendar_links').columns(columns);
+  await index('name', ['name']).unique().execute();
+  await index('owner', ['owner', 'id']).execute();
+  await index('project', ['project_id', 'id']).execute();
 }
 
 /** Builds it unless it is there. */

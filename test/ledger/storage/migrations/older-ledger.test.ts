@@ -38,6 +38,7 @@ const BACK = [
   'DROP TABLE sessions',
   'DROP TABLE login_counts',
   'DROP TABLE budget_requests',
+  'DROP TABLE calendar_links',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -68,6 +69,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
       '0010-growth',
       '0011-sessions',
       '0012-budget-requests',
+      '0013-calendar-links',
     ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');
