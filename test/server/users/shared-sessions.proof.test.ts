@@ -173,7 +173,7 @@ it('is shared also where the ledger has no table for requests yet', async () => 
   const connection = await newLedger('postgresql');
   await runSql(
     connection,
-    "DROP TABLE budget_requests; DELETE FROM kysely_migration WHERE name = '0012-budget-requests'",
+    "DROP TABLE budget_requests, calendar_links; DELETE FROM kysely_migration WHERE name >= '0012'",
   );
   const service = `operator_tokens = ${OPERATOR}\n`;
   const { url, log } = await startService({ connection, enabled: 'MaxLeasesFilter', service });
@@ -192,7 +192,7 @@ it('is kept by each process alone as long as the ledger has no tables for it, an
   const connection = await newLedger('postgresql');
   await runSql(
     connection,
-    "DROP TABLE sessions, login_counts; DELETE FROM kysely_migration WHERE name = '0011-sessions'",
+    "DROP TABLE sessions, login_counts, budget_requests, calendar_links; DELETE FROM kysely_migration WHERE name >= '0011'",
   );
   const { url, ask, log } = await startService({
     connection,

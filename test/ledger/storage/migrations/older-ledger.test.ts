@@ -94,7 +94,8 @@ describe.each(DIALECTS)('a ledger without the latest tables on %s', (dialect) =>
   it('decides as before, and only asking for more budget waits for the upgrade', async () => {
     const first = await newGround(dialect, { budget: '1000' });
     await run(first, 'DROP TABLE budget_requests');
-    await run(first, "DELETE FROM kysely_migration WHERE name = '0012-budget-requests'");
+    await run(first, 'DROP TABLE calendar_links');
+    await run(first, "DELETE FROM kysely_migration WHERE name > '0012'");
     const ground = await newGround(dialect, { budget: '1000' });
     expect((await ground.create(leaseOf())).refusal).toBeUndefined();
     const ask = () =>
@@ -108,7 +109,7 @@ describe.each(DIALECTS)('a ledger without the latest tables on %s', (dialect) =>
       name: 'ConfigurationError',
       message: expect.stringContaining('blazar-enforcement ledger upgrade'),
     });
-    expect(await upgrade(ground.connection)).toEqual(['0012-budget-requests']);
+    expect(await upgrade(ground.connection)).toEqual(['0012-budget-requests', '0013-calendar-links']);
     expect((await ask()).kind).toBe('done');
   });
 });
