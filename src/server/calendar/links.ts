@@ -175,7 +175,7 @@ export async function ledgerWithLinks(
       import('../../ledger/storage/table-mistake.ts'),
       import('../../ledger/storage/rights.ts'),
     ]);
-    const looking = tableMistake(ledger.database, connection, NEEDED_FOR_CALENDARS, []);
+    const looking = tableMistake(ledger.database, connection, NEEDED_FOR_CALENDARS, '0013-calendar-links');
     // Nobody waits for it once the deadline is over.
     looking.catch(() => {});
     const mistake = await inTime(looking, deadline);
