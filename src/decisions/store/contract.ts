@@ -24,8 +24,16 @@ export interface StoredDecision {
   readonly record: DecisionRecord;
   /** The dates of the lease; `undefined` = allowed, or not a lease. */
   readonly asked: AskedTime | undefined;
-  /** The replica that decided: `host/process`. */
+  /** The replica that decided: `host/process/random`. */
   readonly replica: string;
+}
+
+/** What has happened in the database since somebody looked. */
+export interface StoreNews {
+  /** The highest id. */
+  readonly newest: bigint;
+  /** What other replicas have decided since, at most 500: the newest. */
+  readonly decided: readonly { readonly operation: string; readonly project_id: string | null }[];
 }
 
 export interface DecisionSource {
@@ -34,8 +42,12 @@ export interface DecisionSource {
    * items, even none, and a `next` that goes on. Throws `LedgerUnavailableError`, `CursorError`.
    */
   search(query: DecisionsQuery, wait: Wait): Promise<PageOf<StoredDecision>>;
-  /** The highest id; 0 = there is none. Cheap: it is asked every few seconds while somebody looks. */
+  /** The highest id; 0 = there is none. */
   newest(wait: Wait): Promise<bigint>;
+  /** What came after an id. Cheap: live pages ask twice a second. */
+  news(after: bigint, wait: Wait): Promise<StoreNews>;
+  /** The thousand projects that were written last, with how often: also by what is not stored as a decision. Only with a ledger. */
+  revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>>;
 }
 
 export interface Retention {

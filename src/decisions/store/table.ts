@@ -4,7 +4,7 @@ import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/reports/
 import { type Database, rows } from '../../ledger/storage/database.ts';
 import { Gate } from '../../ledger/storage/gate.ts';
 import { isSelected } from '../selection.ts';
-import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
+import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision, StoreNews } from './contract.ts';
 import { memberQuery, memberView } from './member-view.ts';
 import { type NewRow, removeOld, SqliteWriting, storedDecision, writeToPostgres } from './rows.ts';
 import { type Place, rowsOf, Search } from './search.ts';
@@ -14,6 +14,8 @@ const FIRST_WINDOW = 1000;
 const LARGEST_WINDOW = 32_000;
 /** Then a page is as it is, in milliseconds: its reader goes on with the next. */
 const PATIENCE = 60;
+const MOST_NEWS = 500;
+const MOST_PROJECTS = 1000;
 
 export class DecisionTable implements DecisionTarget {
   readonly #database: Database;
@@ -72,6 +74,35 @@ export class DecisionTable implements DecisionTarget {
     const query = queries.selectFrom('decisions').select('id').orderBy('id', 'desc').limit(1).compile();
     const [row] = await this.#database.read(() => rows(query), wait);
     return row?.id ?? 0n;
+  }
+
+  news(after: bigint, wait: Wait): Promise<StoreNews> {
+    const { queries } = this.#database;
+    const newest = queries.selectFrom('decisions').select('id').orderBy('id', 'desc').limit(1).compile();
+    const others = queries
+      .selectFrom('decisions')
+      .select(['operation', 'project_id'])
+      .where('id', '>', after)
+      .where('replica', '<>', this.#replica)
+      .orderBy('id', 'desc')
+      .limit(MOST_NEWS)
+      .compile();
+    return this.#database.read(function* () {
+      const [row] = yield* rows(newest);
+      const id = row?.id ?? 0n;
+      return { newest: id, decided: id > after ? yield* rows(others) : [] };
+    }, wait);
+  }
+
+  async revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>> {
+    const query = this.#database.queries
+      .selectFrom('projects')
+      .select(['project_id', 'revision'])
+      .orderBy('latest_at', 'desc')
+      .limit(MOST_PROJECTS)
+      .compile();
+    const found = await this.#database.read(() => rows(query), wait);
+    return new Map(found.map(({ project_id, revision }) => [project_id, revision]));
   }
 
   trim(retention: Retention, wait: Wait): Promise<number> {

@@ -4,7 +4,7 @@ import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError, type PageOf } from '../../ledger/reports/pages.ts';
 import { CommitInDoubtError } from '../../ledger/storage/database.ts';
-import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
+import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision, StoreNews } from './contract.ts';
 
 export interface ThreadStart {
   readonly file: string;
@@ -97,6 +97,14 @@ export class DecisionThread implements ThreadMethods {
 
   newest(wait: Wait): Promise<bigint> {
     return this.#ask('newest', [], wait);
+  }
+
+  news(after: bigint, wait: Wait): Promise<StoreNews> {
+    return this.#ask('news', [after], wait);
+  }
+
+  revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>> {
+    return this.#ask('revisions', [], wait);
   }
 
   trim(retention: Retention, wait: Wait): Promise<number> {

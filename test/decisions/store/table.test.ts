@@ -10,7 +10,7 @@ import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { CursorError, cursorOf } from '../../../src/ledger/reports/pages.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { aRecord } from '../../support/decision-logs.ts';
-import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 
 const newLedger = newLedgers();
 const FIRST: Pick<DecisionsQuery, 'limit' | 'after'> = { limit: 50, after: undefined };
@@ -151,6 +151,26 @@ for (const dialect of DIALECTS) {
       expect(requestIds(newer.items)).toEqual(['late']);
       // By the clocks, it is the oldest.
       expect((await everything({})).at(-1)?.record.request_id).toBe('late');
+    });
+
+    it('of other replicas are news, and their own are none', async () => {
+      const after = await table.newest(NO_WAIT);
+      const other = new DecisionTable(ledger.database, 'other/1');
+      await table.write([rowJson(aRecord({ request_id: 'own', time: at(-3000) }), undefined)], NO_WAIT);
+      expect(await table.news(after, NO_WAIT)).toEqual({ newest: after + 1n, decided: [] });
+      expect(await other.news(after, NO_WAIT)).toEqual({
+        newest: after + 1n,
+        decided: [{ operation: 'create', project_id: 'climate' }],
+      });
+      expect((await other.news(after + 1n, NO_WAIT)).decided).toEqual([]);
+    });
+
+    it('are not all that tells which projects were written last', async () => {
+      const before = await table.revisions(NO_WAIT);
+      await giveBudget(ledger, { projectId: 'late', amount: '5' });
+      const after = await table.revisions(NO_WAIT);
+      expect([before.get('late'), after.get('late')]).toEqual([undefined, 1n]);
+      expect([ledger.hasSeen('late', 1n), ledger.hasSeen('late', 2n)]).toEqual([true, false]);
     });
 
     it('have the dates of a refused lease', async () => {

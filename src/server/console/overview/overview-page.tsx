@@ -29,7 +29,7 @@ export const overviewPage: ConsolePage = {
 
 interface OverviewProps {
   readonly request: PageRequest;
-  readonly refusals: Refusals | undefined;
+  readonly refusals: Refusals;
   readonly state: InStep | 'none' | 'away';
   readonly clusters: readonly ClusterView[] | 'none' | 'away';
 }
@@ -61,7 +61,7 @@ function Overview({ request, refusals, state, clusters }: OverviewProps) {
       </LivePart>
       <Filters filters={filters} settings={settings} />
       <LivePart name="refused">
-        <RefusalsSection refusals={refusals} />
+        <RefusalsSection {...refusals} />
       </LivePart>
       {clusters !== 'none' && (
         <LivePart name="clusters">

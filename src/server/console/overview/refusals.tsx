@@ -1,28 +1,17 @@
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { DecisionTable } from '../decisions/decision-table.tsx';
+import { AWAY, type FoundDecisions } from '../decisions/found-decisions.ts';
 import type { PageRequest } from '../page.ts';
 import { type Column, Message, Table, Text } from '../parts/parts.tsx';
 
-/** `undefined` = the store does not answer. */
-export function RefusalsSection({ refusals }: { readonly refusals: Refusals | undefined }) {
+export function RefusalsSection({ filters, latest, isPartial, of, replicas }: Refusals) {
   return (
     <section aria-labelledby="refused">
       <h2 id="refused">Refused now</h2>
-      {refusals === undefined ? (
-        <Message kind="error">The stored decisions cannot be read at the moment.</Message>
-      ) : (
-        <Content {...refusals} />
-      )}
-    </section>
-  );
-}
-
-function Content({ filters, latest, isPartial, isShared, replicas }: Refusals) {
-  return (
-    <>
+      {of === 'away' && <Message kind="error">{AWAY}</Message>}
       <p class="hint">
-        {isShared ? 'In the last day, by all replicas.' : 'Of the last 50 decisions of this process.'}
+        {of === 'all' ? 'In the last day, by all replicas.' : 'Of the last 50 decisions of this process.'}
         {isPartial && ' There were more; the newest 500 are counted.'}
       </p>
       {filters.length === 0 ? (
@@ -54,7 +43,7 @@ function Content({ filters, latest, isPartial, isShared, replicas }: Refusals) {
           </ul>
         </>
       )}
-    </>
+    </section>
   );
 }
 
@@ -102,24 +91,26 @@ export interface Refusals {
   readonly latest: readonly DecisionRecord[];
   /** Whether there were more than are counted. */
   readonly isPartial: boolean;
-  /** Whether those of other replicas are counted. */
-  readonly isShared: boolean;
+  /** As of `FoundDecisions`. */
+  readonly of: FoundDecisions['of'];
   /** Replica → when it last decided, ISO 8601; the latest first. */
   readonly replicas: ReadonlyMap<string, string>;
 }
 
 const SHOWN = 8;
 
-/** `undefined` = the store does not answer. */
 export async function refusalsNow(
   { generation, recorder, deadline }: PageRequest,
   now = Date.now(),
-): Promise<Refusals | undefined> {
+): Promise<Refusals> {
   const source = generation.decisions?.source;
   const since = now - DAY;
-  if (source === undefined) {
+  const own = (of: 'process' | 'away'): Refusals => {
     const refused = recorder.recent.list().filter(({ allowed }) => !allowed);
-    return { ...counted(refused, now), isPartial: false, isShared: false, replicas: new Map() };
+    return { ...counted(refused, now), of, isPartial: false, replicas: new Map() };
+  };
+  if (source === undefined) {
+    return own('process');
   }
   try {
     const first = { since, after: undefined };
@@ -137,11 +128,11 @@ export async function refusalsNow(
         refused.items.map(({ record }) => record),
         now,
       ),
-      ...{ isPartial: refused.next !== undefined, isShared: true, replicas },
+      ...{ isPartial: refused.next !== undefined, of: 'all' as const, replicas },
     };
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
-      return undefined;
+      return own('away');
     }
     throw thrown;
   }
