@@ -86,7 +86,7 @@ describe.each(['sqlite', 'postgresql'] as const)('several services on one ledger
     for (let after: string | undefined; ; ) {
       const page = await table.search({ limit: 1000, after }, NO_WAIT);
       found.push(...page.items.map(({ record }) => `${record.request_id} ${record.operation}`));
-      ofOther += page.items.filter(({ replica }) => replica.endsWith(`/${other.process.pid}`)).length;
+      ofOther += page.items.filter(({ replica }) => replica.includes(`/${other.process.pid}/`)).length;
       after = page.next;
       if (after === undefined) {
         break;

@@ -240,6 +240,7 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
 
 const TABLES = [
+  'replicas',
   'login_counts',
   'sessions',
   'decision_filters',

@@ -36,6 +36,6 @@ export async function filledLedger(url: string, client: pg.Client, leases: numbe
 /** Makes the tables those before the latest index. */
 export async function goBack(client: pg.Client): Promise<void> {
   await client.query('DROP INDEX leases_by_owner');
-  await client.query('DROP TABLE folds, folded_balances, sessions, login_counts');
+  await client.query('DROP TABLE folds, folded_balances, sessions, login_counts, replicas');
   await client.query('DELETE FROM kysely_migration WHERE name = ANY ($1)', [LATEST]);
 }

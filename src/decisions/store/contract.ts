@@ -1,4 +1,4 @@
-/** Decisions in the ledger's database, for all replicas to see: types only. */
+/** Decisions in the ledger's database, for all replicas to see, and who they are: types. */
 import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import type { AskedTime } from '../recent.ts';
@@ -50,13 +50,40 @@ export interface DecisionSource {
   revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>>;
 }
 
+/** What a replica says of itself. */
+export interface ReplicaFacts {
+  readonly version: string;
+  /** How often its configuration was loaded: it counts for itself. */
+  readonly generation: number;
+  /** Of its configuration: equal where it is. */
+  readonly digest: string;
+}
+
+export interface PresentReplica extends ReplicaFacts {
+  /** As in `StoredDecision`. */
+  readonly name: string;
+  /** It is the one that is asked. */
+  readonly isSelf: boolean;
+}
+
+/** How long a replica that has gone without a word is listed, in seconds. */
+export const REPLICA_LISTED = 30;
+
+/** The replicas that store decisions in this database. */
+export interface ReplicaList {
+  /** Lists this one, for `REPLICA_LISTED` seconds from now, or until it is closed. */
+  present(facts: ReplicaFacts, wait: Wait): Promise<void>;
+  /** By their names. */
+  replicas(wait: Wait): Promise<readonly PresentReplica[]>;
+}
+
 export interface Retention {
   readonly days: number;
   readonly most: number;
 }
 
 /** What the queue of decisions writes to. Throws `LedgerUnavailableError`; `LedgerContentError` = they cannot be stored. */
-export interface DecisionTarget extends DecisionSource {
+export interface DecisionTarget extends DecisionSource, ReplicaList {
   /** All or nothing. `rows`: of `rowJson`. */
   write(rows: readonly string[], wait: Wait): Promise<void>;
   /** Whether a row is there, after a write that may or may not have been completed. */

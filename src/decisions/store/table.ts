@@ -1,10 +1,22 @@
 /** The decisions in a database: written in batches, searched in pages, removed in small parts. */
-import type { Wait } from '../../base/deadline.ts';
+import { sql } from 'kysely';
+import { type Wait, withinDeadline } from '../../base/deadline.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/reports/pages.ts';
 import { type Database, rows } from '../../ledger/storage/database.ts';
 import { Gate } from '../../ledger/storage/gate.ts';
+import { databaseTime } from '../../ledger/transactions/transaction.ts';
 import { isSelected } from '../selection.ts';
-import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision, StoreNews } from './contract.ts';
+import {
+  type DecisionsQuery,
+  type DecisionTarget,
+  type PresentReplica,
+  REPLICA_LISTED,
+  type ReplicaFacts,
+  type Retention,
+  type StoredDecision,
+  type StoreNews,
+} from './contract.ts';
 import { memberQuery, memberView } from './member-view.ts';
 import { type NewRow, removeOld, SqliteWriting, storedDecision, writeToPostgres } from './rows.ts';
 import { type Place, rowsOf, Search } from './search.ts';
@@ -16,11 +28,16 @@ const LARGEST_WINDOW = 32_000;
 const PATIENCE = 60;
 const MOST_NEWS = 500;
 const MOST_PROJECTS = 1000;
+const MOST_REPLICAS = 100;
+const LISTED = BigInt(REPLICA_LISTED) * MICROSECONDS_PER_SECOND;
+/** How long a replica that stops may take to say so, in seconds. */
+const GOODBYE = 1;
 
 export class DecisionTable implements DecisionTarget {
   readonly #database: Database;
   readonly #replica: string;
   readonly #writing: SqliteWriting;
+  #isListed = false;
   /** One reader at a time: those who write have a connection of their own. */
   readonly #readers = new Gate(1);
 
@@ -110,7 +127,44 @@ export class DecisionTable implements DecisionTarget {
     return this.#database.transact(() => removeOld(queries, retention, dialect === 'sqlite'), wait);
   }
 
+  async present({ version, generation, digest }: ReplicaFacts, wait: Wait): Promise<void> {
+    const { queries, dialect } = this.#database;
+    const seen_at = databaseTime(dialect);
+    const facts = { seen_at, version, generation: BigInt(generation), digest };
+    const own = queries
+      .insertInto('replicas')
+      .values({ name: this.#replica, ...facts })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet(facts));
+    const gone = queries.deleteFrom('replicas').where('seen_at', '<', sql<bigint>`${seen_at} - ${LISTED}`);
+    // One after the other: replicas that come back at once must not wait for each other's rows in a circle.
+    await this.#database.transact(() => rows(own.compile()), wait);
+    this.#isListed = true;
+    await this.#database.transact(() => rows(gone.compile()), wait);
+  }
+
+  async replicas(wait: Wait): Promise<readonly PresentReplica[]> {
+    const { queries, dialect } = this.#database;
+    const query = queries
+      .selectFrom('replicas')
+      .selectAll()
+      .where('seen_at', '>=', sql<bigint>`${databaseTime(dialect)} - ${LISTED}`)
+      .orderBy('name')
+      .limit(MOST_REPLICAS)
+      .compile();
+    const found = await this.#database.read(() => rows(query), wait);
+    return found.map(({ name, version, generation, digest }) => ({
+      ...{ name, version, digest },
+      generation: Number(generation),
+      isSelf: name === this.#replica,
+    }));
+  }
+
   async close(): Promise<void> {
+    if (this.#isListed) {
+      const own = this.#database.queries.deleteFrom('replicas').where('name', '=', this.#replica).compile();
+      // Else it is listed for a while.
+      await withinDeadline(GOODBYE, (wait) => this.#database.transact(() => rows(own), wait)).catch(() => {});
+    }
     await this.#database.close();
   }
 

@@ -4,7 +4,15 @@ import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError, type PageOf } from '../../ledger/reports/pages.ts';
 import { CommitInDoubtError } from '../../ledger/storage/database.ts';
-import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision, StoreNews } from './contract.ts';
+import type {
+  DecisionsQuery,
+  DecisionTarget,
+  PresentReplica,
+  ReplicaFacts,
+  Retention,
+  StoredDecision,
+  StoreNews,
+} from './contract.ts';
 
 export interface ThreadStart {
   readonly file: string;
@@ -109,6 +117,14 @@ export class DecisionThread implements ThreadMethods {
 
   trim(retention: Retention, wait: Wait): Promise<number> {
     return this.#ask('trim', [retention], wait);
+  }
+
+  present(facts: ReplicaFacts, wait: Wait): Promise<void> {
+    return this.#ask('present', [facts], wait);
+  }
+
+  replicas(wait: Wait): Promise<readonly PresentReplica[]> {
+    return this.#ask('replicas', [], wait);
   }
 
   async close(): Promise<void> {

@@ -249,6 +249,18 @@ export interface LoginCountsTable {
   count: bigint;
 }
 
+/** The processes of the service that store decisions here. */
+export interface ReplicasTable {
+  /** As in `decisions`. */
+  name: string;
+  /** When it last said that it is there, by the clock of the database. */
+  seen_at: bigint;
+  version: string;
+  generation: bigint;
+  /** Of its configuration: see `configurationDigest`. */
+  digest: string;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -265,6 +277,7 @@ export interface Tables {
   folded_balances: FoldedBalancesTable;
   sessions: SessionsTable;
   login_counts: LoginCountsTable;
+  replicas: ReplicasTable;
 }
 
 export type LeaseRow = {

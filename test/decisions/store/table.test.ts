@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { isSelected } from '../../../src/decisions/selection.ts';
@@ -61,12 +62,14 @@ const KINDS: readonly Partial<DecisionRecord>[] = [
 for (const dialect of DIALECTS) {
   // One ledger is filled from test to test.
   describe(`decisions in a ledger on ${dialect}`, { shuffle: false }, () => {
+    let connection: string;
     let ledger: Ledger;
     let table: DecisionTable;
     const written: DecisionRecord[] = [];
 
     beforeAll(async () => {
-      ledger = await ledgerAt(await newLedger(dialect));
+      connection = await newLedger(dialect);
+      ledger = await ledgerAt(connection);
       table = new DecisionTable(ledger.database, 'host/1');
       const all = Array.from({ length: 90 }, (_, index) =>
         aRecord({
@@ -171,6 +174,30 @@ for (const dialect of DIALECTS) {
       const after = await table.revisions(NO_WAIT);
       expect([before.get('late'), after.get('late')]).toEqual([undefined, 1n]);
       expect([ledger.hasSeen('late', 1n), ledger.hasSeen('late', 2n)]).toEqual([true, false]);
+    });
+
+    it('are kept with the replicas that are there, until they go or are not heard of', async () => {
+      const facts = { version: '1.2.3', generation: 1, digest: 'abc' };
+      const { database } = await ledgerAt(connection);
+      const other = new DecisionTable(database, 'other/1');
+      await table.present(facts, NO_WAIT);
+      await other.present({ ...facts, generation: 7 }, NO_WAIT);
+      const [own, second] = [
+        { ...facts, name: 'host/1', isSelf: true },
+        { ...facts, generation: 7, name: 'other/1', isSelf: false },
+      ];
+      expect(await table.replicas(NO_WAIT)).toEqual([own, second]);
+      await table.present({ ...facts, generation: 2 }, NO_WAIT);
+      expect(await table.replicas(NO_WAIT)).toEqual([{ ...own, generation: 2 }, second]);
+      await other.close();
+      expect(await table.replicas(NO_WAIT)).toEqual([{ ...own, generation: 2 }]);
+      const silent = ledger.database.queries.updateTable('replicas').set({
+        seen_at: sql<bigint>`seen_at - 30000000`,
+      });
+      await ledger.database.transact(() => rows(silent.compile()), NO_WAIT);
+      expect(await table.replicas(NO_WAIT)).toEqual([]);
+      await table.present(facts, NO_WAIT);
+      expect(await table.replicas(NO_WAIT)).toEqual([own]);
     });
 
     it('have the dates of a refused lease', async () => {

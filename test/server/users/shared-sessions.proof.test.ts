@@ -173,7 +173,7 @@ it('is kept by each process alone as long as the ledger has no tables for it, an
   const connection = await newLedger('postgresql');
   await runSql(
     connection,
-    "DROP TABLE sessions, login_counts; DELETE FROM kysely_migration WHERE name = '0011-sessions'",
+    "DROP TABLE sessions, login_counts, replicas; DELETE FROM kysely_migration WHERE name = '0011-sessions'",
   );
   const { url, ask, log } = await startService({
     connection,

@@ -5,7 +5,7 @@ import { AWAY, type FoundDecisions } from '../decisions/found-decisions.ts';
 import type { PageRequest } from '../page.ts';
 import { type Column, Message, Table, Text } from '../parts/parts.tsx';
 
-export function RefusalsSection({ filters, latest, isPartial, of, replicas }: Refusals) {
+export function RefusalsSection({ filters, latest, isPartial, of }: Refusals) {
   return (
     <section aria-labelledby="refused">
       <h2 id="refused">Refused now</h2>
@@ -31,18 +31,6 @@ export function RefusalsSection({ filters, latest, isPartial, of, replicas }: Re
       <p>
         <a href="/decisions?outcome=refused">All refusals</a>
       </p>
-      {replicas.size > 0 && (
-        <>
-          <h3>Replicas</h3>
-          <ul>
-            {[...replicas].map(([replica, time]) => (
-              <li data-key={replica}>
-                <Text>{replica}</Text> <small>last at {shownTime(time)} UTC</small>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
     </section>
   );
 }
@@ -72,8 +60,6 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** Refusals that are counted at most. */
 const MOST = 500;
-/** Decisions that are looked at for replicas. */
-const LOOKED_AT = 100;
 
 interface FilterRefusals {
   /** `null` = none of the filters, such as a request that was not valid. */
@@ -93,8 +79,6 @@ export interface Refusals {
   readonly isPartial: boolean;
   /** As of `FoundDecisions`. */
   readonly of: FoundDecisions['of'];
-  /** Replica → when it last decided, ISO 8601; the latest first. */
-  readonly replicas: ReadonlyMap<string, string>;
 }
 
 const SHOWN = 8;
@@ -107,29 +91,16 @@ export async function refusalsNow(
   const since = now - DAY;
   const own = (of: 'process' | 'away'): Refusals => {
     const refused = recorder.recent.list().filter(({ allowed }) => !allowed);
-    return { ...counted(refused, now), of, isPartial: false, replicas: new Map() };
+    return { ...counted(refused, now), of, isPartial: false };
   };
   if (source === undefined) {
     return own('process');
   }
   try {
-    const first = { since, after: undefined };
-    const refused = await source.search(
-      { ...first, outcomes: ['rejected', 'failed'], limit: MOST },
-      deadline,
-    );
-    const decided = await source.search({ ...first, limit: LOOKED_AT }, deadline);
-    const replicas = new Map<string, string>();
-    for (const { replica, record } of decided.items) {
-      replicas.set(replica, replicas.get(replica) ?? record.time);
-    }
-    return {
-      ...counted(
-        refused.items.map(({ record }) => record),
-        now,
-      ),
-      ...{ isPartial: refused.next !== undefined, of: 'all' as const, replicas },
-    };
+    const wanted = { outcomes: ['rejected', 'failed'] as const, since, limit: MOST, after: undefined };
+    const refused = await source.search(wanted, deadline);
+    const records = refused.items.map(({ record }) => record);
+    return { ...counted(records, now), of: 'all', isPartial: refused.next !== undefined };
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
       return own('away');

@@ -36,6 +36,7 @@ const BACK = [
   'DROP TABLE folded_balances',
   'DROP TABLE sessions',
   'DROP TABLE login_counts',
+  'DROP TABLE replicas',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
