@@ -20,9 +20,12 @@ export interface Budget {
   readonly amount: Amount;
 }
 
+/** What the names of accounts of budgets begin with. */
+export const BUDGET_ACCOUNT = 'usage_budget/';
+
 /** The account to which leases that this budget pays for are charged. */
 export function budgetAccount({ id }: Pick<Budget, 'id'>): string {
-  return `usage_budget/${id}`;
+  return `${BUDGET_ACCOUNT}${id}`;
 }
 
 /** The id of the budget whose account has this name; `undefined` = it is the account of something else. */

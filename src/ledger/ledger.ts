@@ -113,6 +113,11 @@ export class Ledger {
     return this.#clock.now();
   }
 
+  /** Whether a transaction of this process knows the project as it is in this revision. */
+  hasSeen(projectId: string, revision: bigint): boolean {
+    return this.#position.hasSeen(projectId, revision);
+  }
+
   /** Asks the database for the time, where its clock is the ledger's. @throws LedgerUnavailableError */
   async setClock(wait: Wait): Promise<void> {
     if (this.#clock.sql !== undefined) {

@@ -42,6 +42,10 @@ export class Position {
     }
   }
 
+  hasSeen(projectId: string, revision: bigint): boolean {
+    return (this.#revisions.get(projectId) ?? 0n) >= revision;
+  }
+
   /** `revision`: the count including the current transaction. @throws LedgerBehindError */
   verify(projectId: string, revision: bigint, { epoch }: { readonly epoch: bigint | null }): void {
     this.#enter(epoch);

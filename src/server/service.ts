@@ -12,6 +12,7 @@ import { readTls } from './authentication/credentials.ts';
 import { KeystoneGates } from './authentication/keystone-gates.ts';
 import { Generations } from './configuration/generations.ts';
 import { WatchedFiles } from './configuration/watched-files.ts';
+import { Presence } from './decisions/presence.ts';
 import { DecisionRecorder, openDecisionLog, requestMemberOf } from './decisions/recorder.ts';
 import { DecisionStores } from './decisions/stores.ts';
 import { Follower } from './followers/blazar-follower.ts';
@@ -173,12 +174,14 @@ async function open(
       }
     },
   });
+  const presence = new Presence(() => generations.current, logger);
   const service = new Service({
     ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests },
     ...{
       generations,
       follower,
       skypilotFollower,
+      presence,
       certificates,
       reports,
       authenticators,

@@ -244,6 +244,7 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 const TABLES = [
   'budget_requests',
   'calendar_links',
+  'replicas',
   'login_counts',
   'sessions',
   'decision_filters',

@@ -107,7 +107,8 @@ export function mendLedger(connection: string, table = 'leases'): void {
   runSql(connection, `ALTER TABLE ${table}_elsewhere RENAME TO ${table}`);
 }
 
-function runSql(connection: string, sql: string): void {
+/** In a file. */
+export function runSql(connection: string, sql: string): void {
   const database = openSqlite(connection.slice('sqlite://'.length));
   database.exec(sql);
   database.close();

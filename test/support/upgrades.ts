@@ -37,7 +37,7 @@ export async function filledLedger(url: string, client: pg.Client, leases: numbe
 export async function goBack(client: pg.Client): Promise<void> {
   await client.query('DROP INDEX leases_by_owner');
   await client.query(
-    'DROP TABLE folds, folded_balances, sessions, login_counts, budget_requests, calendar_links',
+    'DROP TABLE folds, folded_balances, sessions, login_counts, replicas, budget_requests, calendar_links',
   );
   await client.query('DELETE FROM kysely_migration WHERE name = ANY ($1)', [LATEST]);
 }

@@ -1,4 +1,4 @@
-/** Decisions in the ledger's database, for all replicas to see: types only. */
+/** Decisions in the ledger's database, for all replicas to see, and who they are: types. */
 import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import type { AskedTime } from '../recent.ts';
@@ -24,8 +24,16 @@ export interface StoredDecision {
   readonly record: DecisionRecord;
   /** The dates of the lease; `undefined` = allowed, or not a lease. */
   readonly asked: AskedTime | undefined;
-  /** The replica that decided: `host/process`. */
+  /** The replica that decided: `host/process/random`. */
   readonly replica: string;
+}
+
+/** What has happened in the database since somebody looked. */
+export interface StoreNews {
+  /** The highest id. */
+  readonly newest: bigint;
+  /** What other replicas have decided since, at most 500: the newest. */
+  readonly decided: readonly { readonly operation: string; readonly project_id: string | null }[];
 }
 
 export interface DecisionSource {
@@ -34,8 +42,39 @@ export interface DecisionSource {
    * items, even none, and a `next` that goes on. Throws `LedgerUnavailableError`, `CursorError`.
    */
   search(query: DecisionsQuery, wait: Wait): Promise<PageOf<StoredDecision>>;
-  /** The highest id; 0 = there is none. Cheap: it is asked every few seconds while somebody looks. */
+  /** The highest id; 0 = there is none. */
   newest(wait: Wait): Promise<bigint>;
+  /** What came after an id. Cheap: live pages ask twice a second. */
+  news(after: bigint, wait: Wait): Promise<StoreNews>;
+  /** The thousand projects that were written last, with how often: also by what is not stored as a decision. Only with a ledger. */
+  revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>>;
+}
+
+/** What a replica says of itself. */
+export interface ReplicaFacts {
+  readonly version: string;
+  /** How often its configuration was loaded: it counts for itself. */
+  readonly generation: number;
+  /** Of its configuration: equal where it is. */
+  readonly digest: string;
+}
+
+export interface PresentReplica extends ReplicaFacts {
+  /** As in `StoredDecision`. */
+  readonly name: string;
+  /** It is the one that is asked. */
+  readonly isSelf: boolean;
+}
+
+/** How long a replica that has gone without a word is listed, in seconds. */
+export const REPLICA_LISTED = 30;
+
+/** The replicas that store decisions in this database. */
+export interface ReplicaList {
+  /** Lists this one, for `REPLICA_LISTED` seconds from now, or until it is closed. */
+  present(facts: ReplicaFacts, wait: Wait): Promise<void>;
+  /** By their names. */
+  replicas(wait: Wait): Promise<readonly PresentReplica[]>;
 }
 
 export interface Retention {
@@ -44,7 +83,7 @@ export interface Retention {
 }
 
 /** What the queue of decisions writes to. Throws `LedgerUnavailableError`; `LedgerContentError` = they cannot be stored. */
-export interface DecisionTarget extends DecisionSource {
+export interface DecisionTarget extends DecisionSource, ReplicaList {
   /** All or nothing. `rows`: of `rowJson`. */
   write(rows: readonly string[], wait: Wait): Promise<void>;
   /** Whether a row is there, after a write that may or may not have been completed. */

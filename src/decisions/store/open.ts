@@ -1,4 +1,5 @@
 /** Opens the place of decisions in the database of the ledger, on connections that leases never wait for. */
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type Wait, withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
@@ -27,7 +28,8 @@ export async function openTarget(
   if (connection === undefined) {
     throw new Error('no such database');
   }
-  const replica = `${hostname()}/${process.pid}`;
+  // In containers, processes of one host may have the same number.
+  const replica = `${hostname()}/${process.pid}/${randomUUID().slice(0, 8)}`;
   return connection.dialect === 'sqlite'
     ? inFile(connection.file, replica, settings.timeout)
     : onServer(connection, replica, settings.timeout);

@@ -1,10 +1,22 @@
 /** The decisions in a database: written in batches, searched in pages, removed in small parts. */
-import type { Wait } from '../../base/deadline.ts';
+import { sql } from 'kysely';
+import { type Wait, withinDeadline } from '../../base/deadline.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/reports/pages.ts';
 import { type Database, rows } from '../../ledger/storage/database.ts';
 import { Gate } from '../../ledger/storage/gate.ts';
+import { databaseTime } from '../../ledger/transactions/transaction.ts';
 import { isSelected } from '../selection.ts';
-import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
+import {
+  type DecisionsQuery,
+  type DecisionTarget,
+  type PresentReplica,
+  REPLICA_LISTED,
+  type ReplicaFacts,
+  type Retention,
+  type StoredDecision,
+  type StoreNews,
+} from './contract.ts';
 import { memberQuery, memberView } from './member-view.ts';
 import { type NewRow, removeOld, SqliteWriting, storedDecision, writeToPostgres } from './rows.ts';
 import { type Place, rowsOf, Search } from './search.ts';
@@ -14,11 +26,18 @@ const FIRST_WINDOW = 1000;
 const LARGEST_WINDOW = 32_000;
 /** Then a page is as it is, in milliseconds: its reader goes on with the next. */
 const PATIENCE = 60;
+const MOST_NEWS = 500;
+const MOST_PROJECTS = 1000;
+const MOST_REPLICAS = 100;
+const LISTED = BigInt(REPLICA_LISTED) * MICROSECONDS_PER_SECOND;
+/** How long a replica that stops may take to say so, in seconds. */
+const GOODBYE = 1;
 
 export class DecisionTable implements DecisionTarget {
   readonly #database: Database;
   readonly #replica: string;
   readonly #writing: SqliteWriting;
+  #isListed = false;
   /** One reader at a time: those who write have a connection of their own. */
   readonly #readers = new Gate(1);
 
@@ -74,12 +93,78 @@ export class DecisionTable implements DecisionTarget {
     return row?.id ?? 0n;
   }
 
+  news(after: bigint, wait: Wait): Promise<StoreNews> {
+    const { queries } = this.#database;
+    const newest = queries.selectFrom('decisions').select('id').orderBy('id', 'desc').limit(1).compile();
+    const others = queries
+      .selectFrom('decisions')
+      .select(['operation', 'project_id'])
+      .where('id', '>', after)
+      .where('replica', '<>', this.#replica)
+      .orderBy('id', 'desc')
+      .limit(MOST_NEWS)
+      .compile();
+    return this.#database.read(function* () {
+      const [row] = yield* rows(newest);
+      const id = row?.id ?? 0n;
+      return { newest: id, decided: id > after ? yield* rows(others) : [] };
+    }, wait);
+  }
+
+  async revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>> {
+    const query = this.#database.queries
+      .selectFrom('projects')
+      .select(['project_id', 'revision'])
+      .orderBy('latest_at', 'desc')
+      .limit(MOST_PROJECTS)
+      .compile();
+    const found = await this.#database.read(() => rows(query), wait);
+    return new Map(found.map(({ project_id, revision }) => [project_id, revision]));
+  }
+
   trim(retention: Retention, wait: Wait): Promise<number> {
     const { dialect, queries } = this.#database;
     return this.#database.transact(() => removeOld(queries, retention, dialect === 'sqlite'), wait);
   }
 
+  async present({ version, generation, digest }: ReplicaFacts, wait: Wait): Promise<void> {
+    const { queries, dialect } = this.#database;
+    const seen_at = databaseTime(dialect);
+    const facts = { seen_at, version, generation: BigInt(generation), digest };
+    const own = queries
+      .insertInto('replicas')
+      .values({ name: this.#replica, ...facts })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet(facts));
+    const gone = queries.deleteFrom('replicas').where('seen_at', '<', sql<bigint>`${seen_at} - ${LISTED}`);
+    // One after the other: replicas that come back at once must not wait for each other's rows in a circle.
+    await this.#database.transact(() => rows(own.compile()), wait);
+    this.#isListed = true;
+    await this.#database.transact(() => rows(gone.compile()), wait);
+  }
+
+  async replicas(wait: Wait): Promise<readonly PresentReplica[]> {
+    const { queries, dialect } = this.#database;
+    const query = queries
+      .selectFrom('replicas')
+      .selectAll()
+      .where('seen_at', '>=', sql<bigint>`${databaseTime(dialect)} - ${LISTED}`)
+      .orderBy('name')
+      .limit(MOST_REPLICAS)
+      .compile();
+    const found = await this.#database.read(() => rows(query), wait);
+    return found.map(({ name, version, generation, digest }) => ({
+      ...{ name, version, digest },
+      generation: Number(generation),
+      isSelf: name === this.#replica,
+    }));
+  }
+
   async close(): Promise<void> {
+    if (this.#isListed) {
+      const own = this.#database.queries.deleteFrom('replicas').where('name', '=', this.#replica).compile();
+      // Else it is listed for a while.
+      await withinDeadline(GOODBYE, (wait) => this.#database.transact(() => rows(own), wait)).catch(() => {});
+    }
     await this.#database.close();
   }
 

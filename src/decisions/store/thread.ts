@@ -4,7 +4,15 @@ import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError, type PageOf } from '../../ledger/reports/pages.ts';
 import { CommitInDoubtError } from '../../ledger/storage/database.ts';
-import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
+import type {
+  DecisionsQuery,
+  DecisionTarget,
+  PresentReplica,
+  ReplicaFacts,
+  Retention,
+  StoredDecision,
+  StoreNews,
+} from './contract.ts';
 
 export interface ThreadStart {
   readonly file: string;
@@ -99,8 +107,24 @@ export class DecisionThread implements ThreadMethods {
     return this.#ask('newest', [], wait);
   }
 
+  news(after: bigint, wait: Wait): Promise<StoreNews> {
+    return this.#ask('news', [after], wait);
+  }
+
+  revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>> {
+    return this.#ask('revisions', [], wait);
+  }
+
   trim(retention: Retention, wait: Wait): Promise<number> {
     return this.#ask('trim', [retention], wait);
+  }
+
+  present(facts: ReplicaFacts, wait: Wait): Promise<void> {
+    return this.#ask('present', [facts], wait);
+  }
+
+  replicas(wait: Wait): Promise<readonly PresentReplica[]> {
+    return this.#ask('replicas', [], wait);
   }
 
   async close(): Promise<void> {

@@ -1,176 +1,165 @@
-/** Many budgets at once: all of them, or none. Each step is one query, however many lines there are. */
+/**
+ * Many budgets at once: all of them, or none. What is to be done is planned in turns, outside of a transaction; the transaction looks whether that
+ * still holds, and each of its steps is one query, however many lines there are.
+ */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
+import { LedgerUnavailableError } from '../../base/errors.ts';
+import { timedYield, yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
+import { BUDGET_ACCOUNT } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
-import { rows, Undone, type Work } from '../storage/database.ts';
+import { type Database, rows, Undone, type Work } from '../storage/database.ts';
 import { recordsTable } from '../storage/query-parts.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { BudgetAuthor } from './budgets.ts';
 import type { WantedLine } from './file.ts';
-import { type ImportPlan, type KnownBudget, type PlannedLine, planImport } from './plan.ts';
+import { type ImportLines, importLines } from './import-lines.ts';
+import { type ImportPlan, type KnownBudget, planImport } from './plan.ts';
 import { budgetOf } from './rows.ts';
 
+/** Projects whose budgets are read at once. */
+const PIECE = 500;
+/** How often an import is planned because somebody has changed one of the budgets meanwhile: of imports at once, one is done each time. */
+const ATTEMPTS = 20;
+
 /** What would be set. Writes nothing and locks nothing. @throws LedgerUnavailableError */
-export function tryImport(ledger: Ledger, wanted: readonly WantedLine[], wait: Wait): Promise<ImportPlan> {
-  return ledger.read('read', () => planned(ledger, wanted), wait);
+export async function tryImport(
+  ledger: Ledger,
+  wanted: readonly WantedLine[],
+  wait: Wait,
+): Promise<ImportPlan> {
+  return (await planned(ledger, wanted, wait)).plan;
 }
 
 /**
  * Sets the budgets of a file, which replace those of the same owner that start at the same second; others stay. Leases of all its projects wait
- * meanwhile. @throws LedgerUnavailableError
+ * for the transaction. @throws LedgerUnavailableError
  */
-export function importBudgets(
+export async function importBudgets(
   ledger: Ledger,
   wanted: readonly WantedLine[],
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<ImportPlan> {
-  return ledger.transact('budget', (transaction) => imported(ledger, transaction, wanted, author), wait, {
-    isRefused: ({ mistakes }) => mistakes.length > 0,
-  });
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    wait.throwIfOver();
+    const found = await planned(ledger, wanted, wait);
+    if (found.plan.mistakes.length > 0) {
+      return found.plan;
+    }
+    const lines = await importLines(ledger.database, found.plan.lines, wait);
+    await yieldToEventLoop();
+    try {
+      const isDone = await ledger.transact(
+        'budget',
+        (transaction) => imported(ledger, transaction, found, lines, author),
+        wait,
+        { isRefused: (done) => !done },
+      );
+      if (isDone) {
+        return found.plan;
+      }
+    } finally {
+      await yieldToEventLoop();
+      await lines.remove().catch(() => {});
+      await yieldToEventLoop();
+    }
+  }
+  throw new LedgerUnavailableError('the budgets are changed by others all the time');
 }
 
+interface Planned {
+  readonly plan: ImportPlan;
+  readonly projects: readonly string[];
+  /** How often budgets of the projects were changed before it was planned. */
+  readonly changes: bigint;
+}
+
+async function planned(ledger: Ledger, wanted: readonly WantedLine[], wait: Wait): Promise<Planned> {
+  const projects = [...new Set(wanted.map(({ wanted: { projectId } }) => projectId))];
+  const known: KnownBudget[] = [];
+  let changes = 0n;
+  const yieldIfDue = timedYield();
+  for (let at = 0; at < projects.length; at += PIECE) {
+    await yieldIfDue();
+    const listed = recordsTable(
+      ledger.database.dialect,
+      [['project_id', 'text']],
+      projects.slice(at, at + PIECE).map((id) => [id]),
+    );
+    const query = sql<BudgetsTable & { id: bigint }>`
+      select * from budgets where project_id in (select project_id from ${listed} as listed)`;
+    changes += await ledger.read(
+      'read',
+      function* () {
+        for (const row of yield* rows(query.compile(ledger.database.queries))) {
+          known.push({ ...budgetOf(row), isRemoved: row.removed_at !== null });
+        }
+        return yield* changesIn(ledger.database, listed);
+      },
+      wait,
+    );
+  }
+  return { plan: await planImport(wanted, known), projects, changes };
+}
+
+/** How often budgets of projects were ever changed: rows are only added. `listed`: a table of projects. */
+function* changesIn({ queries }: Database, listed: ImportLines['table']): Work<bigint> {
+  const query = sql<{ count: bigint }>`
+    select count(*) as count from budget_changes where project_id in (select project_id from ${listed} as listed)`;
+  const [row] = yield* rows(query.compile(queries));
+  return row?.count ?? 0n;
+}
+
+/** `false` = the plan does not hold any more: nothing is written. */
 function* imported(
   ledger: Ledger,
   transaction: Transaction,
-  wanted: readonly WantedLine[],
-  author: BudgetAuthor,
-): Work<ImportPlan | Undone<ImportPlan>> {
-  yield* transaction.lockAll(ledger.database, projectsOf(wanted));
-  const plan = yield* planned(ledger, wanted);
-  if (plan.mistakes.length > 0) {
-    return new Undone(plan);
+  { plan, projects, changes }: Planned,
+  lines: ImportLines,
+  { who, reason }: BudgetAuthor,
+): Work<boolean | Undone<boolean>> {
+  const { database } = ledger;
+  if (!(yield* lines.isWhole())) {
+    return new Undone(false);
   }
-  const changes = plan.lines.filter(({ outcome }) => outcome !== 'unchanged');
-  const added = yield* addBudgets(
-    ledger,
-    changes.filter(({ before }) => before === undefined),
-  );
-  yield* replaceBudgets(
-    ledger,
-    changes.filter(({ before }) => before !== undefined),
-  );
-  yield* addChanges(ledger, changes, added, author);
+  const { table } = lines;
+  yield* transaction.lockAll(database, projects, sql`(select distinct project_id from ${table} as lines)`);
+  if ((yield* changesIn(database, table)) !== changes) {
+    return new Undone(false);
+  }
+  const steps = [
+    sql`insert into budgets (project_id, user_id, valid_from, valid_until, amount)
+      select project_id, user_id, valid_from, valid_until, amount from ${table} as lines
+      where is_changed = 1 and budget is null`,
+    sql`update budgets set valid_until = lines.valid_until, amount = lines.amount, removed_at = null
+      from ${table} as lines where budgets.id = lines.budget and lines.is_changed = 1`,
+    // Of what was new, there is one row with these dates now.
+    sql`insert into budget_changes (at, budget, project_id, user_id, operation, valid_from, valid_until, amount, who, reason)
+      select cast(${ledger.now()} as bigint), coalesce(lines.budget, (select id from budgets
+          where budgets.project_id = lines.project_id and budgets.user_id is not distinct from lines.user_id
+            and budgets.valid_from = lines.valid_from)),
+        project_id, user_id, 'set', valid_from, valid_until, amount, cast(${who} as text), cast(${reason} as text)
+      from ${table} as lines where is_changed = 1`,
+  ];
+  for (const step of steps) {
+    yield* rows(step.compile(database.queries));
+  }
   const { crossings } = ledger.statements;
   if (crossings !== undefined) {
-    for (const { before, wanted: budget } of changes) {
-      // Of a new one, nothing is taken.
-      if (before !== undefined) {
+    // Of a new one, nothing is taken.
+    const taken = sql<{ number: bigint; balance: bigint }>`
+      select lines.number, accounts.balance from ${table} as lines join accounts
+        on accounts.project_id = lines.project_id and accounts.name = ${sql.lit(BUDGET_ACCOUNT)} || lines.budget
+      where lines.is_changed = 1 and accounts.balance > 0 order by lines.number`;
+    for (const { number, balance } of yield* rows(taken.compile(database.queries))) {
+      const { before, wanted: budget } = plan.lines[Number(number)] ?? {};
+      if (before !== undefined && budget !== undefined) {
         const amount = before.isRemoved ? undefined : before.amount;
-        yield* crossings.budgetSet({ ...budget, id: before.id }, amount, author.who);
+        yield* crossings.budgetSet({ ...budget, id: before.id }, amount, who, balance);
       }
     }
   }
-  return plan;
-}
-
-function* planned(ledger: Ledger, wanted: readonly WantedLine[]): Work<ImportPlan> {
-  const { queries, dialect } = ledger.database;
-  const table = recordsTable(
-    dialect,
-    [['project_id', 'text']],
-    projectsOf(wanted).map((id) => [id]),
-  );
-  const query = sql<BudgetsTable & { id: bigint }>`
-    select * from budgets where project_id in (select project_id from ${table} as listed)`;
-  const known = (yield* rows(query.compile(queries))).map(
-    (row): KnownBudget => ({ ...budgetOf(row), isRemoved: row.removed_at !== null }),
-  );
-  return planImport(wanted, known);
-}
-
-/** Returns their ids, by the keys of `keyOf`. */
-function* addBudgets({ database }: Ledger, lines: readonly PlannedLine[]): Work<Map<string, bigint>> {
-  if (lines.length === 0) {
-    return new Map();
-  }
-  const table = recordsTable(
-    database.dialect,
-    [
-      ['project_id', 'text'],
-      ['user_id', 'text'],
-      ['valid_from', 'bigint'],
-      ['valid_until', 'bigint'],
-      ['amount', 'bigint'],
-    ],
-    lines.map(({ wanted: { projectId, userId, validFrom, validUntil, amount } }) => [
-      ...[projectId, userId, validFrom, validUntil, amount],
-    ]),
-  );
-  const query = sql<Pick<BudgetsTable, 'project_id' | 'user_id' | 'valid_from'> & { id: bigint }>`
-    insert into budgets (project_id, user_id, valid_from, valid_until, amount)
-    select project_id, user_id, valid_from, valid_until, amount from ${table} as listed
-    returning id, project_id, user_id, valid_from`;
-  const added = yield* rows(query.compile(database.queries));
-  return new Map(
-    added.map((row) => [
-      keyOf({ projectId: row.project_id, userId: row.user_id, validFrom: row.valid_from }),
-      row.id,
-    ]),
-  );
-}
-
-function* replaceBudgets({ database }: Ledger, lines: readonly PlannedLine[]): Work<void> {
-  if (lines.length === 0) {
-    return;
-  }
-  const table = recordsTable(
-    database.dialect,
-    [
-      ['id', 'bigint'],
-      ['valid_until', 'bigint'],
-      ['amount', 'bigint'],
-    ],
-    lines.map(({ before, wanted: { validUntil, amount } }) => [before?.id ?? 0n, validUntil, amount]),
-  );
-  const query = sql`
-    update budgets set valid_until = wanted.valid_until, amount = wanted.amount, removed_at = null
-    from ${table} as wanted where budgets.id = wanted.id`;
-  yield* rows(query.compile(database.queries));
-}
-
-function* addChanges(
-  ledger: Ledger,
-  lines: readonly PlannedLine[],
-  added: ReadonlyMap<string, bigint>,
-  { who, reason }: BudgetAuthor,
-): Work<void> {
-  if (lines.length === 0) {
-    return;
-  }
-  const { database } = ledger;
-  const table = recordsTable(
-    database.dialect,
-    [
-      ['budget', 'bigint'],
-      ['project_id', 'text'],
-      ['user_id', 'text'],
-      ['valid_from', 'bigint'],
-      ['valid_until', 'bigint'],
-      ['amount', 'bigint'],
-    ],
-    lines.map(({ before, wanted }) => [
-      before?.id ?? added.get(keyOf(wanted)) ?? 0n,
-      ...[wanted.projectId, wanted.userId, wanted.validFrom, wanted.validUntil, wanted.amount],
-    ]),
-  );
-  const query = sql`
-    insert into budget_changes (at, budget, project_id, user_id, operation, valid_from, valid_until, amount, who, reason)
-    select cast(${ledger.now()} as bigint), budget, project_id, user_id, 'set', valid_from, valid_until, amount,
-      cast(${who} as text), cast(${reason} as text)
-    from ${table} as listed`;
-  yield* rows(query.compile(database.queries));
-}
-
-function projectsOf(wanted: readonly WantedLine[]): string[] {
-  return [...new Set(wanted.map(({ wanted: { projectId } }) => projectId))];
-}
-
-function keyOf({
-  projectId,
-  userId,
-  validFrom,
-}: Pick<WantedLine['wanted'], 'projectId' | 'userId' | 'validFrom'>): string {
-  return JSON.stringify([projectId, userId, String(validFrom)]);
+  return true;
 }

@@ -1,4 +1,5 @@
 /** What an import would change: all of it is judged as it would be at the end, whatever the order of the lines. */
+import { timedYield, yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import type { Budget } from '../../filter/claim.ts';
 import type { WantedBudget } from './budgets.ts';
 import type { FileMistake, WantedLine } from './file.ts';
@@ -21,9 +22,17 @@ export interface ImportPlan {
   readonly mistakes: readonly FileMistake[];
 }
 
-/** `known`: all budgets of the projects in the file. */
-export function planImport(wanted: readonly WantedLine[], known: readonly KnownBudget[]): ImportPlan {
-  const knownByKey = new Map(known.map((budget) => [keyOf(budget), budget]));
+/** `known`: all budgets of the projects in the file. Others have their turns meanwhile. */
+export async function planImport(
+  wanted: readonly WantedLine[],
+  known: readonly KnownBudget[],
+): Promise<ImportPlan> {
+  const yieldIfDue = timedYield();
+  const knownByKey = new Map<string, KnownBudget>();
+  for (const budget of known) {
+    await yieldIfDue();
+    knownByKey.set(keyOf(budget), budget);
+  }
   const byOwner = new Map<string, Claim[]>();
   const claim = (budget: WantedBudget, one: Claim) => {
     const owner = ownerOf(budget);
@@ -38,6 +47,7 @@ export function planImport(wanted: readonly WantedLine[], known: readonly KnownB
   const lines: PlannedLine[] = [];
   const lineOf = new Map<string, number>();
   for (const { line, wanted: budget } of wanted) {
+    await yieldIfDue();
     const key = keyOf(budget);
     const first = lineOf.get(key);
     if (first !== undefined) {
@@ -50,11 +60,13 @@ export function planImport(wanted: readonly WantedLine[], known: readonly KnownB
     claim(budget, { ...budget, line });
   }
   for (const budget of known) {
+    await yieldIfDue();
     if (!budget.isRemoved && !lineOf.has(keyOf(budget))) {
       claim(budget, { ...budget, line: undefined });
     }
   }
   for (const claims of byOwner.values()) {
+    await yieldIfDue();
     mistakes.push(...overlaps(claims));
   }
   return { lines, mistakes };
@@ -131,9 +143,20 @@ interface ReportedLine {
   readonly before: { readonly valid_until: string; readonly amount: string } | null;
 }
 
-export function importReport({ lines, mistakes }: ImportPlan, isDryRun: boolean): ImportReport {
+/** Others have their turns meanwhile. */
+export async function importReport(
+  { lines, mistakes }: ImportPlan,
+  isDryRun: boolean,
+): Promise<ImportReport> {
   const count = (wanted: PlannedLine['outcome']) => lines.filter(({ outcome }) => outcome === wanted).length;
   const isRefused = !isDryRun && mistakes.length > 0;
+  const yieldIfDue = timedYield();
+  const shown: ReportedLine[] = [];
+  for (const line of lines) {
+    await yieldIfDue();
+    shown.push(reported(line));
+  }
+  await yieldToEventLoop();
   return {
     ...(isRefused && {
       message: `the file has ${mistakes.length} ${mistakes.length === 1 ? 'mistake' : 'mistakes'}: nothing was set`,
@@ -141,7 +164,7 @@ export function importReport({ lines, mistakes }: ImportPlan, isDryRun: boolean)
     dry_run: isDryRun,
     ...{ set: count('set'), changed: count('changed'), unchanged: count('unchanged') },
     mistakes,
-    lines: lines.map(reported),
+    lines: shown,
   };
 }
 

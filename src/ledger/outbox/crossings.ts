@@ -96,16 +96,12 @@ export class Crossings {
     return row?.amount;
   }
 
-  /** Call it after a budget was set. `before`: its amount until then; `undefined` = it was not in force. */
-  *budgetSet(budget: Budget, before: Amount | undefined, who: string): Work<void> {
-    const account = { project_id: budget.projectId, name: budgetAccount(budget) };
-    const query = this.#queries
-      .selectFrom('accounts')
-      .select('balance')
-      .where('project_id', '=', account.project_id)
-      .where('name', '=', account.name);
-    const [row] = yield* rows(query.compile());
-    const taken = row?.balance ?? 0n;
+  /**
+   * Call it after a budget was set. `before`: its amount until then; `undefined` = it was not in force. `known`: what is taken of it; default: it
+   * is read.
+   */
+  *budgetSet(budget: Budget, before: Amount | undefined, who: string, known?: Amount): Work<void> {
+    const taken = known ?? (yield* this.#takenOf(budget));
     const at = this.#now();
     const share = before === undefined ? undefined : { amount: before, taken };
     const crossings = this.#passed(budget, share, taken, at).map((threshold) => ({
@@ -113,6 +109,16 @@ export class Crossings {
       ...{ cause: 'budget' as const, requestId: null },
     }));
     yield* this.#write(crossings, undefined);
+  }
+
+  *#takenOf(budget: Budget): Work<Amount> {
+    const query = this.#queries
+      .selectFrom('accounts')
+      .select('balance')
+      .where('project_id', '=', budget.projectId)
+      .where('name', '=', budgetAccount(budget));
+    const [row] = yield* rows(query.compile());
+    return row?.balance ?? 0n;
   }
 
   /** Removes the notices of a recording that is taken back, unless somebody has begun to send them. */

@@ -304,6 +304,18 @@ export interface CalendarLinksTable {
   renewed_at: bigint;
 }
 
+/** The processes of the service that store decisions here. */
+export interface ReplicasTable {
+  /** As in `decisions`. */
+  name: string;
+  /** When it last said that it is there, by the clock of the database. */
+  seen_at: bigint;
+  version: string;
+  generation: bigint;
+  /** Of its configuration: see `configurationDigest`. */
+  digest: string;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -322,6 +334,7 @@ export interface Tables {
   sessions: SessionsTable;
   login_counts: LoginCountsTable;
   calendar_links: CalendarLinksTable;
+  replicas: ReplicasTable;
 }
 
 export type LeaseRow = {

@@ -10,8 +10,9 @@ import { type Position, suspendedError } from '../position.ts';
 import type { Dialect } from '../storage/connection.ts';
 import { announcing, type Database, rows, type Work } from '../storage/database.ts';
 import { recordsTable } from '../storage/query-parts.ts';
+import type { ProjectsTable } from '../storage/schema.ts';
 import { type FirstReads, firstReads } from './find-lease.ts';
-import type { Locked, Statements } from './statements.ts';
+import type { Statements } from './statements.ts';
 
 /** What time it is in a project, in microseconds of the epoch. */
 export interface Moment {
@@ -73,15 +74,25 @@ export class Transaction {
     return firstReads(this.#statements, request, this.#clock.now(), true);
   }
 
-  /** Locks several projects, always in the same order: transactions that do so never wait for each other in a circle. */
-  *lockAll(database: Pick<Database, 'queries' | 'dialect'>, projectIds: readonly string[]): Work<void> {
-    for (const row of yield* rows(lockProjects(database, projectIds, this.#clock.now()))) {
-      this.ledgerId = row.ledger ?? undefined;
-      this.#position.verify(row.project_id, row.revision, row);
-      if (this.#mayGrow && row.suspended !== null) {
-        throw suspendedError(row.suspended);
-      }
-      this.locked.set(row.project_id, row.revision);
+  /**
+   * Locks several projects, always in the same order: transactions that do so never wait for each other in a circle. `listed`: a table with
+   * `project_id` that has them already, each once.
+   */
+  *lockAll(
+    database: Pick<Database, 'queries' | 'dialect'>,
+    projectIds: readonly string[],
+    listed = listedProjects(database, projectIds),
+  ): Work<void> {
+    const locked = yield* rows(lockProjects(database, listed, this.#clock.now()));
+    const ledger = database.queries.selectFrom('ledger').select(['id', 'epoch', 'suspended']);
+    const { id, epoch = null, suspended = null } = (yield* rows(ledger.compile()))[0] ?? {};
+    this.ledgerId = id;
+    if (this.#mayGrow && suspended !== null) {
+      throw suspendedError(suspended);
+    }
+    for (const { project_id, revision } of locked) {
+      this.#position.verify(project_id, revision, { epoch });
+      this.locked.set(project_id, revision);
     }
     if (!projectIds.every((id) => this.locked.has(id))) {
       throw new LedgerUnavailableError('the projects could not be locked');
@@ -95,25 +106,27 @@ export class Transaction {
   }
 }
 
-/** Locks many projects, always in the same order. `at`: the current time. */
-function lockProjects(
-  { queries, dialect }: Pick<Database, 'queries' | 'dialect'>,
-  projectIds: readonly string[],
-  at: bigint,
-): CompiledQuery<Locked & { readonly project_id: string }> {
-  const table = recordsTable(
+function listedProjects({ dialect }: Pick<Database, 'dialect'>, projectIds: readonly string[]) {
+  return recordsTable(
     dialect,
     [['project_id', 'text']],
     projectIds.map((id) => [id]),
   );
-  const query = sql<Locked & { readonly project_id: string }>`
+}
+
+/** Locks many projects, always in the same order. `at`: the current time. */
+function lockProjects(
+  { queries }: Pick<Database, 'queries'>,
+  table: RawBuilder<unknown>,
+  at: bigint,
+): CompiledQuery<Pick<ProjectsTable, 'project_id' | 'revision'>> {
+  const query = sql<Pick<ProjectsTable, 'project_id' | 'revision'>>`
     insert into projects (project_id, revision, latest_at)
     select project_id, 1, cast(${at} as bigint) from ${table} as listed where true order by project_id
     on conflict (project_id) do update set revision = projects.revision + 1,
       latest_at = case when projects.latest_at < excluded.latest_at then excluded.latest_at
         else projects.latest_at end
-    returning project_id, revision, latest_at, (select id from ledger) as ledger,
-      (select epoch from ledger) as epoch, (select suspended from ledger) as suspended`;
+    returning project_id, revision`;
   return query.compile(queries);
 }
 

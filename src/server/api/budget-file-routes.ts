@@ -124,7 +124,7 @@ const importBudgets = route({
     const file = typeof body === 'string' ? await readBudgetCsv(body) : readBudgetDocument(body);
     const isDryRun = query.dry_run === 'true';
     const plan = await importFor(request, file, { isDryRun, reason: query.reason ?? '' });
-    const report = importReport(plan, isDryRun);
+    const report = await importReport(plan, isDryRun);
     return { status: report.message === undefined ? 200 : 422, json: report };
   },
 });

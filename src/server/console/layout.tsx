@@ -52,6 +52,10 @@ export function Layout({ title, caller, csrf, pages, path, children }: LayoutPro
             Live updates
           </button>
         </div>
+        {/* Scripts show it while they cannot load the page. */}
+        <p class="notice" role="status" data-live-late hidden>
+          This page may be out of date: the service cannot show it at the moment. It is tried again.
+        </p>
         {children}
       </main>
       <p class="unseen" role="status" data-live-status />

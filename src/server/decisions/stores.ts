@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { ConfigurationError, errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { withOrigin } from '../../config/option-groups.ts';
-import type { DecisionSource } from '../../decisions/store/contract.ts';
+import type { DecisionSource, ReplicaList } from '../../decisions/store/contract.ts';
 import type {
   DecisionQueue,
   DecisionQueueObserver,
@@ -22,6 +22,8 @@ export interface HeldDecisions {
   /** What all replicas have stored. */
   readonly source: DecisionSource;
   readonly queue: DecisionQueue;
+  /** Who they are. */
+  readonly replicas: ReplicaList;
   /** Call it when the configuration takes over. */
   apply(): void;
   /** Call it once, when no decision can come any more. The last one of a database closes it. */
@@ -30,7 +32,7 @@ export interface HeldDecisions {
 
 interface Shared {
   readonly queue: DecisionQueue;
-  readonly source: DecisionSource;
+  readonly target: DecisionSource & ReplicaList;
   users: number;
 }
 
@@ -77,9 +79,9 @@ export class DecisionStores {
     }
     this.#shared.set(key, shared);
     shared.users += 1;
-    const { queue, source } = shared;
+    const { queue, target } = shared;
     return {
-      ...{ queue, source },
+      ...{ queue, source: target, replicas: target },
       apply: () => {
         queue.options = options;
       },
@@ -127,7 +129,7 @@ export class DecisionStores {
       return undefined;
     });
     if (wrong === undefined) {
-      return { queue: new Queue(target, options, this.#logger, this.#observer), source: target, users: 0 };
+      return { queue: new Queue(target, options, this.#logger, this.#observer), target, users: 0 };
     }
     await target.close();
     if (isWanted) {

@@ -16,6 +16,7 @@ import {
 import { credentialFiles, rereadCredentials } from '../authentication/credential-files.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Generations } from '../configuration/generations.ts';
+import type { Presence } from '../decisions/presence.ts';
 import type { DecisionStores } from '../decisions/stores.ts';
 import type { Follower } from '../followers/blazar-follower.ts';
 import type { KubernetesReports } from '../followers/kubernetes-sources.ts';
@@ -45,6 +46,7 @@ interface ServiceParts extends CheckedConfiguration {
   readonly generations: Generations;
   readonly follower: Follower;
   readonly skypilotFollower: SkypilotFollower;
+  readonly presence: Presence;
   readonly reports: KubernetesReports;
   readonly certificates: ConfiguredKeeper | undefined;
   readonly authenticators: Authenticators;
@@ -82,7 +84,7 @@ export class Service {
     this.writesToStandardOutput = options.decision_log === '-';
   }
 
-  /** Starts what it does besides answering: it follows others, reports to the cluster, renews certificates. For `openService`. */
+  /** Starts what it does besides answering: it follows others and tells them that it is there, reports to the cluster, renews certificates. For `openService`. */
   begin(): void {
     this.#report(this.#parts.generations.current);
     this.#followAll();
@@ -92,6 +94,7 @@ export class Service {
   #followAll(): void {
     this.#parts.follower.start();
     this.#parts.skypilotFollower.start();
+    this.#parts.presence.start();
   }
 
   /** Reads the configuration and all files again. Resolves to whether the new configuration has taken over. */
@@ -174,6 +177,7 @@ export class Service {
     const { stopping, watched, watchdog, generations, follower, reports } = this.#parts;
     const { log, stores, refusedRequests } = this.#parts;
     void this.#parts.certificates?.close();
+    this.#parts.presence.close();
     stopping.abort();
     stores.stop();
     watched.credentials.close();

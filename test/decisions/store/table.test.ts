@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { isSelected } from '../../../src/decisions/selection.ts';
@@ -10,7 +11,7 @@ import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { CursorError, cursorOf } from '../../../src/ledger/reports/pages.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { aRecord } from '../../support/decision-logs.ts';
-import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 
 const newLedger = newLedgers();
 const FIRST: Pick<DecisionsQuery, 'limit' | 'after'> = { limit: 50, after: undefined };
@@ -61,12 +62,14 @@ const KINDS: readonly Partial<DecisionRecord>[] = [
 for (const dialect of DIALECTS) {
   // One ledger is filled from test to test.
   describe(`decisions in a ledger on ${dialect}`, { shuffle: false }, () => {
+    let connection: string;
     let ledger: Ledger;
     let table: DecisionTable;
     const written: DecisionRecord[] = [];
 
     beforeAll(async () => {
-      ledger = await ledgerAt(await newLedger(dialect));
+      connection = await newLedger(dialect);
+      ledger = await ledgerAt(connection);
       table = new DecisionTable(ledger.database, 'host/1');
       const all = Array.from({ length: 90 }, (_, index) =>
         aRecord({
@@ -151,6 +154,50 @@ for (const dialect of DIALECTS) {
       expect(requestIds(newer.items)).toEqual(['late']);
       // By the clocks, it is the oldest.
       expect((await everything({})).at(-1)?.record.request_id).toBe('late');
+    });
+
+    it('of other replicas are news, and their own are none', async () => {
+      const after = await table.newest(NO_WAIT);
+      const other = new DecisionTable(ledger.database, 'other/1');
+      await table.write([rowJson(aRecord({ request_id: 'own', time: at(-3000) }), undefined)], NO_WAIT);
+      expect(await table.news(after, NO_WAIT)).toEqual({ newest: after + 1n, decided: [] });
+      expect(await other.news(after, NO_WAIT)).toEqual({
+        newest: after + 1n,
+        decided: [{ operation: 'create', project_id: 'climate' }],
+      });
+      expect((await other.news(after + 1n, NO_WAIT)).decided).toEqual([]);
+    });
+
+    it('are not all that tells which projects were written last', async () => {
+      const before = await table.revisions(NO_WAIT);
+      await giveBudget(ledger, { projectId: 'late', amount: '5' });
+      const after = await table.revisions(NO_WAIT);
+      expect([before.get('late'), after.get('late')]).toEqual([undefined, 1n]);
+      expect([ledger.hasSeen('late', 1n), ledger.hasSeen('late', 2n)]).toEqual([true, false]);
+    });
+
+    it('are kept with the replicas that are there, until they go or are not heard of', async () => {
+      const facts = { version: '1.2.3', generation: 1, digest: 'abc' };
+      const { database } = await ledgerAt(connection);
+      const other = new DecisionTable(database, 'other/1');
+      await table.present(facts, NO_WAIT);
+      await other.present({ ...facts, generation: 7 }, NO_WAIT);
+      const [own, second] = [
+        { ...facts, name: 'host/1', isSelf: true },
+        { ...facts, generation: 7, name: 'other/1', isSelf: false },
+      ];
+      expect(await table.replicas(NO_WAIT)).toEqual([own, second]);
+      await table.present({ ...facts, generation: 2 }, NO_WAIT);
+      expect(await table.replicas(NO_WAIT)).toEqual([{ ...own, generation: 2 }, second]);
+      await other.close();
+      expect(await table.replicas(NO_WAIT)).toEqual([{ ...own, generation: 2 }]);
+      const silent = ledger.database.queries.updateTable('replicas').set({
+        seen_at: sql<bigint>`seen_at - 30000000`,
+      });
+      await ledger.database.transact(() => rows(silent.compile()), NO_WAIT);
+      expect(await table.replicas(NO_WAIT)).toEqual([]);
+      await table.present(facts, NO_WAIT);
+      expect(await table.replicas(NO_WAIT)).toEqual([own]);
     });
 
     it('have the dates of a refused lease', async () => {

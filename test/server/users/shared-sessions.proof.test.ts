@@ -192,7 +192,7 @@ it('is kept by each process alone as long as the ledger has no tables for it, an
   const connection = await newLedger('postgresql');
   await runSql(
     connection,
-    "DROP TABLE sessions, login_counts, budget_requests, calendar_links; DELETE FROM kysely_migration WHERE name >= '0011'",
+    "DROP TABLE sessions, login_counts, replicas, budget_requests, calendar_links; DELETE FROM kysely_migration WHERE name >= '0011'",
   );
   const { url, ask, log } = await startService({
     connection,

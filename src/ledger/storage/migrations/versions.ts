@@ -370,7 +370,7 @@ async function growth(database: Kysely<unknown>, dialect: Dialect): Promise<void
 
 /**
  * Sessions of the console, for all replicas: hashes, and texts that only the cookie of the browser opens. And how often something was wrong
- * or used, by its hash.
+ * or used, by its hash. And the replicas.
  */
 async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = database;
@@ -399,6 +399,14 @@ async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<vo
     .columns(['kind', 'name'])
     .execute();
   await schema.createIndex('login_counts_by_age').on('login_counts').columns(['kind', 'id']).execute();
+  await schema
+    .createTable('replicas')
+    .addColumn('name', 'text', primary)
+    .addColumn('seen_at', 'bigint', required)
+    .addColumn('version', 'text', required)
+    .addColumn('generation', 'bigint', required)
+    .addColumn('digest', 'text', required)
+    .execute();
 }
 
 /** What projects have asked for, and what became of it. */

@@ -10,6 +10,8 @@ const TOGETHER = 400;
 const AT_LATEST = 60_000;
 /** After the service has refused to tell, in milliseconds. */
 const LATER = 30_000;
+/** After the page could not be loaded, in milliseconds. */
+const SOON = 5_000;
 /** Screen readers are told no more often, in milliseconds. */
 const QUIET = 20_000;
 const PAUSED = 'live-updates-paused';
@@ -21,6 +23,8 @@ export function keepUpToDate(): void {
 
 class Live {
   readonly #switch = document.querySelector<HTMLButtonElement>('[data-live-switch]');
+  /** Seen as long as the page cannot be loaded. */
+  readonly #notice = document.querySelector<HTMLElement>('[data-live-late]');
   readonly #status = document.querySelector<HTMLElement>('[data-live-status]');
   #isPaused = remembered();
   #events: EventSource | undefined;
@@ -97,7 +101,9 @@ class Live {
       // Otherwise the browser tries again by itself.
       if (events.readyState === EventSource.CLOSED && this.#events === events) {
         this.#events = undefined;
-        this.#again = window.setTimeout(() => this.#follow(true), LATER);
+        this.#tryAgain(LATER);
+        // Perhaps it can be loaded, and perhaps not.
+        this.#load();
       }
     });
   }
@@ -115,7 +121,7 @@ class Live {
     this.#isLoading = true;
     void this.#loadNow()
       // The service is away; the next change or minute tries again.
-      .catch(() => {})
+      .catch(() => this.#late(true))
       .finally(() => {
         this.#isLoading = false;
         if (this.#isDue) {
@@ -127,6 +133,7 @@ class Live {
 
   async #loadNow(): Promise<void> {
     const answer = await fetch(location.href, { headers: { Accept: 'text/html' }, cache: 'no-store' });
+    this.#late(!answer.ok && answer.status !== 401);
     if (answer.status === 401) {
       this.#isOver = true;
       this.#stop();
@@ -150,6 +157,20 @@ class Live {
       await drawAgain();
       this.#say(`This page was updated at ${new Date().toLocaleTimeString()}.`, false);
     }
+  }
+
+  #late(isLate: boolean): void {
+    if (this.#notice !== null) {
+      this.#notice.hidden = !isLate;
+    }
+    if (isLate) {
+      this.#tryAgain(SOON);
+    }
+  }
+
+  #tryAgain(milliseconds: number): void {
+    clearTimeout(this.#again);
+    this.#again = window.setTimeout(() => this.#follow(true), milliseconds);
   }
 
   #say(text: string, isUrgent: boolean): void {

@@ -7,6 +7,7 @@ import { LivePart, Message } from '../parts/parts.tsx';
 import { DecisionTable } from './decision-table.tsx';
 import {
   type AskedDecisions,
+  AWAY,
   askedDecisions,
   FIELDS,
   type FoundDecisions,
@@ -112,15 +113,18 @@ function ownProjects({ caller }: PageRequest): readonly string[] {
 
 type FoundProps = FoundDecisions & { readonly query: URLSearchParams; readonly isForMember: boolean };
 
-function Found({ decisions, next, isShared, query, isForMember }: FoundProps) {
+function Found({ decisions, next, of, query, isForMember }: FoundProps) {
   const label = 'Decisions, the newest first';
   return (
     <section aria-labelledby="found">
       <h2 id="found">Found</h2>
+      {of === 'away' && <Message kind="error">{AWAY}</Message>}
       <p class="hint">
-        {isShared
+        {of === 'all'
           ? 'Of all replicas.'
-          : 'Of the last 50 decisions of this process alone: decisions are not stored ([service] decision_store).'}{' '}
+          : of === 'away'
+            ? 'Of the last 50 decisions of this process alone.'
+            : 'Of the last 50 decisions of this process alone: decisions are not stored ([service] decision_store).'}{' '}
         <b>exempt</b>: the project is in exempt_projects, so no filter was asked.{' '}
         {!isForMember && (
           <>

@@ -1,5 +1,6 @@
 /** Decisions of all replicas where they are stored, else those that this process has made lately. */
 
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { AskedTime } from '../../../decisions/recent.ts';
 import {
   type DecisionOutcome,
@@ -22,9 +23,13 @@ export interface FoundDecision {
 export interface FoundDecisions {
   readonly decisions: readonly FoundDecision[];
   readonly next: string | undefined;
-  /** Whether other replicas, and the time before the start, are known. */
-  readonly isShared: boolean;
+  /** `process`: of this process alone, since decisions are not stored; `away`: since the database does not answer. */
+  readonly of: 'all' | 'process' | 'away';
 }
+
+/** To whoever looks at decisions of this process alone. */
+export const AWAY =
+  'The stored decisions cannot be read at the moment: only what this process has decided is shown.';
 
 type Requester = Pick<PageRequest, 'caller' | 'generation' | 'recorder' | 'deadline'>;
 
@@ -35,7 +40,7 @@ interface Wanted {
   readonly after?: string | undefined;
 }
 
-/** The newest first, only those that the caller may see. @throws LedgerUnavailableError, CursorError */
+/** The newest first, only those that the caller may see. @throws LedgerUnavailableError for a further page, CursorError */
 export async function findDecisions(
   { caller, generation, recorder, deadline }: Requester,
   { filters: asked, limit, after }: Wanted,
@@ -44,11 +49,19 @@ export async function findDecisions(
   const source = generation.decisions?.source;
   if (source === undefined) {
     const decisions = ownDecisions(recorder, caller, filters);
-    return { decisions: decisions.slice(0, limit), next: undefined, isShared: false };
+    return { decisions: decisions.slice(0, limit), next: undefined, of: 'process' };
   }
   const visible = visibleProjects(caller);
-  const { items, next } = await source.search({ ...filters, visible, limit, after }, deadline);
-  return { decisions: items, next, isShared: true };
+  try {
+    const { items, next } = await source.search({ ...filters, visible, limit, after }, deadline);
+    return { decisions: items, next, of: 'all' };
+  } catch (thrown) {
+    if (!(thrown instanceof LedgerUnavailableError) || after !== undefined) {
+      throw thrown;
+    }
+    const decisions = ownDecisions(recorder, caller, filters);
+    return { decisions: decisions.slice(0, limit), next: undefined, of: 'away' };
+  }
 }
 
 /** Of this process, as the store would show them: a member looks for what they see, and nothing else. */
@@ -81,7 +94,7 @@ export async function decisionsOf(
 ): Promise<FoundDecisions> {
   const filters: DecisionFilters = { requestId };
   const found = await findDecisions(requester, { filters, limit });
-  if (found.decisions.length > 0 || !found.isShared) {
+  if (found.decisions.length > 0 || found.of !== 'all') {
     return found;
   }
   return { ...found, decisions: ownDecisions(requester.recorder, requester.caller, filters).slice(0, limit) };

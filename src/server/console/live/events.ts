@@ -4,23 +4,27 @@ import type { Context } from 'koa';
 import { withinDeadline } from '../../../base/deadline.ts';
 import type { RecentDecisions } from '../../../decisions/recent.ts';
 import type { DecisionSource } from '../../../decisions/store/contract.ts';
+import type { Ledger } from '../../../ledger/ledger.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { EXACT } from '../../own-paths.ts';
 import { type Caller, may } from '../../users/caller.ts';
 import type { UserAuthenticator } from '../../users/user-authenticator.ts';
 import { Listeners } from './listeners.ts';
 
-/** How often other replicas are looked at, while somebody listens, in milliseconds. */
-const LOOK = 2_000;
-/** How often it is asked whether a session is still there: with every look; whether a token still is. In milliseconds. */
-const ASK_SESSION = 0;
+/**
+ * How often other replicas are looked at, while somebody listens, in milliseconds. They store within 100 ms what they decide, and changes are
+ * told together within 500 ms: a page knows of it in less than two seconds.
+ */
+const LOOK = 500;
+/** After the database did not answer, in milliseconds. */
+const LOOK_AGAIN = 2_000;
+/** How often it is asked whether a session is still there, or a token, in milliseconds. */
+const ASK_SESSION = 2_000;
 const ASK_TOKEN = 30_000;
-/** Looking must not wait longer for the ledger, in seconds. */
+/** Looking must not wait longer for the database, in seconds. */
 const PATIENCE = 2;
 /** In seconds. */
 const RETRY_AFTER = '30';
-/** New decisions that are looked at for members, in one go. */
-const MOST_NEW = 500;
 
 interface EventParts {
   readonly people: UserAuthenticator;
@@ -48,7 +52,8 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
         headers: { 'Retry-After': RETRY_AFTER },
       });
     }
-    watch.start();
+    // Before the page hears anything: what is decided from then on must be seen.
+    await watch.start();
     ctx.set({
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
@@ -92,33 +97,57 @@ async function askerOf(ctx: Context, people: UserAuthenticator) {
   };
 }
 
-/** Looks, as long as somebody listens, for what has happened: in this process, in other replicas, and to the configuration. */
+/** What was seen of the database. */
+interface Seen {
+  readonly source: DecisionSource;
+  /** The highest id of a decision. */
+  readonly newest: bigint;
+  /** The projects that were written last, with how often. */
+  readonly revisions: ReadonlyMap<string, bigint>;
+}
+
+/**
+ * Looks, as long as somebody listens, for what has happened: in this process, in other replicas, and to the configuration. Others are looked for in
+ * the database, over a connection that is there anyway: a notification by PostgreSQL would need one of its own, does not pass PgBouncer, and there
+ * is none in a file.
+ */
 class Watch {
   readonly #listeners: Listeners;
   readonly #current: () => Generation;
   readonly #recent: RecentDecisions;
   #timer: NodeJS.Timeout | undefined;
   #stopHearing: (() => void) | undefined;
-  #seen: { generation: number; source: DecisionSource | undefined; newest: bigint | undefined };
-  #isLooking = false;
+  #generation = 0;
+  #seen: Seen | undefined;
+  /** The projects that this process has decided about since the look before the last one, and since the last one. */
+  #ownBefore = new Set<string>();
+  #own = new Set<string>();
+  #looking: Promise<void> | undefined;
+  /** Whether the last look has failed, and when the next one may be, in milliseconds. */
+  #isAway = false;
+  #nextLook = 0;
 
   constructor(listeners: Listeners, current: () => Generation, recent: RecentDecisions) {
     this.#listeners = listeners;
     this.#current = current;
     this.#recent = recent;
-    this.#seen = { generation: 0, source: undefined, newest: undefined };
   }
 
-  start(): void {
+  /** Resolves when it is known what there is now, or that nobody can say. */
+  start(): Promise<void> {
     if (this.#timer === undefined) {
-      const generation = this.#current();
-      this.#seen = { generation: generation.number, source: undefined, newest: undefined };
-      this.#stopHearing = this.#recent.hear((record) => this.#listeners.decided(record));
-      // A connection on which nothing moves for some deadlines is closed.
-      const every = Math.min(LOOK, 1000 * generation.options.deadline);
-      this.#timer = setInterval(() => this.#look(), every).unref();
+      this.#generation = this.#current().number;
+      this.#seen = undefined;
+      this.#stopHearing = this.#recent.hear((record) => {
+        this.#listeners.decided(record);
+        if (record.project_id !== null) {
+          this.#own.add(record.project_id);
+        }
+      });
+      this.#timer = setInterval(() => this.#look(), LOOK).unref();
       this.#look();
     }
+    return this.#looking ?? Promise.resolve();
   }
 
   stop(): void {
@@ -134,26 +163,40 @@ class Watch {
       return;
     }
     const { number } = this.#current();
-    if (number !== this.#seen.generation) {
-      this.#seen = { ...this.#seen, generation: number };
+    if (number !== this.#generation) {
+      this.#generation = number;
       // Who they are was found with the rules of the one before, whose Keystone and sessions are asked no more.
       this.#listeners.beginAgain();
     }
     this.#listeners.tick();
-    if (!this.#isLooking) {
-      this.#isLooking = true;
-      void this.#lookAround()
-        // The ledger is away, as every page says.
-        .catch(() => {})
+    if (this.#looking === undefined && performance.now() >= this.#nextLook) {
+      this.#looking = this.#lookAround()
+        .then(
+          () => this.#looked(false),
+          () => this.#looked(true),
+        )
         .finally(() => {
-          this.#isLooking = false;
+          this.#looking = undefined;
         });
+    }
+  }
+
+  /** Pages say whether the database is away: then they show what this process decides. */
+  #looked(isAway: boolean): void {
+    if (isAway) {
+      this.#nextLook = performance.now() + LOOK_AGAIN;
+    }
+    if (isAway !== this.#isAway) {
+      this.#isAway = isAway;
+      this.#listeners.tellAll();
     }
   }
 
   async #lookAround(): Promise<void> {
     const generation = this.#current();
     const source = generation.decisions?.source;
+    this.#ownBefore = this.#own;
+    this.#own = new Set();
     if (source === undefined) {
       return;
     }
@@ -161,23 +204,42 @@ class Watch {
     generation.enter();
     try {
       await withinDeadline(PATIENCE, async (deadline) => {
-        const newest = await source.newest(deadline);
-        const { newest: before } = this.#seen;
-        const isKnown = source === this.#seen.source && before !== undefined;
-        this.#seen = { ...this.#seen, source, newest };
-        if (!isKnown || newest <= before) {
-          return;
-        }
-        this.#listeners.changed('service');
-        if (this.#listeners.hasMembers) {
-          const query = { newerThan: before, limit: MOST_NEW, after: undefined };
-          for (const { record } of (await source.search(query, deadline)).items) {
-            this.#listeners.decided(record);
+        const before = this.#seen?.source === source ? this.#seen : undefined;
+        const ledgers = await ledgersOf(generation);
+        const { newest, decided } =
+          before === undefined
+            ? { newest: await source.newest(deadline), decided: [] }
+            : await source.news(before.newest, deadline);
+        const revisions = ledgers.length === 0 ? new Map() : await source.revisions(deadline);
+        this.#seen = { source, newest, revisions };
+        if (before !== undefined) {
+          for (const one of decided) {
+            this.#listeners.decided(one);
           }
+          this.#tellOfLedger(before.revisions, ledgers);
         }
       });
     } finally {
       generation.leave();
     }
   }
+
+  /** What is not stored as a decision, such as a lease that was allowed, is seen by its project. */
+  #tellOfLedger(before: ReadonlyMap<string, bigint>, ledgers: readonly Ledger[]): void {
+    for (const [projectId, revision] of this.#seen?.revisions ?? []) {
+      // What this process has decided itself it has told already.
+      const isTold =
+        (this.#own.has(projectId) || this.#ownBefore.has(projectId)) &&
+        ledgers.some((ledger) => ledger.hasSeen(projectId, revision));
+      if (before.get(projectId) !== revision && !isTold) {
+        this.#listeners.changed({ projectId });
+      }
+    }
+  }
+}
+
+async function ledgersOf({ enforcement, skypilot }: Generation): Promise<Ledger[]> {
+  const services = [enforcement.ledger, skypilot.policies.launches?.views];
+  const found = await Promise.all(services.map((service) => service?.read(async (ledger) => ledger)));
+  return found.filter((ledger) => ledger !== undefined);
 }

@@ -62,11 +62,6 @@ export class Listeners {
     return this.#open.size === 0;
   }
 
-  /** Whether somebody listens who is not told of everything. */
-  get hasMembers(): boolean {
-    return [...this.#open].some(({ projects }) => projects !== undefined);
-  }
-
   /** `undefined` = there are too many. */
   open(asked: Asked): Readable | undefined {
     const { identity, caller } = asked;
@@ -109,8 +104,11 @@ export class Listeners {
     this.#timer ??= setTimeout(() => this.#tell(), TOGETHER).unref();
   }
 
-  /** A decision of this process. Namespaces and workspaces may be called like a project of somebody else: no member is told of those. */
-  decided({ operation, project_id }: DecisionRecord): void {
+  /** Namespaces and workspaces may be called like a project of somebody else: no member is told of those. */
+  decided({
+    operation,
+    project_id,
+  }: Pick<DecisionRecord, 'project_id'> & { readonly operation: string }): void {
     this.changed(operation.includes('.') ? 'service' : { projectId: project_id });
   }
 
@@ -136,10 +134,17 @@ export class Listeners {
     }
   }
 
-  /** For a new configuration, which may say otherwise who may see what: all load again, and are asked again who they are. */
-  beginAgain(): void {
+  /** What concerns all of them: members too. */
+  tellAll(): void {
     for (const listener of this.#open) {
       this.#write(listener, CHANGE);
+    }
+  }
+
+  /** For a new configuration, which may say otherwise who may see what: all load again, and are asked again who they are. */
+  beginAgain(): void {
+    this.tellAll();
+    for (const listener of this.#open) {
       this.#end(listener);
     }
   }

@@ -11,6 +11,7 @@ import type { ConsolePage, PageRequest } from '../page.ts';
 import { LivePart, Message, Text } from '../parts/parts.tsx';
 import { ClustersSection, clustersNow, type InStep, InStepSection, inStep } from './ledger-state.tsx';
 import { type Refusals, RefusalsSection, refusalsNow } from './refusals.tsx';
+import { type Replicas, ReplicasSection, replicasNow } from './replicas.tsx';
 
 export const overviewPage: ConsolePage = {
   method: 'GET',
@@ -18,23 +19,25 @@ export const overviewPage: ConsolePage = {
   action: 'see-service',
   label: 'Overview',
   answer: async (request) => {
-    const [refusals, state, clusters] = await Promise.all([
+    const [refusals, replicas, state, clusters] = await Promise.all([
       refusalsNow(request),
+      replicasNow(request.generation),
       inStep(request.generation),
       clustersNow(request.generation),
     ]);
-    return { title: 'Overview', main: <Overview {...{ request, refusals, state, clusters }} /> };
+    return { title: 'Overview', main: <Overview {...{ request, refusals, replicas, state, clusters }} /> };
   },
 };
 
 interface OverviewProps {
   readonly request: PageRequest;
-  readonly refusals: Refusals | undefined;
+  readonly refusals: Refusals;
+  readonly replicas: Replicas;
   readonly state: InStep | 'none' | 'away';
   readonly clusters: readonly ClusterView[] | 'none' | 'away';
 }
 
-function Overview({ request, refusals, state, clusters }: OverviewProps) {
+function Overview({ request, refusals, replicas, state, clusters }: OverviewProps) {
   const { generation, problems, isDraining } = request;
   const { number, configuration } = generation;
   const { filters, settings } = configuration;
@@ -61,7 +64,10 @@ function Overview({ request, refusals, state, clusters }: OverviewProps) {
       </LivePart>
       <Filters filters={filters} settings={settings} />
       <LivePart name="refused">
-        <RefusalsSection refusals={refusals} />
+        <RefusalsSection {...refusals} />
+      </LivePart>
+      <LivePart name="replicas">
+        <ReplicasSection replicas={replicas} />
       </LivePart>
       {clusters !== 'none' && (
         <LivePart name="clusters">

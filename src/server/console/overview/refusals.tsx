@@ -1,28 +1,17 @@
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { DecisionTable } from '../decisions/decision-table.tsx';
+import { AWAY, type FoundDecisions } from '../decisions/found-decisions.ts';
 import type { PageRequest } from '../page.ts';
 import { type Column, Message, Table, Text } from '../parts/parts.tsx';
 
-/** `undefined` = the store does not answer. */
-export function RefusalsSection({ refusals }: { readonly refusals: Refusals | undefined }) {
+export function RefusalsSection({ filters, latest, isPartial, of }: Refusals) {
   return (
     <section aria-labelledby="refused">
       <h2 id="refused">Refused now</h2>
-      {refusals === undefined ? (
-        <Message kind="error">The stored decisions cannot be read at the moment.</Message>
-      ) : (
-        <Content {...refusals} />
-      )}
-    </section>
-  );
-}
-
-function Content({ filters, latest, isPartial, isShared, replicas }: Refusals) {
-  return (
-    <>
+      {of === 'away' && <Message kind="error">{AWAY}</Message>}
       <p class="hint">
-        {isShared ? 'In the last day, by all replicas.' : 'Of the last 50 decisions of this process.'}
+        {of === 'all' ? 'In the last day, by all replicas.' : 'Of the last 50 decisions of this process.'}
         {isPartial && ' There were more; the newest 500 are counted.'}
       </p>
       {filters.length === 0 ? (
@@ -42,19 +31,7 @@ function Content({ filters, latest, isPartial, isShared, replicas }: Refusals) {
       <p>
         <a href="/decisions?outcome=refused">All refusals</a>
       </p>
-      {replicas.size > 0 && (
-        <>
-          <h3>Replicas</h3>
-          <ul>
-            {[...replicas].map(([replica, time]) => (
-              <li data-key={replica}>
-                <Text>{replica}</Text> <small>last at {shownTime(time)} UTC</small>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-    </>
+    </section>
   );
 }
 
@@ -83,8 +60,6 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** Refusals that are counted at most. */
 const MOST = 500;
-/** Decisions that are looked at for replicas. */
-const LOOKED_AT = 100;
 
 interface FilterRefusals {
   /** `null` = none of the filters, such as a request that was not valid. */
@@ -102,46 +77,33 @@ export interface Refusals {
   readonly latest: readonly DecisionRecord[];
   /** Whether there were more than are counted. */
   readonly isPartial: boolean;
-  /** Whether those of other replicas are counted. */
-  readonly isShared: boolean;
-  /** Replica → when it last decided, ISO 8601; the latest first. */
-  readonly replicas: ReadonlyMap<string, string>;
+  /** As of `FoundDecisions`. */
+  readonly of: FoundDecisions['of'];
 }
 
 const SHOWN = 8;
 
-/** `undefined` = the store does not answer. */
 export async function refusalsNow(
   { generation, recorder, deadline }: PageRequest,
   now = Date.now(),
-): Promise<Refusals | undefined> {
+): Promise<Refusals> {
   const source = generation.decisions?.source;
   const since = now - DAY;
-  if (source === undefined) {
+  const own = (of: 'process' | 'away'): Refusals => {
     const refused = recorder.recent.list().filter(({ allowed }) => !allowed);
-    return { ...counted(refused, now), isPartial: false, isShared: false, replicas: new Map() };
+    return { ...counted(refused, now), of, isPartial: false };
+  };
+  if (source === undefined) {
+    return own('process');
   }
   try {
-    const first = { since, after: undefined };
-    const refused = await source.search(
-      { ...first, outcomes: ['rejected', 'failed'], limit: MOST },
-      deadline,
-    );
-    const decided = await source.search({ ...first, limit: LOOKED_AT }, deadline);
-    const replicas = new Map<string, string>();
-    for (const { replica, record } of decided.items) {
-      replicas.set(replica, replicas.get(replica) ?? record.time);
-    }
-    return {
-      ...counted(
-        refused.items.map(({ record }) => record),
-        now,
-      ),
-      ...{ isPartial: refused.next !== undefined, isShared: true, replicas },
-    };
+    const wanted = { outcomes: ['rejected', 'failed'] as const, since, limit: MOST, after: undefined };
+    const refused = await source.search(wanted, deadline);
+    const records = refused.items.map(({ record }) => record);
+    return { ...counted(records, now), of: 'all', isPartial: refused.next !== undefined };
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
-      return undefined;
+      return own('away');
     }
     throw thrown;
   }

@@ -39,6 +39,7 @@ const BACK = [
   'DROP TABLE login_counts',
   'DROP TABLE budget_requests',
   'DROP TABLE calendar_links',
+  'DROP TABLE replicas',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {

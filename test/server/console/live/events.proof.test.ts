@@ -5,25 +5,9 @@ import type { Caller } from '../../../../src/server/users/caller.ts';
 import { createLasting } from '../../../support/requests.ts';
 import { runService } from '../../../support/running-service.ts';
 import { visitor } from '../visitor.ts';
+import { listen } from './listen.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
-/** What comes, until it ends. */
-async function listen(url: string, headers: Record<string, string> = {}) {
-  const leave = new AbortController();
-  onTestFinished(() => leave.abort());
-  const answer = await fetch(`${url}/events`, { headers, signal: leave.signal });
-  let heard = '';
-  const ended = (async () => {
-    const decoder = new TextDecoder();
-    for await (const chunk of answer.body ?? []) {
-      heard += decoder.decode(chunk);
-    }
-  })();
-  ended.catch(() => {});
-  const events = () => [...heard.matchAll(/^event: (.*)$/gm)].map(([, name]) => name);
-  return { status: answer.status, headers: answer.headers, events, ended, leave: () => leave.abort() };
-}
-
 const member = (...projectIds: string[]): Caller => ({
   ...{ kind: 'member', provenBy: 'keystone', identity: 'm', who: 'm', name: 'm', userId: 'm' },
   memberships: projectIds.map((projectId) => ({ projectId, isManager: false })),

@@ -1,0 +1,102 @@
+/** The replicas that share the database, and what each of them keeps for itself. */
+import { withinDeadline } from '../../../base/deadline.ts';
+import { type PresentReplica, REPLICA_LISTED } from '../../../decisions/store/contract.ts';
+import type { Generation } from '../../configuration/generation.ts';
+import { type Column, Message, Table, Text } from '../parts/parts.tsx';
+
+/** A slow database must not delay the page for longer, in seconds. */
+const PATIENCE = 2;
+
+/** `none` = decisions are not stored, so replicas do not know each other; `away` = the list cannot be read, and the log says why. */
+export type Replicas = readonly PresentReplica[] | 'none' | 'away';
+
+export async function replicasNow({ decisions }: Pick<Generation, 'decisions'>): Promise<Replicas> {
+  return decisions === undefined
+    ? 'none'
+    : withinDeadline(PATIENCE, (wait) => decisions.replicas.replicas(wait)).catch(() => 'away' as const);
+}
+
+export function ReplicasSection({ replicas }: { readonly replicas: Replicas }) {
+  return (
+    <section aria-labelledby="replicas">
+      <h2 id="replicas">Replicas</h2>
+      {replicas === 'none' ? (
+        <p>Others are not known: decisions are not stored.</p>
+      ) : replicas === 'away' ? (
+        <Message kind="error">The list of replicas cannot be read at the moment.</Message>
+      ) : (
+        <Listed replicas={replicas} />
+      )}
+      <details>
+        <summary>What is of one replica, and what of all</summary>
+        <Table label="What is of one replica, and what of all" columns={SCOPES} rows={SCOPE_ROWS} />
+      </details>
+    </section>
+  );
+}
+
+function Listed({ replicas }: { readonly replicas: readonly PresentReplica[] }) {
+  const differ = (['version', 'digest'] as const).filter(
+    (name) => new Set(replicas.map((one) => one[name])).size > 1,
+  );
+  return (
+    <>
+      {differ.length > 0 && (
+        <Message kind="notice">
+          Replicas differ in their {differ.map((name) => DIFFERENCES[name]).join(' and ')}: what is decided
+          depends on which one is asked.
+        </Message>
+      )}
+      <p class="hint">
+        One that is gone is listed for {REPLICA_LISTED} seconds. Each counts its own generations. Equal
+        configurations have equal digests; secrets are not compared.
+      </p>
+      {replicas.length === 0 ? (
+        <p>None is listed yet.</p>
+      ) : (
+        <Table
+          label="Replicas"
+          columns={COLUMNS}
+          rows={replicas}
+          rowProps={({ name }) => ({ 'data-key': name })}
+        />
+      )}
+    </>
+  );
+}
+
+const DIFFERENCES = { version: 'version', digest: 'configuration' };
+
+const COLUMNS: readonly Column<PresentReplica>[] = [
+  [
+    'Replica',
+    'id',
+    ({ name, isSelf }) => (
+      <>
+        <Text>{name}</Text>
+        {isSelf && <small> this one</small>}
+      </>
+    ),
+  ],
+  ['Version', undefined, ({ version }) => <Text>{version}</Text>],
+  ['Generation', 'number', ({ generation }) => generation],
+  ['Configuration', 'id', ({ digest }) => <Text>{digest}</Text>],
+];
+
+type Scope = readonly [what: string, of: 'each' | 'all'];
+
+const SCOPE_ROWS: readonly Scope[] = [
+  ['Leases, budgets, stored decisions, queued messages', 'all'],
+  ['Sessions of the console, wrong passwords', 'all'],
+  ['Which replica compares with Blazar and SkyPilot', 'all'],
+  ['Configuration and its generation: each reloads by itself', 'each'],
+  ['Circuit breakers of external services', 'each'],
+  ['Caches: tokens that Keystone has validated, names of projects and users', 'each'],
+  ['Requests under way and queued, wrong tokens, streams of live updates', 'each'],
+  ['Metrics, decision log', 'each'],
+];
+
+const SCOPES: readonly Column<Scope>[] = [
+  ['What', undefined, ([what]) => what],
+  ['Of', undefined, ([, of]) => (of === 'all' ? 'all replicas that share the database' : 'each replica')],
+];

@@ -1,0 +1,141 @@
+/** Live pages of two processes that share a database: each is told what either decides, once. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { newLease } from '../../../support/lease-clients.ts';
+import { type ServiceProcess, startService } from '../../../support/ledger-processes.ts';
+import { DIALECTS, newLedgers, upgraded } from '../../../support/ledgers.ts';
+import { startPostgres } from '../../../support/postgres.ts';
+import { backends } from '../../../support/postgres-activity.ts';
+import { ValidatingKeystone } from '../../../support/validating-keystone.ts';
+import { visitor } from '../visitor.ts';
+import { listen } from './listen.ts';
+
+const newLedger = newLedgers();
+const OPERATOR = 'op-0123456789abcdef';
+const SHOWS_TOKEN = { 'X-Auth-Token': OPERATOR };
+const SOON = { timeout: 60_000, interval: 50 };
+const AWAY = 'only what this process has decided is shown';
+
+const setupOf = (connection: string, service = '') => ({
+  ...{ connection, timeout: 5, deadline: 10 },
+  enabled: 'MaxLeaseDurationFilter, MaxLeasesFilter',
+  enforcement: 'max_lease_duration = 259200\nmax_leases_per_project = 1000',
+  service: `operator_tokens = ${OPERATOR}\n${service}`,
+});
+const startTwo = async (setup: ReturnType<typeof setupOf>) =>
+  [await startService(setup), await startService(setup)] as const;
+
+/** A lease that is allowed for two days, and refused for more than three. */
+function ask({ ask: send }: ServiceProcess, days: number, project?: string) {
+  const { path, body } = newLease(days);
+  const { context } = body as { readonly context: object };
+  return send(path, { ...body, context: { ...context, ...(project && { project_id: project }) } });
+}
+
+/** How many changes a page was told of. */
+async function page({ url }: ServiceProcess, headers: Record<string, string> = SHOWS_TOKEN) {
+  const { status, events } = await listen(url, headers);
+  expect(status).toBe(200);
+  const changes = () => events().filter((name) => name === 'change').length;
+  return { changes, hears: (count: number) => expect.poll(changes, SOON).toBe(count) };
+}
+
+for (const dialect of DIALECTS) {
+  it(`with ${dialect}: a page of each hears once what either allows and refuses`, async () => {
+    const services = await startTwo(setupOf(await newLedger(dialect)));
+    const pages = await Promise.all(services.map((service) => page(service)));
+    let told = 0;
+    for (const [service, days, status] of [
+      [services[0], 2, 204],
+      [services[1], 9, 403],
+      [services[0], 9, 403],
+    ] as const) {
+      expect(await ask(service, days)).toMatchObject({ status });
+      told += 1;
+      await Promise.all(pages.map(({ hears }) => hears(told)));
+      // Time in which it could be told again.
+      await pause(1_500);
+      expect(pages.map(({ changes }) => changes())).toEqual([told, told]);
+    }
+  });
+}
+
+it('hears of a replica that was killed and came back, and needs no connection more', async () => {
+  const connection = await newLedger('postgresql');
+  const setup = setupOf(connection);
+  const [first, second] = await startTwo(setup);
+  await ask(first, 9);
+  await ask(second, 9);
+  // Whoever has looked at stored decisions once has this connection.
+  expect((await visitor(second.url).get('/decisions', SHOWS_TOKEN)).status).toBe(200);
+  const { hears } = await page(second);
+  await first.kill();
+  const before = (await backends(connection)).length;
+  const again = await startService(setup);
+  expect(await ask(again, 2)).toMatchObject({ status: 204 });
+  await hears(1);
+  await again.kill();
+  await expect.poll(async () => (await backends(connection)).length, SOON).toBeLessThanOrEqual(before);
+});
+
+it('a member hears of their project alone, from the other replica too', async () => {
+  const keystone = await ValidatingKeystone.start();
+  keystone.tokens.set('gAAAAABof-a-member', 'member');
+  const { auth_url, username, password, project_name } = keystone.account;
+  const [first, second] = await startTwo({
+    ...setupOf(await newLedger('postgresql'), 'keystone_auth = true\ntokens = the-token-of-blazar-0123\n'),
+    ...{
+      sections: `[keystone]\nauth_url = ${auth_url}\nusername = ${username}\npassword = ${password}\nproject_name = ${project_name}\nresolve_names = false\n`,
+    },
+  });
+  const blazar = (body: object) =>
+    fetch(`${first.url}/check-create`, {
+      method: 'POST',
+      headers: { 'X-Auth-Token': 'the-token-of-blazar-0123', 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const [member, operator] = [
+    await page(second, { 'X-Auth-Token': 'gAAAAABof-a-member' }),
+    await page(second),
+  ];
+  const of = (project_id: string) => {
+    const { body } = newLease(2);
+    const { context } = body as { readonly context: object };
+    return { ...body, context: { ...context, project_id } };
+  };
+  expect((await blazar(of('of-others'))).status).toBe(204);
+  await operator.hears(1);
+  expect((await blazar(of('0000000000000000000000000000000e'))).status).toBe(204);
+  await member.hears(1);
+  await operator.hears(2);
+});
+
+it('goes on with what its own replica decides while the database is away, says so, and hears of the others afterwards', async () => {
+  const postgres = await startPostgres();
+  onTestFinished(() => postgres.remove());
+  const [first, second] = await startTwo(setupOf(await upgraded(await postgres.createDatabase())));
+  const [one, other] = [await page(first), await page(second)];
+  expect(await ask(first, 9)).toMatchObject({ status: 403 });
+  await one.hears(1);
+  await other.hears(1);
+  const operator = visitor(first.url);
+  expect((await operator.get('/', SHOWS_TOKEN)).html).not.toContain(AWAY);
+  await postgres.stop();
+  // All pages load again, to say so.
+  await one.hears(2);
+  await other.hears(2);
+  for (const path of ['/', '/decisions']) {
+    const { status, text } = await operator.get(path, SHOWS_TOKEN);
+    expect({ path, status, text }).toEqual({ path, status: 200, text: expect.stringContaining(AWAY) });
+  }
+  expect(await ask(first, 8)).toMatchObject({ status: 403 });
+  await one.hears(3);
+  expect((await operator.get('/decisions', SHOWS_TOKEN)).text).toContain('8 days');
+  await postgres.start();
+  await expect.poll(async () => (await operator.get('/', SHOWS_TOKEN)).html.includes(AWAY), SOON).toBe(false);
+  await expect.poll(async () => (await ask(first, 9))?.status, SOON).toBe(403);
+  const heard = other.changes();
+  await expect.poll(other.changes, SOON).toBeGreaterThanOrEqual(heard);
+  expect(await ask(first, 2)).toMatchObject({ status: 204 });
+  await expect.poll(other.changes, SOON).toBeGreaterThan(heard);
+});
