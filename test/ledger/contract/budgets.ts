@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { budgetHistory, listBudgets, removeBudget, setBudget } from '../../../src/ledger/budgets/budgets.ts';
-import { budgetUse } from '../../../src/ledger/budgets/view.ts';
+import { budgetUse, fullestBudgets } from '../../../src/ledger/budgets/view.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { type Grounds, leaseOf } from '../ground.ts';
 
@@ -184,6 +184,16 @@ export function budgeting(grounds: Grounds): void {
     await give('0', '2026-11-01');
     const after = await counted();
     expect(after.map((count, index) => count - (before[index] ?? 0))).toEqual([2, 1, 1, 1, 1]);
+    const fullest = await fullestBudgets(ground.ledger, 10_000, NO_WAIT);
+    expect(fullest.filter(({ projectId, userId }) => projectId === ground.project && userId === 'b')).toEqual(
+      [
+        {
+          ...{ projectId: ground.project, userId: 'b' },
+          ...{ amount: 25n * 3_600_000_000n, taken: 24n * 3_600_000_000n },
+          ...{ validFrom: expect.any(BigInt), validUntil: expect.any(BigInt) },
+        },
+      ],
+    );
   });
 
   it('moves a lease from one budget to the next by an update', async () => {

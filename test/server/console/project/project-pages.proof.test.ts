@@ -51,6 +51,7 @@ beforeAll(async () => {
     },
     () => NOW,
   );
+  await ground.send('meg', CALENDAR, {});
   const { enforcement } = ground.generation;
   for (const [index, name] of NAMES.entries()) {
     const day = String(23 + index).padStart(2, '0');
@@ -126,10 +127,12 @@ function overlaps(page: Page): Promise<string[]> {
   });
 }
 
+const CALENDAR = '/projects/climate/calendar';
 const PATHS: [Name, string][] = [
   ['operator', '/projects'],
   ['meg', '/projects/climate'],
   ['operator', '/projects/climate'],
+  ['meg', CALENDAR],
   ['meg', '/try?project=climate'],
   ['operator', '/budgets'],
   ['mona', '/budgets/new'],
