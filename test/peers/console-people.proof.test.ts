@@ -104,6 +104,43 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     expect(said).toEqual([]);
   });
 
+  it('a member asks for what a refused lease lacked, a manager endorses it, an operator grants it, and Blazar gives the lease', async () => {
+    const { keystone, blazar, replicas } = cloud;
+    await addManager(keystone, 'max', keystone.ids.projects.climate);
+    const token = await keystone.token('alice');
+    const wanted = leaseOf('evaluation', [30, 31]);
+    const refused = await blazar.ask('POST', '/v1/leases', token, wanted);
+    expect(refused.text).toContain('The lease would cost 24 node-hours');
+
+    const alice = await enter(replicas[0], 'alice', 'climate');
+    await alice.page.goto(`${replicas[0]}/projects/${keystone.ids.projects.climate}`);
+    const row = alice.page
+      .getByRole('table', { name: 'Refused leases' })
+      .getByRole('row', { name: /evaluation/ });
+    await row.getByRole('link', { name: /^Decision/ }).click();
+    await alice.page.getByRole('link', { name: 'Ask for more budget' }).click();
+    expect(await alice.page.getByLabel('How much more').inputValue()).toBe('24');
+    await alice.page.getByRole('button', { name: 'Ask for it' }).click();
+    await alice.page.getByText('The request is made.').waitFor();
+    await expectSound(alice.page, 'the request of a member');
+    const { pathname } = new URL(alice.page.url());
+
+    const max = await enter(replicas[0], 'max', 'climate');
+    await max.page.goto(replicas[0] + pathname);
+    await max.page.getByRole('button', { name: 'Endorse' }).click();
+    await max.page.getByText('The request is endorsed.').waitFor();
+    const admin = await enter(replicas[1], 'admin', 'admin');
+    await admin.page.goto(replicas[1] + pathname);
+    await admin.page.getByLabel('Reason').fill('the last one of the year');
+    await admin.page.getByRole('button', { name: 'Grant' }).click();
+    await admin.page.getByText('The request is granted.').waitFor();
+    await expectSound(admin.page, 'the request that is granted');
+
+    const got = await blazar.ask('POST', '/v1/leases', token, wanted);
+    expect(got.status, got.text).toBe(201);
+    expect([...alice.said, ...max.said, ...admin.said]).toEqual([]);
+  });
+
   it('a manager gives a user 50 hours within the budget of the project, and Blazar refuses more', async () => {
     const { keystone, blazar, replicas } = cloud;
     await addManager(keystone, 'mona', keystone.ids.projects.physics);
