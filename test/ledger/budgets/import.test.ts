@@ -5,7 +5,7 @@ import { budgetAccount } from '../../../src/filter/claim.ts';
 import type { WantedLine } from '../../../src/ledger/budgets/file.ts';
 import { importBudgets } from '../../../src/ledger/budgets/import.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
-import type { CrossingWatch } from '../../../src/ledger/outbox/crossings.ts';
+import type { BudgetWatch } from '../../../src/ledger/outbox/crossings.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 
@@ -19,7 +19,7 @@ const wanted = (projects: readonly string[], amount = 5n): WantedLine[] =>
     wanted: { projectId, userId: null, validFrom: FROM, validUntil: UNTIL, amount },
   }));
 
-async function ground(dialect: (typeof DIALECTS)[number], watch?: CrossingWatch) {
+async function ground(dialect: (typeof DIALECTS)[number], watch?: BudgetWatch) {
   const ledger = await ledgerAt(await newLedger(dialect), watch && { watch });
   onTestFinished(() => ledger.close());
   const all = async () => {
