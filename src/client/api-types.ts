@@ -2063,8 +2063,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only of this project: its id, or name@domain. */
                 project_id?: string;
                 /** @description Only ids of projects or users that contain this text, whatever the case. */
@@ -2446,8 +2446,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Which come first. Default: the newest. */
                 order?: "newest" | "oldest";
             };
@@ -2498,8 +2498,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Which come first. Default: the newest. */
                 order?: "newest" | "oldest";
                 /** @description Only of this project: its id, or name@domain. */
@@ -2562,8 +2562,8 @@ export interface operations {
             query: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Its id, or name@domain. */
                 project_id: string;
             };
@@ -2805,8 +2805,8 @@ export interface operations {
                 from?: string;
                 /** @description Only about this lease. */
                 lease_id?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only of this operation. */
                 operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
                 /** @description Only with this outcome. `refused` = rejected and failed. */
@@ -2865,8 +2865,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
             };
             header?: {
                 /** @description The id under which both sides log the request. Any other text is ignored. */
@@ -2919,8 +2919,8 @@ export interface operations {
                 after?: string;
                 /** @description Only entries of the lease with this id, which is Blazar's. */
                 lease_id?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only entries of this operation: create, update, end, end-date, undo, reconcile, reopen. */
                 operation?: string;
                 /** @description Only entries of this project. */
@@ -2977,8 +2977,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only projects whose id contains this text, whatever the case. */
                 search?: string;
             };
@@ -3078,8 +3078,8 @@ export interface operations {
                 from?: string;
                 /** @description Only about this lease. */
                 lease_id?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only of this operation. */
                 operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
                 /** @description Only with this outcome. `refused` = rejected and failed. */
@@ -3197,8 +3197,8 @@ export interface operations {
                 after?: string;
                 /** @description Only leases that end after this time. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only leases in this state. `open` = pending and active. */
                 state?: "pending" | "active" | "open" | "ended";
                 /** @description Only leases that start before this time. ISO 8601; without an offset it means UTC. */

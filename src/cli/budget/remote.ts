@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { EndpointError } from '../../client/bounded-fetch.ts';
 import type { ApiClient } from '../../client/client.ts';
+import { unexpectedAnswer } from '../../client/pages.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText, dateText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
@@ -74,19 +75,15 @@ interface RemoteBudget extends BudgetUsage {
   readonly etag: string;
 }
 
-/** How many pages are read at most: a service that never ends must not keep the command for ever. */
-const MAX_PAGES = 10_000;
-const PAGE = 1000;
+const limit = 1000;
 /** Somebody else may change the budget between reading and writing: it is read again. */
 const ATTEMPTS = 3;
 const AGAIN = [404, 409, 412];
 
 /** Everything throws `EndpointError`. */
-export function remoteBudgets(api: ApiClient['api']): BudgetStore {
+export function remoteBudgets(api: ApiClient): BudgetStore {
   const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
-    const found = await allOf(budget, (page) =>
-      api.GET('/v1/budgets', { params: { query: { ...filters, ...page } } }),
-    );
+    const found = await allOf(budget, api.items('/v1/budgets', { query: { ...filters, limit } }));
     const items = found.map((one): RemoteBudget => {
       const [amount, taken] = [BigInt(one.exact.amount), BigInt(one.exact.taken)];
       const { id, etag } = one;
@@ -164,8 +161,9 @@ export function remoteBudgets(api: ApiClient['api']): BudgetStore {
 
     async show(project) {
       const { items, unit, names } = await listed({ project_id: project });
-      const found = await allOf(charged, (page) =>
-        api.GET('/v1/budgets/charges', { params: { query: { project_id: project, ...page } } }),
+      const found = await allOf(
+        charged,
+        api.items('/v1/budgets/charges', { query: { project_id: project, limit } }),
       );
       if (items.length === 0) {
         warnOfNoBudget(project, found.length > 0);
@@ -177,9 +175,7 @@ export function remoteBudgets(api: ApiClient['api']): BudgetStore {
 
     async changes(project) {
       const filters = { order: 'oldest' as const, ...(project !== undefined && { project_id: project }) };
-      const found = await allOf(change, (page) =>
-        api.GET('/v1/budgets/changes', { params: { query: { ...filters, ...page } } }),
-      );
+      const found = await allOf(change, api.items('/v1/budgets/changes', { query: { ...filters, limit } }));
       const items = found.map((one) => ({
         ...ownerOf(one),
         ...{ id: BigInt(one.id), at: one.at, budget: BigInt(one.budget_id), operation: one.operation },
@@ -199,7 +195,7 @@ export function remoteBudgets(api: ApiClient['api']): BudgetStore {
             query: { dry_run: isDryRun ? 'true' : 'false', ...(reason !== undefined && { reason }) },
           },
           headers: { 'Content-Type': isJson ? 'application/json' : 'text/csv' },
-          body: text as never,
+          body: text,
           bodySerializer: (body: unknown) => body as string,
         });
         return understood(report, data);
@@ -297,30 +293,19 @@ function namesOf(found: readonly Owner[]): CommandNames {
 
 async function allOf<Schema extends z.ZodType>(
   item: Schema,
-  read: (page: { readonly limit: never; readonly after?: string }) => Promise<{ data?: unknown }>,
+  found: AsyncIterable<unknown>,
 ): Promise<z.infer<Schema>[]> {
-  const page = z.object({ items: z.array(item), next: z.string().nullable() });
   const items: z.infer<Schema>[] = [];
-  let after: string | undefined;
-  for (let count = 0; count < MAX_PAGES; count += 1) {
-    const { data } = await read({ limit: PAGE as never, ...(after !== undefined && { after }) });
-    const found = understood(page, data);
-    items.push(...found.items);
-    if (found.next === null) {
-      return items;
-    }
-    after = found.next;
+  for await (const one of found) {
+    items.push(understood(item, one));
   }
-  throw new EndpointError('failed', 'the list of the service has no end');
+  return items;
 }
 
-function understood<Value>(schema: z.ZodType<Value>, data: unknown): Value {
+function understood<Schema extends z.ZodType>(schema: Schema, data: unknown): z.infer<Schema> {
   const result = schema.safeParse(data);
   if (!result.success) {
-    throw new EndpointError(
-      'failed',
-      'the service answered something else than expected; is it another version of blazar-enforcement?',
-    );
+    throw unexpectedAnswer();
   }
   return result.data;
 }

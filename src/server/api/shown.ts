@@ -70,7 +70,10 @@ const pageParameters = {
     .transform(Number)
     .refine((limit) => limit <= MOST, WHOLE)
     .optional()
-    .meta({ description: `Maximum number of items, 1 to ${MOST}. Default: ${PAGE}.` }),
+    .meta({
+      ...{ type: 'integer', minimum: 1, maximum: MOST, pattern: undefined },
+      description: `Maximum number of items. Default: ${PAGE}.`,
+    }),
   after: z.string().max(4000, 'expected the cursor of the page before').optional().meta({
     description: '`next` of the page before.',
   }),
