@@ -2,24 +2,13 @@
 import { z } from 'zod';
 import { EndpointError } from '../../client/bounded-fetch.ts';
 import type { ApiClient } from '../../client/client.ts';
-import { unexpectedAnswer } from '../../client/pages.ts';
-import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText, dateText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
-import type { CommandNames } from '../common/command-names.ts';
+import { account, allOf, namesOf, type Owner, time, understood, whole } from '../common/answers.ts';
 import { UsageError } from '../output.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 
-const account = z.object({ id: z.string(), name: z.string().nullable(), domain: z.string().nullable() });
-const whole = z.string().regex(/^-?\d{1,19}$/);
-const time = z.string().transform((text, context) => {
-  const instant = toInstant(text);
-  if (instant === undefined) {
-    context.addIssue({ code: 'custom', message: 'expected a time' });
-    return z.NEVER;
-  }
-  return instant;
-});
 const owner = {
   project: account,
   user: account.nullable(),
@@ -66,10 +55,6 @@ const report = z.object({
     }),
   ),
 });
-
-type Account = z.infer<typeof account>;
-
-type Owner = { readonly project: Account; readonly user: Account | null };
 
 interface RemoteBudget extends BudgetUsage {
   readonly etag: string;
@@ -263,49 +248,4 @@ function ownerOf({
 
 function unitOf(found: readonly { readonly unit: string }[]): string {
   return found[0]?.unit ?? 'unit-hours';
-}
-
-function namesOf(found: readonly Owner[]): CommandNames {
-  const projects = new Map(found.map(({ project }) => [project.id, project]));
-  const users = new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const])));
-  const text = (known: ReadonlyMap<string, Account>) => (id: string) => {
-    const { name = null, domain = null } = known.get(id) ?? {};
-    return name === null ? id : `${domain === null ? name : `${name}@${domain}`} (${id})`;
-  };
-  const areNamed = [...projects.values(), ...users.values()].some(({ name }) => name !== null);
-  return {
-    project: text(projects),
-    user: text(users),
-    fields: (projectId, userId) => {
-      const project = projects.get(projectId);
-      const user = userId === null ? undefined : users.get(userId);
-      return areNamed
-        ? {
-            project_name: project?.name ?? null,
-            project_domain: project?.domain ?? null,
-            user_name: user?.name ?? null,
-            user_domain: user?.domain ?? null,
-          }
-        : {};
-    },
-  };
-}
-
-async function allOf<Schema extends z.ZodType>(
-  item: Schema,
-  found: AsyncIterable<unknown>,
-): Promise<z.infer<Schema>[]> {
-  const items: z.infer<Schema>[] = [];
-  for await (const one of found) {
-    items.push(understood(item, one));
-  }
-  return items;
-}
-
-function understood<Schema extends z.ZodType>(schema: Schema, data: unknown): z.infer<Schema> {
-  const result = schema.safeParse(data);
-  if (!result.success) {
-    throw unexpectedAnswer();
-  }
-  return result.data;
 }

@@ -14,22 +14,52 @@ export interface EndpointFlags {
 
 const TOKEN_VARIABLE = 'BLAZAR_ENFORCEMENT_TOKEN';
 
+const TOKEN = `The token comes from --token-file, $${TOKEN_VARIABLE}, --os-cloud or the variables OS_*.`;
+
 export function addEndpointFlags(command: Command): Command {
-  return command
-    .option(
+  return addTokenFlags(
+    command.option(
       '--endpoint <url>',
-      `Ask this service instead of the ledger of the configuration. The token comes from --token-file, $${TOKEN_VARIABLE}, --os-cloud or the variables OS_*.`,
-    )
+      `Ask this service instead of the ledger of the configuration. ${TOKEN}`,
+    ),
+  );
+}
+
+/** For a command that can only ask a service. */
+export function requireEndpoint(command: Command): Command {
+  return addTokenFlags(command.requiredOption('--endpoint <url>', `The service to ask. ${TOKEN}`));
+}
+
+function addTokenFlags(command: Command): Command {
+  return command
     .option('--token-file <path>', 'With --endpoint: a file with the token, in one line.')
     .option('--os-cloud <name>', 'With --endpoint: ask Keystone for a token with this cloud of clouds.yaml.')
     .option('--ca-file <path>', 'With --endpoint: the authorities to trust, in PEM.');
+}
+
+/**
+ * Asks a service if there is one to ask, otherwise `local`. @throws UsageError for flags that mean nothing without `--endpoint`
+ */
+export async function localOrRemote(
+  flags: EndpointFlags,
+  local: () => Promise<void>,
+  remote: (client: ApiClient) => Promise<void>,
+): Promise<void> {
+  const { endpoint, tokenFile, osCloud, caFile } = flags;
+  if (endpoint !== undefined) {
+    return withEndpoint(endpoint, flags, remote);
+  }
+  if ([tokenFile, osCloud, caFile].some((flag) => flag !== undefined)) {
+    throw new UsageError('--token-file, --os-cloud and --ca-file need --endpoint');
+  }
+  return local();
 }
 
 /** Asks a service. When it does not answer as it should, prints one line and sets exit code 3. */
 export async function withEndpoint(
   endpoint: string,
   flags: EndpointFlags,
-  work: (client: ApiClient, origin: string) => Promise<void>,
+  work: (client: ApiClient) => Promise<void>,
 ): Promise<void> {
   const { createApiClient } = await import('../../client/client.ts');
   const { EndpointError } = await import('../../client/bounded-fetch.ts');
@@ -42,7 +72,7 @@ export async function withEndpoint(
     throw new UsageError(`--endpoint: ${errorText(thrown)}`);
   }
   try {
-    await work(client, new URL(endpoint).origin);
+    await work(client);
   } catch (thrown) {
     if (!(thrown instanceof EndpointError)) {
       throw thrown;
