@@ -933,6 +933,8 @@ export interface components {
         };
         ImportRefusal: {
             changed?: number;
+            /** @description The same as `message`. */
+            detail: string;
             dry_run?: boolean;
             field?: string;
             lines?: ({
@@ -967,8 +969,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Why nothing was set. */
-            message?: string;
+            message: string;
             /** @description If there are any, nothing is set. */
             mistakes?: ({
                 field: string | null;
@@ -979,6 +980,14 @@ export interface components {
             })[];
             /** @description How many are new. */
             set?: number;
+            status: number;
+            /** @description The status, in words. */
+            title: string;
+            /**
+             * @description The status says what kind of error it is.
+             * @constant
+             */
+            type: "about:blank";
             unchanged?: number;
         } & {
             [key: string]: unknown;
@@ -1221,6 +1230,29 @@ export interface components {
         };
         /** @description HTML, without scripts. */
         Page: string;
+        /** @description An error of the API: problem details of RFC 9457. */
+        Problem: {
+            /** @description The same as `message`. */
+            detail: string;
+            /**
+             * @description The parameter, header or part of the body that is wrong; empty for the whole body.
+             * @example valid_until
+             */
+            field?: string;
+            message: string;
+            /** @description The log has the cause under this id. */
+            request_id?: string;
+            status: number;
+            /** @description The status, in words. */
+            title: string;
+            /**
+             * @description The status says what kind of error it is.
+             * @constant
+             */
+            type: "about:blank";
+        } & {
+            [key: string]: unknown;
+        };
         Project: {
             /** @description Those in force now, of the project first; at most 100. */
             budgets: ({
@@ -1509,14 +1541,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A fault of the service, for people. Only the log has the cause. */
-        UnknownFault: {
-            message: string;
-            /** @description The log has the cause under this id. */
-            request_id: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A lease that is about to be changed. One of the two leases has a start, and one an end. */
         UpdateRequest: ({
             context: components["schemas"]["Context"];
@@ -1755,6 +1779,52 @@ export interface components {
             };
             content?: never;
         };
+        /** @description The body is longer than `body_limit`, as sent or decompressed. */
+        ApiTooLarge: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There were ten wrong tokens from this address within a minute. */
+        ApiTooManyTokens: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The answer to other methods at this path. */
+        ApiWrongMethod: {
+            headers: {
+                Allow: components["headers"]["Allow"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The content type is not JSON in UTF-8, or the encoding is not gzip, deflate or br. */
+        ApiWrongType: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description The request did not arrive within `deadline`. The connection is closed. */
         ArrivedTooSlowly: {
             headers: {
@@ -1866,7 +1936,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Refusal"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description The body is not JSON, or not a request. */
@@ -1886,7 +1957,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["InvalidRequest"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description A fault of the service. Whether something was changed is not known: read it again. */
@@ -1896,7 +1968,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["UnknownFault"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description A parameter, the body or a header is not as described. `field` says which. */
@@ -1906,7 +1979,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["InvalidRequest"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description A shared limit has been used up since the check, or the lease could not be recorded; or the token of Keystone has none of `service_roles`. */
@@ -1928,7 +2002,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["InvalidRequest"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description The service has tokens, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a token that Keystone knows. */
@@ -2103,10 +2178,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no account of this name. */
             422: {
@@ -2115,10 +2191,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2174,10 +2251,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Another budget of the owner is in force at that time, or the one itself: nothing is replaced. */
             409: {
@@ -2188,11 +2266,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
             422: {
                 headers: {
@@ -2200,10 +2279,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2245,12 +2325,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2293,10 +2374,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Somebody has changed the budget since: the ETag is that of another version. */
             412: {
@@ -2307,7 +2389,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The reason is empty or too long. */
@@ -2317,7 +2400,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `If-Match` is missing. */
@@ -2327,10 +2411,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2384,10 +2469,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Another budget of the owner is in force at that time, or the one itself: nothing is replaced. */
             409: {
@@ -2398,7 +2484,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Somebody has changed the budget since: the ETag is that of another version. */
@@ -2410,11 +2497,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
             422: {
                 headers: {
@@ -2422,7 +2510,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `If-Match` is missing. */
@@ -2432,10 +2521,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2482,12 +2572,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2536,10 +2627,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no account of this name. */
             422: {
@@ -2548,10 +2640,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2596,10 +2689,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no project of this name. */
             422: {
@@ -2608,10 +2702,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2690,10 +2785,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no project of this name. */
             422: {
@@ -2702,10 +2798,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2771,13 +2868,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description The file has mistakes, or there is no reason: nothing was set. */
             422: {
                 headers: {
@@ -2786,9 +2884,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportRefusal"];
+                    "application/problem+json": components["schemas"]["ImportRefusal"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2849,12 +2948,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2899,12 +2999,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2917,6 +3018,8 @@ export interface operations {
                 account?: string;
                 /** @description `next` of the page before. */
                 after?: string;
+                /** @description Only entries from this time on. ISO 8601; without an offset it means UTC. */
+                from?: string;
                 /** @description Only entries of the lease with this id, which is Blazar's. */
                 lease_id?: string;
                 /** @description Maximum number of items. Default: 50. */
@@ -2927,7 +3030,7 @@ export interface operations {
                 project_id?: string;
                 /** @description Only entries of this request. */
                 request_id?: string;
-                /** @description Only entries from this time on. ISO 8601; without an offset it means UTC. */
+                /** @description Another name of `from`, as before version 1.1. ISO 8601; without an offset it means UTC. */
                 since?: string;
                 /** @description Only entries before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
@@ -2961,12 +3064,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3011,12 +3115,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3056,12 +3161,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3122,12 +3228,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3180,11 +3287,11 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
-            429: components["responses"]["TooManyTokens"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3237,12 +3344,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3289,12 +3397,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3346,10 +3455,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no project of this name, or there are too many rows. */
             422: {
@@ -3358,10 +3468,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];

@@ -160,6 +160,8 @@ async function proven(
   return second === first ? told : attempt(second);
 }
 
+const JSON_TYPES = ['application/json', 'application/problem+json'];
+
 /** The answer, if it is one of a service and says that all is well. `token`: hidden in messages. @throws EndpointError */
 async function expected(answer: Response, origin: string, token: string | undefined): Promise<Response> {
   const { status } = answer;
@@ -168,7 +170,7 @@ async function expected(answer: Response, origin: string, token: string | undefi
     return answer;
   }
   const text = await answer.text();
-  const body = type === 'application/json' ? parsed(text) : undefined;
+  const body = JSON_TYPES.includes(type) ? parsed(text) : undefined;
   if (status >= 300 && status < 400) {
     throw new EndpointError(
       'failed',

@@ -124,6 +124,11 @@ describe('createApiClient', () => {
     expect(twice).toMatchObject({ kind: 'refused', status: 409, retryAfter: undefined });
     const wrong = client.POST('/v1/budgets', { body: { ...budgetOf('climate'), amount: 'much' } });
     expect(await failureOf(wrong)).toMatchObject({ kind: 'refused', status: 422, field: 'amount' });
+    const { client: other } = await clientOfServer({
+      ...{ status: 409, headers: { 'Content-Type': 'application/problem+json' } },
+      body: '{"message":"twice","field":"from"}',
+    });
+    expect(await failureOf(other.GET('/v1/budgets'))).toMatchObject({ kind: 'refused', field: 'from' });
   });
 
   it.each([

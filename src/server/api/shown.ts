@@ -27,7 +27,7 @@ export const amountSchema = z
   .meta({ description: 'Unit-hours, such as node-hours: a decimal number.', examples: ['1234.5'] });
 
 /** The body of an answer that is an error. */
-const ERROR = { schema: bodySchemas.InvalidRequest, name: 'InvalidRequest' } as const;
+const ERROR = { schema: bodySchemas.Problem, name: 'Problem' } as const;
 
 /** What a route may refuse, besides what every route may. */
 export const refusedAs = (
