@@ -1,7 +1,7 @@
 /** Errors of the API, which are problem details of RFC 9457, whatever part of the service answers them. */
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'koa';
-import { OWN_PATHS, pathOf } from '../own-paths.ts';
+import { pathOf } from '../own-paths.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
@@ -12,13 +12,12 @@ export function problemOf(status: number, body: object): object {
 }
 
 /**
- * Makes an answer a problem if it is an error of the API; those of Blazar's protocol stay as they are. The type of the content is JSON as
- * before, unless the client names the other: the command and other clients of 1.0 read only JSON.
+ * Makes an answer a problem if it is an error of the API. Blazar's protocol is answered elsewhere, and has errors of its own. The type of
+ * the content is JSON as before, unless the client names the other: the command and other clients of 1.0 read only JSON.
  */
 export function answerProblem(ctx: Context): void {
-  const path = pathOf(ctx.req);
   const { status, body } = ctx;
-  if (status < 400 || !path.startsWith('/v1/') || OWN_PATHS.includes(path) || !isRecord(body)) {
+  if (status < 400 || !pathOf(ctx.req).startsWith('/v1/') || !isRecord(body)) {
     return;
   }
   ctx.body = problemOf(status, body);
