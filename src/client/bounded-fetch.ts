@@ -26,7 +26,7 @@ export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOption
   const dispatcher = new Agent({ connect: { rejectUnauthorized: true, ...(ca !== undefined && { ca }) } });
   const bounded = async (request: Request, more: Readonly<Record<string, string>>) => {
     const { origin } = new URL(request.url);
-    const late = AbortSignal.timeout(timeout * 1000);
+    const late = AbortSignal.timeout(Math.ceil(timeout * 1000));
     const signal = AbortSignal.any([late, request.signal]);
     const sent = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
     try {

@@ -2,6 +2,7 @@
 import createFetchClient, {
   type Client,
   type ClientPathsWithMethod,
+  defaultPathSerializer,
   type FetchResponse,
   type MaybeOptionalInit,
 } from 'openapi-fetch';
@@ -20,7 +21,7 @@ export interface ApiClientOptions {
    * Default: none.
    */
   readonly cloud?: string | undefined;
-  /** For each request, in seconds. Default: 60. */
+  /** For each request, in seconds, at most a day. Default: 60. */
   readonly timeout?: number | undefined;
   /** A longer answer is an error, in bytes. Default: 64 MiB. */
   readonly maxAnswerBytes?: number | undefined;
@@ -65,7 +66,7 @@ export interface ApiClient {
 /**
  * It asks nothing before it is used. It follows no redirect, verifies certificates, and each answer is bounded in time and size.
  *
- * @throws TypeError if the endpoint is no http or https URL, or has a user, a query or a fragment; for a token that no header can carry
+ * @throws TypeError if the endpoint is no http or https URL, or has a user, a query or a fragment; for other options that make no sense
  */
 export function createApiClient({
   endpoint,
@@ -92,6 +93,9 @@ export function createApiClient({
   if (token !== undefined && !isToken(token)) {
     throw new TypeError('expected a token: one line of ASCII without spaces');
   }
+  if (!(timeout > 0 && timeout <= 86_400 && maxAnswerBytes > 0)) {
+    throw new TypeError('expected a timeout of at most 86400 seconds and a limit for answers, both above 0');
+  }
   const bounded = boundedFetch({ timeout, maxAnswerBytes, ca });
   let opened: Promise<Credentials> | undefined;
   const credentials = () => {
@@ -100,6 +104,7 @@ export function createApiClient({
   };
   const { GET, POST, PATCH, DELETE } = createFetchClient<paths>({
     baseUrl: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
+    pathSerializer: pathWith,
     fetch: async (request) => {
       const { answer, shown } = await proven(request, await credentials(), bounded.fetch);
       return expected(answer, new URL(request.url).origin, shown);
@@ -122,6 +127,18 @@ export function createApiClient({
       await Promise.all([bounded.close(), opened?.then((one) => one.close())]);
     },
   };
+}
+
+/** An address loses such a part, whatever its spelling: `/v1/projects/../decisions` would be the decisions of all projects. */
+const UP = /^\.\.?$/;
+
+/** @throws EndpointError */
+function pathWith(path: string, params: Record<string, unknown>): string {
+  const wrong = Object.entries(params).find(([, value]) => UP.test(String(value)));
+  if (wrong !== undefined) {
+    throw new EndpointError('refused', `${wrong[0]}: expected an id, got "${wrong[1]}"`);
+  }
+  return defaultPathSerializer(path, params);
 }
 
 /** Which list it is, is known to the caller only. */

@@ -178,6 +178,19 @@ describe('createApiClient', () => {
     expect(await failureOf(client.GET('/v1/projects'))).toMatchObject({ kind: 'failed', status: undefined });
   });
 
+  it.each(['.', '..'])('sends no request for the id %s, which would be another path', async (id) => {
+    const { server, client } = await clientOfServer({ status: 204 });
+    const path = { project_id: id };
+    const thrown = [
+      await failureOf(client.items('/v1/projects/{project_id}/decisions', { path }).next()),
+      await failureOf(client.GET('/v1/projects/{project_id}', { params: { path } })),
+    ];
+    expect(thrown).toMatchObject(
+      Array(2).fill({ kind: 'refused', message: `project_id: expected an id, got "${id}"` }),
+    );
+    expect(server.requests).toEqual([]);
+  });
+
   it('stops when its signal fires, with the reason of the signal', async () => {
     const { client } = await clientOfServer(() => {});
     const reason = new Error('enough');
@@ -198,6 +211,10 @@ describe('createApiClient', () => {
     [{ token: '' }, 'expected a token: one line'],
     [{ token: 'x', cloud: 'y' }, 'expected a token or a cloud'],
     [{ cloud: '' }, 'expected the name of a cloud'],
+    [{ timeout: 0 }, 'expected a timeout'],
+    [{ timeout: Number.NaN }, 'expected a timeout'],
+    [{ timeout: Number.POSITIVE_INFINITY }, 'expected a timeout'],
+    [{ maxAnswerBytes: -1 }, 'expected a timeout'],
   ])('refuses the options %j', (options, message) => {
     expect(() => createApiClient({ endpoint: 'http://127.0.0.1', ...options })).toThrow(
       expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(message) }),
