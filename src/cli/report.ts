@@ -1,7 +1,6 @@
 /** `report`: what was used in a time, as a table or a file. */
 import { Command, Option } from 'commander';
 import { USAGE_KEYS, type UsageKey } from '../ledger/reports/usage-sums.ts';
-import { inFlags } from './budget/store.ts';
 import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
 import { formatFlag, type SourceFlags, sourceCommand } from './common/sources.ts';
 import { withLedger } from './ledger/access.ts';
@@ -40,6 +39,7 @@ export function reportCommand(): Command {
 }
 
 async function usage(flags: UsageFlags): Promise<void> {
+  const { inFlags } = await import('./budget/store.ts');
   const { secondOf } = await import('../ledger/budgets/terms.ts');
   const { by, format, project } = flags;
   const [from, until] = inFlags(() => [
