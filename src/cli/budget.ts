@@ -1,5 +1,7 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
+import type { RequestStep } from '../ledger/budgets/request-steps.ts';
+import type { AskFlags, StepFlags, WantedState } from './budget/requests.ts';
 import type {
   AuthorFlags,
   BudgetStore,
@@ -16,6 +18,10 @@ import { printJson } from './output.ts';
 const WHO =
   'Who makes the change. Default: the system user. Not with --endpoint, where it is the owner of the token.';
 const WHY = 'Why, for budget history. Required with --endpoint.';
+
+const STATES: readonly WantedState[] = [
+  ...(['open', 'all', 'requested', 'endorsed', 'granted', 'changed', 'refused', 'withdrawn'] as const),
+];
 
 export function budgetCommand(): Command {
   return new Command('budget')
@@ -77,7 +83,72 @@ export function budgetCommand(): Command {
         .argument('[project]', 'The project: its id, or name@domain. Default: all projects.')
         .addOption(formatFlag('csv', 'json'))
         .action(exportFile),
+    )
+    .addCommand(
+      addLocalOrRemote(
+        new Command('request').description('Ask for more budget, for a project or one user in it.'),
+      )
+        .argument('<project>', 'The project: its id, or name@domain with [keystone] resolve_names.')
+        .option(
+          '--user <id>',
+          'For this user of the project, who has a budget of their own. Default: for the whole project.',
+        )
+        .requiredOption(
+          '--amount <number>',
+          'What the budget should grow by, in the unit of [enforcement] usage_budget_unit.',
+        )
+        .requiredOption('--until <date>', 'Until when it is needed, in ISO 8601; UTC without an offset.')
+        .requiredOption('--reason <text>', 'Why.')
+        .option('--who <name>', WHO)
+        .addOption(formatFlag('table', 'json'))
+        .action(request),
+    )
+    .addCommand(
+      addLocalOrRemote(new Command('requests').description('Print requests for more budget, newest first.'))
+        .argument('[project]', 'The project: its id, or name@domain. Default: all projects.')
+        .addOption(
+          new Option('--state <state>', 'Show only requests in this state; open = requested or endorsed.')
+            .choices(STATES)
+            .default('open'),
+        )
+        .addOption(formatFlag('table', 'json'))
+        .action(requests),
+    )
+    .addCommand(
+      addStepFlags(
+        new Command('grant')
+          .description('Grant a request for more budget: the budget grows by it, once.')
+          .option('--amount <number>', 'Grant this instead of what was asked for.')
+          .option('--until <date>', 'Grant it until then instead, in ISO 8601; UTC without an offset.'),
+        true,
+      ).action((id: string, flags: StepFlags) => step('grant', id, flags)),
+    )
+    .addCommand(
+      addStepFlags(new Command('refuse').description('Refuse a request for more budget.'), true).action(
+        (id: string, flags: StepFlags) => step('refuse', id, flags),
+      ),
+    )
+    .addCommand(
+      addStepFlags(
+        new Command('endorse').description('Endorse a request for more budget, as a manager of the project.'),
+        false,
+      ).action((id: string, flags: StepFlags) => step('endorse', id, flags)),
+    )
+    .addCommand(
+      addStepFlags(new Command('withdraw').description('Withdraw a request for more budget.'), false).action(
+        (id: string, flags: StepFlags) => step('withdraw', id, flags),
+      ),
     );
+}
+
+/** Of a step of a request. */
+function addStepFlags(command: Command, needsReason: boolean): Command {
+  const why = 'Why, for everybody who sees the request.';
+  const added = addLocalOrRemote(command)
+    .argument('<request>', 'Its number, as budget requests prints it.')
+    .option('--who <name>', WHO)
+    .addOption(formatFlag('table', 'json'));
+  return needsReason ? added.requiredOption('--reason <text>', why) : added.option('--reason <text>', why);
 }
 
 function addLocalOrRemote(command: Command): Command {
@@ -106,11 +177,13 @@ async function withBudgets(
     () =>
       withLedger(flags, async (access) => {
         const { localBudgets } = await import('./budget/local.ts');
-        await work(localBudgets(access));
+        const { localRequests } = await import('./budget/local-requests.ts');
+        await work({ ...localBudgets(access), ...localRequests(access) });
       }),
     async (client) => {
       const { remoteBudgets } = await import('./budget/remote.ts');
-      await work(remoteBudgets(client));
+      const { remoteRequests } = await import('./budget/remote-requests.ts');
+      await work({ ...remoteBudgets(client), ...remoteRequests(client) });
     },
   );
 }
@@ -152,6 +225,28 @@ async function history(project: string | undefined, flags: FormatFlags): Promise
       await printChanges(items, unit);
     }
   });
+}
+
+async function request(project: string, flags: AskFlags): Promise<void> {
+  const { printRequests } = await import('./budget/requests.ts');
+  await withBudgets(flags, async (budgets) => printRequests(await budgets.ask(project, flags), flags.format));
+}
+
+async function requests(
+  project: string | undefined,
+  flags: FormatFlags & { readonly state: WantedState },
+): Promise<void> {
+  const { printRequests } = await import('./budget/requests.ts');
+  await withBudgets(flags, async (budgets) =>
+    printRequests(await budgets.requests(project, flags.state), flags.format),
+  );
+}
+
+async function step(kind: RequestStep['kind'], id: string, flags: StepFlags): Promise<void> {
+  const { printRequests } = await import('./budget/requests.ts');
+  await withBudgets(flags, async (budgets) =>
+    printRequests(await budgets.take(kind, id, flags), flags.format),
+  );
 }
 
 async function importFile(path: string, flags: ImportFlags): Promise<void> {

@@ -172,9 +172,8 @@ async function stats(files: readonly string[], flags: StatsFlags): Promise<void>
 
 async function tailStored(flags: TailFlags): Promise<void> {
   const { latestOf, newerOf, withStoredDecisions } = await import('./decisions/sources.ts');
-  const selection = selectionOf(flags);
   const textOf = printer(flags.format);
-  await withStoredDecisions(flags, async (source) => {
+  await withStoredDecisions(flags, selectionOf(flags), async (source, selection) => {
     const last = flags.follow ? await source.newest(NO_DEADLINE) : 0n;
     process.stdout.write(textOf(await latestOf(source, selection, flags.lines)));
     if (flags.follow) {
@@ -190,8 +189,7 @@ async function tailStored(flags: TailFlags): Promise<void> {
 async function statsStored(flags: StatsFlags): Promise<void> {
   const { pagesOf, withStoredDecisions } = await import('./decisions/sources.ts');
   const { Statistics } = await import('../decisions/statistics.ts');
-  const selection = selectionOf(flags);
-  await withStoredDecisions(flags, async (source) => {
+  await withStoredDecisions(flags, selectionOf(flags), async (source, selection) => {
     const statistics = new Statistics();
     for await (const page of pagesOf(source, selection)) {
       for (const { record } of page) {
@@ -204,7 +202,7 @@ async function statsStored(flags: StatsFlags): Promise<void> {
 
 async function show(requestId: string, flags: ShowFlags): Promise<void> {
   const { pagesOf, withStoredDecisions } = await import('./decisions/sources.ts');
-  await withStoredDecisions(flags, async (source) => {
+  await withStoredDecisions(flags, {}, async (source) => {
     for await (const page of pagesOf(source, { requestId })) {
       if (page.length === 0) {
         throw new UsageError(`no decision of the request ${requestId} is stored`);

@@ -1,5 +1,143 @@
 /** The types of the API. Written by `npm run client:types`; do not change it by hand. */
 export interface paths {
+    "/v1/budget-requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List requests for more budget.
+         * @description The newest first. Members see those of their projects.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listBudgetRequests"];
+        put?: never;
+        /**
+         * Ask for more budget.
+         * @description Members ask for their project, or for themselves; managers and operators for each user. Sent twice while it is open, it is one request. A project has at most 20 open requests, and 100 within 24 hours.
+         *
+         *     For: operator, manager, member.
+         */
+        post: operations["requestBudget"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budget-requests/{request_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One request for more budget.
+         * @description What was asked for, and what became of it.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["getBudgetRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budget-requests/{request_id}/endorse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Endorse a request.
+         * @description Managers of the project, and operators. Sent twice, it is done once.
+         *
+         *     For: operator, manager.
+         */
+        post: operations["endorseBudgetRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budget-requests/{request_id}/grant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Grant a request, as it is or changed.
+         * @description Adds to the owner's last budget that is in force at some time until then, and extends it if it ends before; a project without one gets one from now on. Operators grant everything; managers what is for users of their projects, within the budgets of the project. A request that is not endorsed is endorsed by whoever grants it. Sent twice, it is done once.
+         *
+         *     For: operator, manager.
+         */
+        post: operations["grantBudgetRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budget-requests/{request_id}/refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse a request.
+         * @description Managers of the project, and operators. Sent twice, it is done once.
+         *
+         *     For: operator, manager.
+         */
+        post: operations["refuseBudgetRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budget-requests/{request_id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw a request.
+         * @description Whoever has asked. Sent twice, it is done once.
+         *
+         *     For: operator, manager, member.
+         */
+        post: operations["withdrawBudgetRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/budgets": {
         parameters: {
             query?: never;
@@ -277,6 +415,56 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project_id}/calendar-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List links to the calendar of a project
+         * @description The caller's own, which this renews; for managers of the project and operators all of them. Without their secrets, which nobody knows.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listCalendarLinks"];
+        put?: never;
+        /**
+         * Make a link to the calendar of a project
+         * @description Whoever has the link can read the leases of the project, without a token. It belongs to the caller, who must be a person.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        post: operations["makeCalendarLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project_id}/calendar-links/{link_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a link to the calendar of a project
+         * @description One's own; managers of the project and operators also those of others.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        delete: operations["revokeCalendarLink"];
         options?: never;
         head?: never;
         patch?: never;
@@ -672,8 +860,166 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        BudgetGrant: {
+            /**
+             * @description In unit-hours: a decimal number, 0 or more, with up to six decimals.
+             * @example 1000
+             */
+            amount?: string | number;
+            /** @description Why, for everybody who sees the request. */
+            reason: string;
+            /**
+             * @description Default: as asked. ISO 8601, to the second; without an offset it means UTC.
+             * @example 2026-12-01T00:00:00Z
+             */
+            valid_until?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        BudgetRequest: {
+            /**
+             * @description What the budget should grow by, in unit-hours.
+             * @example 1000
+             */
+            amount: string;
+            asked: {
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                at: string;
+                who: string;
+            } & {
+                [key: string]: unknown;
+            };
+            /** @description null = nobody has endorsed it. */
+            endorsed: ({
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                at: string;
+                reason: string | null;
+                who: string;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /** @description What the budget has grown by; null = it was not granted. */
+            granted: ({
+                /**
+                 * @description Its size in unit-hours, exactly as it was set.
+                 * @example 1000
+                 */
+                amount: string;
+                /** @example 17 */
+                budget_id: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_until: string;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /** @example 17 */
+            id: string;
+            /** @description A project or a user. */
+            project: {
+                /** @description The name of the account's domain. */
+                domain: string | null;
+                id: string;
+                /** @description As Keystone has it; null = it does not tell. */
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            /** @description Why it is asked for. */
+            reason: string;
+            /** @description What made it final; null = it is open. */
+            settled: ({
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                at: string;
+                reason: string | null;
+                who: string;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /**
+             * @description `requested` and `endorsed` are open; the others are final. `changed`: granted, but not as asked.
+             * @enum {string}
+             */
+            state: "requested" | "endorsed" | "granted" | "changed" | "refused" | "withdrawn";
+            /**
+             * @description `usage_budget_unit`, for people.
+             * @example node-hours
+             */
+            unit: string;
+            /** @description null = it is for the whole project. */
+            user: ({
+                /** @description The name of the account's domain. */
+                domain: string | null;
+                id: string;
+                /** @description As Keystone has it; null = it does not tell. */
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /**
+             * @description Until when it is needed.
+             * @example 2026-12-01T09:00:00Z
+             */
+            valid_until: string;
+        } & {
+            [key: string]: unknown;
+        };
+        BudgetRequestRefusal: {
+            /** @description Why, for everybody who sees the request. */
+            reason: string;
+        } & {
+            [key: string]: unknown;
+        };
+        BudgetRequests: {
+            items: components["schemas"]["BudgetRequest"][];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        BudgetRequestStep: {
+            /** @description For everybody who sees the request. */
+            reason?: string;
+        } & {
+            [key: string]: unknown;
+        };
         Budgets: {
             items: components["schemas"]["Budget"][];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        CalendarLinks: {
+            items: ({
+                is_own: boolean;
+                link_id: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                made_at: string;
+                /** @description Whose it is, for people. */
+                owner: string;
+                /**
+                 * @description 30 days after its owner was last seen with a right to see the project: a look at this list.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                works_until: string;
+            } & {
+                [key: string]: unknown;
+            })[];
             /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
             next: string | null;
         } & {
@@ -1225,6 +1571,49 @@ export interface components {
              * @example 2026-12-01T00:00:00Z
              */
             valid_until: string;
+        } & {
+            [key: string]: unknown;
+        };
+        NewBudgetRequest: {
+            /**
+             * @description In unit-hours: a decimal number, 0 or more, with up to six decimals.
+             * @example 1000
+             */
+            amount: string | number;
+            /** @description The id, or name@domain if Keystone is configured. */
+            project_id: string;
+            /**
+             * @description Why.
+             * @example A workshop
+             */
+            reason: string;
+            /** @description The id, or name@domain, of a user who has a budget of their own. Default: it is for the whole project. */
+            user_id?: string | null;
+            /**
+             * @description Until when it is needed. ISO 8601, to the second; without an offset it means UTC.
+             * @example 2026-12-01T00:00:00Z
+             */
+            valid_until: string;
+        } & {
+            [key: string]: unknown;
+        };
+        NewCalendarLink: {
+            is_own: boolean;
+            link_id: string;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            made_at: string;
+            /** @description Whose it is, for people. */
+            owner: string;
+            /** @description At this service: GET answers `text/calendar` without a token, 404 once the link works no longer. It holds a secret. */
+            path: string;
+            /**
+             * @description 30 days after its owner was last seen with a right to see the project: a look at this list.
+             * @example 2026-12-01T09:00:00Z
+             */
+            works_until: string;
         } & {
             [key: string]: unknown;
         };
@@ -2133,6 +2522,517 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    listBudgetRequests: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
+                /** @description Only of this project: its id, or name@domain. */
+                project_id?: string;
+                /** @description Only those in this state; `open` = requested or endorsed. */
+                state?: "requested" | "endorsed" | "granted" | "changed" | "refused" | "withdrawn" | "open";
+                /** @description Only for this user: the id, or name@domain, except for members who give no budgets. */
+                user_id?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetRequests"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Keystone has no account of this name. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    requestBudget: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "project_id": "climate",
+                 *       "amount": "50",
+                 *       "valid_until": "2030-01-01T00:00:00Z",
+                 *       "reason": "A workshop"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewBudgetRequest"];
+            };
+        };
+        responses: {
+            /** @description The request is open. */
+            201: {
+                headers: {
+                    /** @description Where it is. */
+                    Location: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetRequest"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description The project has too many open requests, or has made too many within 24 hours. */
+            409: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
+            /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have, a user without a budget of their own. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    getBudgetRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetRequest"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    endorseBudgetRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The workshop is part of the project"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BudgetRequestStep"];
+            };
+        };
+        responses: {
+            /** @description It is endorsed. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetRequest"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description The step is not possible from its state. */
+            409: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
+            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    grantBudgetRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": "40",
+                 *       "reason": "What is left of the quarter"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BudgetGrant"];
+            };
+        };
+        responses: {
+            /** @description The budget has grown. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetRequest"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description The step is not possible from its state. */
+            409: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
+            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    refuseBudgetRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Not before next quarter"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BudgetRequestRefusal"];
+            };
+        };
+        responses: {
+            /** @description It is refused. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetRequest"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description The step is not possible from its state. */
+            409: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
+            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    withdrawBudgetRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The workshop is part of the project"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BudgetRequestStep"];
+            };
+        };
+        responses: {
+            /** @description It is withdrawn. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetRequest"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description The step is not possible from its state. */
+            409: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
+            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
     listBudgets: {
         parameters: {
             query?: {
@@ -3155,6 +4055,159 @@ export interface operations {
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
             /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listCalendarLinks: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of links. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalendarLinks"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    makeCalendarLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The link. Its path is told only now. */
+            201: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewCalendarLink"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description The caller has as many links as there may be, or a token that belongs to no person. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    revokeCalendarLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                link_id: string;
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It works no longer. */
+            204: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is no such link, or it is somebody else's; or nothing uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];

@@ -9,7 +9,7 @@ import type { BudgetUsage } from '../ledger/budgets/budgets.ts';
 import type { BudgetKey, NewBudget } from '../ledger/budgets/terms.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
-import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
+import type { BudgetWatch } from '../ledger/outbox/crossings.ts';
 import { requireConfiguration, sectionOf } from './configuration.ts';
 import { watchOf } from './notices.ts';
 import { notificationsSection } from './notifications/options.ts';
@@ -36,11 +36,11 @@ export interface BudgetChangeAuthor {
 export class BudgetLedger {
   readonly #options: LedgerOptions;
   readonly #clock: Clock;
-  readonly #watch: CrossingWatch | undefined;
+  readonly #watch: BudgetWatch | undefined;
   #opening: Promise<Ledger> | undefined;
   #isClosed = false;
 
-  private constructor(options: LedgerOptions, clock: Clock, watch: CrossingWatch | undefined) {
+  private constructor(options: LedgerOptions, clock: Clock, watch: BudgetWatch | undefined) {
     this.#options = options;
     this.#clock = clock;
     this.#watch = watch;

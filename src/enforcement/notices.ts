@@ -1,15 +1,15 @@
 import type { SharedServices } from '../filter/services.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
-import type { CrossingWatch } from '../ledger/outbox/crossings.ts';
+import type { BudgetWatch } from '../ledger/outbox/crossings.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
 import type { Notifications } from './notifications/notifications.ts';
 import { notificationsSection } from './notifications/options.ts';
 
 interface Notices {
-  /** For the ledger; `undefined` = thresholds of budgets are not announced. */
-  readonly watch: CrossingWatch | undefined;
+  /** For the ledger; `undefined` = nothing about budgets is announced. */
+  readonly watch: BudgetWatch | undefined;
   /** Resolves to `undefined` without a receiver. @throws ConfigurationError if there is no usable ledger */
   open(parts: {
     readonly ledger: ChainLedger;
@@ -25,15 +25,15 @@ export async function noticesOf(configuration: Configuration): Promise<Notices |
   if (options.webhook_url === undefined) {
     return undefined;
   }
-  const { crossingWatch, Notifications } = await import('./notifications/notifications.ts');
+  const { budgetWatch, Notifications } = await import('./notifications/notifications.ts');
   return {
-    watch: crossingWatch(options),
+    watch: budgetWatch(options),
     open: ({ observer, ...parts }) =>
       Notifications.open({ ...parts, options, dropped: (event) => observer?.noticeDropped?.(event) }),
   };
 }
 
 /** What the ledger of a command says about budgets. */
-export async function watchOf(configuration: Configuration): Promise<CrossingWatch | undefined> {
+export async function watchOf(configuration: Configuration): Promise<BudgetWatch | undefined> {
   return (await noticesOf(configuration))?.watch;
 }

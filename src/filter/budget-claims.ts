@@ -10,6 +10,7 @@ import {
   floor,
   formatUnitHours,
   larger,
+  parseUnitHours,
   type Shortage,
   smaller,
 } from './claim.ts';
@@ -114,6 +115,36 @@ function exceededMessage(
   const more = isUpdate ? ' more' : '';
   const when = part === undefined ? '' : ` from ${shown(part.from)} to ${shown(part.until)}`;
   return `${subject} ${formatUnitHours(asked, 'up')} ${unit}${more}${when}; ${whose} has ${formatUnitHours(left, 'down')} ${unit} left, of a budget that is valid until ${shown(budget.validUntil)}.`;
+}
+
+/** What a budget lacks for a lease, as a refusal says it. */
+export interface MissingBudget {
+  /** `undefined` = there is no budget at all, or none for all of its time. */
+  readonly amount: Amount | undefined;
+  /** Whether it is the budget of a user. */
+  readonly isOfUser: boolean;
+}
+
+const EXCEEDED =
+  / would cost ([\d.]+) .*; (user|project) .* has ([\d.]+) \S.* left, of a budget that is valid until \S+$/s;
+/** Ours are shorter; the pattern would take long for much more. */
+const LONGEST = 2000;
+const NOT_COVERED = /^(User|Project) .* has no budget(?:\.| for a )/s;
+
+/** Reads the messages above; `undefined` = it is another one. Ids are people's texts: take the result as a proposal only. */
+export function missingBudget(message: string): MissingBudget | undefined {
+  if (message.length > LONGEST) {
+    return undefined;
+  }
+  const exceeded = EXCEEDED.exec(message);
+  if (exceeded !== null) {
+    const [, asked = '', owner, size = ''] = exceeded;
+    const [cost, left] = [parseUnitHours(asked), parseUnitHours(size)];
+    const amount = cost === undefined || left === undefined ? undefined : cost - left;
+    return { amount, isOfUser: owner === 'user' };
+  }
+  const owner = NOT_COVERED.exec(message)?.[1];
+  return owner === undefined ? undefined : { amount: undefined, isOfUser: owner === 'User' };
 }
 
 function notCoveredMessage(

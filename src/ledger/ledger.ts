@@ -9,7 +9,7 @@ import type { Refusal } from './accounting/charge-calculation.ts';
 import { InDoubtCommits } from './in-doubt-commits.ts';
 import type { LedgerRequest } from './ledger-request.ts';
 import type { LedgerObserver, LedgerOperation } from './observer.ts';
-import { Crossings, type CrossingWatch } from './outbox/crossings.ts';
+import { type BudgetWatch, Crossings } from './outbox/crossings.ts';
 import { LedgerBehindError, Position, Suspension, suspendedError } from './position.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './storage/database.ts';
 import type { Author } from './transactions/journal.ts';
@@ -43,8 +43,8 @@ export interface LedgerParts {
   readonly logger?: Logger | undefined;
   /** The folder for commits in doubt; `undefined` or empty = they are kept in memory only. */
   readonly doubtFolder?: string | undefined;
-  /** What is said when budgets pass thresholds; `undefined` = nothing is, and it costs nothing. */
-  readonly watch?: CrossingWatch | undefined;
+  /** What is said about budgets and requests for more; `undefined` = nothing is, and it costs nothing. */
+  readonly watch?: BudgetWatch | undefined;
 }
 
 export interface TransactionOptions<Result> {
@@ -62,6 +62,8 @@ const LATELY = 30_000;
 export class Ledger {
   readonly database: Database;
   readonly statements: Statements;
+  /** As of `BudgetWatch`. */
+  readonly requestBody: BudgetWatch['requestBody'];
   readonly #parts: LedgerParts;
   readonly #clock: LedgerClock;
   readonly #position = new Position();
@@ -75,12 +77,15 @@ export class Ledger {
   constructor(database: Database, parts: LedgerParts) {
     this.database = database;
     const { watch } = parts;
+    this.requestBody = watch?.requestBody;
     this.#clock = new LedgerClock(parts.clock, database.dialect);
     this.statements = recognisable(
       createStatements(
         database.queries,
         database.dialect,
-        watch && new Crossings(database.queries, watch, () => this.now()),
+        watch && watch.thresholds.length > 0
+          ? new Crossings(database.queries, watch, () => this.now())
+          : undefined,
         this.#clock.sql,
       ),
     );

@@ -16,7 +16,7 @@ import type { Author, Claimant } from './ledger-request.ts';
 import type { LedgerObserver } from './observer.ts';
 import type { Opened } from './open.ts';
 import type { LedgerSettings } from './options.ts';
-import type { CrossingWatch } from './outbox/crossings.ts';
+import type { BudgetWatch } from './outbox/crossings.ts';
 import type { Recording, Undo } from './transactions/lease-transactions.ts';
 import { CheckMemory } from './transactions/memory/check-memory.ts';
 import type { LeasePreview } from './transactions/preview.ts';
@@ -26,7 +26,7 @@ interface ChainLedgerParts {
   readonly clock: Clock;
   readonly observer: LedgerObserver | undefined;
   /** Default: nothing is said about budgets. */
-  readonly watch?: CrossingWatch | undefined;
+  readonly watch?: BudgetWatch | undefined;
 }
 
 /** What checks with a call have read. On the call itself: as keys of a `WeakMap`, calls would keep the garbage collector busy. */

@@ -1,12 +1,14 @@
 /** The names that Keystone has for the ids of requests. They are never a reason to refuse: what cannot be told is missing. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { inTime, withinDeadline } from '../base/deadline.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Named, RequestNames } from '../filter/call.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Context } from '../lease/lease.ts';
 import type { Keystone } from './contract.ts';
 import {
+  accountIdOf,
   IdentityCache,
   type IdentityKind,
   type Missing,
@@ -33,6 +35,9 @@ const MAX_WAIT_MS = 2_000;
 /** A reason is logged at most so often. */
 const LOG_PAUSE_MS = 60_000;
 
+/** How long a search waits for Keystone, in seconds. */
+const SEARCH_WAIT = 1;
+
 /** How many names are asked for together, of a long list. */
 const TURN = 50;
 
@@ -44,6 +49,11 @@ const CONSEQUENCE: Readonly<Record<IdentityKind, string>> = {
 
 /** How many of each kind are kept put together. */
 const MAX_FRESH = 1_000;
+
+interface Accounts {
+  readonly projects?: readonly string[] | undefined;
+  readonly users?: readonly string[] | undefined;
+}
 
 type Account = Named & { readonly tags: readonly string[] };
 
@@ -57,6 +67,7 @@ interface Fresh {
 /** `[keystone] resolve_names`. Any number of calls may run at the same time. */
 export class Names {
   readonly #caches: Readonly<Record<IdentityKind, IdentityCache>>;
+  readonly #keystone: Pick<Keystone, 'getIdentity'>;
   readonly #parts: NamesParts;
   /** Those that are in use, put together: nothing needs to be looked at again before `until`. */
   readonly #fresh = {
@@ -71,6 +82,7 @@ export class Names {
     options: Pick<KeystoneOptions, 'names_cache_time' | 'names_max_age'>,
     parts: NamesParts,
   ) {
+    this.#keystone = keystone;
     this.#parts = parts;
     const maxAgeMs = options.names_max_age * 1000;
     const times = { cacheMs: Math.min(options.names_cache_time * 1000, maxAgeMs), maxAgeMs };
@@ -126,6 +138,31 @@ export class Names {
       const asked = ids.slice(next, next + TURN).map(([kind, id]) => this.#refreshAccount(kind, id));
       await this.#within(Math.max(0, until - performance.now()), Promise.all(asked));
     }
+  }
+
+  /**
+   * To find all decisions of accounts, whatever they were called then: beside each `name@domain` the id of who is called so now. Where
+   * Keystone does not tell in time, it is what was asked for. Never fails.
+   */
+  async withIds<Asked extends Accounts>(asked: Asked): Promise<Asked> {
+    const idsOf = async (kind: 'project' | 'user', texts: readonly string[] = []) => {
+      const ids = texts.map(async (text) =>
+        text.includes('@')
+          ? withinDeadline(SEARCH_WAIT, (wait) => inTime(accountIdOf(this.#keystone, kind, text), wait))
+          : undefined,
+      );
+      const told = await Promise.allSettled(ids);
+      return told.flatMap((one) => (one.status === 'fulfilled' && one.value) || []);
+    };
+    const [projectIds, userIds] = await Promise.all([
+      idsOf('project', asked.projects),
+      idsOf('user', asked.users),
+    ]);
+    return {
+      ...asked,
+      projects: asked.projects && [...asked.projects, ...projectIds],
+      users: asked.users && [...asked.users, ...userIds],
+    };
   }
 
   /** A promise if something is worth waiting for. */

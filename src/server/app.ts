@@ -8,8 +8,10 @@ import { answerProblem } from './api/problem.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import type { Authenticators } from './authentication/authenticators.ts';
+import { calendarRoutes } from './calendar/feed.ts';
 import type { Generation } from './configuration/generation.ts';
 import { assetRoutes } from './console/assets.ts';
+import { errorPages } from './console/error-page.tsx';
 import { eventRoutes } from './console/live/events.ts';
 import { loginRoutes } from './console/login-routes.tsx';
 import type { ConsolePage } from './console/page.ts';
@@ -52,7 +54,7 @@ export function createApp(parts: AppParts): RequestListener {
   const { generations, authenticators, recorder, metrics, isDraining, reports, logger } = parts;
   const { pages = CONSOLE_PAGES, hasAdminPort = false } = parts;
   const paths = new Set(OWN_PATHS);
-  const app = koaApp(parts, paths);
+  const app = koaApp(parts, paths, [errorPages]);
   const health = healthOf(parts, hasAdminPort ? undefined : metrics);
   const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
@@ -82,6 +84,7 @@ export function createApp(parts: AppParts): RequestListener {
   parts.stopping?.addEventListener('abort', events.close, { once: true });
   const routers: Router[] = [
     ...[health, openApiRoutes()],
+    calendarRoutes({ line, logger }),
     ...[api, login.router, console, events.router, assetRoutes()],
   ];
   app.use(
@@ -112,8 +115,8 @@ function clientOf({ generations }: AppParts): (request: IncomingMessage) => stri
   return (request) => generations.current.proxies.clientOf(request);
 }
 
-/** `paths`: those that are counted by name. */
-function koaApp(parts: AppParts, paths: ReadonlySet<string>): Koa {
+/** `paths`: those that are counted by name; `around`: what sees answers last. */
+function koaApp(parts: AppParts, paths: ReadonlySet<string>, around: readonly Middleware[] = []): Koa {
   const app = new Koa();
   const unsent = new LimitedLines(parts.logger, {
     level: 'warn',
@@ -122,7 +125,10 @@ function koaApp(parts: AppParts, paths: ReadonlySet<string>): Koa {
   });
   app.on('error', (thrown: unknown) => unsent.log(() => ({ error: errorText(thrown) })));
   parts.stopping?.addEventListener('abort', () => unsent.close(), { once: true });
-  return app.use(aroundRequests(parts, paths));
+  for (const middleware of [...around, aroundRequests(parts, paths)]) {
+    app.use(middleware);
+  }
+  return app;
 }
 
 function healthOf(

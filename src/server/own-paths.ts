@@ -20,7 +20,14 @@ export const KUBERNETES_PATHS = {
 const CONSOLE_PATHS = ['/', '/decisions', '/configuration', '/events'] as const;
 
 /** Below these paths are pages whose last part varies, and the scripts of the console. */
-const OWN_FOLDERS: readonly string[] = ['/assets', '/budgets', '/decisions', '/login', '/projects'];
+const OWN_FOLDERS: readonly string[] = [
+  '/assets',
+  '/budgets',
+  '/calendars',
+  '/decisions',
+  '/login',
+  '/projects',
+];
 
 /** Where people log in and out. */
 export const LOGIN_PATHS = [

@@ -14,6 +14,7 @@ import type {
 } from '../../src/index.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import {
+  NEEDED_FOR_CALENDARS,
   NEEDED_FOR_DECISIONS,
   NEEDED_FOR_OUTBOX,
   NEEDED_FOR_SESSIONS,
@@ -118,6 +119,7 @@ describe('docs/reference/ledger.md', () => {
     const { kysely_migration: __, ...sessions } = NEEDED_FOR_SESSIONS;
     expect(rights).toContain(`${code(sessions.sessions)} on ${code(Object.keys(sessions))}`);
     expect(sessions.login_counts).toEqual(sessions.sessions);
+    expect(rights).toContain(`${code(NEEDED_FOR_CALENDARS.calendar_links)} on \`calendar_links\``);
   });
 });
 

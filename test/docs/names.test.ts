@@ -18,8 +18,10 @@ import { skypilotCommand } from '../../src/cli/skypilot.ts';
 import { testCommand } from '../../src/cli/test.ts';
 import * as library from '../../src/index.ts';
 import {
+  NEEDED_FOR_CALENDARS,
   NEEDED_FOR_DECISIONS,
   NEEDED_FOR_OUTBOX,
+  NEEDED_FOR_REQUESTS,
   NEEDED_FOR_SESSIONS,
 } from '../../src/ledger/storage/rights.ts';
 import { projectFile } from '../support/files.ts';
@@ -61,7 +63,13 @@ const FLAGS = [
   { long: '--version' },
 ].map(({ long }) => long);
 
-const TABLES = Object.keys({ ...NEEDED_FOR_OUTBOX, ...NEEDED_FOR_DECISIONS, ...NEEDED_FOR_SESSIONS });
+const TABLES = Object.keys({
+  ...NEEDED_FOR_OUTBOX,
+  ...NEEDED_FOR_DECISIONS,
+  ...NEEDED_FOR_SESSIONS,
+  ...NEEDED_FOR_REQUESTS,
+  ...NEEDED_FOR_CALENDARS,
+});
 
 /** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */
 const FOREIGN = [

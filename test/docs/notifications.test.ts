@@ -5,6 +5,7 @@ import {
   Corrections,
   correctedEvent,
   refusedEvent,
+  requestEvent,
   thresholdEvent,
 } from '../../src/enforcement/notifications/events.ts';
 import { type CloudEvent, eventIn } from '../enforcement/notifications/cloud-events.ts';
@@ -29,11 +30,17 @@ function sent(): CloudEvent[] {
   corrections.add({ outcome: 'released', row: 1n, leaseId: 'a', ...owner, name: 'a', ...times, note: 'x' });
   const last = { requestId: 'a', operation: 'create', outcome: 'rejected', message: 'a' };
   const budget = { id: 1n, projectId: 'climate', userId: null, validFrom: 0n, validUntil: 1n, amount: 1n };
+  const step = { at: 0n, who: 'a', reason: 'a' };
   const named = { id: 'a', name: 'a', domain: 'a' };
   return [
     thresholdEvent('/', 'a', {
       ...{ budget, threshold: 80, before: 0n, taken: 1n, at: 0n },
       ...{ cause: 'create', who: 'alice', requestId: 'a' },
+    }),
+    requestEvent('/', 'a', {
+      ...{ id: 17n, projectId: 'climate', userId: null, amount: 1n, validUntil: 1n, reason: 'a', asker: 'a' },
+      ...{ state: 'changed', asked: { at: 0n, who: 'a' }, endorsed: step, settled: step },
+      granted: { amount: 1n, validUntil: 1n, budget: 1n },
     }),
     refusedEvent('/', 'a', {
       ...{ project: named, user: named, filter: 'a', count: 1, firstAt: 'a', lastAt: '2026-11-21T09:00:30Z' },

@@ -48,6 +48,8 @@ describe.each([
       '0008-open-leases',
       '0010-growth',
       '0011-sessions',
+      '0012-budget-requests',
+      '0013-calendar-links',
     ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);

@@ -72,7 +72,7 @@ it('every metric is on a dashboard, and those that need a token are on that of b
   const names = OWN_METRICS.map(({ name }) => name);
   const needToken = names.filter((name) => /_budget(_|s_omitted)/.test(name));
   const own = (queries: readonly string[]) => metricsIn(queries).filter((name) => names.includes(name));
-  expect(needToken).toHaveLength(4);
+  expect(needToken).toHaveLength(6);
   expect(own(queriesOf(budgets)).sort()).toEqual(needToken.sort());
   expect(own(queriesOf(operators)).sort()).toEqual(names.filter((name) => !needToken.includes(name)).sort());
 });

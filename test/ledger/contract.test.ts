@@ -1,6 +1,7 @@
 /** What the ledger promises, on both databases. */
 import { describe, onTestFinished } from 'vitest';
 import { DIALECTS } from '../support/ledgers.ts';
+import { requesting } from './contract/budget-requests.ts';
 import { budgeting } from './contract/budgets.ts';
 import { crowding } from './contract/concurrency.ts';
 import { creating } from './contract/create.ts';
@@ -22,6 +23,7 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
   describe('when a lease is changed', () => updating(grounds));
   describe('when a lease ends', () => ending(grounds));
   describe('when budgets are set', () => budgeting(grounds));
+  describe('when more budget is asked for', () => requesting(grounds));
   describe('when many come at once', () => crowding(grounds));
   describe('when names are hostile and numbers large', () => withstanding(grounds));
 });

@@ -26,6 +26,8 @@ const MIGRATIONS = [
   '0008-open-leases',
   '0010-growth',
   '0011-sessions',
+  '0012-budget-requests',
+  '0013-calendar-links',
 ];
 
 const newLedger = newLedgers();
@@ -240,6 +242,8 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
 
 const TABLES = [
+  'budget_requests',
+  'calendar_links',
   'login_counts',
   'sessions',
   'decision_filters',

@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
-import { changedAnswer, IDS, recordedKeystone } from '../support/recorded-identities.ts';
+import { changedAnswer, IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
 import { createLasting } from '../support/requests.ts';
 import { visitService } from './console/visitor.ts';
 
@@ -18,7 +19,7 @@ it('shows names with ids on the page and in the decision log, and counts those t
   const log = join(temporaryFolder(), 'decisions.jsonl');
   const { resolve_names, ...account } = keystone.options;
   const lines = Object.entries({ ...account, resolve_names }).map(([name, value]) => `${name} = ${value}`);
-  const { url, get } = await visitService(
+  const { url, get, file } = await visitService(
     `[enforcement]\nenabled_filters = MaxLeaseDurationFilter, UsageBudgetFilter\nmax_lease_duration = 60\n[ledger]\nconnection = ${connection}\n[service]\ndecision_log = ${log}\n[keystone]\n${lines.join('\n')}\n`,
   );
   const check = async (project_id: string, user_id: string) => {
@@ -48,4 +49,39 @@ it('shows names with ids on the page and in the decision log, and counts those t
       { project_id: IDS.climate, project_name: 'climate', project_domain: 'Default', user_domain: 'other' },
       { project_name: null, project_domain: null, user_name: 'alice', user_domain: 'Default' },
     ]);
+
+  // A project that has another name now, is found under both, and without Keystone under the one that it had.
+  const count = async (account: string) => {
+    const api = await fetch(`${url}/v1/decisions?${account.replace('=', '_id=')}`);
+    const { items } = (await api.json()) as { items: readonly unknown[] };
+    const page = (await get(`/decisions?${account}`)).html.split('/decisions/req-').length - 1;
+    expect([api.status, page > 0]).toEqual([200, items.length > 0]);
+    const [flag = '', text = ''] = account.split('=');
+    const { stdout } = await runProgramInProcess([
+      'decisions',
+      'tail',
+      `--${flag}`,
+      text,
+      '--format',
+      'json',
+      '--config-file',
+      file,
+    ]);
+    expect(stdout.split('\n').length - 1).toBe(items.length);
+    return items.length;
+  };
+  expect(await count('project=weather@Default')).toBe(0);
+  const { body, ...rest } = recorded('projects-list-climate');
+  const [project] = (body as { projects: object[] }).projects;
+  keystone.answer('GET /v3/projects?name=climate&domain_id=default', recorded('projects-list-none'));
+  keystone.answer('GET /v3/projects?name=weather&domain_id=default', {
+    ...rest,
+    body: { projects: [{ ...project, name: 'weather' }] },
+  });
+  expect(await count('project=weather@Default')).toBe(1);
+  expect(await count('project=climate@Default')).toBe(1);
+  expect(await count('user=alice@Default')).toBe(1);
+  await keystone.stop();
+  expect(await count('project=weather@Default')).toBe(0);
+  expect(await count('project=climate@Default')).toBe(1);
 });

@@ -10,12 +10,13 @@ import { apiDescription, mistakes, operations, resolved, validatorOf } from '../
 import { projectFile } from '../support/files.ts';
 import { runService } from '../support/running-service.ts';
 
-/** What browsers ask for: pages, forms and scripts, nothing to generate a client for. */
+/** What browsers and calendar programs ask for, nothing to generate a client for. */
 const FOR_BROWSERS = new Set<string>([
   ...LOGIN_PATHS,
   ...CONSOLE_PAGES.map(({ path }) => path).filter((path) => path !== '/'),
   '/events',
   '/assets/{hash}/{name}',
+  '/calendars/{file}',
 ]);
 
 describe('GET /openapi.json', () => {

@@ -9,7 +9,7 @@ import { type LedgerObserver, toInstant } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { openLedger } from '../../src/ledger/open.ts';
-import type { CrossingWatch } from '../../src/ledger/outbox/crossings.ts';
+import type { BudgetWatch } from '../../src/ledger/outbox/crossings.ts';
 import { type Connection, parseConnection } from '../../src/ledger/storage/connection.ts';
 import { upgradeTables } from '../../src/ledger/storage/migrations/index.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
@@ -117,7 +117,7 @@ export interface LedgerSetup {
   readonly now?: () => string;
   readonly observer?: LedgerObserver;
   readonly timeout?: number;
-  readonly watch?: CrossingWatch;
+  readonly watch?: BudgetWatch;
 }
 
 /** Opens a ledger, to look into it and to set budgets. Close it. */

@@ -6,7 +6,7 @@ import { recordLease } from '../ledger/recorded-leases.ts';
 import { openedLedger } from './ledgers.ts';
 
 /** The migrations that `goBack` takes back; the first builds an index. */
-export const LATEST = ['0010-growth', '0011-sessions'];
+export const LATEST = ['0010-growth', '0011-sessions', '0012-budget-requests', '0013-calendar-links'];
 
 /** A client that is gone after the test. */
 export async function clientOf(connectionString: string, application_name?: string): Promise<pg.Client> {
@@ -36,6 +36,8 @@ export async function filledLedger(url: string, client: pg.Client, leases: numbe
 /** Makes the tables those before the latest index. */
 export async function goBack(client: pg.Client): Promise<void> {
   await client.query('DROP INDEX leases_by_owner');
-  await client.query('DROP TABLE folds, folded_balances, sessions, login_counts');
+  await client.query(
+    'DROP TABLE folds, folded_balances, sessions, login_counts, budget_requests, calendar_links',
+  );
   await client.query('DELETE FROM kysely_migration WHERE name = ANY ($1)', [LATEST]);
 }

@@ -19,6 +19,7 @@ import { Progress } from '../common/progress.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser } from '../ledger/access.ts';
 import { UsageError } from '../output.ts';
 import { chargesOf } from './output.ts';
+import type { RequestStore } from './requests.ts';
 import {
   type AuthorFlags,
   type BudgetFile,
@@ -28,7 +29,7 @@ import {
   warnOfNoBudget,
 } from './store.ts';
 
-export function localBudgets({ ledger, configuration }: LedgerAccess): BudgetStore {
+export function localBudgets({ ledger, configuration }: LedgerAccess): Omit<BudgetStore, keyof RequestStore> {
   const unit = budgetUnit(configuration);
   const idOf = (kind: 'project' | 'user', text: string) => typedId(configuration, kind, text);
   const ownerOf = async (project: string, user: string | undefined) => ({

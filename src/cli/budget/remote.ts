@@ -7,6 +7,7 @@ import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText, dateText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
 import { account, allOf, namesOf, type Owner, time, understood, whole } from '../common/answers.ts';
 import { UsageError } from '../output.ts';
+import type { RequestStore } from './requests.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 
 const owner = {
@@ -66,7 +67,7 @@ const ATTEMPTS = 3;
 const AGAIN = [404, 409, 412];
 
 /** Everything throws `EndpointError`. */
-export function remoteBudgets(api: ApiClient): BudgetStore {
+export function remoteBudgets(api: ApiClient): Omit<BudgetStore, keyof RequestStore> {
   const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
     const found = await allOf(budget, api.items('/v1/budgets', { query: { ...filters, limit } }));
     const items = found.map((one): RemoteBudget => {
@@ -217,7 +218,7 @@ function chargedLease(one: z.infer<typeof charged>): ChargedLease {
   };
 }
 
-function refuseWho(who: string | undefined): void {
+export function refuseWho(who: string | undefined): void {
   if (who !== undefined) {
     throw new UsageError('--who: a service records who the token belongs to; leave it out with --endpoint');
   }
@@ -246,6 +247,6 @@ function ownerOf({
   };
 }
 
-function unitOf(found: readonly { readonly unit: string }[]): string {
+export function unitOf(found: readonly { readonly unit: string }[]): string {
   return found[0]?.unit ?? 'unit-hours';
 }

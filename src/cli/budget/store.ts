@@ -10,9 +10,10 @@ import type { EndpointFlags } from '../common/endpoint.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { secondText } from '../ledger/output.ts';
 import { onOneLine, UsageError } from '../output.ts';
+import type { RequestStore } from './requests.ts';
 
 /** Projects and users are as they were typed. */
-export interface BudgetStore {
+export interface BudgetStore extends RequestStore {
   /** The budgets of the project afterwards. */
   set(project: string, flags: SetFlags): Promise<ListedBudgets>;
   remove(project: string, flags: AuthorFlags): Promise<ListedBudgets>;

@@ -1,6 +1,7 @@
 /** What Keystone calls the projects and users that commands print or are given, if `[keystone] resolve_names` is true. */
 
 import { errorText } from '../../base/errors.ts';
+import type { Selection } from '../../decisions/selection.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { onOneLine, UsageError } from '../output.ts';
 
@@ -103,6 +104,24 @@ export async function typedId(
     throw new UsageError(`Keystone has no ${kind} ${text}: expected an id, or name@domain`);
   }
   return id;
+}
+
+/** What to search for, with the ids of who is called so now beside names, if `resolve_names` is true. */
+export async function selectionWithIds(
+  configuration: Configuration,
+  selection: Selection,
+): Promise<Selection> {
+  const texts = [...(selection.projects ?? []), ...(selection.users ?? [])];
+  const opened = texts.some((text) => text.includes('@')) ? await openedKeystone(configuration) : undefined;
+  if (opened === undefined) {
+    return selection;
+  }
+  const { Names } = await import('../../openstack/names.ts');
+  try {
+    return await new Names(opened.keystone, opened.options, opened.parts).withIds(selection);
+  } finally {
+    await opened.keystone.close();
+  }
 }
 
 async function openedKeystone(configuration: Configuration) {

@@ -110,7 +110,8 @@ const POLL = 1000;
 /** Reads them in the database itself: no service need run. */
 export async function withStoredDecisions(
   flags: SourceFlags,
-  work: (source: DecisionSource) => Promise<void>,
+  selection: Selection,
+  work: (source: DecisionSource, selection: Selection) => Promise<void>,
 ): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
     const { DecisionTable } = await import('../../decisions/store/table.ts');
@@ -120,7 +121,11 @@ export async function withStoredDecisions(
         'warning: with this configuration no decisions are stored: see [service] decision_store\n',
       );
     }
-    await work(new DecisionTable(ledger.database, 'command'));
+    const { selectionWithIds } = await import('../common/command-names.ts');
+    await work(
+      new DecisionTable(ledger.database, 'command'),
+      await selectionWithIds(configuration, selection),
+    );
   });
 }
 

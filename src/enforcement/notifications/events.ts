@@ -1,6 +1,8 @@
 /** The events, as CloudEvents 1.0 in the structured mode of JSON. Source: CloudEvents 1.0.2, "Context Attributes". */
 import { formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import type { BudgetRequest, TakenStep } from '../../ledger/budgets/request-rows.ts';
+import { budgetAmountText } from '../../ledger/budgets/terms.ts';
 import type { Crossing } from '../../ledger/outbox/crossings.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { EventKind } from './options.ts';
@@ -69,6 +71,33 @@ export function thresholdEvent(source: string, id: string, crossing: Crossing): 
       request_id: requestId === null ? null : bounded(requestId),
     },
   });
+}
+
+/** `budget.request` */
+export function requestEvent(source: string, id: string, request: BudgetRequest): string {
+  const { projectId, userId, amount, validUntil, reason, state, asked, endorsed, settled, granted } = request;
+  const until = (second: bigint) => formatInstant(second * MICROSECONDS_PER_SECOND);
+  const { at } = settled ?? endorsed ?? asked;
+  return cloudEvent({
+    ...{ kind: 'budget.request', source, id, time: formatInstant(at) },
+    subject: ['projects', projectId, ...(userId === null ? [] : ['users', userId])],
+    data: {
+      ...{ request: String(request.id), state, project: named({ id: projectId }) },
+      user: userId === null ? null : named({ id: userId }),
+      ...{ amount: budgetAmountText(amount), until: until(validUntil), reason: bounded(reason) },
+      asked: { at: formatInstant(asked.at), by: bounded(asked.who) },
+      endorsed: endorsed && takenStep(endorsed),
+      settled: settled && takenStep(settled),
+      granted: granted && {
+        ...{ amount: budgetAmountText(granted.amount), until: until(granted.validUntil) },
+        budget: String(granted.budget),
+      },
+    },
+  });
+}
+
+function takenStep({ at, who, reason }: TakenStep) {
+  return { at: formatInstant(at), by: bounded(who), reason: reason === null ? null : bounded(reason) };
 }
 
 /** A refusal of a lease, or several that were alike. */

@@ -7,7 +7,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { SharedServices } from '../../filter/services.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
-import type { CrossingWatch } from '../../ledger/outbox/crossings.ts';
+import type { BudgetWatch } from '../../ledger/outbox/crossings.ts';
 import { messageOf, NOTICES, type Notice } from '../../ledger/outbox/messages.ts';
 import { addMessages } from '../../ledger/outbox/statements.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
@@ -19,13 +19,14 @@ import {
   type FoundBypasses,
   type Refusals,
   refusedEvent,
+  requestEvent,
   thresholdEvent,
 } from './events.ts';
 import type { EventKind, NotificationsOptions } from './options.ts';
 import { MergedRefusals, type Refused } from './refusals.ts';
 import { Webhook } from './webhook.ts';
 
-/** While so many events are not delivered, refusals and corrections are dropped. Crossings of thresholds never are. */
+/** While so many events are not delivered, refusals and corrections are dropped. Thresholds and requests never are. */
 const MOST_UNDELIVERED = 1000;
 /** Notices that are being written. A database that is slow must not fill the memory. */
 const MOST_WRITING = 100;
@@ -39,12 +40,19 @@ export interface NotificationsParts {
 }
 
 /** What the ledger says about budgets; `undefined` = nothing. */
-export function crossingWatch(options: NotificationsOptions): CrossingWatch | undefined {
+export function budgetWatch(options: NotificationsOptions): BudgetWatch | undefined {
   const { webhook_url, events, budget_thresholds, source } = options;
   const thresholds = [...new Set(budget_thresholds)].sort((one, other) => one - other);
-  return webhook_url === undefined || thresholds.length === 0 || !events.includes('budget.threshold')
-    ? undefined
-    : { thresholds, body: (crossing, key) => thresholdEvent(source, key, crossing) };
+  if (webhook_url === undefined) {
+    return undefined;
+  }
+  return {
+    thresholds: events.includes('budget.threshold') ? thresholds : [],
+    body: (crossing, key) => thresholdEvent(source, key, crossing),
+    requestBody: events.includes('budget.request')
+      ? (request, key) => requestEvent(source, key, request)
+      : undefined,
+  };
 }
 
 /** `undefined` = it is not wanted, or nothing was changed. */

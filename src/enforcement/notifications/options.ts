@@ -12,7 +12,13 @@ import {
 } from '../../filter/service-options.ts';
 
 /** The kinds of events, as `events` names them. Their types on the wire begin with `io.blazar-enforcement.`. */
-export const EVENTS = ['budget.threshold', 'lease.refused', 'ledger.corrected', 'skypilot.bypassed'] as const;
+export const EVENTS = [
+  'budget.threshold',
+  'budget.request',
+  'lease.refused',
+  'ledger.corrected',
+  'skypilot.bypassed',
+] as const;
 export type EventKind = (typeof EVENTS)[number];
 
 const secretFile = (description: string) =>
@@ -56,7 +62,7 @@ export const notificationsOptions = z
       .default([...EVENTS])
       .meta({
         description:
-          'The events to send. budget.threshold: leases have taken a share of a budget. lease.refused: at most one for each project, user, filter and minute, with a count. ledger.corrected: the reconciliation with Blazar has changed the ledger. skypilot.bypassed: the reconciliation with SkyPilot has found clusters that got past the admin policies.',
+          'The events to send. budget.threshold: leases have taken a share of a budget. budget.request: each step of a request for more budget. lease.refused: at most one for each project, user, filter and minute, with a count. ledger.corrected: the reconciliation with Blazar has changed the ledger. skypilot.bypassed: the reconciliation with SkyPilot has found clusters that got past the admin policies.',
         expected: `a list of ${EVENTS.join(', ')}`,
       }),
     budget_thresholds: z.array(z.int().min(1).max(100)).max(10).default([80, 95]).meta({

@@ -125,7 +125,8 @@ function editedAsSeen(
   });
 }
 
-function* written(
+/** Sets a budget within a transaction that has locked its project. `ofOwner`: the budgets of its owner that are in force. */
+export function* written(
   ledger: Ledger,
   wanted: WantedBudget,
   ofOwner: readonly Budget[],

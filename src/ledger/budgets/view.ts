@@ -184,22 +184,23 @@ export interface UsedBudget {
   readonly userId: string | null;
   readonly amount: Amount;
   readonly taken: Amount;
+  /** In seconds of the epoch. */
+  readonly validFrom: bigint;
+  readonly validUntil: bigint;
 }
 
 /** The budgets in force of which the largest share is taken, up to a number. @throws LedgerUnavailableError */
 export async function fullestBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
   const { queries } = ledger.database;
   const second = ledger.now() / MICROSECONDS_PER_SECOND;
-  const query = sql<{ project_id: string; user_id: string | null; amount: Amount; taken: Amount }>`
-    select newest.project_id as project_id, user_id, amount, coalesce(balance, 0) as taken
+  const query = sql<UsedBudget>`
+    select newest.project_id as "projectId", user_id as "userId", amount, coalesce(balance, 0) as taken,
+      valid_from as "validFrom", valid_until as "validUntil"
     from (select * from budgets order by id desc limit ${sql.lit(COUNTED_BUDGETS)}) as newest
     left join accounts on accounts.project_id = newest.project_id
       and accounts.name = 'usage_budget/' || newest.id
     where removed_at is null and valid_from <= ${second} and valid_until > ${second}
     order by case when amount > 0 then coalesce(balance, 0) * 1.0 / amount else 1 end desc, newest.id
     limit ${most}`;
-  const found = await ledger.database.read(() => rows(query.compile(queries)), wait);
-  return found.map(({ project_id: projectId, user_id: userId, amount, taken }) => ({
-    ...{ projectId, userId, amount, taken },
-  }));
+  return ledger.database.read(() => rows(query.compile(queries)), wait);
 }

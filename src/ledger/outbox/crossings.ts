@@ -6,6 +6,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { type Amount, type Budget, budgetAccount, budgetIdOf } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import type { BudgetRequest } from '../budgets/request-rows.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Author, JournalEntry, RecordingId } from '../ledger-request.ts';
 import { rows, type Work } from '../storage/database.ts';
@@ -28,11 +29,14 @@ export interface Crossing {
   readonly requestId: string | null;
 }
 
-export interface CrossingWatch {
-  /** In percent, each once. */
+/** What is said about budgets. */
+export interface BudgetWatch {
+  /** In percent, each once; empty = nothing is said about crossings. */
   readonly thresholds: readonly number[];
   /** `key`: identifies the crossing. */
   body(crossing: Crossing, key: string): string;
+  /** What is said about each step of a request for more budget. `undefined` = nothing. `key`: identifies the step. */
+  readonly requestBody?: ((request: BudgetRequest, key: string) => string) | undefined;
 }
 
 /** What a budget was before a change; `undefined` = it was not in force. */
@@ -44,10 +48,10 @@ const PERCENT = 100n;
 
 export class Crossings {
   readonly #queries: Kysely<Tables>;
-  readonly #watch: CrossingWatch;
+  readonly #watch: BudgetWatch;
   readonly #now: () => bigint;
 
-  constructor(queries: Kysely<Tables>, watch: CrossingWatch, now: () => bigint) {
+  constructor(queries: Kysely<Tables>, watch: BudgetWatch, now: () => bigint) {
     this.#queries = queries;
     this.#watch = watch;
     this.#now = now;

@@ -44,6 +44,15 @@ export const NEEDED_FOR_SESSIONS = {
   kysely_migration: ['SELECT'],
 } as const;
 
+/** Only to ask for more budget, and to grant it. */
+export const NEEDED_FOR_REQUESTS = { budget_requests: ['SELECT', 'INSERT', 'UPDATE'] } as const;
+
+/** Only for links to calendars; without them, there are none. */
+export const NEEDED_FOR_CALENDARS = {
+  calendar_links: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  kysely_migration: ['SELECT'],
+} as const;
+
 /** `the role "ledger" lacks UPDATE on accounts`; `undefined` = it lacks nothing. @throws LedgerUnavailableError */
 export async function missingRights(
   database: Database,

@@ -116,6 +116,45 @@ export interface BudgetChangesTable {
   reason: string | null;
 }
 
+/** The first two are open, the others final. `changed` = granted, but not as asked. */
+export const BUDGET_REQUEST_STATES = [
+  ...(['requested', 'endorsed'] as const),
+  ...(['granted', 'changed', 'refused', 'withdrawn'] as const),
+] as const;
+export type BudgetRequestState = (typeof BUDGET_REQUEST_STATES)[number];
+export const OPEN_STATES = ['requested', 'endorsed'] as const satisfies readonly BudgetRequestState[];
+
+/** Requests for more budget. Rows are never removed. */
+export interface BudgetRequestsTable {
+  id: Generated<bigint>;
+  project_id: string;
+  /** `null` = for the whole project. */
+  user_id: string | null;
+  /** What the budget should grow by. */
+  amount: bigint;
+  /** In seconds. */
+  valid_until: bigint;
+  /** Why it is asked for. */
+  reason: string;
+  asked_at: bigint;
+  asked_by: string;
+  /** `Caller.identity` of who has asked: only they may withdraw it. */
+  asker: string;
+  state: BudgetRequestState;
+  endorsed_at: bigint | null;
+  endorsed_by: string | null;
+  endorsed_reason: string | null;
+  /** When it became final, and by whom. */
+  settled_at: bigint | null;
+  settled_by: string | null;
+  settled_reason: string | null;
+  /** What the budget has grown by; `null` = it was not granted. */
+  granted_amount: bigint | null;
+  granted_until: bigint | null;
+  /** The budget that has grown. */
+  budget: bigint | null;
+}
+
 /** A single row: the process that compares the ledger with Blazar. Its times are those of the database's clock. */
 export interface FollowerTable {
   id: bigint;
@@ -249,6 +288,22 @@ export interface LoginCountsTable {
   count: bigint;
 }
 
+/** Links to calendars. */
+export interface CalendarLinksTable {
+  /** In the order of making. */
+  id: Generated<bigint>;
+  /** The hash of its secret: SHA-256 in Base64. */
+  name: string;
+  /** Whose it is: `identity` of the caller. */
+  owner: string;
+  /** The same for people. */
+  who: string;
+  project_id: string;
+  made_at: bigint;
+  /** When its owner last had a right to see the project. */
+  renewed_at: bigint;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -257,6 +312,7 @@ export interface Tables {
   entries: EntriesTable;
   budgets: BudgetsTable;
   budget_changes: BudgetChangesTable;
+  budget_requests: BudgetRequestsTable;
   follower: FollowerTable;
   outbox: OutboxTable;
   decisions: DecisionsTable;
@@ -265,6 +321,7 @@ export interface Tables {
   folded_balances: FoldedBalancesTable;
   sessions: SessionsTable;
   login_counts: LoginCountsTable;
+  calendar_links: CalendarLinksTable;
 }
 
 export type LeaseRow = {

@@ -18,11 +18,11 @@ import {
   timeText,
 } from './shown.ts';
 
-const idSchema = z
+export const idSchema = z
   .string()
   .regex(/^\d+$/)
   .meta({ examples: ['17'] });
-const exactSchema = z
+export const exactSchema = z
   .string()
   .regex(/^\d+(\.\d{1,6})?$/)
   .meta({ description: 'Its size in unit-hours, exactly as it was set.', examples: ['1000'] });
@@ -33,7 +33,9 @@ const owner = {
   valid_until: timeSchema.meta({ description: 'The first second that it does not pay for.' }),
   amount: exactSchema,
 };
-const unit = z.string().meta({ description: '`usage_budget_unit`, for people.', examples: ['node-hours'] });
+export const unit = z
+  .string()
+  .meta({ description: '`usage_budget_unit`, for people.', examples: ['node-hours'] });
 const reason = z.string().nullable().meta({ description: 'null = none was given.' });
 
 export const budgetSchema = z.strictObject({

@@ -47,17 +47,17 @@ const CHANGED = [
   refusedAs(428, '`If-Match` is missing.'),
 ];
 
-const reason = z
+export const reason = z
   .string()
   .meta({ description: 'Why, for the history.', examples: ['Second half of the grant'] });
 const IF_MATCH = {
   'If-Match': { description: 'The ETag of the budget, as the caller has seen it.' },
 };
-const amount = z.union([z.string(), z.number()]).meta({
+export const amount = z.union([z.string(), z.number()]).meta({
   description: 'In unit-hours: a decimal number, 0 or more, with up to six decimals.',
   examples: ['1000'],
 });
-const date = (what: string) =>
+export const date = (what: string) =>
   z.string().meta({
     description: `${what} ISO 8601, to the second; without an offset it means UTC.`,
     examples: ['2026-12-01T00:00:00Z'],

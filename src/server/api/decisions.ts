@@ -185,7 +185,7 @@ async function listed(generation: Generation, caller: Caller, wanted: DecisionsQ
   }
   const visible = visibleProjects(caller);
   const page: PageOf<StoredDecision> = await source
-    .search({ ...wanted, visible }, deadline)
+    .search({ ...((await generation.enforcement.names?.withIds(wanted)) ?? wanted), visible }, deadline)
     .catch((thrown: unknown) => {
       throw deadline.milliseconds === 0
         ? new LedgerUnavailableError('the search took too long', { cause: thrown })

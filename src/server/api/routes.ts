@@ -2,7 +2,9 @@
 
 import { BUDGET_FILE_ROUTES } from './budget-file-routes.ts';
 import { BUDGET_CHANGE_ROUTES, BUDGET_CHARGE_ROUTES } from './budget-history-routes.ts';
+import { BUDGET_REQUEST_ROUTES } from './budget-request-routes.ts';
 import { BUDGET_ROUTES } from './budget-routes.ts';
+import { CALENDAR_LINK_ROUTES } from './calendar-links.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
 import { ESTIMATE } from './estimate.ts';
 import { ledgerEntriesRoute, projectLeasesRoute } from './ledger-lists.ts';
@@ -23,8 +25,10 @@ export const API_ROUTES: readonly ApiRoute[] = [
   projectDecisionsRoute,
   decisionsRoute,
   decisionRoute,
+  ...CALENDAR_LINK_ROUTES,
   ...BUDGET_CHANGE_ROUTES,
   ...BUDGET_CHARGE_ROUTES,
   ...BUDGET_FILE_ROUTES,
   ...BUDGET_ROUTES,
+  ...BUDGET_REQUEST_ROUTES,
 ];

@@ -34,7 +34,8 @@ export async function budgetChangesFor(
   return narrowed(requester, query, pageOfBudgetChanges);
 }
 
-async function narrowed<Query extends Filters, Item>(
+/** A page of what the caller may see of a list. */
+export async function narrowed<Query extends Filters, Item>(
   requester: Requester,
   query: Query,
   page: (

@@ -161,7 +161,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 };
 
 /** A mistake under the name that the field has for people. */
-function inApi<Result>(parse: () => Result): Result {
+export function inApi<Result>(parse: () => Result): Result {
   try {
     return parse();
   } catch (thrown) {
@@ -209,7 +209,7 @@ function noBudget(): ApiError {
   return new ApiError(404, 'there is no such budget, or it was removed');
 }
 
-function refusalError(refusal: BudgetRefusal, unit: string): ApiError {
+export function refusalError(refusal: BudgetRefusal, unit: string): ApiError {
   switch (refusal.kind) {
     case 'gone':
       return noBudget();

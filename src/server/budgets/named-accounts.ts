@@ -80,7 +80,10 @@ export interface Requester {
 }
 
 /** @throws ApiError 404 if nothing uses the ledger; LedgerUnavailableError */
-export function ledgerFor({ generation, deadline }: Requester): Promise<Ledger> {
+export function ledgerFor({
+  generation,
+  deadline,
+}: Pick<Requester, 'generation' | 'deadline'>): Promise<Ledger> {
   return ledgerOf(generation, deadline);
 }
 

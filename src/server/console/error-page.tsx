@@ -1,10 +1,18 @@
 /** What went wrong, in plain words, for whoever looks at the console. */
-import { HttpError } from 'koa';
+import { type Context, HttpError, type Next } from 'koa';
+import type { VNode } from 'preact';
+import { renderToString } from 'preact-render-to-string';
+import { z } from 'zod';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
 import { ApiError } from '../api/route.ts';
+import { pathOf } from '../own-paths.ts';
+import { stateOf } from '../request-state.ts';
+import { Document, PAGE_HEADERS } from './layout.tsx';
 import { Text } from './parts/parts.tsx';
+
+const problemSchema = z.object({ message: z.string().optional() });
 
 /** A mistake of the client, or something that is not there now. */
 interface ShownError {
@@ -73,6 +81,52 @@ interface ErrorPageProps {
   readonly requestId: string;
   /** Whether a form was sent. */
   readonly isForm: boolean;
+}
+
+interface ErrorDocumentProps extends ErrorPageProps {
+  readonly status: number;
+}
+
+/** The whole page, where nobody knows who asks. */
+export function errorDocument({ status, ...rest }: ErrorDocumentProps): VNode {
+  const title = titleOfError(status);
+  return (
+    <Document title={title} hasScripts={false}>
+      <main>
+        <h1>
+          <Text>{title}</Text>
+        </h1>
+        <ErrorContent {...rest} />
+      </main>
+    </Document>
+  );
+}
+
+/** Browsers get the errors of all paths but those of the API as pages: a mistyped address, a callback that fails. */
+export async function errorPages(ctx: Context, next: Next): Promise<void> {
+  await next();
+  const { status, method } = ctx;
+  const answered = problemSchema.safeParse(ctx.body).data;
+  if (
+    status >= 400 &&
+    answered !== undefined &&
+    /\btext\/html\b/i.test(ctx.get('Accept')) &&
+    !pathOf(ctx.req).startsWith('/v1/')
+  ) {
+    const { requestId } = stateOf(ctx);
+    ctx.set(PAGE_HEADERS);
+    showPage(
+      ctx,
+      status,
+      errorDocument({ status, message: answered.message, requestId, isForm: method === 'POST' }),
+    );
+  }
+}
+
+export function showPage(ctx: Context, status: number, page: VNode): void {
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = `<!DOCTYPE html>${renderToString(page)}`;
+  ctx.status = status;
 }
 
 /** The content; the title is its heading. */

@@ -3,11 +3,13 @@
 import { EDIT_BUDGET_PAGES, NEW_BUDGET_PAGES } from './budgets/form-pages.tsx';
 import { importForm, importPage } from './budgets/import-pages.tsx';
 import { budgetHistoryPage, budgetsPage } from './budgets/list-pages.tsx';
+import { ASK_PAGES, REQUEST_PAGES, requestsPage } from './budgets/request-pages.tsx';
 import { configurationPage } from './configuration.tsx';
 import { decisionPage } from './decisions/decision-page.tsx';
 import { decisionsPage } from './decisions/decisions-page.tsx';
 import { overviewPage } from './overview/overview-page.tsx';
 import type { ConsolePage } from './page.ts';
+import { CALENDAR_PAGES } from './project/calendar-page.tsx';
 import { projectPage } from './project/project-page.tsx';
 import { projectsPage } from './project/projects-page.tsx';
 import { tryForm, tryPage } from './try/try-page.tsx';
@@ -17,12 +19,16 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   overviewPage,
   projectsPage,
   projectPage,
+  ...CALENDAR_PAGES,
   tryPage,
   tryForm,
   // Those with a path of their own come before those of one budget.
   budgetsPage,
   budgetHistoryPage,
   ...NEW_BUDGET_PAGES,
+  requestsPage,
+  ...ASK_PAGES,
+  ...REQUEST_PAGES,
   importPage,
   importForm,
   ...EDIT_BUDGET_PAGES,

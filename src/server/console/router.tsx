@@ -1,8 +1,6 @@
 /** Serves the pages of the console: one order of checks for all of them, and one form of errors. */
 import Router from '@koa/router';
 import { type Context, HttpError } from 'koa';
-import type { VNode } from 'preact';
-import { renderToString } from 'preact-render-to-string';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, type Problem } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -17,12 +15,12 @@ import { type Caller, may } from '../users/caller.ts';
 import { isCsrf } from '../users/sessions.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
-import { ErrorContent, shownError, titleOfError } from './error-page.tsx';
+import { ErrorContent, errorDocument, shownError, showPage, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
-import { Document, Layout, navigation, PAGE_HEADERS } from './layout.tsx';
+import { Layout, navigation, PAGE_HEADERS } from './layout.tsx';
 import type { ShowLogin } from './login-routes.tsx';
 import { type ConsolePage, type PageAnswer, returnPath } from './page.ts';
-import { nameOfFor, Text, WithNames } from './parts/parts.tsx';
+import { nameOfFor, WithNames } from './parts/parts.tsx';
 
 export interface ConsoleParts {
   /** The current configuration, and why a newer one is not in use. */
@@ -81,7 +79,7 @@ async function serve(
     const { status = 200, title, main } = answer;
     const frame = { caller, pages, path: page.path, csrf: parts.people.csrfOf(ctx) };
     const nameOf = nameOfFor(stateOf(ctx).generation, caller);
-    show(
+    showPage(
       ctx,
       status,
       <Layout {...{ ...frame, title }}>
@@ -201,31 +199,17 @@ function showError(ctx: Context, thrown: unknown, { page, pages, caller, parts }
     state.refusedFor = shown.message;
   }
   const status = shown?.status ?? 500;
-  const title = titleOfError(status);
-  const content = (
-    <ErrorContent message={shown?.message} requestId={requestId} isForm={page.method === 'POST'} />
-  );
+  const error = { message: shown?.message, requestId, isForm: page.method === 'POST' };
   ctx.set(shown?.headers ?? {});
-  show(
+  showPage(
     ctx,
     status,
     caller === undefined ? (
-      <Document title={title} hasScripts={false}>
-        <main>
-          <h1>
-            <Text>{title}</Text>
-          </h1>
-          {content}
-        </main>
-      </Document>
+      errorDocument({ status, ...error })
     ) : (
-      <Layout {...{ title, caller, pages, path: page.path, csrf: people.csrfOf(ctx) }}>{content}</Layout>
+      <Layout {...{ title: titleOfError(status), caller, pages, path: page.path, csrf: people.csrfOf(ctx) }}>
+        <ErrorContent {...error} />
+      </Layout>
     ),
   );
-}
-
-function show(ctx: Context, status: number, page: VNode): void {
-  ctx.type = 'text/html; charset=utf-8';
-  ctx.body = `<!DOCTYPE html>${renderToString(page)}`;
-  ctx.status = status;
 }

@@ -1,29 +1,40 @@
 /** What is shown about budgets: to everybody how many are nearly taken, and to those with a token what is left of each, up to a number. */
 import type { Gauge, Registry } from 'prom-client';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import { parseUnitHours } from '../../filter/claim.ts';
+import { type Amount, parseUnitHours } from '../../filter/claim.ts';
 import type { BudgetClass, UsedBudget } from '../../ledger/budgets/view.ts';
 import { LedgerGauge } from './cached-text.ts';
 import { Instruments } from './instruments.ts';
 
 const UNIT_HOUR = Number(parseUnitHours('1'));
+const hours = (amount: Amount) => Number(amount) / UNIT_HOUR;
 
 /** Of each budget. */
 const OF_EACH = [
   {
     name: 'budget_amount_hours',
     help: 'Unit-hours of each budget in force; of a user in the project, if user_id is not empty. Read at most once a minute.',
-    of: ({ amount }: UsedBudget) => amount,
+    of: ({ amount }: UsedBudget) => hours(amount),
   },
   {
     name: 'budget_taken_hours',
     help: 'Unit-hours of it that leases have used or will use.',
-    of: ({ taken }: UsedBudget) => taken,
+    of: ({ taken }: UsedBudget) => hours(taken),
   },
   {
     name: 'budget_left_hours',
     help: 'Unit-hours of it that are left; below 0 if it was made smaller than what was taken.',
-    of: ({ amount, taken }: UsedBudget) => amount - taken,
+    of: ({ amount, taken }: UsedBudget) => hours(amount - taken),
+  },
+  {
+    name: 'budget_valid_from_timestamp_seconds',
+    help: 'When its validity began, in seconds of the epoch.',
+    of: ({ validFrom }: UsedBudget) => Number(validFrom),
+  },
+  {
+    name: 'budget_valid_until_timestamp_seconds',
+    help: 'When its validity ends, in seconds of the epoch.',
+    of: ({ validUntil }: UsedBudget) => Number(validUntil),
   },
 ] as const;
 const OMITTED = {
@@ -67,7 +78,7 @@ export class BudgetMetrics {
   }
 }
 
-/** Not by prom-client, which holds the process while it writes: ten thousand budgets have thirty thousand lines. */
+/** Not by prom-client, which holds the process while it writes: ten thousand budgets have fifty thousand lines. */
 async function written(prefix: string, use: BudgetUse | undefined): Promise<Buffer> {
   const yieldIfDue = timedYield();
   const families = OF_EACH.map(({ name, help, of }) => ({ name, of, text: head(prefix + name, help) }));
@@ -75,7 +86,7 @@ async function written(prefix: string, use: BudgetUse | undefined): Promise<Buff
     const { projectId, userId } = budget;
     const owner = `{project_id="${escaped(projectId)}",user_id="${escaped(userId ?? '')}"}`;
     for (const family of families) {
-      family.text += `${prefix}${family.name}${owner} ${Number(family.of(budget)) / UNIT_HOUR}\n`;
+      family.text += `${prefix}${family.name}${owner} ${family.of(budget)}\n`;
     }
     await yieldIfDue();
   }

@@ -66,6 +66,8 @@ export const ACTIONS = {
   'see-ledger': ['operator', 'reader'],
   'see-decisions': ['operator', 'reader', 'manager', 'member'],
   'list-budgets': ['operator', 'reader', 'manager', 'member'],
+  'request-budget': ['operator', 'manager', 'member'],
+  'endorse-budget-request': ['operator', 'manager'],
   'set-user-budget': ['operator', 'manager'],
   'set-project-budget': ['operator'],
   'import-budgets': ['operator'],

@@ -56,12 +56,12 @@ export class LedgerSessions {
       import('./session-table.ts'),
     ]);
     const database = await openDatabase(connection, timeout);
-    const mistake = await tableMistake(database, connection, NEEDED_FOR_SESSIONS, []).catch(
-      async (thrown: unknown) => {
-        await database.close();
-        throw thrown;
-      },
-    );
+    const mistake = await tableMistake(database, connection, NEEDED_FOR_SESSIONS, [
+      '0012-budget-requests',
+    ]).catch(async (thrown: unknown) => {
+      await database.close();
+      throw thrown;
+    });
     if (mistake === undefined) {
       return new Table(database);
     }

@@ -17,7 +17,7 @@ describe('ledger upgrade', () => {
     const { ledger } = commandsOn(`sqlite://${file}`);
     expect(await ledger('upgrade')).toEqual({
       code: 0,
-      stdout: `${file}: applied 0001-ledger, 0002-alternatives, 0003-position, 0004-follower, 0005-outbox, 0006-views, 0007-decisions, 0008-open-leases, 0010-growth, 0011-sessions\n`,
+      stdout: `${file}: applied 0001-ledger, 0002-alternatives, 0003-position, 0004-follower, 0005-outbox, 0006-views, 0007-decisions, 0008-open-leases, 0010-growth, 0011-sessions, 0012-budget-requests, 0013-calendar-links\n`,
       stderr: '',
     });
     expect((await ledger('upgrade')).stdout).toBe(`${file}: is up to date\n`);
@@ -103,7 +103,7 @@ describe('the commands on PostgreSQL', () => {
     const place = connection.replace(/\/\/.*@/, '//');
     expect(await ledger('upgrade')).toEqual({
       code: 0,
-      stdout: `${place}: applied 0001-ledger, 0002-alternatives, 0003-position, 0004-follower, 0005-outbox, 0006-views, 0007-decisions, 0008-open-leases, 0010-growth, 0011-sessions\n`,
+      stdout: `${place}: applied 0001-ledger, 0002-alternatives, 0003-position, 0004-follower, 0005-outbox, 0006-views, 0007-decisions, 0008-open-leases, 0010-growth, 0011-sessions, 0012-budget-requests, 0013-calendar-links\n`,
       stderr: '',
     });
     expect((await ledger('upgrade')).stdout).toBe(`${place}: is up to date\n`);

@@ -3,8 +3,10 @@ import {
   Corrections,
   correctedEvent,
   refusedEvent,
+  requestEvent,
   thresholdEvent,
 } from '../../../src/enforcement/notifications/events.ts';
+import type { BudgetRequest } from '../../../src/ledger/budgets/request-rows.ts';
 import type { Crossing } from '../../../src/ledger/outbox/crossings.ts';
 import type { Reconciled } from '../../../src/ledger/reconciliation/change-lease.ts';
 import { hours } from '../../filters/on-ledger.ts';
@@ -58,6 +60,24 @@ it('has attributes that are valid whatever the ids are, and the ids as they are'
   const event = eventIn(thresholdEvent('/here', 'id-1', crossing(HOSTILE, HOSTILE)));
   expect(event.subject).toMatch(/^projects\/a%2Fb%00%0A[^/]+\/users\/a%2Fb%00/);
   expect(event.data).toMatchObject({ user: { id: HOSTILE } });
+});
+
+it('says what is asked for, by whom and why, and what it has come to', () => {
+  const step = { at: AT, who: HOSTILE, reason: HOSTILE.repeat(400) };
+  const request: BudgetRequest = {
+    ...{ id: 17n, projectId: HOSTILE, userId: HOSTILE, amount: hours('40'), validUntil: 1_798_761_600n },
+    ...{ reason: HOSTILE, state: 'endorsed' as const, asker: 'secret', asked: { at: AT, who: HOSTILE } },
+    ...{ endorsed: step, settled: null, granted: null },
+  };
+  const body = requestEvent('/here', 'id-1', request);
+  const event = eventIn(body);
+  expect(event.subject).toMatch(/^projects\/a%2Fb%00%0A[^/]+\/users\/a%2Fb%00/);
+  expect(event.data).toMatchObject({
+    ...{ request: '17', state: 'endorsed', amount: '40', until: '2027-01-01T00:00:00Z', reason: HOSTILE },
+    ...{ endorsed: { at: '2026-11-21T11:00:30Z', by: HOSTILE }, settled: null, granted: null },
+  });
+  expect(body).not.toContain('secret');
+  expect(body.length).toBeLessThan(20_000);
 });
 
 const refusals = {

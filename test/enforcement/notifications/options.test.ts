@@ -24,7 +24,7 @@ it('needs only the URL', async () => {
   expect(ofSection(configuration.problems)).toEqual([]);
   expect(sectionOf(configuration, notificationsSection)).toMatchObject({
     budget_thresholds: [80, 95],
-    events: ['budget.threshold', 'lease.refused', 'ledger.corrected', 'skypilot.bypassed'],
+    events: ['budget.threshold', 'budget.request', 'lease.refused', 'ledger.corrected', 'skypilot.bypassed'],
     webhook_max_age: 604_800,
     webhook_timeout: 10,
   });

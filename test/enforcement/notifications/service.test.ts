@@ -57,6 +57,52 @@ it('announces refused leases, merged', async () => {
   expect(receiver.requests).toHaveLength(1);
 });
 
+it('announces each step of a request for more budget, once, signed and in order', async () => {
+  const receiver = await policyServer({ status: 204 });
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const { url } = await runServiceOn({
+    ...{ environment: {}, configFiles: [] },
+    values: {
+      service: { port: 0, operator_tokens: ['of-an-operator-0123456789abcdef'] },
+      ledger: { connection: await newLedger() },
+      enforcement: { enabled_filters: ['UsageBudgetFilter'] },
+      notifications: { webhook_url: receiver.url, webhook_secret: secret, events: ['budget.request'] },
+    },
+  });
+  const ask = async (path: string, body: object) => {
+    const answer = await fetch(`${url}/v1/budget-requests${path}`, {
+      ...{ method: 'POST', body: JSON.stringify(body) },
+      headers: { 'Content-Type': 'application/json', 'X-Auth-Token': 'of-an-operator-0123456789abcdef' },
+    });
+    expect(answer.ok).toBe(true);
+    return (await answer.json()) as { readonly id: string };
+  };
+  const wish = { project_id: 'climate', amount: '40', valid_until: '2090-12-31', reason: 'a \u202eworkshop' };
+  const { id } = await ask('', wish);
+  await ask('', wish);
+  await ask(`/${id}/endorse`, {});
+  const grant = { amount: '30', reason: 'fine' };
+  await Promise.all([ask(`/${id}/grant`, grant), ask(`/${id}/grant`, grant)]);
+  await vi.waitFor(() => expect(receiver.requests).toHaveLength(3), SOON);
+  const events = receiver.requests.map(({ body }) => eventIn(body));
+  expect(events.map(({ data }) => [data.request, data.state])).toEqual([
+    [id, 'requested'],
+    [id, 'endorsed'],
+    [id, 'changed'],
+  ]);
+  expect(events.at(-1)).toMatchObject({
+    ...{ type: 'io.blazar-enforcement.budget.request', subject: 'projects/climate' },
+    data: {
+      ...{ amount: '40', until: '2090-12-31T00:00:00Z', reason: 'a \u202eworkshop' },
+      settled: { by: 'operator token', reason: 'fine' },
+      granted: { amount: '30', until: '2090-12-31T00:00:00Z' },
+    },
+  });
+  for (const { headers } of receiver.requests) {
+    expect(headers['webhook-signature']).toMatch(/^v1,/);
+  }
+});
+
 it('answers while the receiver is away and the ledger is broken, and counts what it drops', async () => {
   const connection = await newLedger();
   const away = `http://127.0.0.1:${await unusedPort()}/hidden`;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { listBudgets, removeBudget } from '../../../src/ledger/budgets/budgets.ts';
 import type { LeaseIdentity } from '../../../src/ledger/identity.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
-import type { Crossing, CrossingWatch } from '../../../src/ledger/outbox/crossings.ts';
+import type { BudgetWatch, Crossing } from '../../../src/ledger/outbox/crossings.ts';
 import { listOutbox, outboxMessage } from '../../../src/ledger/outbox/reports.ts';
 import {
   breakLedger,
@@ -16,7 +16,7 @@ import {
 import { recordLease, recordNewLease } from '../recorded-leases.ts';
 
 const newLedger = newLedgers();
-const WATCH: CrossingWatch = {
+const WATCH: BudgetWatch = {
   thresholds: [80, 95],
   body: ({ threshold, cause, budget, who }: Crossing, key) =>
     JSON.stringify({ threshold, cause, budget: Number(budget.id), who, key }),

@@ -118,13 +118,16 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   ]) {
     take(await call('removeBudget', { params: budget, ...removal }));
   }
+  answers.push(...(await requests(call)));
   await Promise.all(
-    ['listBudgets', 'listBudgetChanges', 'listProjects', 'listLedgerEntries'].flatMap((id) => [
-      call(id).then(take),
-      call(id, { query: 'limit=1' }).then(take),
-      call(id, { query: 'limit=0' }).then(take),
-      call(id, { query: 'after=nonsense' }).then(take),
-    ]),
+    ['listBudgets', 'listBudgetChanges', 'listBudgetRequests', 'listProjects', 'listLedgerEntries'].flatMap(
+      (id) => [
+        call(id).then(take),
+        call(id, { query: 'limit=1' }).then(take),
+        call(id, { query: 'limit=0' }).then(take),
+        call(id, { query: 'after=nonsense' }).then(take),
+      ],
+    ),
   );
   for (const id of ['getProject', 'listProjectLeases', 'getProjectUsage', 'listProjectDecisions']) {
     take(await call(id, { params: { project_id: 'climate' } }));
@@ -166,10 +169,30 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   take(await call('removeBudget', { params: budget, query: 'reason=over', headers: current }));
   take(await call('getBudget', { params: budget }));
   take(await call('amendBudget', { params: budget, headers: current }));
-  for (const table of ['leases', 'budgets', 'decisions']) {
+  for (const table of ['leases', 'budgets', 'budget_requests', 'decisions']) {
     breakLedger(connection, table);
   }
   return [...answers, ...(await all())];
+}
+
+/** Requests for more budget: asked for as often as a project may, and each step that is possible, and is not. */
+async function requests(call: Routes['call']): Promise<RouteAnswer[]> {
+  const example = { ...bodyOf('requestBudget'), project_id: 'requesting' };
+  const answers = [await call('requestBudget', { body: { ...example, amount: '0' } })];
+  for (let number = 0; number <= 20; number += 1) {
+    answers.push(await call('requestBudget', { body: { ...example, reason: `${number}` } }));
+  }
+  const ids = answers.map(({ json }) => ({ request_id: json.id ?? '' })).slice(1);
+  const steps = ['endorse', 'grant', 'refuse', 'withdraw'].map((kind) => `${kind}BudgetRequest`);
+  for (const [index, id] of steps.entries()) {
+    const params = ids[index] ?? {};
+    answers.push(await call(id, { params, body: { reason: 'x'.repeat(1001) } }), await call(id, { params }));
+    answers.push(await call('getBudgetRequest', { params }));
+    const settled = ids[id === 'withdrawBudgetRequest' ? 1 : 19] ?? {};
+    await call('withdrawBudgetRequest', { params: settled });
+    answers.push(await call(id, { params: settled }));
+  }
+  return answers;
 }
 
 /** At the first service, the deadline is over before the requests have arrived. */
@@ -192,7 +215,12 @@ async function withoutALedger(): Promise<RouteAnswer[]> {
 async function fromKeystone(): Promise<RouteAnswer[]> {
   const keystone = await ValidatingKeystone.start();
   keystone.tokens.set('gAAAAAB-of-a-stranger', 'other-service').set('gAAAAAB-of-a-member', 'member');
-  const { all, call } = await run({ service: { keystone_auth: true }, keystone: keystone.account });
+  const { all, call } = await run({
+    service: { keystone_auth: true },
+    keystone: keystone.account,
+    enforcement: { enabled_filters: ['UsageBudgetFilter'] },
+    ledger: { connection: await newLedger() },
+  });
   const forbidden = await all({ token: 'gAAAAAB-of-a-stranger' });
   const unknown = await all({ token: 'gAAAAAB-unknown' });
   const forAnother = await call('estimateLease', {
@@ -201,8 +229,21 @@ async function fromKeystone(): Promise<RouteAnswer[]> {
     body: { ...bodyOf('estimateLease'), user_id: 'bob' },
   });
   expect(forAnother).toMatchObject({ status: 403, json: { field: 'user_id' } });
+  const asMember = { token: 'gAAAAAB-of-a-member', params: { project_id: CLIMATE } };
+  const made = await call('makeCalendarLink', asMember);
+  const listed = await call('listCalendarLinks', asMember);
+  const params = { project_id: CLIMATE, link_id: made.json.link_id };
+  const revoked = await call('revokeCalendarLink', { ...asMember, params });
   await keystone.stop();
-  return [...forbidden, ...unknown, forAnother, ...(await all({ token: 'gAAAAAB-of-bob' }))];
+  return [
+    ...forbidden,
+    ...unknown,
+    forAnother,
+    made,
+    listed,
+    revoked,
+    ...(await all({ token: 'gAAAAAB-of-bob' })),
+  ];
 }
 
 /** Keystone tells names and ids, until it stops. */
@@ -210,7 +251,10 @@ async function fromNames(): Promise<RouteAnswer[]> {
   const keystone = await recordedKeystone();
   const { call } = await runOnLedger({ keystone: keystone.options });
   const example = bodyOf('createBudget');
-  const lists = ['listBudgets', 'listBudgetChanges', 'listBudgetCharges', 'exportBudgets', 'reportUsage'];
+  const lists = [
+    ...['listBudgets', 'listBudgetChanges', 'listBudgetRequests'],
+    ...['listBudgetCharges', 'exportBudgets', 'reportUsage'],
+  ];
   const listed = (name: string) =>
     Promise.all(lists.map((id) => call(id, { query: `project_id=${encodeURIComponent(name)}` })));
   const given = (project_id: string, user_id: string | null) =>
@@ -218,6 +262,8 @@ async function fromNames(): Promise<RouteAnswer[]> {
   const answers = [
     await given('climate@Default', IDS.dave),
     await given('nobody@Default', null),
+    await call('requestBudget', { body: { ...bodyOf('requestBudget'), project_id: 'climate@Default' } }),
+    await call('requestBudget', { body: { ...bodyOf('requestBudget'), project_id: 'nobody@Default' } }),
     ...(await listed('climate@Default')),
     ...(await listed('nobody@Default')),
     await call('getProject', { params: { project_id: IDS.climate } }),

@@ -55,4 +55,34 @@ describe('the answer', () => {
       expect(new Set(headers.get('allow')?.split(', '))).toEqual(new Set(allow.split(', ')));
     }
   });
+
+  it('for a browser is a page also where nothing is, and JSON for programs and the API', async () => {
+    const { url } = await runService({ service: { tokens: [SECRET] } });
+    const { get, send, request } = visitor(url);
+    const browser = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    for (const [answered, status] of [
+      [await get('/nothing', browser), 404],
+      [await get('/projects/', browser), 404],
+      [await get('/%zz', browser), 404],
+      [await send('/nothing', 'a=b', browser), 404],
+      [await request('/decisions', { method: 'DELETE', headers: browser }), 405],
+    ] as const) {
+      expect(answered.status).toBe(status);
+      expect(Object.fromEntries(answered.headers)).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': expect.stringContaining("default-src 'none'"),
+      });
+      expect(answered.text).toContain(answered.headers.get('x-openstack-request-id'));
+      expect(answered.text).toContain('Back to the start page');
+    }
+    for (const answered of [
+      await get('/nothing'),
+      await get('/v1/nothing', browser),
+      await get('/v1/budgets', browser),
+      await send('/check-create', 'a=b', { Accept: 'application/json' }),
+    ]) {
+      expect(answered.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect(JSON.parse(answered.html)).toHaveProperty('message');
+    }
+  });
 });

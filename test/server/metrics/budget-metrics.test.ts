@@ -39,6 +39,13 @@ it('shows amount, taken and left of each budget in force', async () => {
   expect(of('budgets_omitted')).toEqual({ '': 0 });
 });
 
+it('shows when each budget in force is valid, to the second', async () => {
+  const of = await shown(10);
+  const climate = '{project_id="climate",user_id=""}';
+  expect(of('budget_valid_from_timestamp_seconds')[climate]).toBe(Date.parse('2026-01-01') / 1000);
+  expect(of('budget_valid_until_timestamp_seconds')[climate]).toBe(Date.parse('2028-01-01') / 1000);
+});
+
 it('shows the fullest of them, up to metrics_budgets, and counts the others', async () => {
   const of = await shown(2);
   expect(Object.keys(of('budget_amount_hours'))).toEqual([

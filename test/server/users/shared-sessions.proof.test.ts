@@ -169,6 +169,25 @@ it('is neither lost nor opened while the database is away, and decisions go on',
   expect(log).not.toContain(OPERATOR);
 });
 
+it('is shared also where the ledger has no table for requests yet', async () => {
+  const connection = await newLedger('postgresql');
+  await runSql(
+    connection,
+    "DROP TABLE budget_requests; DELETE FROM kysely_migration WHERE name = '0012-budget-requests'",
+  );
+  const service = `operator_tokens = ${OPERATOR}\n`;
+  const { url, log } = await startService({ connection, enabled: 'MaxLeasesFilter', service });
+  const operator = visitor(url);
+  expect(await logIn(operator)).toBe(303);
+  expect((await operator.get('/')).status).toBe(200);
+  const requests = await operator.get('/budgets/requests');
+  expect([requests.status, requests.text]).toEqual([
+    503,
+    expect.stringContaining('ask the operator to upgrade it'),
+  ]);
+  expect(log()).not.toMatch(/kept by this process alone/);
+});
+
 it('is kept by each process alone as long as the ledger has no tables for it, and decisions go on', async () => {
   const connection = await newLedger('postgresql');
   await runSql(

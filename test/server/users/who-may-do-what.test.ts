@@ -12,6 +12,8 @@ import { CLIMATE, ELSEWHERE, pathFor, servedPeople, WALKERS, type Walker, WITH_S
 const OPEN = ['/healthz', '/readyz', '/metrics', '/openapi.json'];
 /** For everybody who may see a page: it says that something is new, and not what. */
 const EVENTS = '/events';
+/** It is asked with a secret in its path. */
+const CALENDAR = '/calendars/:file';
 const BLAZAR = BLAZAR_ENDPOINTS.flatMap((name) => [`/${name}`, `/v1/${name}`]);
 /** Everybody may come there, to say who they are. */
 const LOGIN: readonly string[] = LOGIN_PATHS;
@@ -37,7 +39,7 @@ describe('who may do what', () => {
       ...API_ROUTES.map(({ method, path }) => `${method} ${routerPath(path)}`),
       ...CONSOLE_PAGES.map(({ method, path }) => `${method} ${routerPath(path)}`),
     ]);
-    const others = new Set([...OPEN, ...BLAZAR, ...LOGIN, EVENTS]);
+    const others = new Set([...OPEN, ...BLAZAR, ...LOGIN, EVENTS, CALENDAR]);
     const without = mounted
       .filter(
         ({ method, path }) =>

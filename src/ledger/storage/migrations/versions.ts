@@ -22,6 +22,8 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
     '0008-open-leases': openLeases,
     '0010-growth': growth,
     '0011-sessions': sessions,
+    '0012-budget-requests': budgetRequests,
+    '0013-calendar-links': calendarLinks,
   };
   return Object.fromEntries(
     Object.entries(versions).map(([name, up]) => [
@@ -32,7 +34,7 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
 }
 
 /** Leases are judged and recorded without these: a service decides also where they are not applied yet. */
-export const OPTIONAL: readonly string[] = ['0011-sessions'];
+export const OPTIONAL: readonly string[] = ['0011-sessions', '0012-budget-requests', '0013-calendar-links'];
 
 /** An index of a table that may be large. On PostgreSQL it is built ahead of its migration: see `buildAhead`. */
 export interface LargeIndex {
@@ -397,6 +399,58 @@ async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<vo
     .columns(['kind', 'name'])
     .execute();
   await schema.createIndex('login_counts_by_age').on('login_counts').columns(['kind', 'id']).execute();
+}
+
+/** What projects have asked for, and what became of it. */
+async function budgetRequests(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const { schema } = database;
+  await withOrderedId(schema.createTable('budget_requests'), dialect)
+    .addColumn('project_id', 'text', required)
+    .addColumn('user_id', 'text')
+    .addColumn('amount', 'bigint', required)
+    .addColumn('valid_until', 'bigint', required)
+    .addColumn('reason', 'text', required)
+    .addColumn('asked_at', 'bigint', required)
+    .addColumn('asked_by', 'text', required)
+    .addColumn('asker', 'text', required)
+    .addColumn('state', 'text', required)
+    .addColumn('endorsed_at', 'bigint')
+    .addColumn('endorsed_by', 'text')
+    .addColumn('endorsed_reason', 'text')
+    .addColumn('settled_at', 'bigint')
+    .addColumn('settled_by', 'text')
+    .addColumn('settled_reason', 'text')
+    .addColumn('granted_amount', 'bigint')
+    .addColumn('granted_until', 'bigint')
+    .addColumn('budget', 'bigint')
+    .execute();
+  await schema
+    .createIndex('budget_requests_by_project')
+    .on('budget_requests')
+    .columns(['project_id', 'id'])
+    .execute();
+  await schema
+    .createIndex('budget_requests_by_state')
+    .on('budget_requests')
+    .columns(['state', 'id'])
+    .execute();
+}
+
+/** Links to calendars of a project: of each only a hash, so that who reads the table can use none. */
+async function calendarLinks({ schema }: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  await withOrderedId(schema.createTable('calendar_links'), dialect)
+    .addColumn('name', 'text', required)
+    .addColumn('owner', 'text', required)
+    .addColumn('who', 'text', required)
+    .addColumn('project_id', 'text', required)
+    .addColumn('made_at', 'bigint', required)
+    .addColumn('renewed_at', 'bigint', required)
+    .execute();
+  const index = (name: string, columns: string[]) =>
+    schema.createIndex(`calendar_links_by_${name}`).on('calendar_links').columns(columns);
+  await index('name', ['name']).unique().execute();
+  await index('owner', ['owner', 'id']).execute();
+  await index('project', ['project_id', 'id']).execute();
 }
 
 /** Builds it unless it is there. */

@@ -38,17 +38,17 @@ interface NewBudgetProps extends Common {
   readonly within: BudgetView | undefined;
 }
 
-const PROJECT: FieldEntry = {
+export const PROJECT: FieldEntry = {
   ...{ name: 'project_id', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true },
 };
 const FROM: FieldEntry = {
   ...{ name: 'valid_from', label: 'Valid from (UTC)', type: 'datetime-local', step: '1', isRequired: true },
 };
-const UNTIL: FieldEntry = {
+export const UNTIL: FieldEntry = {
   ...{ name: 'valid_until', label: 'Valid until (UTC)', type: 'datetime-local', step: '1', isRequired: true },
   hint: 'The first moment that it does not pay for.',
 };
-const REASON: FieldEntry = {
+export const REASON: FieldEntry = {
   ...{ name: 'reason', label: 'Reason', hint: 'For the history.', maxLength: 1000, isRequired: true },
 };
 
@@ -63,7 +63,7 @@ function userField(maySetProject: boolean): FieldEntry {
   };
 }
 
-function amountField(unit: string): FieldEntry {
+export function amountField(unit: string): FieldEntry {
   return {
     ...{ name: 'amount', label: `Amount, in ${unit}`, maxLength: 30, isRequired: true },
     hint: 'A decimal number, such as 50 or 12.5.',
@@ -195,7 +195,7 @@ function Facts({ budget, unit }: { readonly budget: BudgetView; readonly unit: s
 }
 
 /** A mistake that no field has. */
-function WholeMistake({ mistake }: { readonly mistake: FormMistake | undefined }) {
+export function WholeMistake({ mistake }: { readonly mistake: FormMistake | undefined }) {
   return mistake === undefined ? null : (
     <Message kind="error">
       {mistake.field === undefined ? (
@@ -209,19 +209,25 @@ function WholeMistake({ mistake }: { readonly mistake: FormMistake | undefined }
   );
 }
 
-function mistakesOf(mistake: FormMistake | undefined): ReadonlyMap<string, string> {
+export function mistakesOf(mistake: FormMistake | undefined): ReadonlyMap<string, string> {
   return new Map(mistake?.field === undefined ? [] : [[mistake.field, mistake.message]]);
 }
 
-/** For a manager of several projects: the form shows what the chosen one has. */
-export function ChooseProject({ projects }: { readonly projects: readonly string[] }) {
+/** For somebody with several projects: the form shows what the chosen one has. */
+export function ChooseProject({
+  projects,
+  path,
+}: {
+  readonly projects: readonly string[];
+  readonly path: string;
+}) {
   return (
     <section>
       <p>In which project?</p>
       <ul>
         {projects.map((project) => (
           <li>
-            <a href={pathWith('/budgets/new', { project })}>
+            <a href={pathWith(path, { project })}>
               <Account kind="project" id={project} />
             </a>
           </li>

@@ -13,7 +13,7 @@ import {
   withdrawBudgetFor,
 } from '../../budgets/change-budgets.ts';
 import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
-import { may } from '../../users/caller.ts';
+import { type Action, may } from '../../users/caller.ts';
 import { type ConsolePage, type PageAnswer, type PageRequest, pathWith } from '../page.ts';
 import { learnNames } from '../parts/parts.tsx';
 import {
@@ -28,7 +28,7 @@ import {
 /** In characters: what is longer is refused by whoever reads it. */
 const LONGEST = 2000;
 
-function budgetValues(form: URLSearchParams): BudgetValues {
+export function budgetValues(form: URLSearchParams): BudgetValues {
   return Object.fromEntries(
     BUDGET_FIELDS.map((name) => [name, (form.get(name) ?? '').trim().slice(0, LONGEST)]),
   ) as unknown as BudgetValues;
@@ -42,29 +42,26 @@ export function isMendable(thrown: unknown): thrown is ApiError {
 }
 
 /** What was sent, and why it was not done. */
-interface Sent extends FormMistake {
+export interface Sent extends FormMistake {
   readonly values: BudgetValues;
   readonly status: number;
 }
 
-/** A page with a form, and what is done with it when it is sent. `done`: a word for the list of budgets. */
-function formPages(
+/** A page with a form, and what is done with it when it is sent. `actions`: to see it, and to send it. `work` resolves to where it leads. */
+export function formPages(
   path: string,
-  done: string,
+  actions: Readonly<Record<ConsolePage['method'], Action>>,
   show: (request: PageRequest, sent: Sent | undefined) => Promise<PageAnswer>,
-  work: (request: PageRequest, values: BudgetValues) => Promise<BudgetView>,
+  work: (request: PageRequest, values: BudgetValues) => Promise<string>,
 ): readonly ConsolePage[] {
-  const page = { path, action: 'set-user-budget' } as const;
   return [
-    { ...page, method: 'GET', answer: (request) => show(request, undefined) },
+    { path, method: 'GET', action: actions.GET, answer: (request) => show(request, undefined) },
     {
-      ...page,
-      method: 'POST',
+      ...{ path, method: 'POST', action: actions.POST },
       answer: async (request) => {
         const values = budgetValues(request.form);
         try {
-          const { projectId } = await work(request, values);
-          return { redirect: pathWith('/budgets', { project: projectId, done }) };
+          return { redirect: await work(request, values) };
         } catch (thrown) {
           if (!isMendable(thrown)) {
             throw thrown;
@@ -78,15 +75,24 @@ function formPages(
   ];
 }
 
-export const NEW_BUDGET_PAGES = formPages('/budgets/new', 'set', newBudget, (request, values) =>
-  createBudgetFor(request, {
-    projectId: values.project_id,
-    userId: values.user_id === '' ? null : values.user_id,
-    validFrom: values.valid_from,
-    validUntil: values.valid_until,
-    amount: values.amount,
-    reason: values.reason,
-  }),
+const SETTING = { GET: 'set-user-budget', POST: 'set-user-budget' } as const;
+
+/** `done`: a word for the list of budgets. */
+const toBudgets = ({ projectId: project }: Pick<BudgetView, 'projectId'>, done: string) =>
+  pathWith('/budgets', { project, done });
+
+export const NEW_BUDGET_PAGES = formPages('/budgets/new', SETTING, newBudget, async (request, values) =>
+  toBudgets(
+    await createBudgetFor(request, {
+      projectId: values.project_id,
+      userId: values.user_id === '' ? null : values.user_id,
+      validFrom: values.valid_from,
+      validUntil: values.valid_until,
+      amount: values.amount,
+      reason: values.reason,
+    }),
+    'set',
+  ),
 );
 
 async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> {
@@ -98,7 +104,7 @@ async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<
   const given = sent?.values ?? budgetValues(new URLSearchParams(linked));
   const project = given.project_id || (!maySetProject && managed.length === 1 ? (managed[0] ?? '') : '');
   if (!maySetProject && project === '') {
-    return { title, main: <ChooseProject projects={managed} /> };
+    return { title, main: <ChooseProject projects={managed} path="/budgets/new" /> };
   }
   if (project !== '' && !may(caller, 'set-user-budget', project)) {
     throw notAllowed();
@@ -136,11 +142,13 @@ const idOf = ({ params }: PageRequest) => params.budget_id ?? '';
 const etagOf = ({ form }: PageRequest) => form.get('etag') ?? '';
 
 export const EDIT_BUDGET_PAGES = [
-  ...formPages(PATH, 'changed', editBudget(false), (request, { amount, valid_until: validUntil, reason }) =>
-    amendBudgetFor(request, idOf(request), etagOf(request), { amount, validUntil, reason }),
-  ),
-  ...formPages(`${PATH}/remove`, 'removed', editBudget(true), (request, { reason }) =>
-    withdrawBudgetFor(request, idOf(request), etagOf(request), reason),
+  ...formPages(PATH, SETTING, editBudget(false), async (request, values) => {
+    const { amount, valid_until: validUntil, reason } = values;
+    const amendment = { amount, validUntil, reason };
+    return toBudgets(await amendBudgetFor(request, idOf(request), etagOf(request), amendment), 'changed');
+  }),
+  ...formPages(`${PATH}/remove`, SETTING, editBudget(true), async (request, { reason }) =>
+    toBudgets(await withdrawBudgetFor(request, idOf(request), etagOf(request), reason), 'removed'),
   ),
 ];
 
@@ -174,7 +182,7 @@ function editBudget(isRemoval: boolean) {
 }
 
 /** As a field of type `datetime-local` has it; seconds only where there are some. */
-function local(second: bigint): string {
+export function local(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND)
     .replace(/Z$/, '')
     .replace(/(T\d\d:\d\d):00$/, '$1');

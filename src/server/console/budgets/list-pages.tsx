@@ -126,6 +126,7 @@ export function BudgetList(props: BudgetListProps) {
       {done !== undefined && <Message kind="done">{done}</Message>}
       <nav aria-label="About budgets" class="pages">
         {setsAny && <a href={pathWith('/budgets/new', { project })}>Set a budget</a>}
+        <a href={pathWith('/budgets/requests', { project })}>Requests</a>
         <a href={pathWith('/budgets/history', { project })}>History</a>
         {may(caller, 'import-budgets') && <a href="/budgets/import">Import</a>}
         <a href={pathWith('/v1/budgets/export', { format: 'csv' })} download="budgets.csv">

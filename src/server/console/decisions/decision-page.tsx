@@ -8,6 +8,7 @@ import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts'
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
 import { ApiError } from '../../api/route.ts';
 import { may } from '../../users/caller.ts';
+import { askPathOf } from '../budgets/request-pages.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
 import {
   type Column,
@@ -46,6 +47,7 @@ export const decisionPage: ConsolePage = {
       decisions.map(async (one) => ({
         ...one,
         isForMember,
+        askPath: askPathOf(request, one),
         entries: may(request.caller, 'see-ledger') ? await recordedEntries(request, one.record) : undefined,
       })),
     );
@@ -69,11 +71,13 @@ interface OneDecisionProps extends FoundDecision {
   readonly number: number;
   /** Members see nothing of how the service works: which process decided, and how long it took. */
   readonly isForMember: boolean;
+  /** Where to ask for the budget that lacked; `undefined` = none lacked, or the caller may not. */
+  readonly askPath: string | undefined;
   /** `undefined` = unknown, none, or not for this caller. */
   readonly entries: readonly EntryView[] | undefined;
 }
 
-function OneDecision({ record, asked, replica, number, entries, isForMember }: OneDecisionProps) {
+function OneDecision({ record, asked, replica, number, entries, isForMember, askPath }: OneDecisionProps) {
   const { outcome, operation, filter, message, filters, warnings, time } = record;
   const { project_id, user_id, lease_id, lease_name, generation, duration_ms } = record;
   const id = `decision-${number}`;
@@ -91,6 +95,11 @@ function OneDecision({ record, asked, replica, number, entries, isForMember }: O
       {message !== null && (
         <p class="message">
           <Text>{message}</Text>
+        </p>
+      )}
+      {askPath !== undefined && (
+        <p>
+          <a href={askPath}>Ask for more budget</a>
         </p>
       )}
       <Warnings warnings={warnings} />

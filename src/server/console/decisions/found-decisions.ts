@@ -38,8 +38,9 @@ interface Wanted {
 /** The newest first, only those that the caller may see. @throws LedgerUnavailableError, CursorError */
 export async function findDecisions(
   { caller, generation, recorder, deadline }: Requester,
-  { filters, limit, after }: Wanted,
+  { filters: asked, limit, after }: Wanted,
 ): Promise<FoundDecisions> {
+  const filters = (await generation.enforcement.names?.withIds(asked)) ?? asked;
   const source = generation.decisions?.source;
   if (source === undefined) {
     const decisions = ownDecisions(recorder, caller, filters);

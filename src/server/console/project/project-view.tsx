@@ -14,6 +14,7 @@ import { Account, LivePart, Message, type NameOf, Span, Table, Whose } from '../
 import { BudgetBar, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { BudgetChart } from './budget-chart.tsx';
+import { calendarPath } from './calendar-page.tsx';
 import {
   FoldedLeases,
   LeasesTable,
@@ -38,6 +39,8 @@ export function ProjectView(data: ProjectData) {
           <a href={pathWith('/budgets', { project: projectId })}>
             {may.setBudgets ? 'Set budgets' : 'All budgets'}
           </a>
+          <a href={pathWith('/budgets/requests', { project: projectId })}>Requests for budget</a>
+          <a href={calendarPath(projectId)}>Calendar</a>
           <a href="/projects">All projects</a>
         </nav>
         {window.mistake !== undefined && <Message kind="error">{window.mistake}</Message>}

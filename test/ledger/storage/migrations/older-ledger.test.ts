@@ -1,6 +1,7 @@
 /** What a ledger of the first version holds: it is there after an upgrade, charged as it was, and ends as it would have. */
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { askForBudget } from '../../../../src/ledger/budgets/requests.ts';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
 import { rows } from '../../../../src/ledger/storage/database.ts';
 import { DIALECTS, NO_WAIT, upgrade } from '../../../support/ledgers.ts';
@@ -36,6 +37,8 @@ const BACK = [
   'DROP TABLE folded_balances',
   'DROP TABLE sessions',
   'DROP TABLE login_counts',
+  'DROP TABLE budget_requests',
+  'DROP TABLE calendar_links',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -65,6 +68,8 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
       '0008-open-leases',
       '0010-growth',
       '0011-sessions',
+      '0012-budget-requests',
+      '0013-calendar-links',
     ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');
@@ -82,5 +87,28 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
     await ground.end(leaseOf({ id: 'A', until: '2026-12-03 00:00' }));
     expect([await ground.taken(), await ground.count()]).toEqual([['0'], 0n]);
     expect((await verifyLedger(ground.ledger, NO_WAIT)).differences).toEqual([]);
+  });
+});
+
+describe.each(DIALECTS)('a ledger without the latest tables on %s', (dialect) => {
+  it('decides as before, and only asking for more budget waits for the upgrade', async () => {
+    const first = await newGround(dialect, { budget: '1000' });
+    await run(first, 'DROP TABLE budget_requests');
+    await run(first, "DELETE FROM kysely_migration WHERE name = '0012-budget-requests'");
+    const ground = await newGround(dialect, { budget: '1000' });
+    expect((await ground.create(leaseOf())).refusal).toBeUndefined();
+    const ask = () =>
+      askForBudget(
+        ground.ledger,
+        { projectId: ground.project, userId: null, amount: 1n, validUntil: 1_800_000_000n },
+        { who: 'alice', reason: 'a workshop', identity: 'alice' },
+        NO_WAIT,
+      );
+    await expect(ask()).rejects.toMatchObject({
+      name: 'ConfigurationError',
+      message: expect.stringContaining('blazar-enforcement ledger upgrade'),
+    });
+    expect(await upgrade(ground.connection)).toEqual(['0012-budget-requests']);
+    expect((await ask()).kind).toBe('done');
   });
 });

@@ -55,7 +55,12 @@ it.each([
   );
   await expect(upgrade(connection)).rejects.toThrow('must be owner of table leases');
   expect(await openingOf(connection)).toContain('was made by an older version');
-  expect(await upgrade(owner)).toEqual(['0010-growth', '0011-sessions']);
+  expect(await upgrade(owner)).toEqual([
+    '0010-growth',
+    '0011-sessions',
+    '0012-budget-requests',
+    '0013-calendar-links',
+  ]);
   if (!byDefault) {
     const lacks = `the role "${role}" lacks SELECT on folds, SELECT on folded_balances`;
     expect(await openingOf(connection)).toContain(lacks);

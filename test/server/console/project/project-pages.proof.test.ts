@@ -3,6 +3,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { decisionRecord } from '../../../../src/decisions/lease-record.ts';
 import { toInstant } from '../../../../src/index.ts';
+import { askForBudget } from '../../../../src/ledger/budgets/requests.ts';
 import {
   axeFindings,
   HAS_CHROMIUM,
@@ -10,7 +11,7 @@ import {
   overflow,
   sharedBrowser,
 } from '../../../support/console/browser.ts';
-import { giveBudget, ledgerAt, newLedgers } from '../../../support/ledgers.ts';
+import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
 import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
 
 const NOW = '2026-11-22T12:00:00Z';
@@ -35,6 +36,13 @@ beforeAll(async () => {
   await giveBudget(ledger, { amount: '900', from: '2026-12-15', until: '2027-02-01' });
   await giveBudget(ledger, { amount: '50', userId: 'id-of-meg', from: '2026-11-01', until: '2026-12-15' });
   await giveBudget(ledger, { projectId: LONG, amount: '1' });
+  for (const [projectId, reason] of [
+    ['climate', `\u202e${'W'.repeat(999)}`],
+    [LONG, 'wide words '.repeat(90)],
+  ] as const) {
+    const wanted = { projectId, userId: null, amount: 7_200_000_000n, validUntil: 1_798_761_600n };
+    await askForBudget(ledger, wanted, { who: LONG, reason, identity: 'test' }, NO_WAIT);
+  }
   await ledger.close();
   ground = await consoleOn(
     connection,
@@ -130,6 +138,13 @@ const PATHS: [Name, string][] = [
   ['operator', '/budgets/1/remove'],
   ['operator', '/budgets/history'],
   ['operator', '/budgets/import'],
+  ['operator', '/budgets/requests'],
+  ['meg', '/budgets/requests/new'],
+  ['operator', '/budgets/requests/new'],
+  ['mona', '/budgets/requests/1'],
+  ['operator', '/budgets/requests/1'],
+  ['operator', '/budgets/requests/2'],
+  ['meg', '/decisions/req-refused'],
 ];
 
 describe.runIf(HAS_CHROMIUM)('a page', () => {
@@ -144,6 +159,24 @@ describe.runIf(HAS_CHROMIUM)('a page', () => {
       expect(await axeFindings(page)).toEqual([]);
     },
   );
+});
+
+describe.runIf(HAS_CHROMIUM)('a refused lease', () => {
+  it('leads to a request for what lacked, which an operator grants', async () => {
+    const page = await open('meg', '/decisions/req-refused');
+    await page.getByRole('link', { name: 'Ask for more budget' }).click();
+    const amount = await page.getByLabel('How much more').inputValue();
+    expect(Number(amount)).toBeGreaterThan(0);
+    expect(await page.getByLabel('Needed until').inputValue()).toBe('2026-12-11T09:00');
+    await page.getByRole('button', { name: 'Ask for it' }).click();
+    await page.getByText('The request is made.').waitFor();
+    const operator = await open('operator', new URL(page.url()).pathname);
+    await operator.getByLabel('Reason').fill('fine');
+    await operator.getByRole('button', { name: 'Grant' }).click();
+    await operator.getByText('The request is granted.').waitFor();
+    await page.reload();
+    expect(await page.getByRole('button', { name: 'Withdraw' }).count()).toBe(0);
+  });
 });
 
 describe.runIf(HAS_CHROMIUM)('the time line', () => {

@@ -1,0 +1,83 @@
+/** Requests for more budget: one, or all in pages; and whether the tables have a place for them. */
+import { sql } from 'kysely';
+import type { Wait } from '../../base/deadline.ts';
+import type { Ledger } from '../ledger.ts';
+import { misconfigured } from '../open.ts';
+import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
+import { rows } from '../storage/database.ts';
+import { textsTable } from '../storage/query-parts.ts';
+import type { BudgetRequestState } from '../storage/schema.ts';
+import { type BudgetRequest, requestIn, requestOf } from './request-rows.ts';
+
+/** `undefined` = there is none of this id. @throws LedgerUnavailableError, ConfigurationError */
+export async function requestById(
+  ledger: Ledger,
+  id: bigint,
+  wait: Wait,
+): Promise<BudgetRequest | undefined> {
+  await requireRequests(ledger, wait);
+  return ledger.read('read', () => requestIn(ledger.database.queries, id), wait);
+}
+
+export interface RequestsQuery extends PageQuery {
+  /** Only of these projects; `undefined` = of all. */
+  readonly projectIds?: readonly string[] | undefined;
+  readonly userId?: string | undefined;
+  /** Only in these states; `undefined` = in all. */
+  readonly states?: readonly BudgetRequestState[] | undefined;
+}
+
+/** The newest first. @throws LedgerUnavailableError, ConfigurationError, CursorError */
+export async function pageOfRequests(
+  ledger: Ledger,
+  { limit, after, projectIds, userId, states }: RequestsQuery,
+  wait: Wait,
+): Promise<PageOf<BudgetRequest>> {
+  const last = numberIn(after);
+  if (projectIds?.length === 0) {
+    return { items: [], next: undefined };
+  }
+  await requireRequests(ledger, wait);
+  let query = ledger.database.queries.selectFrom('budget_requests').selectAll();
+  if (projectIds !== undefined) {
+    const listed = textsTable(ledger.database.dialect, projectIds);
+    query = query.where('project_id', 'in', sql<string>`(select value from ${listed})`);
+  }
+  if (userId !== undefined) {
+    query = query.where('user_id', '=', userId);
+  }
+  if (states !== undefined) {
+    query = query.where('state', 'in', states);
+  }
+  if (last !== undefined) {
+    query = query.where('id', '<', last);
+  }
+  const page = query.orderBy('id', 'desc').limit(limit + 1);
+  const found = await reading(ledger, wait)(() => rows(page.compile()));
+  const items = found.slice(0, limit);
+  const end = found.length > limit ? items.at(-1) : undefined;
+  return { items: items.map(requestOf), next: end && cursorOf([end.id]) };
+}
+
+const READY = new WeakSet<Ledger>();
+
+/** Leases do not need the table: it may be missing, or the role may not use it. @throws LedgerUnavailableError, ConfigurationError */
+export async function requireRequests(ledger: Ledger, wait: Wait): Promise<void> {
+  if (READY.has(ledger)) {
+    return;
+  }
+  const { database } = ledger;
+  const applied = sql`select 1 from kysely_migration where name = '0012-budget-requests'`;
+  const found = await ledger.read('read', () => rows(applied.compile(database.queries)), wait);
+  if (found.length === 0) {
+    throw misconfigured('it has no table for requests yet: blazar-enforcement ledger upgrade makes it');
+  }
+  if (database.dialect === 'postgresql') {
+    const { missingRights, NEEDED_FOR_REQUESTS } = await import('../storage/rights.ts');
+    const missing = await missingRights(database, NEEDED_FOR_REQUESTS);
+    if (missing !== undefined) {
+      throw misconfigured(missing);
+    }
+  }
+  READY.add(ledger);
+}

@@ -1,0 +1,250 @@
+/**
+ * Requests for more budget: a member asks, a manager endorses, an operator grants. Each step locks the project and looks at the state
+ * again, so that of several who decide at once one succeeds. A grant changes the budget and the request in one transaction.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Wait } from '../../base/deadline.ts';
+import { type Budget, MAX_AMOUNT } from '../../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import type { Ledger } from '../ledger.ts';
+import { messageOf } from '../outbox/messages.ts';
+import { addMessages } from '../outbox/statements.ts';
+import { rows, Undone, type Work } from '../storage/database.ts';
+import { OPEN_STATES } from '../storage/schema.ts';
+import type { Transaction } from '../transactions/transaction.ts';
+import type { BudgetAuthor } from './budgets.ts';
+import { written } from './edits.ts';
+import { requireRequests } from './request-lists.ts';
+import { type BudgetRequest, isOpen, requestIn, requestOf } from './request-rows.ts';
+import {
+  type Asker,
+  isDone,
+  isPossible,
+  type RequestEdit,
+  type RequestRefusal,
+  type RequestStep,
+  termsOf,
+  type WantedMore,
+} from './request-steps.ts';
+import { budgetsOfOwner } from './rows.ts';
+
+/** More open requests of a project nobody reads. */
+export const MOST_OPEN = 20;
+/** Within 24 hours: whoever withdraws and asks again must not fill the database. */
+export const MOST_A_DAY = 100;
+const DAY = 86_400_000_000n;
+
+/** Asked again by the same person with the same words, an open request is the same one. @throws LedgerUnavailableError, ConfigurationError */
+export async function askForBudget(
+  ledger: Ledger,
+  wanted: WantedMore,
+  { who, reason, identity }: Asker,
+  wait: Wait,
+): Promise<RequestEdit> {
+  return edited(ledger, wanted, wait, function* () {
+    const { queries } = ledger.database;
+    const { projectId, userId, amount, validUntil } = wanted;
+    const now = ledger.now();
+    const ofProject = queries
+      .selectFrom('budget_requests')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where((where) => where.or([where('state', 'in', OPEN_STATES), where('asked_at', '>', now - DAY)]))
+      .orderBy('id')
+      .limit(MOST_OPEN + MOST_A_DAY);
+    const known = (yield* rows(ofProject.compile())).map(requestOf);
+    const open = known.filter(isOpen);
+    const same = open.find(
+      (one) =>
+        one.userId === userId &&
+        one.amount === amount &&
+        one.validUntil === validUntil &&
+        one.reason === reason &&
+        one.asker === identity,
+    );
+    if (same !== undefined) {
+      return new Undone<RequestEdit>({ kind: 'done', request: same });
+    }
+    if (open.length >= MOST_OPEN) {
+      return refused({ kind: 'too-many', open: true, most: MOST_OPEN });
+    }
+    if (known.filter(({ asked }) => asked.at > now - DAY).length >= MOST_A_DAY) {
+      return refused({ kind: 'too-many', open: false, most: MOST_A_DAY });
+    }
+    const place = yield* placeOf(ledger, wanted, validUntil);
+    if (place.refusal !== undefined) {
+      return refused(place.refusal);
+    }
+    const values = {
+      ...{ project_id: projectId, user_id: userId, amount, valid_until: validUntil, reason },
+      ...{ asked_at: now, asked_by: who, asker: identity, state: 'requested' as const },
+    };
+    const [added] = yield* rows(
+      queries.insertInto('budget_requests').values(values).returningAll().compile(),
+    );
+    if (added === undefined) {
+      throw new Error('expected the request that was written');
+    }
+    return yield* announced(ledger, requestOf(added));
+  });
+}
+
+/**
+ * A step that was done before in the same way changes nothing, and resolves to the request as it is: sent twice, it is done once. A grant
+ * of a request that is not endorsed endorses it, too: whoever may grant may endorse. @throws LedgerUnavailableError, ConfigurationError
+ */
+export function stepRequest(
+  ledger: Ledger,
+  which: Pick<BudgetRequest, 'id' | 'projectId'>,
+  step: RequestStep,
+  author: BudgetAuthor,
+  wait: Wait,
+): Promise<RequestEdit> {
+  return edited(ledger, which, wait, function* () {
+    const current = yield* requestIn(ledger.database.queries, which.id);
+    if (current === undefined || current.projectId !== which.projectId) {
+      return refused({ kind: 'gone' });
+    }
+    if (isDone(current, step)) {
+      return new Undone<RequestEdit>({ kind: 'done', request: current });
+    }
+    if (!isPossible(current, step)) {
+      return refused({ kind: 'settled', current });
+    }
+    const at = ledger.now();
+    const { who, reason } = author;
+    const endorsed = { endorsed_at: at, endorsed_by: who };
+    const settled = { settled_at: at, settled_by: who, settled_reason: reason };
+    switch (step.kind) {
+      case 'endorse':
+        return yield* put(ledger, current, { state: 'endorsed', ...endorsed, endorsed_reason: reason });
+      case 'refuse':
+        return yield* put(ledger, current, { state: 'refused', ...settled });
+      case 'withdraw':
+        return yield* put(ledger, current, { state: 'withdrawn', ...settled });
+      case 'grant': {
+        const granted = yield* grant(ledger, current, step, author);
+        return granted instanceof Undone
+          ? granted
+          : yield* put(ledger, current, {
+              ...(current.endorsed === null ? endorsed : {}),
+              ...{ ...settled, ...granted },
+            });
+      }
+    }
+  });
+}
+
+/**
+ * Adds to the owner's last budget that is in force at some time until then, and extends it if it ends before. If there is none, the project
+ * is given one from now on.
+ */
+function* grant(
+  ledger: Ledger,
+  request: BudgetRequest,
+  step: Extract<RequestStep, { kind: 'grant' }>,
+  { who, reason }: BudgetAuthor,
+) {
+  const { id, projectId, userId, asked } = request;
+  const { amount, validUntil } = termsOf(request, step);
+  const { refusal, budget, ofOwner, second } = yield* placeOf(ledger, request, validUntil);
+  if (refusal !== undefined) {
+    return refused(refusal);
+  }
+  const wanted = {
+    ...{ projectId, userId, validFrom: budget?.validFrom ?? second },
+    validUntil: budget !== undefined && budget.validUntil > validUntil ? budget.validUntil : validUntil,
+    amount: (budget?.amount ?? 0n) + amount,
+  };
+  if (wanted.amount > MAX_AMOUNT) {
+    return refused({ kind: 'too-large' });
+  }
+  const why = `request ${id} by ${asked.who}${reason === null ? '' : `: ${reason}`}`;
+  const edit = yield* written(ledger, wanted, ofOwner, { who, reason: why, isBounded: step.isBounded });
+  const result = edit instanceof Undone ? edit.result : edit;
+  if (result.kind === 'refused') {
+    return refused({ kind: 'budget', refusal: result.refusal });
+  }
+  const isAsAsked = amount === request.amount && validUntil === request.validUntil;
+  return {
+    state: isAsAsked ? ('granted' as const) : ('changed' as const),
+    ...{ granted_amount: amount, granted_until: validUntil, budget: result.budget.id },
+  };
+}
+
+/** Which budget would grow; `undefined` = a new one. */
+function* placeOf(
+  ledger: Ledger,
+  owner: Pick<Budget, 'projectId' | 'userId'>,
+  until: bigint,
+): Work<{
+  readonly refusal?: RequestRefusal;
+  readonly budget: Budget | undefined;
+  readonly ofOwner: readonly Budget[];
+  readonly second: bigint;
+}> {
+  const second = ledger.now() / MICROSECONDS_PER_SECOND;
+  const ofOwner = yield* budgetsOfOwner(ledger.database.queries, owner);
+  const budget = ofOwner
+    .filter(({ validFrom, validUntil }) => validFrom < until && second < validUntil)
+    .reduce<Budget | undefined>(
+      (last, one) => (last === undefined || one.validFrom > last.validFrom ? one : last),
+      undefined,
+    );
+  const found = { budget, ofOwner, second };
+  if (until <= second) {
+    return { ...found, refusal: { kind: 'over' } };
+  }
+  return budget === undefined && owner.userId !== null ? { ...found, refusal: { kind: 'no-budget' } } : found;
+}
+
+function* put(
+  ledger: Ledger,
+  { id }: BudgetRequest,
+  values: Partial<Omit<Parameters<typeof requestOf>[0], 'id'>>,
+): Work<RequestEdit> {
+  const query = ledger.database.queries
+    .updateTable('budget_requests')
+    .set(values)
+    .where('id', '=', id)
+    .returningAll();
+  const [row] = yield* rows(query.compile());
+  if (row === undefined) {
+    throw new Error('expected the request that was changed');
+  }
+  return yield* announced(ledger, requestOf(row));
+}
+
+/** Both are there, the step and what is said about it, or neither. */
+function* announced(ledger: Ledger, request: BudgetRequest): Work<RequestEdit> {
+  const { requestBody, database } = ledger;
+  if (requestBody !== undefined) {
+    const [about, key] = [['budget request', String(request.id)], randomUUID()];
+    const notice = { about, projectId: request.projectId, key, body: requestBody(request, key) };
+    yield* addMessages(database.queries, [messageOf(notice)], ledger.now());
+  }
+  return { kind: 'done', request };
+}
+
+/** `work`: once the project is locked. */
+async function edited(
+  ledger: Ledger,
+  { projectId: project }: Pick<BudgetRequest, 'projectId'>,
+  wait: Wait,
+  work: () => Work<RequestEdit | Undone<RequestEdit>>,
+): Promise<RequestEdit> {
+  await requireRequests(ledger, wait);
+  return ledger.transact(
+    'budget',
+    function* (transaction: Transaction) {
+      yield* transaction.lock(project);
+      return yield* work();
+    },
+    wait,
+    { project, isRefused: ({ kind }) => kind === 'refused' },
+  );
+}
+
+function refused(refusal: RequestRefusal): Undone<RequestEdit> {
+  return new Undone<RequestEdit>({ kind: 'refused', refusal });
+}

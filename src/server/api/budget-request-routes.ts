@@ -1,0 +1,305 @@
+/** Requests for more budget: asked for, endorsed, granted or refused, and withdrawn. */
+import { z } from 'zod';
+import { budgetUnit } from '../../enforcement/configuration.ts';
+import type { BudgetRequest, TakenStep } from '../../ledger/budgets/request-rows.ts';
+import { budgetAmountText } from '../../ledger/budgets/terms.ts';
+import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../ledger/storage/schema.ts';
+import type { Requester } from '../budgets/named-accounts.ts';
+import {
+  askForBudgetFor,
+  requestFor,
+  requestPath,
+  requestsFor,
+  type StepInput,
+  stepRequestFor,
+} from '../budgets/request-budgets.ts';
+import type { Action } from '../users/caller.ts';
+import { exactSchema, idSchema, unit } from './budget-json.ts';
+import { amount, date, reason } from './budget-routes.ts';
+import { type ApiExample, type ApiRoute, route } from './route.ts';
+import {
+  type Accounts,
+  accountSchema,
+  accountsOf,
+  listQuery,
+  pageAnswer,
+  pageJson,
+  pageQueryOf,
+  refusedAs,
+  secondText,
+  textParameter,
+  timeSchema,
+  timeText,
+  WITHOUT_LEDGER,
+} from './shown.ts';
+
+const step = z.strictObject({ at: timeSchema, who: z.string(), reason: z.string().nullable() }).nullable();
+const requestSchema = z.strictObject({
+  id: idSchema,
+  project: accountSchema,
+  user: accountSchema.nullable().meta({ description: 'null = it is for the whole project.' }),
+  amount: exactSchema.meta({ description: 'What the budget should grow by, in unit-hours.' }),
+  unit,
+  valid_until: timeSchema.meta({ description: 'Until when it is needed.' }),
+  reason: z.string().meta({ description: 'Why it is asked for.' }),
+  state: z.enum(BUDGET_REQUEST_STATES).meta({
+    description:
+      '`requested` and `endorsed` are open; the others are final. `changed`: granted, but not as asked.',
+  }),
+  asked: z.strictObject({ at: timeSchema, who: z.string() }),
+  endorsed: step.meta({ description: 'null = nobody has endorsed it.' }),
+  settled: step.meta({ description: 'What made it final; null = it is open.' }),
+  granted: z
+    .strictObject({ amount: exactSchema, valid_until: timeSchema, budget_id: idSchema })
+    .nullable()
+    .meta({ description: 'What the budget has grown by; null = it was not granted.' }),
+});
+
+const shown = (status: number, description: string, headers: ApiExample['headers'] = {}): ApiExample => ({
+  ...{ status, description, schema: requestSchema, name: 'BudgetRequest', headers },
+});
+const NOT_THERE = refusedAs(
+  404,
+  'There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger.',
+);
+const NOT_OPEN = refusedAs(409, 'The step is not possible from its state.');
+
+const listRequests = route({
+  id: 'listBudgetRequests',
+  method: 'GET',
+  path: '/v1/budget-requests',
+  action: 'list-budgets',
+  summary: 'List requests for more budget.',
+  description: 'The newest first. Members see those of their projects.',
+  query: listQuery({
+    project_id: textParameter('Only of this project: its id, or name@domain.'),
+    user_id: textParameter(
+      'Only for this user: the id, or name@domain, except for members who give no budgets.',
+    ),
+    state: z
+      .enum([...BUDGET_REQUEST_STATES, 'open'])
+      .optional()
+      .meta({ description: 'Only those in this state; `open` = requested or endorsed.' }),
+  }),
+  answers: [
+    pageAnswer(requestSchema, 'BudgetRequests'),
+    WITHOUT_LEDGER,
+    refusedAs(422, 'Keystone has no account of this name.'),
+  ],
+  async answer(request) {
+    const { project_id, user_id, state } = request.query;
+    const page = await requestsFor(request, {
+      ...pageQueryOf(request.query),
+      ...{ projectId: project_id, userId: user_id },
+      states: state === undefined ? undefined : state === 'open' ? OPEN_STATES : [state],
+    });
+    return { json: pageJson(page, await requestWriter(request, page.items)) };
+  },
+});
+
+const getRequest = route({
+  id: 'getBudgetRequest',
+  method: 'GET',
+  path: '/v1/budget-requests/{request_id}',
+  action: 'list-budgets',
+  summary: 'One request for more budget.',
+  description: 'What was asked for, and what became of it.',
+  answers: [shown(200, 'The request.'), NOT_THERE],
+  async answer(request) {
+    return answered(request, await requestFor(request, request.params.request_id ?? ''));
+  },
+});
+
+const askForBudget = route({
+  id: 'requestBudget',
+  method: 'POST',
+  path: '/v1/budget-requests',
+  action: 'request-budget',
+  summary: 'Ask for more budget.',
+  description:
+    'Members ask for their project, or for themselves; managers and operators for each user. Sent twice while it is open, it is one request. A project has at most 20 open requests, and 100 within 24 hours.',
+  body: {
+    name: 'NewBudgetRequest',
+    schema: z.strictObject({
+      project_id: z.string().meta({ description: 'The id, or name@domain if Keystone is configured.' }),
+      user_id: z.string().nullable().optional().meta({
+        description:
+          'The id, or name@domain, of a user who has a budget of their own. Default: it is for the whole project.',
+      }),
+      amount,
+      valid_until: date('Until when it is needed.'),
+      reason: reason.meta({ description: 'Why.', examples: ['A workshop'] }),
+    }),
+    example: {
+      project_id: 'climate',
+      amount: '50',
+      valid_until: '2030-01-01T00:00:00Z',
+      reason: 'A workshop',
+    },
+  },
+  answers: [
+    shown(201, 'The request is open.', { Location: { description: 'Where it is.' } }),
+    WITHOUT_LEDGER,
+    refusedAs(409, 'The project has too many open requests, or has made too many within 24 hours.'),
+    refusedAs(
+      422,
+      'A value is wrong: a date, an amount, no reason, an account that Keystone does not have, a user without a budget of their own.',
+    ),
+  ],
+  async answer(request) {
+    const { project_id, user_id, valid_until, ...rest } = request.body;
+    const asked = await askForBudgetFor(request, {
+      ...{ projectId: project_id, userId: user_id, validUntil: valid_until },
+      ...rest,
+    });
+    return { ...(await answered(request, asked)), status: 201, headers: { Location: requestPath(asked) } };
+  },
+});
+
+interface StepTexts {
+  readonly id: string;
+  readonly action: Action;
+  readonly summary: string;
+  readonly description: string;
+  readonly done: string;
+}
+
+interface StepBody extends Pick<StepInput, 'amount' | 'reason'> {
+  readonly valid_until?: string | undefined;
+}
+
+function stepRoute<Body extends StepBody>(
+  kind: StepInput['kind'],
+  { id, action, summary, description, done }: StepTexts,
+  body: NonNullable<ApiRoute<Body, Body>['body']>,
+): ApiRoute {
+  return route({
+    ...{ id, method: 'POST' as const, path: `/v1/budget-requests/{request_id}/${kind}`, action, summary },
+    description: `${description} Sent twice, it is done once.`,
+    body,
+    answers: [
+      shown(200, done),
+      NOT_THERE,
+      NOT_OPEN,
+      refusedAs(422, 'A value is wrong, the time is over, or the budget cannot become so.'),
+    ],
+    async answer(request) {
+      const { amount: size, valid_until: validUntil, reason: why } = request.body;
+      const input = { kind, amount: size, validUntil, reason: why };
+      return answered(request, await stepRequestFor(request, request.params.request_id ?? '', input));
+    },
+  });
+}
+
+const optionalReason = {
+  name: 'BudgetRequestStep',
+  schema: z.strictObject({
+    reason: z.string().optional().meta({ description: 'For everybody who sees the request.' }),
+  }),
+  example: { reason: 'The workshop is part of the project' },
+};
+const why = z.string().meta({ description: 'Why, for everybody who sees the request.' });
+
+const STEPS = [
+  stepRoute(
+    'endorse',
+    {
+      ...{ id: 'endorseBudgetRequest', action: 'endorse-budget-request' },
+      summary: 'Endorse a request.',
+      description: 'Managers of the project, and operators.',
+      done: 'It is endorsed.',
+    },
+    optionalReason,
+  ),
+  stepRoute(
+    'grant',
+    {
+      ...{ id: 'grantBudgetRequest', action: 'set-user-budget' },
+      summary: 'Grant a request, as it is or changed.',
+      description:
+        "Adds to the owner's last budget that is in force at some time until then, and extends it if it ends before; a project without one gets one from now on. Operators grant everything; managers what is for users of their projects, within the budgets of the project. A request that is not endorsed is endorsed by whoever grants it.",
+      done: 'The budget has grown.',
+    },
+    {
+      name: 'BudgetGrant',
+      schema: z.strictObject({
+        amount: amount.optional(),
+        valid_until: date('Default: as asked.').optional(),
+        reason: why,
+      }),
+      example: { amount: '40', reason: 'What is left of the quarter' },
+    },
+  ),
+  stepRoute(
+    'refuse',
+    {
+      ...{ id: 'refuseBudgetRequest', action: 'endorse-budget-request' },
+      summary: 'Refuse a request.',
+      description: 'Managers of the project, and operators.',
+      done: 'It is refused.',
+    },
+    {
+      name: 'BudgetRequestRefusal',
+      schema: z.strictObject({ reason: why }),
+      example: { reason: 'Not before next quarter' },
+    },
+  ),
+  stepRoute(
+    'withdraw',
+    {
+      ...{ id: 'withdrawBudgetRequest', action: 'request-budget' },
+      summary: 'Withdraw a request.',
+      description: 'Whoever has asked.',
+      done: 'It is withdrawn.',
+    },
+    optionalReason,
+  ),
+];
+
+export const BUDGET_REQUEST_ROUTES: readonly ApiRoute[] = [listRequests, getRequest, askForBudget, ...STEPS];
+
+async function answered(requester: Requester, request: BudgetRequest) {
+  return { json: (await requestWriter(requester, [request]))(request) };
+}
+
+async function requestWriter({ generation, deadline }: Requester, requests: readonly BudgetRequest[]) {
+  const accounts = await accountsOf(
+    generation,
+    {
+      projects: requests.map(({ projectId }) => projectId),
+      users: requests.flatMap(({ userId }) => userId ?? []),
+    },
+    deadline,
+  );
+  const unitText = budgetUnit(generation.configuration);
+  return (request: BudgetRequest) => requestJson(request, accounts, unitText);
+}
+
+function requestJson(
+  request: BudgetRequest,
+  accounts: Accounts,
+  unitText: string,
+): z.infer<typeof requestSchema> {
+  const { id, projectId, userId, validUntil, state, asked, endorsed, settled, granted } = request;
+  return {
+    id: String(id),
+    project: accounts.project(projectId),
+    user: userId === null ? null : accounts.user(userId),
+    amount: budgetAmountText(request.amount),
+    unit: unitText,
+    valid_until: secondText(validUntil),
+    ...{ reason: request.reason, state },
+    asked: { at: timeText(asked.at), who: asked.who },
+    endorsed: stepJson(endorsed),
+    settled: stepJson(settled),
+    granted: granted && {
+      amount: budgetAmountText(granted.amount),
+      valid_until: secondText(granted.validUntil),
+      budget_id: String(granted.budget),
+    },
+  };
+}
+
+function stepJson(taken: TakenStep | null) {
+  return taken && { at: timeText(taken.at), who: taken.who, reason: taken.reason };
+}

@@ -1,0 +1,253 @@
+/** Requests for more budget, for people: who may ask, endorse, grant and refuse, what they wrote, and what they are told. */
+import { hash } from 'node:crypto';
+import { ConfigurationError } from '../../base/errors.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
+import { type Amount, formatUnitHours, MAX_AMOUNT } from '../../filter/claim.ts';
+import {
+  pageOfRequests,
+  type RequestsQuery,
+  requestById,
+  requireRequests,
+} from '../../ledger/budgets/request-lists.ts';
+import { type BudgetRequest, isOpen } from '../../ledger/budgets/request-rows.ts';
+import type { RequestEdit, RequestRefusal, RequestStep } from '../../ledger/budgets/request-steps.ts';
+import { askForBudget, stepRequest } from '../../ledger/budgets/requests.ts';
+import { amountOf, idOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
+import { ApiError } from '../api/route.ts';
+import { type Caller, may, visibleProjects } from '../users/caller.ts';
+import { narrowed } from './budget-lists.ts';
+import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
+import { accountId, ledgerFor, notAllowed, ownProject, type Requester } from './named-accounts.ts';
+
+/** A request as a caller writes it. Ids may be `name@domain`. */
+export interface RequestInput {
+  readonly projectId: string;
+  /** Default: for the whole project. */
+  readonly userId?: string | null | undefined;
+  /** In unit-hours: what the budget should grow by. */
+  readonly amount: string | number;
+  /** ISO 8601, to the second. */
+  readonly validUntil: string;
+  readonly reason: string;
+}
+
+export interface StepInput {
+  readonly kind: RequestStep['kind'];
+  /** Of a grant. Default: what was asked for. */
+  readonly amount?: string | number | undefined;
+  readonly validUntil?: string | undefined;
+  /** Required to grant and to refuse. */
+  readonly reason?: string | undefined;
+}
+
+/** Members ask for their project or for themselves, managers and operators for every user. @throws ApiError 403, 409, 422, 503, LedgerUnavailableError */
+export async function askForBudgetFor(requester: Requester, input: RequestInput): Promise<BudgetRequest> {
+  const { caller, deadline } = requester;
+  const ledger = await requestsLedger(requester);
+  const project = inApi(() => idOf('projectId', input.projectId));
+  const own = caller.kind === 'member' ? ownProject(caller, project) : undefined;
+  if (!may(caller, 'request-budget', own ?? project)) {
+    throw notAllowed();
+  }
+  const isForUser = input.userId !== undefined && input.userId !== null;
+  if (isForUser && input.userId !== caller.userId && !may(caller, 'set-user-budget', own ?? project)) {
+    throw notAllowed();
+  }
+  const reason = reasonOf(input.reason);
+  const terms = { amount: amountIn(requester, input.amount), validUntil: untilIn(input.validUntil) };
+  const user = isForUser ? inApi(() => newIdOf('userId', input.userId)) : null;
+  const wanted = {
+    projectId:
+      own ??
+      (await accountId(
+        requester,
+        'project',
+        inApi(() => newIdOf('projectId', project)),
+        'project_id',
+      )),
+    userId:
+      user === null || user === caller.userId ? user : await accountId(requester, 'user', user, 'user_id'),
+    ...terms,
+  };
+  const asker = { who: caller.who, reason, identity: askerOf(caller) };
+  return done(requester, await askForBudget(ledger, wanted, asker, deadline));
+}
+
+/** @throws ApiError 403, 404, 409, 422, 503, LedgerUnavailableError */
+export async function stepRequestFor(
+  requester: Requester,
+  id: string,
+  input: StepInput,
+): Promise<BudgetRequest> {
+  const { caller, deadline } = requester;
+  const request = await requestFor(requester, id);
+  if (!mayTake(caller, request, input.kind)) {
+    throw notAllowed();
+  }
+  const reason =
+    input.kind === 'grant' || input.kind === 'refuse' || input.reason?.trim()
+      ? reasonOf(input.reason ?? '')
+      : null;
+  const { kind, amount, validUntil } = input;
+  const step: RequestStep =
+    kind === 'grant'
+      ? {
+          ...{ kind, isBounded: caller.kind !== 'operator' },
+          amount: amount === undefined ? undefined : amountIn(requester, amount),
+          validUntil: validUntil === undefined ? undefined : untilIn(validUntil),
+        }
+      : { kind };
+  const ledger = await requestsLedger(requester);
+  return done(requester, await stepRequest(ledger, request, step, { who: caller.who, reason }, deadline));
+}
+
+/** A request that the caller may see. @throws ApiError 404, 503, LedgerUnavailableError */
+export async function requestFor(requester: Requester, id: string): Promise<BudgetRequest> {
+  const ledger = await requestsLedger(requester);
+  const request = /^\d{1,18}$/.test(id)
+    ? await requestById(ledger, BigInt(id), requester.deadline)
+    : undefined;
+  if (request === undefined || visibleProjects(requester.caller)?.includes(request.projectId) === false) {
+    throw noRequest();
+  }
+  return request;
+}
+
+/** @throws ApiError 422 for a name that Keystone does not have, 503, LedgerUnavailableError, CursorError */
+export async function requestsFor(
+  requester: Requester,
+  query: PageQuery &
+    Pick<RequestsQuery, 'states'> & {
+      readonly projectId?: string | undefined;
+      readonly userId?: string | undefined;
+    },
+): Promise<PageOf<BudgetRequest>> {
+  await requestsLedger(requester);
+  return narrowed(requester, query, pageOfRequests);
+}
+
+/** Whether the caller has the right to take a step: the console shows the forms only then, and while it is open. */
+export function mayTake(caller: Caller, request: BudgetRequest, kind: RequestStep['kind']): boolean {
+  switch (kind) {
+    case 'endorse':
+    case 'refuse':
+      return may(caller, 'endorse-budget-request', request.projectId);
+    case 'withdraw':
+      return may(caller, 'request-budget', request.projectId) && request.asker === askerOf(caller);
+    case 'grant':
+      return mayChange(caller, request);
+  }
+}
+
+export function requestPath({ id }: Pick<BudgetRequest, 'id'>): string {
+  return `/v1/budget-requests/${id}`;
+}
+
+/** The identity of a token is a digest of it, which a database must not hold. */
+export function askerOf({ identity }: Pick<Caller, 'identity'>): string {
+  return hash('sha256', identity, 'base64url');
+}
+
+/** @throws ApiError 404 if nothing uses the ledger; 503 if it has no place for requests yet; LedgerUnavailableError */
+async function requestsLedger(requester: Requester): Promise<Ledger> {
+  const ledger = await ledgerFor(requester);
+  try {
+    await requireRequests(ledger, requester.deadline);
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigurationError)) {
+      throw thrown;
+    }
+    throw new ApiError(
+      503,
+      'the ledger cannot keep requests for budgets yet: ask the operator to upgrade it',
+      {
+        headers: { 'Retry-After': '60' },
+        cause: thrown,
+      },
+    );
+  }
+  return ledger;
+}
+
+/** @throws ApiError */
+function amountIn({ generation }: Requester, text: string | number): Amount {
+  const unit = budgetUnit(generation.configuration);
+  return moreThanNothing(
+    inApi(() => amountOf(text, unit)),
+    unit,
+  );
+}
+
+/** @throws ApiError */
+export function moreThanNothing(amount: Amount, unit: string): Amount {
+  if (amount === 0n) {
+    throw new ApiError(422, `expected more than 0 ${unit}`, { field: 'amount' });
+  }
+  return amount;
+}
+
+/** @throws ApiError */
+function untilIn(text: string): bigint {
+  return inApi(() => secondOf('until', text));
+}
+
+function done({ generation }: Requester, edit: RequestEdit): BudgetRequest {
+  if (edit.kind === 'refused') {
+    throw requestError(edit.refusal, budgetUnit(generation.configuration));
+  }
+  return edit.request;
+}
+
+function noRequest(): ApiError {
+  return new ApiError(404, 'there is no such request');
+}
+
+const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
+  requested: 'is not endorsed',
+  endorsed: 'is endorsed',
+  granted: 'was granted',
+  changed: 'was granted with other terms',
+  refused: 'was refused',
+  withdrawn: 'was withdrawn',
+};
+
+/** What is told about a step that was not done. */
+export function requestError(refusal: RequestRefusal, unit: string): ApiError {
+  switch (refusal.kind) {
+    case 'gone':
+      return noRequest();
+    case 'too-many':
+      return new ApiError(
+        409,
+        refusal.open
+          ? `the project has ${refusal.most} open requests: wait until some are decided, or withdraw them`
+          : `the project has made ${refusal.most} requests within 24 hours: wait until tomorrow`,
+      );
+    case 'over':
+      return new ApiError(422, 'expected a time that is to come', { field: 'valid_until' });
+    case 'no-budget':
+      return new ApiError(
+        422,
+        'the user has no budget of their own at that time: ask for the project, whose budget limits them',
+        { field: 'user_id' },
+      );
+    case 'too-large':
+      return new ApiError(
+        422,
+        `the budget would be larger than ${formatUnitHours(MAX_AMOUNT, 'down')} ${unit}`,
+        { field: 'amount' },
+      );
+    case 'settled': {
+      const { current } = refusal;
+      const by = (isOpen(current) ? current.endorsed : current.settled)?.who;
+      return new ApiError(
+        409,
+        `the request ${STATES[current.state]} already${by === undefined ? '' : `, by ${by}`}`,
+      );
+    }
+    case 'budget':
+      return refusalError(refusal.refusal, unit);
+  }
+}

@@ -1,0 +1,78 @@
+/** The text of a calendar, by RFC 5545. */
+import { formatInstant, type Instant } from '../../lease/dates.ts';
+
+export interface CalendarEvent {
+  /** The same as long as it is the same event, whatever else changes. */
+  readonly uid: string;
+  readonly start: Instant;
+  /** After `start`, to the second. */
+  readonly end: Instant;
+  readonly summary: string;
+  readonly description: string;
+}
+
+interface Calendar {
+  readonly name: string;
+  readonly now: Instant;
+  readonly events: readonly CalendarEvent[];
+}
+
+/** Events with a time that no calendar can hold are left out: before the year 0 or after 9999, or without a length. */
+export function calendarText({ name, now, events }: Calendar): string {
+  const lines = [
+    ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//blazar-enforcement//leases//EN', 'METHOD:PUBLISH'],
+    ...[`NAME:${escaped(name)}`, `X-WR-CALNAME:${escaped(name)}`],
+    // Source: RFC 7986, and what Outlook reads instead.
+    ...['REFRESH-INTERVAL;VALUE=DURATION:PT1H', 'X-PUBLISHED-TTL:PT1H'],
+  ];
+  const stamp = timeOf(now);
+  for (const { uid, start, end, summary, description } of events) {
+    const [from, until] = [timeOf(start), timeOf(end)];
+    if (TIME.test(from) && TIME.test(until) && from < until) {
+      lines.push(
+        ...['BEGIN:VEVENT', `UID:${escaped(uid)}`, `DTSTAMP:${stamp}`, `DTSTART:${from}`, `DTEND:${until}`],
+        ...[`SUMMARY:${escaped(summary)}`, `DESCRIPTION:${escaped(description)}`],
+        // A lease of the project makes nobody busy.
+        ...['TRANSP:TRANSPARENT', 'END:VEVENT'],
+      );
+    }
+  }
+  return [...lines, 'END:VCALENDAR'].map((line) => `${folded(line)}\r\n`).join('');
+}
+
+const TIME = /^\d{8}T\d{6}Z$/;
+
+/** `20261201T090000Z`, rounded down to the second. */
+function timeOf(instant: Instant): string {
+  return formatInstant(instant).replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
+}
+
+/** Line breaks of any kind become the one that a value may have. Other control characters and halves of surrogate pairs are no text. */
+function escaped(text: string): string {
+  return text
+    .replaceAll(/[\\;,]/g, '\\$&')
+    .replaceAll(/\r\n|[\n\r\u2028\u2029]/g, '\\n')
+    .replaceAll(/[^\P{Cc}\t]|\p{Surrogate}/gu, '');
+}
+
+/** In octets, without the line break. */
+const LONGEST = 75;
+
+/** A long line goes on in the next one, after a space. No character is cut. */
+function folded(line: string): string {
+  if (Buffer.byteLength(line) <= LONGEST) {
+    return line;
+  }
+  let text = '';
+  let length = 0;
+  for (const character of line) {
+    const octets = Buffer.byteLength(character);
+    if (length + octets > LONGEST) {
+      text += '\r\n ';
+      length = 1;
+    }
+    text += character;
+    length += octets;
+  }
+  return text;
+}

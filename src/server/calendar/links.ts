@@ -1,0 +1,190 @@
+/** Links to the calendar of a project. Each belongs to a person. The database has only a hash of its secret. */
+import { sql } from 'kysely';
+import { inTime, type Wait } from '../../base/deadline.ts';
+import { sectionOf } from '../../enforcement/configuration.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ledgerSection } from '../../ledger/options.ts';
+import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../../ledger/reports/pages.ts';
+import { parseConnection } from '../../ledger/storage/connection.ts';
+import { rows, type Work } from '../../ledger/storage/database.ts';
+import { ApiError } from '../api/route.ts';
+import { ledgerFor, type Requester } from '../budgets/named-accounts.ts';
+import { type Caller, may } from '../users/caller.ts';
+import { digest, randomText } from '../users/sealed.ts';
+
+const DAY = 86_400_000_000n;
+/** How long a link works without its owner having been seen with a right to see the project. Here and below in microseconds. */
+const LIFETIME = 30n * DAY;
+/** A link that is looked at all the time is not written all the time. */
+const RENEWED_EVERY = DAY;
+const MAX_OF_OWNER = 20;
+/** One is made at a time, so that nobody has more than they may. */
+const MAKING = 7_042_615_338_120_947n;
+
+export interface CalendarLink {
+  readonly id: bigint;
+  /** Whose it is, for people. */
+  readonly who: string;
+  readonly isOwn: boolean;
+  /** Microseconds of the epoch. */
+  readonly madeAt: bigint;
+  readonly worksUntil: bigint;
+}
+
+/** Whose project it is. */
+type LinkRequest = Requester & { readonly projectId: string };
+
+/**
+ * The caller's links to the calendar of a project that they may see, which renews them; for managers of it and operators all of them.
+ * The first that was made comes first. @throws ApiError, LedgerUnavailableError, CursorError
+ */
+export async function calendarLinksFor(
+  request: LinkRequest,
+  { limit, after }: PageQuery,
+): Promise<PageOf<CalendarLink>> {
+  const { caller, projectId, deadline } = request;
+  const last = numberIn(after);
+  const ledger = await ledgerWithLinks(request);
+  const { queries } = ledger.database;
+  const now = ledger.now();
+  const working = queries.selectFrom('calendar_links').where('renewed_at', '>', now - LIFETIME);
+  const old = working
+    .select('id')
+    .where('owner', '=', caller.identity)
+    .where('project_id', '=', projectId)
+    .where('renewed_at', '<=', now - RENEWED_EVERY);
+  const read = reading(ledger, deadline);
+  if ((await read(() => rows(old.compile()))).length > 0) {
+    const renewed = queries.updateTable('calendar_links').set({ renewed_at: now }).where('id', 'in', old);
+    await ledger.database.transact(() => rows(renewed.compile()), deadline);
+  }
+  let listed = working.selectAll().where('project_id', '=', projectId);
+  if (!seesAll(caller, projectId)) {
+    listed = listed.where('owner', '=', caller.identity);
+  }
+  if (last !== undefined) {
+    listed = listed.where('id', '>', last);
+  }
+  const sorted = listed.orderBy('id').limit(limit + 1);
+  const found = await read(() => rows(sorted.compile()));
+  const items = found.slice(0, limit).map((row) => ({
+    ...{ id: row.id, who: row.who, isOwn: row.owner === caller.identity },
+    ...{ madeAt: row.made_at, worksUntil: row.renewed_at + LIFETIME },
+  }));
+  const end = found.length > limit ? items.at(-1) : undefined;
+  return { items, next: end && cursorOf([end.id]) };
+}
+
+/** Makes one. Its path holds the secret, which nobody learns again. @throws ApiError, LedgerUnavailableError */
+export async function makeCalendarLinkFor(
+  request: LinkRequest,
+): Promise<{ readonly link: CalendarLink; readonly path: string }> {
+  const { caller, projectId, deadline } = request;
+  const { identity: owner, who } = caller;
+  const ledger = await ledgerWithLinks(request);
+  if (caller.userId === null) {
+    throw new ApiError(422, 'expected a person: a calendar link belongs to one, not to a token of many');
+  }
+  const secret = randomText();
+  const now = ledger.now();
+  const row = { name: digest(secret), owner, who, project_id: projectId, made_at: now, renewed_at: now };
+  const id = await ledger.database.transact(() => made(ledger, row), deadline);
+  if (id === undefined) {
+    throw new ApiError(422, `you have ${MAX_OF_OWNER} calendar links, the most there may be: revoke one`);
+  }
+  return {
+    link: { id, who, isOwn: true, madeAt: now, worksUntil: now + LIFETIME },
+    path: `/calendars/${secret}.ics`,
+  };
+}
+
+interface NewLink {
+  readonly name: string;
+  readonly owner: string;
+  readonly who: string;
+  readonly project_id: string;
+  readonly made_at: bigint;
+  readonly renewed_at: bigint;
+}
+
+/** `undefined` = the owner has as many as they may. */
+function* made({ database: { dialect, queries } }: Ledger, row: NewLink): Work<bigint | undefined> {
+  if (dialect === 'postgresql') {
+    yield* rows(sql`select pg_advisory_xact_lock(${MAKING})`.compile(queries));
+  }
+  const over = row.made_at - LIFETIME;
+  yield* rows(queries.deleteFrom('calendar_links').where('renewed_at', '<=', over).compile());
+  const own = queries
+    .selectFrom('calendar_links')
+    .select(({ fn }) => fn.countAll<bigint>().as('count'))
+    .where('owner', '=', row.owner);
+  const [{ count } = { count: 0n }] = yield* rows(own.compile());
+  if (count >= MAX_OF_OWNER) {
+    return undefined;
+  }
+  const [inserted] = yield* rows(queries.insertInto('calendar_links').values(row).returning('id').compile());
+  return inserted?.id;
+}
+
+/** One's own; managers of the project and operators revoke those of others too. @throws ApiError, LedgerUnavailableError */
+export async function revokeCalendarLinkFor(request: LinkRequest & { readonly id: string }): Promise<void> {
+  const { caller, projectId, deadline, id } = request;
+  const ledger = await ledgerWithLinks(request);
+  const ofProject = ledger.database.queries
+    .deleteFrom('calendar_links')
+    .where('id', '=', /^\d{1,18}$/.test(id) ? BigInt(id) : 0n)
+    .where('project_id', '=', projectId);
+  const own = seesAll(caller, projectId) ? ofProject : ofProject.where('owner', '=', caller.identity);
+  const revoked = await ledger.database.transact(() => rows(own.returning('id').compile()), deadline);
+  if (revoked.length === 0) {
+    throw new ApiError(404, 'there is no such calendar link, or it is not yours');
+  }
+}
+
+/** The project that a link is to, and what identifies the ledger; `undefined` = there is no such link, or it works no longer. */
+export async function projectOfLink(
+  ledger: Ledger,
+  secret: string,
+  wait: Wait,
+): Promise<{ readonly projectId: string; readonly ledgerId: string } | undefined> {
+  const query = ledger.database.queries
+    .selectFrom('calendar_links')
+    .innerJoin('ledger', (join) => join.onTrue())
+    .select(['project_id as projectId', 'ledger.id as ledgerId'])
+    .where('name', '=', digest(secret))
+    .where('renewed_at', '>', ledger.now() - LIFETIME);
+  return (await reading(ledger, wait)(() => rows(query.compile())))[0];
+}
+
+function seesAll(caller: Caller, projectId: string): boolean {
+  return may(caller, 'set-user-budget', projectId);
+}
+
+/** Ledgers whose tables have been looked at: they stay as good as they are. */
+const usable = new WeakSet<Ledger>();
+
+/** @throws ApiError 404 without a ledger, 503 if it has no table for links yet; LedgerUnavailableError */
+export async function ledgerWithLinks(
+  requester: Pick<Requester, 'generation' | 'deadline'>,
+): Promise<Ledger> {
+  const { generation, deadline } = requester;
+  const ledger = await ledgerFor(requester);
+  const connection = parseConnection(sectionOf(generation.configuration, ledgerSection).connection);
+  if (!usable.has(ledger) && connection !== undefined) {
+    const [{ tableMistake }, { NEEDED_FOR_CALENDARS }] = await Promise.all([
+      import('../../ledger/storage/table-mistake.ts'),
+      import('../../ledger/storage/rights.ts'),
+    ]);
+    const looking = tableMistake(ledger.database, connection, NEEDED_FOR_CALENDARS, []);
+    // Nobody waits for it once the deadline is over.
+    looking.catch(() => {});
+    const mistake = await inTime(looking, deadline);
+    if (mistake !== undefined) {
+      throw new ApiError(503, 'the ledger has no calendars yet: an operator runs `ledger upgrade`', {
+        cause: mistake,
+      });
+    }
+    usable.add(ledger);
+  }
+  return ledger;
+}

@@ -1,0 +1,294 @@
+/** Requests for more budget, and their forms. */
+import { formatUnitHours } from '../../../filter/claim.ts';
+import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/request-rows.ts';
+import type { RequestStep } from '../../../ledger/budgets/request-steps.ts';
+import type { PageOf } from '../../../ledger/reports/pages.ts';
+import { BUDGET_REQUEST_STATES } from '../../../ledger/storage/schema.ts';
+import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
+import { Pager } from '../parts/pager.tsx';
+import { Account, type Column, Message, ProjectLink, Small, Table, Text, Whose } from '../parts/parts.tsx';
+import { shownDate, shownSecond, toSecond } from '../parts/time-scale.ts';
+import {
+  amountField,
+  type BudgetValues,
+  type FormMistake,
+  mistakesOf,
+  PROJECT,
+  REASON,
+  UNTIL,
+  WholeMistake,
+} from './budget-forms-view.tsx';
+
+const PATH = '/budgets/requests';
+const NEEDED_UNTIL: FieldEntry = {
+  ...UNTIL,
+  label: 'Needed until (UTC)',
+  hint: 'A budget that ends before is extended.',
+};
+
+const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
+  requested: 'waits for a manager',
+  endorsed: 'waits for an operator',
+  granted: 'the budget has grown by it',
+  changed: 'granted, but not as asked',
+  refused: 'nothing was changed',
+  withdrawn: 'by whoever has asked',
+};
+
+interface RequestListProps {
+  readonly page: PageOf<BudgetRequest>;
+  readonly query: URLSearchParams;
+  /** Only of this project; empty = of all. */
+  readonly project: string;
+  /** `open`, `all`, or a state. */
+  readonly state: string;
+  readonly unit: string;
+  /** `undefined` = the caller may not ask. */
+  readonly askPath: string | undefined;
+}
+
+export function RequestList({ page, query, project, state, unit, askPath }: RequestListProps) {
+  return (
+    <section>
+      <nav aria-label="About requests" class="pages">
+        {askPath !== undefined && <a href={askPath}>Ask for more budget</a>}
+        <a href="/budgets">Budgets</a>
+      </nav>
+      <form method="get" action={PATH} class="inline">
+        {project !== '' && <input type="hidden" name="project" value={project} />}
+        <label for="state">State</label>
+        <select id="state" name="state">
+          {['open', 'all', ...BUDGET_REQUEST_STATES].map((one) => (
+            <option value={one} selected={one === state}>
+              {one}
+            </option>
+          ))}
+        </select>
+        <button type="submit">Show</button>
+        {project !== '' && <a href={PATH}>Show all projects</a>}
+      </form>
+      {project !== '' && (
+        <p>
+          Of the project <ProjectLink id={project} />
+        </p>
+      )}
+      {page.items.length === 0 ? (
+        <p>There are none.</p>
+      ) : (
+        <Table label="Requests for more budget" columns={requestColumns(unit)} rows={page.items} />
+      )}
+      <Pager label="requests" path={PATH} query={query} next={page.next} />
+    </section>
+  );
+}
+
+function requestColumns(unit: string): readonly Column<BudgetRequest>[] {
+  return [
+    ['Request', undefined, ({ id }) => <a href={`${PATH}/${id}`}>Request {String(id)}</a>],
+    [
+      'State',
+      undefined,
+      ({ state }) => (
+        <>
+          {state}
+          <small>{STATES[state]}</small>
+        </>
+      ),
+    ],
+    ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
+    ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
+    [`More (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
+    ['Until (UTC)', 'time', ({ validUntil }) => shownSecond(validUntil)],
+    [
+      'Asked',
+      undefined,
+      ({ asked, reason }) => (
+        <>
+          <Text>{asked.who}</Text>
+          <Small text={reason} />
+        </>
+      ),
+    ],
+  ];
+}
+
+interface FormProps {
+  readonly csrf: string;
+  readonly unit: string;
+  readonly values: BudgetValues;
+  readonly mistake: FormMistake | undefined;
+}
+
+interface AskProps extends FormProps {
+  /** Whether the project is typed; else it is the one of the values. */
+  readonly isProjectTyped: boolean;
+  /** Whether the caller may ask for every user; else only for the project and themselves. */
+  readonly mayNameUsers: boolean;
+  readonly ownId: string | null;
+}
+
+export function AskView({ csrf, unit, values, mistake, isProjectTyped, mayNameUsers, ownId }: AskProps) {
+  const sent = { values, mistakes: mistakesOf(mistake) };
+  const user: FieldEntry = {
+    ...{ name: 'user_id', label: 'For whom' },
+    hint: 'A user can only be given more if they have a budget of their own.',
+    ...(mayNameUsers
+      ? { label: 'For the user (may be empty)' }
+      : {
+          options: [['', 'The whole project'] as const, ...(ownId === null ? [] : [[ownId, 'Me'] as const])],
+        }),
+  };
+  return (
+    <section>
+      <WholeMistake mistake={mistake} />
+      <p class="hint">A manager of the project endorses it, and an operator grants it.</p>
+      <ChangeForm action={`${PATH}/new`} csrf={csrf}>
+        {isProjectTyped ? (
+          <Fields fields={[PROJECT]} {...sent} />
+        ) : (
+          <p>
+            Project{' '}
+            <b>
+              <Account kind="project" id={values.project_id} />
+            </b>
+            <input type="hidden" name="project_id" value={values.project_id} />
+          </p>
+        )}
+        <Fields fields={[user]} {...sent} />
+        <div class="fields">
+          <Fields
+            fields={[{ ...amountField(unit), label: `How much more, in ${unit}` }, NEEDED_UNTIL]}
+            {...sent}
+          />
+        </div>
+        <Fields fields={[{ ...REASON, hint: 'Everybody in the project sees it.' }]} {...sent} />
+        <button type="submit">Ask for it</button>
+      </ChangeForm>
+    </section>
+  );
+}
+
+const BUTTONS: Readonly<Record<RequestStep['kind'], string>> = {
+  endorse: 'Endorse',
+  grant: 'Grant',
+  refuse: 'Refuse',
+  withdraw: 'Withdraw',
+};
+
+interface OneRequestProps extends FormProps {
+  readonly request: BudgetRequest;
+  /** What the caller may do now. */
+  readonly steps: readonly RequestStep['kind'][];
+  /** Whether it has just become what it is. */
+  readonly done: boolean;
+}
+
+export function OneRequest({ request, steps, done, csrf, unit, values, mistake }: OneRequestProps) {
+  const { id, state, projectId } = request;
+  const sent = { values, mistakes: mistakesOf(mistake) };
+  const reason = {
+    ...{ ...REASON, isRequired: false },
+    hint: 'Needed to grant and to refuse. Everybody in the project sees it.',
+  };
+  return (
+    <section>
+      {done && (
+        <Message kind="done">
+          {state === 'requested' ? 'The request is made.' : `The request is ${state}.`}
+        </Message>
+      )}
+      <WholeMistake mistake={mistake} />
+      <p>
+        <a href={PATH}>All requests</a> ·{' '}
+        <a href={`${PATH}?${new URLSearchParams({ project: projectId, state: 'all' })}`}>
+          Those of the project
+        </a>
+      </p>
+      <Facts request={request} unit={unit} />
+      {steps.length > 0 && (
+        <ChangeForm action={`${PATH}/${id}`} csrf={csrf}>
+          {steps.includes('grant') && (
+            <div class="fields">
+              <Fields
+                fields={[{ ...amountField(unit), label: `Grant, in ${unit}` }, NEEDED_UNTIL]}
+                {...sent}
+              />
+            </div>
+          )}
+          <Fields fields={[reason]} {...sent} />
+          <p class="buttons">
+            {steps.map((kind) => (
+              <button type="submit" name="step" value={kind}>
+                {BUTTONS[kind]}
+              </button>
+            ))}
+          </p>
+        </ChangeForm>
+      )}
+    </section>
+  );
+}
+
+function Facts({ request, unit }: { readonly request: BudgetRequest; readonly unit: string }) {
+  const { projectId, userId, amount, validUntil, reason, state, asked, endorsed, settled, granted } = request;
+  return (
+    <dl class="facts">
+      <dt>State</dt>
+      <dd>
+        {state}: {STATES[state]}
+      </dd>
+      <dt>Project</dt>
+      <dd>
+        <ProjectLink id={projectId} />
+      </dd>
+      <dt>Whose</dt>
+      <dd>
+        <Whose userId={userId} project="the whole project" />
+      </dd>
+      <dt>Asked for</dt>
+      <dd>
+        {formatUnitHours(amount)} {unit} more, until {shownSecond(validUntil)} UTC
+      </dd>
+      <dt>Asked by</dt>
+      <dd>
+        <By step={{ ...asked, reason }} />
+      </dd>
+      {endorsed !== null && (
+        <>
+          <dt>Endorsed by</dt>
+          <dd>
+            <By step={endorsed} />
+          </dd>
+        </>
+      )}
+      {settled !== null && (
+        <>
+          <dt>Decided by</dt>
+          <dd>
+            <By step={settled} />
+          </dd>
+        </>
+      )}
+      {granted !== null && (
+        <>
+          <dt>Granted</dt>
+          <dd>
+            {formatUnitHours(granted.amount)} {unit}, until {shownSecond(granted.validUntil)} UTC ·{' '}
+            <a href={`/budgets/history?${new URLSearchParams({ budget: String(granted.budget) })}`}>
+              History of the budget
+            </a>
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function By({ step: { at, who, reason } }: { readonly step: TakenStep }) {
+  return (
+    <>
+      <Text>{who}</Text>, {shownDate(toSecond(at))} UTC
+      <Small text={reason} />
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+/** Links to the calendar of a project: making, seeing and revoking them. */
+import { pathId } from '../../api/shown.ts';
+import {
+  type CalendarLink,
+  calendarLinksFor,
+  makeCalendarLinkFor,
+  revokeCalendarLinkFor,
+} from '../../calendar/links.ts';
+import { type ConsolePage, type PageAnswer, type PageRequest, projectPath } from '../page.ts';
+import { type Column, Message, ProjectLink, Table, Text } from '../parts/parts.tsx';
+import { shownDate, toSecond } from '../parts/time-scale.ts';
+
+/** Only a manager of very many people sees no more of theirs: the API has all. */
+const MAX_LINKS = 1000;
+const page = { path: '/projects/{project_id}/calendar', action: 'see-project' } as const;
+
+export const CALENDAR_PAGES: readonly ConsolePage[] = [
+  { ...page, method: 'GET', answer: (request) => show(request, undefined) },
+  {
+    ...page,
+    method: 'POST',
+    answer: async (request) => {
+      const projectId = pathId(request.params, 'project_id');
+      const id = request.form.get('revoke');
+      if (id !== null) {
+        await revokeCalendarLinkFor({ ...request, projectId, id });
+        return { redirect: calendarPath(projectId) };
+      }
+      // Shown now, and never again.
+      return show(request, (await makeCalendarLinkFor({ ...request, projectId })).path);
+    },
+  },
+];
+
+export function calendarPath(projectId: string): string {
+  return `${projectPath(projectId)}/calendar`;
+}
+
+async function show(request: PageRequest, made: string | undefined): Promise<PageAnswer> {
+  const projectId = pathId(request.params, 'project_id');
+  const { items: links } = await calendarLinksFor(
+    { ...request, projectId },
+    { limit: MAX_LINKS, after: undefined },
+  );
+  const { csrf, caller } = request;
+  const action = calendarPath(projectId);
+  return {
+    title: 'Calendar',
+    main: (
+      <section>
+        <p>
+          <ProjectLink id={projectId} />
+        </p>
+        <p>
+          A calendar program can show the leases of this project: those to come, those that are active, and
+          those that ended in the last 30 days. Whoever has the link can read them. A link works for 30 days
+          after you last opened this page.
+        </p>
+        {made !== undefined && (
+          <Message kind="done">
+            Copy the address of this link now; it is not shown again: <a href={made}>calendar</a>
+          </Message>
+        )}
+        {caller.userId === null ? (
+          <p>Log in as a person to make a link: it belongs to one.</p>
+        ) : (
+          <form method="post" action={action}>
+            <input type="hidden" name="csrf" value={csrf} />
+            <button type="submit">Make a link</button>
+          </form>
+        )}
+        {links.length === 0 ? (
+          <p>There are no links.</p>
+        ) : (
+          <Table label="Links" columns={columnsOf(action, csrf)} rows={links} />
+        )}
+      </section>
+    ),
+  };
+}
+
+function columnsOf(action: string, csrf: string): readonly Column<CalendarLink>[] {
+  return [
+    ['Made (UTC)', undefined, ({ madeAt }) => shownDate(toSecond(madeAt))],
+    ['Whose', undefined, ({ who }) => <Text>{who}</Text>],
+    ['Works until (UTC)', undefined, ({ worksUntil }) => shownDate(toSecond(worksUntil))],
+    [
+      'Revoke',
+      undefined,
+      ({ id, madeAt }) => (
+        <form method="post" action={action}>
+          <input type="hidden" name="csrf" value={csrf} />
+          <button type="submit" name="revoke" value={String(id)}>
+            Revoke<span class="unseen"> the link of {shownDate(toSecond(madeAt))}</span>
+          </button>
+        </form>
+      ),
+    ],
+  ];
+}

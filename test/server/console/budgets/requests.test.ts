@@ -1,0 +1,262 @@
+/** Asking for more budget in the console, and what managers and operators do about it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DecisionRecord } from '../../../../src/decisions/record.ts';
+import { budgetHistory, listBudgets, removeBudget } from '../../../../src/ledger/budgets/budgets.ts';
+import { pageOfRequests } from '../../../../src/ledger/budgets/request-lists.ts';
+import type { Ledger } from '../../../../src/ledger/ledger.ts';
+import { type BudgetText, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
+import { type ConsoleGround, consoleOn, type Name, type Seen } from '../console-ground.ts';
+import { rowsOf, textOf } from '../visitor.ts';
+
+const HOUR = 3_600_000_000n;
+const PATH = '/budgets/requests';
+const newLedger = newLedgers();
+let ground: ConsoleGround;
+let ledger: Ledger;
+let count = 0;
+
+beforeAll(async () => {
+  const connection = await newLedger('sqlite');
+  ground = await consoleOn(connection);
+  ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+});
+afterAll(async () => {
+  await ground.close();
+  await ledger.close();
+});
+beforeEach(async () => {
+  for (const budget of await listBudgets(ledger, undefined, NO_WAIT)) {
+    await removeBudget(ledger, budget, { who: 'test', reason: null }, NO_WAIT);
+  }
+  await give({ amount: '100' });
+});
+
+function give(budget: Partial<BudgetText> & { amount: string }): Promise<void> {
+  return giveBudget(ledger, { projectId: 'climate', from: '2026-01-01', until: '2099-01-01', ...budget });
+}
+
+/** Each with a reason of its own, so that none is taken for another. */
+function wish(more: Readonly<Record<string, string>> = {}) {
+  count += 1;
+  return {
+    ...{ project_id: 'climate', user_id: '', amount: '5', valid_until: '2098-01-01T00:00' },
+    ...{ reason: `run ${count}`, ...more },
+  };
+}
+
+async function asked(who: Name = 'meg', fields = wish()): Promise<string> {
+  const { status, location, html } = await ground.send(who, `${PATH}/new`, fields);
+  expect([status, textOf(html)]).toEqual([303, expect.any(String)]);
+  expect(location).toMatch(/^\/budgets\/requests\/\d+\?done=requested$/);
+  return location.split('?')[0] ?? '';
+}
+
+function step(who: Name, path: string, kind: string, fields: Readonly<Record<string, string>> = {}) {
+  return ground.send(who, path, { step: kind, reason: 'fine', ...fields });
+}
+
+async function hours(): Promise<bigint[]> {
+  return (await listBudgets(ledger, 'climate', NO_WAIT)).map(({ amount }) => amount / HOUR);
+}
+
+function buttons({ html }: Seen): string[] {
+  return [...html.matchAll(/<button type="submit" name="step" value="(\w+)">/g)].map(([, kind = '']) => kind);
+}
+
+function fieldOf({ html }: Seen, name: string): string {
+  const [, value = ''] = new RegExp(`<input[^>]* name="${name}"[^>]* value="([^"]*)"`).exec(html) ?? [];
+  return value;
+}
+
+describe('a request for more budget', () => {
+  it('is asked for by a member, endorsed by the manager, and granted by an operator', async () => {
+    const fields = wish();
+    const path = await asked('meg', fields);
+    const made = await ground.get('meg', `${path}?done=requested`);
+    expect(textOf(made.html)).toContain('The request is made.');
+    expect(buttons(made)).toEqual(['withdraw']);
+    const forMona = await ground.get('mona', path);
+    expect([buttons(forMona), fieldOf(forMona, 'amount')]).toEqual([['endorse', 'refuse'], '']);
+    expect((await step('mona', path, 'endorse')).location).toBe(`${path}?done=endorsed`);
+    const forOperator = await ground.get('operator', path);
+    expect(buttons(forOperator)).toEqual(['grant', 'refuse']);
+    const terms = {
+      amount: fieldOf(forOperator, 'amount'),
+      valid_until: fieldOf(forOperator, 'valid_until'),
+    };
+    expect(terms).toEqual({ amount: '5', valid_until: '2098-01-01T00:00' });
+    const listed = rowsOf((await ground.get('reader', PATH)).html, 'Requests for more budget');
+    expect(listed[0]?.join(' ')).toMatch(/endorsed .*climate.* 5 .*meg@Default/);
+    expect((await step('operator', path, 'grant', terms)).location).toBe(`${path}?done=granted`);
+    expect(await hours()).toEqual([105n]);
+    for (const who of ['meg', 'mona', 'operator', 'reader'] as const) {
+      const seen = await ground.get(who, path);
+      expect([seen.status, buttons(seen)]).toEqual([200, []]);
+      expect(textOf(seen.html)).toMatch(
+        /Endorsed by mona.* fine Decided by operator token.* fine Granted 5 node-hours/,
+      );
+    }
+    const history = await ground.get('meg', '/budgets/history?project=climate');
+    expect(textOf(history.html)).toMatch(/request \d+ by meg@Default \(id-of-meg\): fine/);
+  });
+
+  it('is one, and is granted once, when forms are sent twice', async () => {
+    const fields = wish();
+    const [path, again] = await Promise.all([asked('meg', fields), asked('meg', fields)]);
+    expect(again).toBe(path);
+    const terms = { amount: '4', valid_until: '2098-01-01T00:00' };
+    const grants = await Promise.all([1, 2, 3].map(() => step('operator', path, 'grant', terms)));
+    expect(grants.map(({ location }) => location)).toEqual([1, 2, 3].map(() => `${path}?done=changed`));
+    expect(await hours()).toEqual([104n]);
+    const late = await step('mona', path, 'refuse');
+    expect([late.status, textOf(late.html)]).toEqual([
+      409,
+      expect.stringContaining('the request was granted with other terms already, by operator token'),
+    ]);
+    expect((await budgetHistory(ledger, 'climate', NO_WAIT)).at(-1)).toMatchObject({ who: 'operator token' });
+  });
+
+  it('shows what is wrong beside the field, and keeps what was written', async () => {
+    for (const [more, status, expected] of [
+      [{ amount: 'much' }, 422, /expected a decimal number of node-hours/],
+      [{ amount: '0' }, 422, /expected more than 0 node-hours/],
+      [{ valid_until: '2020-01-01T00:00' }, 422, /expected a time that is to come/],
+      [{ reason: ' ' }, 422, /expected why, for the history/],
+      [{ user_id: 'id-of-meg' }, 422, /the user has no budget of their own/],
+    ] as const) {
+      const seen = await ground.send('meg', `${PATH}/new`, wish({ ...{ reason: 'kept' }, ...more }));
+      expect([seen.status, textOf(seen.html)]).toEqual([status, expect.stringMatching(expected)]);
+      expect(seen.html).toMatch(/aria-invalid="true"/);
+    }
+    const path = await asked();
+    const seen = await step('operator', path, 'grant', { amount: '7', valid_until: '', reason: '' });
+    expect([seen.status, fieldOf(seen, 'amount')]).toEqual([422, '7']);
+    expect((await step('operator', path, 'nonsense')).status).toBe(400);
+    expect(await hours()).toEqual([100n]);
+  });
+
+  it('of another project is as if it did not exist, and rights are those of the table', async () => {
+    const secret = await asked('operator', wish({ project_id: 'secret' }));
+    const seenBy = async (path: string) => {
+      const seen = [await ground.get('meg', path)];
+      for (const kind of ['endorse', 'grant', 'refuse', 'withdraw']) {
+        seen.push(await step('mona', path, kind));
+      }
+      return seen.map(({ status, html }) => [status, textOf(html).replaceAll(/req-[0-9a-f-]+/g, '')]);
+    };
+    const [there, absent] = [await seenBy(secret), await seenBy(`${PATH}/999999`)];
+    expect(there).toEqual(absent);
+    expect(new Set(there.map(([status]) => status))).toEqual(new Set([404]));
+    for (const path of [PATH, `${PATH}?project=secret&state=all`]) {
+      expect((await ground.get('meg', path)).html).not.toContain(`${secret}"`);
+    }
+    for (const project_id of ['secret', 'no-such-project']) {
+      expect((await ground.send('meg', `${PATH}/new`, wish({ project_id }))).status).toBe(403);
+      expect((await ground.get('meg', `${PATH}/new?project=${project_id}`)).status).toBe(403);
+    }
+    const path = await asked();
+    for (const [who, kind] of [
+      ['meg', 'endorse'],
+      ['meg', 'grant'],
+      ['meg', 'refuse'],
+      ['mona', 'grant'],
+      ['mona', 'withdraw'],
+      ['operator', 'withdraw'],
+      ['reader', 'grant'],
+    ] as const) {
+      expect([who, kind, (await step(who, path, kind)).status]).toEqual([who, kind, 403]);
+    }
+    expect((await ground.send('reader', `${PATH}/new`, wish())).status).toBe(403);
+    expect((await step('mona', path, 'endorse', { csrf: 'of another' })).status).toBe(403);
+    expect((await ground.send('meg', `${PATH}/new`, { ...wish(), csrf: '' })).status).toBe(403);
+    expect(await hours()).toEqual([100n]);
+  });
+
+  it('names every invisible character of what people write, and runs none of it', async () => {
+    const reason = `<script>alert(1)</script>"><img src=x>\u202e${'ü'.repeat(100)}`;
+    const path = await asked('meg', wish({ reason }));
+    await step('operator', path, 'refuse', { reason });
+    for (const page of [path, `${PATH}?state=refused`]) {
+      const { html } = await ground.get('mona', page);
+      expect(html).not.toMatch(/<script>|<img|\u202e/);
+      expect(html).toContain('&lt;script>alert(1)');
+      expect(html).toContain('[U+202E]');
+    }
+  });
+
+  it('may be for a user with a budget of their own, who asks for themselves, and a manager grants', async () => {
+    await give({ userId: 'id-of-meg', amount: '10' });
+    expect((await ground.get('meg', `${PATH}/new`)).html).toMatch(/<option value="id-of-meg"[^>]*>Me</);
+    expect((await ground.send('meg', `${PATH}/new`, wish({ user_id: 'id-of-bob' }))).status).toBe(403);
+    const path = await asked('meg', wish({ user_id: 'id-of-meg' }));
+    expect(buttons(await ground.get('mona', path))).toEqual(['endorse', 'grant', 'refuse']);
+    const terms = { amount: '5', valid_until: '2098-01-01T00:00' };
+    expect((await step('mona', path, 'grant', terms)).location).toBe(`${path}?done=granted`);
+    expect(await hours()).toEqual([100n, 15n]);
+    const more = await asked('mona', wish({ user_id: 'id-of-meg', amount: '90' }));
+    const beyond = await step('mona', more, 'grant', { ...terms, amount: '90' });
+    expect([beyond.status, textOf(beyond.html)]).toEqual([
+      422,
+      expect.stringContaining('expected at most what the project has in that time: 100 node-hours'),
+    ]);
+  });
+});
+
+describe('a refused lease', () => {
+  const ID = 'req-7f1b2c3d-0000-4000-8000-0000000000bb';
+  const refused = (message: string, more: Partial<DecisionRecord> = {}): DecisionRecord => ({
+    ...{ time: new Date().toISOString(), request_id: ID, operation: 'create', generation: 1 },
+    ...{ allowed: false, outcome: 'rejected', failed: false, duration_ms: 1, filter: 'UsageBudgetFilter' },
+    ...{ project_id: 'climate', user_id: 'id-of-meg', lease_id: null, lease_name: 'run & "7"', message },
+    warnings: [],
+    filters: [{ filter: 'UsageBudgetFilter', outcome: 'rejected', audit: false, message, duration_ms: 1 }],
+    ...more,
+  });
+  const linkIn = ({ html }: Seen) =>
+    /<a href="(\/budgets\/requests\/new\?[^"]*)">Ask for more budget/
+      .exec(html)?.[1]
+      ?.replaceAll('&amp;', '&');
+  const LACKS = (whose: string, left = '12.5') =>
+    `The lease would cost 48 node-hours; ${whose} has ${left} node-hours left, of a budget that is valid until 2027-01-01T00:00:00Z.`;
+
+  it.each([
+    [LACKS('project climate'), '35.5', ''],
+    [LACKS('project climate', '0'), '48', ''],
+    [LACKS('user meg in project climate'), '35.5', 'id-of-meg'],
+    ['Project climate has no budget.', '', ''],
+  ])('leads to a form that says what lacked: %s', async (message, amount, user) => {
+    await give({ userId: 'id-of-meg', amount: '10' });
+    const asked_at = { start: 4_000_000_000_000_000n, end: 4_000_172_800_000_001n };
+    ground.recorder.recent.add(refused(message), asked_at);
+    const link = linkIn(await ground.get('meg', `/decisions/${ID}`));
+    const form = await ground.get('meg', link ?? '');
+    expect([form.status, fieldOf(form, 'amount'), fieldOf(form, 'project_id')]).toEqual([
+      200,
+      amount,
+      'climate',
+    ]);
+    expect(fieldOf(form, 'reason')).toBe('Lease run &amp; &quot;7&quot;');
+    expect(form.html).toMatch(user === '' ? /<option value selected/ : `<option value="${user}" selected`);
+  });
+
+  it('leads nowhere where something else was wrong, and for those who may not ask', async () => {
+    for (const record of [
+      refused('The lease is too long.'),
+      refused(LACKS('project climate'), { operation: 'skypilot.launch' as never }),
+      refused(LACKS('project climate'), { allowed: true, outcome: 'audit' }),
+      refused(LACKS('user bob in project climate'), { user_id: 'id-of-bob' }),
+    ]) {
+      count += 1;
+      ground.recorder.recent.add({ ...record, request_id: `${ID}${count}` });
+      expect(linkIn(await ground.get('meg', `/decisions/${ID}${count}`))).toBeUndefined();
+    }
+    ground.recorder.recent.add(refused(LACKS('project climate')));
+    expect(linkIn(await ground.get('reader', `/decisions/${ID}`))).toBeUndefined();
+  });
+
+  it('is one link away from the project, too', async () => {
+    expect((await ground.get('meg', '/projects/climate')).html).toContain(`${PATH}?project=climate`);
+    const { items } = await pageOfRequests(ledger, { limit: 1, after: undefined }, NO_WAIT);
+    expect(items).toHaveLength(1);
+  });
+});
