@@ -32,7 +32,7 @@ const ROOMS = {
     'config',
   ],
   conformance: ['http'],
-  client: [],
+  client: ['enforcement', 'openstack'],
   cli: [
     'client',
     'server',
@@ -141,7 +141,7 @@ module.exports = {
       name: 'nothing-unresolvable',
       severity: 'error',
       from: {},
-      to: { couldNotResolve: true, pathNot: '^blazar-enforcement(/skypilot|/kubernetes|/rules)?$' },
+      to: { couldNotResolve: true, pathNot: '^blazar-enforcement(/client|/skypilot|/kubernetes|/rules)?$' },
     },
   ],
   options: {

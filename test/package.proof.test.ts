@@ -128,10 +128,12 @@ describe('the packed package', () => {
     writeFileSync(
       join(folder, 'consumer.ts'),
       `import { BaseFilter, LedgerFilter, type Lease, type Reservation, UsageEnforcement } from 'blazar-enforcement';
+      import { createApiClient } from 'blazar-enforcement/client';
       import { SchedulingPolicies } from 'blazar-enforcement/kubernetes';
       import { AdminPolicy } from 'blazar-enforcement/skypilot';
       import { readRules } from 'blazar-enforcement/rules';
       export const used = [BaseFilter, LedgerFilter, UsageEnforcement, AdminPolicy, SchedulingPolicies, readRules];
+      export const client = createApiClient({ endpoint: 'http://127.0.0.1' });
       export const lease: Lease = { start_date: new Date(), end_date: '2026-12-01T09:00:00', reservations: [] };
       // @ts-expect-error
       export const dated: Lease = { start_date: 1 };

@@ -10,10 +10,10 @@ import type {
   ImportFlags,
   SetFlags,
 } from './budget/store.ts';
-import { addEndpointFlags, type EndpointFlags, withEndpoint } from './common/endpoint.ts';
+import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './common/sources.ts';
 import { withLedger } from './ledger/access.ts';
-import { printJson, UsageError } from './output.ts';
+import { printJson } from './output.ts';
 
 const WHO =
   'Who makes the change. Default: the system user. Not with --endpoint, where it is the owner of the token.';
@@ -172,26 +172,20 @@ async function withBudgets(
   flags: EndpointFlags & SourceFlags,
   work: (budgets: BudgetStore) => Promise<void>,
 ): Promise<void> {
-  refuseEndpointFlags(flags);
-  const { endpoint } = flags;
-  if (endpoint !== undefined) {
-    const { remoteBudgets } = await import('./budget/remote.ts');
-    const { remoteRequests } = await import('./budget/remote-requests.ts');
-    await withEndpoint(endpoint, flags, (api) => work({ ...remoteBudgets(api), ...remoteRequests(api) }));
-    return;
-  }
-  await withLedger(flags, async (access) => {
-    const { localBudgets } = await import('./budget/local.ts');
-    const { localRequests } = await import('./budget/local-requests.ts');
-    await work({ ...localBudgets(access), ...localRequests(access) });
-  });
-}
-
-/** Those that mean nothing without `--endpoint`. */
-function refuseEndpointFlags({ endpoint, tokenFile, osCloud, caFile }: EndpointFlags): void {
-  if (endpoint === undefined && [tokenFile, osCloud, caFile].some((flag) => flag !== undefined)) {
-    throw new UsageError('--token-file, --os-cloud and --ca-file need --endpoint');
-  }
+  await localOrRemote(
+    flags,
+    () =>
+      withLedger(flags, async (access) => {
+        const { localBudgets } = await import('./budget/local.ts');
+        const { localRequests } = await import('./budget/local-requests.ts');
+        await work({ ...localBudgets(access), ...localRequests(access) });
+      }),
+    async (client) => {
+      const { remoteBudgets } = await import('./budget/remote.ts');
+      const { remoteRequests } = await import('./budget/remote-requests.ts');
+      await work({ ...remoteBudgets(client), ...remoteRequests(client) });
+    },
+  );
 }
 
 async function set(project: string, flags: SetFlags): Promise<void> {
@@ -256,7 +250,6 @@ async function step(kind: RequestStep['kind'], id: string, flags: StepFlags): Pr
 }
 
 async function importFile(path: string, flags: ImportFlags): Promise<void> {
-  refuseEndpointFlags(flags);
   const { openBudgetFile, printImport } = await import('./budget/output.ts');
   // Before a ledger is opened; a service first wants to know who asks, and why.
   const file = flags.endpoint === undefined ? openBudgetFile(path) : undefined;

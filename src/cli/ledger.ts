@@ -4,10 +4,12 @@ import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { budgetUnit } from '../enforcement/configuration.ts';
 import { type CommandNames, commandNames, typedId } from './common/command-names.ts';
+import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
 import { Progress } from './common/progress.ts';
 import { formatFlag, type SourceFlags, sourceCommand, wholeNumber } from './common/sources.ts';
 import { configuredLedger, NO_DEADLINE, orUnavailable, withLedger } from './ledger/access.ts';
 import { compactCommand, restoreCommand } from './ledger/compact.ts';
+import type { LeaseSelection, ListedLeases } from './ledger/listed-leases.ts';
 import {
   amountText,
   entryObject,
@@ -33,12 +35,7 @@ interface FormatFlags extends SourceFlags {
   readonly format: 'table' | 'json';
 }
 
-interface ListFlags extends FormatFlags {
-  readonly project?: string;
-  readonly user?: string;
-  readonly state?: 'open' | 'ended';
-  readonly limit: number;
-}
+interface ListFlags extends FormatFlags, EndpointFlags, LeaseSelection {}
 
 interface ExportFlags extends SourceFlags {
   readonly project?: string;
@@ -48,11 +45,11 @@ interface ExportFlags extends SourceFlags {
 const MAX_LIMIT = 100_000;
 
 export function ledgerCommand(): Command {
-  return new Command('ledger')
+  const command = new Command('ledger')
     .description('Manage the ledger: the recorded leases, and what they take from shared limits.')
     .addCommand(upgradeCommand())
     .addCommand(
-      sourceCommand('list', 'Print leases, newest first.')
+      addEndpointFlags(sourceCommand('list', 'Print leases, newest first.'))
         .option('--project <id>', "Only this project's leases.")
         .option('--user <id>', "Only this user's leases.")
         .addOption(new Option('--state <state>', 'Only leases in this state.').choices(['open', 'ended']))
@@ -88,27 +85,36 @@ export function ledgerCommand(): Command {
     .addCommand(reconcileCommand())
     .addCommand(compactCommand())
     .addCommand(restoreCommand());
+  for (const one of command.commands.filter((other) => other.name() !== 'list')) {
+    one.addOption(new Option('--endpoint <url>').hideHelp().argParser(refuseEndpoint));
+  }
+  return command;
+}
+
+function refuseEndpoint(): never {
+  throw new UsageError(
+    '--endpoint: only ledger list asks a service; this needs the database: run it with the configuration of the service',
+  );
 }
 
 async function list(flags: ListFlags): Promise<void> {
-  await withLedger(flags, async ({ ledger, configuration }) => {
-    const { listLeases } = await import('../ledger/reports/reports.ts');
-    const { project, user, state, limit } = flags;
-    const projectId = project && (await typedId(configuration, 'project', project));
-    const userId = user && (await typedId(configuration, 'user', user));
-    const leases = await listLeases(ledger, { projectId, userId, state, limit }, NO_DEADLINE);
-    if (leases.length < limit && state !== 'open') {
-      await warnOfFolded(ledger, projectId);
-    }
-    const names = await commandNames(configuration, leases);
-    await printItems(
-      leases,
-      flags.format,
-      (lease) => leaseObject(lease, names),
-      LEASE_COLUMNS,
-      (lease) => leaseRow(lease, names),
-    );
-  });
+  const { localLeases, remoteLeases } = await import('./ledger/listed-leases.ts');
+  await localOrRemote(
+    flags,
+    () => withLedger(flags, async (access) => printLeases(await localLeases(access, flags), flags)),
+    async (client) => printLeases(await remoteLeases(client, flags), flags),
+  );
+}
+
+async function printLeases({ leases, names, missing }: ListedLeases, { format }: FormatFlags): Promise<void> {
+  warnOfMissing(missing);
+  await printItems(
+    leases,
+    format,
+    (lease) => leaseObject(lease, names),
+    LEASE_COLUMNS,
+    (lease) => leaseRow(lease, names),
+  );
 }
 
 async function show(key: string, flags: FormatFlags): Promise<void> {
@@ -117,6 +123,7 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
     const row = /^#(\d{1,18})$/.exec(key)?.[1];
     const found = await leaseDetails(ledger, row === undefined ? key : BigInt(row), NO_DEADLINE);
     if (found.length === 0) {
+      const { foldedText } = await import('./ledger/listed-leases.ts');
       const folded = await foldedText(ledger, undefined);
       const hint = folded === undefined ? '' : `; ${folded}`;
       throw new UsageError(`the ledger has no lease ${key}; ledger list prints its leases${hint}`);
@@ -141,28 +148,12 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
   });
 }
 
-/** What lists of the project, or of the ledger, do not have. `undefined` = nothing is folded. */
-async function foldedText(ledger: Ledger, projectId: string | undefined): Promise<string | undefined> {
-  const { foldedOfLedger, foldedOfProject } = await import('../ledger/folding/totals.ts');
-  const { formatInstant } = await import('../lease/dates.ts');
-  const folded =
-    projectId === undefined
-      ? await foldedOfLedger(ledger, NO_DEADLINE)
-      : await foldedOfProject(ledger, projectId, NO_DEADLINE);
-  return (
-    folded &&
-    `${folded.leases} leases that ended before ${formatInstant(folded.until)} are folded into totals and not here; see ledger compact`
-  );
-}
-
-async function warnOfFolded(ledger: Ledger, projectId: string | undefined): Promise<void> {
-  const folded = await foldedText(ledger, projectId);
-  if (folded !== undefined) {
-    process.stderr.write(`warning: ${folded}\n`);
+function warnOfMissing(missing: string | undefined): void {
+  if (missing !== undefined) {
+    process.stderr.write(`warning: ${missing}\n`);
   }
 }
 
-type Ledger = import('../ledger/ledger.ts').Ledger;
 type LeaseDetails = import('../ledger/reports/reports.ts').LeaseDetails;
 type RecordedClaim = import('../ledger/accounting/recorded-claim.ts').RecordedClaim;
 
@@ -218,7 +209,8 @@ async function exportAll(flags: ExportFlags): Promise<void> {
       }
     };
     await exportLedger(ledger, projectId, hand, NO_DEADLINE);
-    await warnOfFolded(ledger, projectId || undefined);
+    const { foldedText } = await import('./ledger/listed-leases.ts');
+    warnOfMissing(await foldedText(ledger, projectId || undefined));
   });
 }
 

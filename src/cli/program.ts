@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   decisions: async () => (await import('./decisions.ts')).decisionsCommand(),
   ledger: async () => (await import('./ledger.ts')).ledgerCommand(),
   budget: async () => (await import('./budget.ts')).budgetCommand(),
+  project: async () => (await import('./project.ts')).projectCommand(),
   report: async () => (await import('./report.ts')).reportCommand(),
   outbox: async () => (await import('./outbox.ts')).outboxCommand(),
   conformance: async () => (await import('./conformance.ts')).conformanceCommand(),

@@ -1,14 +1,13 @@
 /** `report`: what was used in a time, as a table or a file. */
 import { Command, Option } from 'commander';
-import { budgetUnit } from '../enforcement/configuration.ts';
-import { USAGE_KEYS, type UsageKey, type UsageReport, type UsageRow } from '../ledger/reports/usage-sums.ts';
-import { inFlags } from './budget/store.ts';
-import { type CommandNames, commandNames, typedId } from './common/command-names.ts';
+import { USAGE_KEYS, type UsageKey } from '../ledger/reports/usage-sums.ts';
+import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
 import { formatFlag, type SourceFlags, sourceCommand } from './common/sources.ts';
-import { NO_DEADLINE, withLedger } from './ledger/access.ts';
+import { withLedger } from './ledger/access.ts';
 import { onOneLine, printJson, printTable } from './output.ts';
+import type { ShownRow, ShownUsage, UsageQuery } from './report/usage.ts';
 
-interface UsageFlags extends SourceFlags {
+interface UsageFlags extends SourceFlags, EndpointFlags {
   readonly from?: string;
   readonly until?: string;
   readonly by: UsageKey;
@@ -20,9 +19,11 @@ const DATE = 'in ISO 8601, to the second; UTC without an offset';
 
 export function reportCommand(): Command {
   return new Command('report').description('Print what was used.').addCommand(
-    sourceCommand(
-      'usage',
-      'Print what leases have taken of budgets, and will, and which resources they had reserved, in a time.',
+    addEndpointFlags(
+      sourceCommand(
+        'usage',
+        'Print what leases have taken of budgets, and will, and which resources they had reserved, in a time.',
+      ),
     )
       .option('--from <date>', `Start, ${DATE}. Default: the start of the month of --until.`)
       .option('--until <date>', `End, ${DATE}. Default: now.`)
@@ -38,62 +39,49 @@ export function reportCommand(): Command {
 }
 
 async function usage(flags: UsageFlags): Promise<void> {
-  const { reportSpan, reportUsage } = await import('../ledger/reports/usage-report.ts');
+  const { inFlags } = await import('./budget/store.ts');
   const { secondOf } = await import('../ledger/budgets/terms.ts');
   const { by, format, project } = flags;
   const [from, until] = inFlags(() => [
     flags.from === undefined ? undefined : secondOf('from', flags.from),
     flags.until === undefined ? undefined : secondOf('until', flags.until),
   ]);
-  await withLedger(flags, async ({ ledger, configuration }) => {
-    const span = inFlags(() => reportSpan({ from, until }, ledger.now()));
-    const projectIds = project === undefined ? undefined : [await typedId(configuration, 'project', project)];
-    const isDetailed = format === 'focus';
-    const report = await reportUsage(ledger, { ...span, projectIds, by, isDetailed }, NO_DEADLINE);
-    const unit = budgetUnit(configuration);
-    const names = await commandNames(
-      configuration,
-      format === 'csv' ? [] : report.rows.filter(({ projectId }) => projectId !== null),
-    );
-    const { usageCsv, usageFocus, usageJson } = await import('../ledger/reports/usage-formats.ts');
-    if (format === 'table') {
-      await printUsage(report, by, unit, names);
-    } else if (format === 'json') {
-      const idsOf = ({ projectId, userId }: UsageRow) => ({
-        ...(projectId !== null && { project_id: projectId }),
-        ...(by === 'user' && { user_id: userId }),
-        ...(projectId !== null && names.fields(projectId, userId)),
-      });
-      printJson(usageJson(report, { ...span, by, unit }, idsOf));
-    } else {
-      const nameOf = (id: string) => names.fields(id, null).project_name ?? null;
-      const text = format === 'csv' ? usageCsv(report, by, unit) : usageFocus(report, by, unit, nameOf);
-      for await (const piece of text) {
-        process.stdout.write(piece);
-      }
-    }
-    await warnOfMissing(report, by, unit);
-  });
+  const query = { by, format, project, from, until };
+  const { localUsage, remoteUsage } = await import('./report/usage.ts');
+  await localOrRemote(
+    flags,
+    () => withLedger(flags, async (access) => print(await localUsage(access, query), query)),
+    async (client) => print(await remoteUsage(client, query), query),
+  );
 }
 
-async function printUsage(
-  { rows }: UsageReport,
-  by: UsageKey,
-  unit: string,
-  names: CommandNames,
-): Promise<void> {
-  const { formatUnitHours } = await import('../filter/claim.ts');
-  const { hoursText, monthText } = await import('../ledger/reports/usage-formats.ts');
-  const project = ({ projectId }: UsageRow) => (projectId === null ? '' : names.project(projectId));
-  const user = ({ userId }: UsageRow) => (userId === null ? '' : names.user(userId));
-  const keys: Record<UsageKey, readonly [string, (row: UsageRow) => string][]> = {
+async function print(usage: ShownUsage, { by, format }: UsageQuery): Promise<void> {
+  if (format === 'table') {
+    await printUsage(usage, by);
+  } else if (format === 'json') {
+    printJson(usage.json);
+  } else {
+    for await (const piece of await usage.file(format)) {
+      process.stdout.write(piece);
+    }
+  }
+  // On standard error: a file has no place for it.
+  for (const text of usage.missing) {
+    process.stderr.write(`${onOneLine(`warning: ${text}`)}\n`);
+  }
+}
+
+async function printUsage({ json: { rows, unit }, names }: ShownUsage, by: UsageKey): Promise<void> {
+  const project = ({ project_id: id }: ShownRow) => (id === undefined ? '' : names.project(id));
+  const user = ({ user_id: id }: ShownRow) => (id === undefined || id === null ? '' : names.user(id));
+  const keys: Record<UsageKey, readonly [string, (row: ShownRow) => string][]> = {
     project: [['PROJECT', project]],
     user: [
       ['PROJECT', project],
       ['USER', user],
     ],
-    month: [['MONTH', monthText]],
-    resource_type: [['RESOURCE TYPE', ({ resourceType }) => resourceType ?? '']],
+    month: [['MONTH', ({ month }) => month ?? '']],
+    resource_type: [['RESOURCE TYPE', (row) => row.resource_type ?? '']],
   };
   const hasAmounts = by !== 'resource_type';
   await printTable(
@@ -104,17 +92,8 @@ async function printUsage(
     ],
     rows.map((row) => [
       ...keys[by].map(([, cell]) => cell(row)),
-      ...(hasAmounts ? [formatUnitHours(row.amount), formatUnitHours(row.userAmount)] : []),
-      ...[hoursText(row.resourceSeconds), String(row.leases), String(row.endedEarly)],
-      hoursText(row.unusedSeconds),
+      ...(hasAmounts ? [row.amount ?? '', row.user_amount ?? ''] : []),
+      ...[row.resource_hours, String(row.leases), String(row.ended_early), row.unused_hours],
     ]),
   );
-}
-
-/** On standard error: a file has no place for it. */
-async function warnOfMissing(report: UsageReport, by: UsageKey, unit: string): Promise<void> {
-  const { missingTexts } = await import('../ledger/reports/usage-formats.ts');
-  for (const text of missingTexts(report, by, unit)) {
-    process.stderr.write(`${onOneLine(`warning: ${text}`)}\n`);
-  }
 }

@@ -1279,6 +1279,8 @@ export interface components {
         };
         ImportRefusal: {
             changed?: number;
+            /** @description The same as `message`. */
+            detail: string;
             dry_run?: boolean;
             field?: string;
             lines?: ({
@@ -1313,8 +1315,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Why nothing was set. */
-            message?: string;
+            message: string;
             /** @description If there are any, nothing is set. */
             mistakes?: ({
                 field: string | null;
@@ -1325,6 +1326,14 @@ export interface components {
             })[];
             /** @description How many are new. */
             set?: number;
+            status: number;
+            /** @description The status, in words. */
+            title: string;
+            /**
+             * @description The status says what kind of error it is.
+             * @constant
+             */
+            type: "about:blank";
             unchanged?: number;
         } & {
             [key: string]: unknown;
@@ -1610,6 +1619,29 @@ export interface components {
         };
         /** @description HTML, without scripts. */
         Page: string;
+        /** @description An error of the API: problem details of RFC 9457. */
+        Problem: {
+            /** @description The same as `message`. */
+            detail: string;
+            /**
+             * @description The parameter, header or part of the body that is wrong; empty for the whole body.
+             * @example valid_until
+             */
+            field?: string;
+            message: string;
+            /** @description The log has the cause under this id. */
+            request_id?: string;
+            status: number;
+            /** @description The status, in words. */
+            title: string;
+            /**
+             * @description The status says what kind of error it is.
+             * @constant
+             */
+            type: "about:blank";
+        } & {
+            [key: string]: unknown;
+        };
         Project: {
             /** @description Those in force now, of the project first; at most 100. */
             budgets: ({
@@ -1898,14 +1930,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A fault of the service, for people. Only the log has the cause. */
-        UnknownFault: {
-            message: string;
-            /** @description The log has the cause under this id. */
-            request_id: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A lease that is about to be changed. One of the two leases has a start, and one an end. */
         UpdateRequest: ({
             context: components["schemas"]["Context"];
@@ -2144,6 +2168,52 @@ export interface components {
             };
             content?: never;
         };
+        /** @description The body is longer than `body_limit`, as sent or decompressed. */
+        ApiTooLarge: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There were ten wrong tokens from this address within a minute. */
+        ApiTooManyTokens: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The answer to other methods at this path. */
+        ApiWrongMethod: {
+            headers: {
+                Allow: components["headers"]["Allow"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The content type is not JSON in UTF-8, or the encoding is not gzip, deflate or br. */
+        ApiWrongType: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description The request did not arrive within `deadline`. The connection is closed. */
         ArrivedTooSlowly: {
             headers: {
@@ -2255,7 +2325,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Refusal"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description The body is not JSON, or not a request. */
@@ -2275,7 +2346,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["InvalidRequest"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description A fault of the service. Whether something was changed is not known: read it again. */
@@ -2285,7 +2357,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["UnknownFault"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description A parameter, the body or a header is not as described. `field` says which. */
@@ -2295,7 +2368,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["InvalidRequest"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description A shared limit has been used up since the check, or the lease could not be recorded; or the token of Keystone has none of `service_roles`. */
@@ -2317,7 +2391,8 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["InvalidRequest"];
+                "application/json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
         /** @description The service has tokens, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a token that Keystone knows. */
@@ -2452,8 +2527,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only of this project: its id, or name@domain. */
                 project_id?: string;
                 /** @description Only those in this state; `open` = requested or endorsed. */
@@ -2490,10 +2565,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no account of this name. */
             422: {
@@ -2502,10 +2578,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2557,10 +2634,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description The project has too many open requests, or has made too many within 24 hours. */
             409: {
@@ -2569,11 +2647,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have, a user without a budget of their own. */
             422: {
                 headers: {
@@ -2581,10 +2660,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2624,12 +2704,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2678,10 +2759,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description The step is not possible from its state. */
             409: {
@@ -2690,11 +2772,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong, the time is over, or the budget cannot become so. */
             422: {
                 headers: {
@@ -2702,10 +2785,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2755,10 +2839,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description The step is not possible from its state. */
             409: {
@@ -2767,11 +2852,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong, the time is over, or the budget cannot become so. */
             422: {
                 headers: {
@@ -2779,10 +2865,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2831,10 +2918,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description The step is not possible from its state. */
             409: {
@@ -2843,11 +2931,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong, the time is over, or the budget cannot become so. */
             422: {
                 headers: {
@@ -2855,10 +2944,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2907,10 +2997,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description The step is not possible from its state. */
             409: {
@@ -2919,11 +3010,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong, the time is over, or the budget cannot become so. */
             422: {
                 headers: {
@@ -2931,10 +3023,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -2945,8 +3038,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only of this project: its id, or name@domain. */
                 project_id?: string;
                 /** @description Only ids of projects or users that contain this text, whatever the case. */
@@ -2985,10 +3078,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no account of this name. */
             422: {
@@ -2997,10 +3091,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3056,10 +3151,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Another budget of the owner is in force at that time, or the one itself: nothing is replaced. */
             409: {
@@ -3070,11 +3166,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
             422: {
                 headers: {
@@ -3082,10 +3179,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3127,12 +3225,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3175,10 +3274,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Somebody has changed the budget since: the ETag is that of another version. */
             412: {
@@ -3189,7 +3289,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The reason is empty or too long. */
@@ -3199,7 +3300,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `If-Match` is missing. */
@@ -3209,10 +3311,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3266,10 +3369,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Another budget of the owner is in force at that time, or the one itself: nothing is replaced. */
             409: {
@@ -3280,7 +3384,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Somebody has changed the budget since: the ETag is that of another version. */
@@ -3292,11 +3397,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
             422: {
                 headers: {
@@ -3304,7 +3410,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `If-Match` is missing. */
@@ -3314,10 +3421,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3328,8 +3436,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Which come first. Default: the newest. */
                 order?: "newest" | "oldest";
             };
@@ -3364,12 +3472,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3380,8 +3489,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Which come first. Default: the newest. */
                 order?: "newest" | "oldest";
                 /** @description Only of this project: its id, or name@domain. */
@@ -3418,10 +3527,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no account of this name. */
             422: {
@@ -3430,10 +3540,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3444,8 +3555,8 @@ export interface operations {
             query: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Its id, or name@domain. */
                 project_id: string;
             };
@@ -3478,10 +3589,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no project of this name. */
             422: {
@@ -3490,10 +3602,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3572,10 +3685,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no project of this name. */
             422: {
@@ -3584,10 +3698,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3653,13 +3768,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             /** @description The file has mistakes, or there is no reason: nothing was set. */
             422: {
                 headers: {
@@ -3668,9 +3784,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportRefusal"];
+                    "application/problem+json": components["schemas"]["ImportRefusal"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3687,8 +3804,8 @@ export interface operations {
                 from?: string;
                 /** @description Only about this lease. */
                 lease_id?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only of this operation. */
                 operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
                 /** @description Only with this outcome. `refused` = rejected and failed. */
@@ -3731,12 +3848,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3747,8 +3865,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
             };
             header?: {
                 /** @description The id under which both sides log the request. Any other text is ignored. */
@@ -3781,12 +3899,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3799,17 +3918,19 @@ export interface operations {
                 account?: string;
                 /** @description `next` of the page before. */
                 after?: string;
+                /** @description Only entries from this time on. ISO 8601; without an offset it means UTC. */
+                from?: string;
                 /** @description Only entries of the lease with this id, which is Blazar's. */
                 lease_id?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only entries of this operation: create, update, end, end-date, undo, reconcile, reopen. */
                 operation?: string;
                 /** @description Only entries of this project. */
                 project_id?: string;
                 /** @description Only entries of this request. */
                 request_id?: string;
-                /** @description Only entries from this time on. ISO 8601; without an offset it means UTC. */
+                /** @description Another name of `from`, as before version 1.1. ISO 8601; without an offset it means UTC. */
                 since?: string;
                 /** @description Only entries before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
@@ -3843,12 +3964,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3859,8 +3981,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only projects whose id contains this text, whatever the case. */
                 search?: string;
             };
@@ -3893,12 +4015,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3938,12 +4061,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -3954,8 +4078,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
             };
             header?: {
                 /** @description The id under which both sides log the request. Any other text is ignored. */
@@ -3988,12 +4112,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -4033,10 +4158,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description The caller has as many links as there may be, or a token that belongs to no person. */
             422: {
@@ -4045,10 +4171,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -4087,12 +4214,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -4109,8 +4237,8 @@ export interface operations {
                 from?: string;
                 /** @description Only about this lease. */
                 lease_id?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only of this operation. */
                 operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
                 /** @description Only with this outcome. `refused` = rejected and failed. */
@@ -4153,12 +4281,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -4211,11 +4340,11 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["WrongType"];
-            429: components["responses"]["TooManyTokens"];
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -4228,8 +4357,8 @@ export interface operations {
                 after?: string;
                 /** @description Only leases that end after this time. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Maximum number of items, 1 to 1000. Default: 50. */
-                limit?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
                 /** @description Only leases in this state. `open` = pending and active. */
                 state?: "pending" | "active" | "open" | "ended";
                 /** @description Only leases that start before this time. ISO 8601; without an offset it means UTC. */
@@ -4268,12 +4397,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -4320,12 +4450,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
@@ -4377,10 +4508,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            405: components["responses"]["WrongMethod"];
+            405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no project of this name, or there are too many rows. */
             422: {
@@ -4389,10 +4521,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"];
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["TooManyTokens"];
+            429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];

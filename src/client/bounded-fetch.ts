@@ -13,6 +13,7 @@ export interface BoundedFetchOptions {
 }
 
 export interface BoundedFetch {
+  /** @throws EndpointError; the reason of the request's signal */
   fetch(request: Request): Promise<Response>;
   close(): Promise<void>;
 }
@@ -25,7 +26,8 @@ export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOption
   const dispatcher = new Agent({ connect: { rejectUnauthorized: true, ...(ca !== undefined && { ca }) } });
   const bounded = async (request: Request, more: Readonly<Record<string, string>>) => {
     const { origin } = new URL(request.url);
-    const signal = AbortSignal.timeout(timeout * 1000);
+    const late = AbortSignal.timeout(Math.ceil(timeout * 1000));
+    const signal = AbortSignal.any([late, request.signal]);
     const sent = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
     try {
       const answer = await undiciFetch(request.url, {
@@ -53,7 +55,8 @@ export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOption
       if (thrown instanceof EndpointError) {
         throw thrown;
       }
-      const why = signal.aborted ? `no whole answer within ${timeout} s` : reasonOf(thrown);
+      request.signal.throwIfAborted();
+      const why = late.aborted ? `no whole answer within ${timeout} s` : reasonOf(thrown);
       throw new EndpointError('failed', `${origin}: ${why}`);
     }
   };
@@ -81,9 +84,9 @@ function reasonOf(thrown: unknown): string {
  * - `refused`: it answered that something in the request is wrong, or may not be done
  * - `failed`: it did not answer, cannot answer now, or is no service of this project
  */
-type EndpointErrorKind = 'refused' | 'failed';
+export type EndpointErrorKind = 'refused' | 'failed';
 
-/** `message` is one sentence for people; it contains no token. */
+/** What went wrong at a service. `message` is one sentence for people; it contains no token. */
 export class EndpointError extends Error {
   override readonly name = 'EndpointError';
   readonly kind: EndpointErrorKind;
@@ -91,15 +94,38 @@ export class EndpointError extends Error {
   readonly status: number | undefined;
   /** Its body, if that is JSON. */
   readonly answer: unknown;
+  /** The parameter, header or part of the body that is wrong, such as `valid_until`; `undefined` = the answer names none. */
+  readonly field: string | undefined;
+  /** After how many seconds to try again; `undefined` = the answer does not tell. */
+  readonly retryAfter: number | undefined;
 
   constructor(
     kind: EndpointErrorKind,
     message: string,
-    { status, answer }: { readonly status?: number; readonly answer?: unknown } = {},
+    {
+      status,
+      answer,
+      retryAfter,
+    }: {
+      readonly status?: number;
+      readonly answer?: unknown;
+      readonly retryAfter?: number | undefined;
+    } = {},
   ) {
     super(message);
     this.kind = kind;
     this.status = status;
     this.answer = answer;
+    this.field = textIn(answer, 'field');
+    this.retryAfter = retryAfter;
   }
+}
+
+/** A text among the members of an answer. */
+export function textIn(answer: unknown, name: string): string | undefined {
+  const value =
+    typeof answer === 'object' && answer !== null && Object.hasOwn(answer, name)
+      ? (answer as Record<string, unknown>)[name]
+      : undefined;
+  return typeof value === 'string' ? value : undefined;
 }

@@ -1,14 +1,27 @@
 /** A typed client of the API: its types are those of /openapi.json. */
-import createFetchClient, { type Client } from 'openapi-fetch';
+import createFetchClient, {
+  type Client,
+  type ClientPathsWithMethod,
+  defaultPathSerializer,
+  type FetchResponse,
+  type MaybeOptionalInit,
+} from 'openapi-fetch';
 import type { paths } from './api-types.ts';
-import { boundedFetch, EndpointError } from './bounded-fetch.ts';
+import { boundedFetch, EndpointError, textIn } from './bounded-fetch.ts';
+import { type Credentials, givenToken, keystoneTokens } from './credentials.ts';
+import { allPages, type ListArguments, type ListPath, type Page } from './pages.ts';
 
 export interface ApiClientOptions {
   /** The address of the service, such as `https://enforcement.example.org`. */
   readonly endpoint: string;
   /** Sent as `X-Auth-Token`. Default: none. */
   readonly token?: string | undefined;
-  /** For each request, in seconds. Default: 60. */
+  /**
+   * Instead of `token`: ask Keystone for tokens, with the account of this cloud of clouds.yaml; `envvars` = of the variables `OS_*`.
+   * Default: none.
+   */
+  readonly cloud?: string | undefined;
+  /** For each request, in seconds, at most a day. Default: 60. */
   readonly timeout?: number | undefined;
   /** A longer answer is an error, in bytes. Default: 64 MiB. */
   readonly maxAnswerBytes?: number | undefined;
@@ -16,16 +29,49 @@ export interface ApiClientOptions {
   readonly ca?: string | undefined;
 }
 
+type Method = 'get' | 'post' | 'patch' | 'delete';
+
+/**
+ * `client.GET('/v1/projects/{project_id}', { params: { path: { project_id: 'climate' } } })`. Path, parameters, body and `data` are
+ * typed by the document of the API; `data` is not checked again when it comes. With `parseAs: 'text'`, `data` is a text, such as CSV.
+ * Rejects with `EndpointError`, or with the reason of `signal`.
+ */
+export type ApiCall<Verb extends Method> = <
+  Path extends ClientPathsWithMethod<Client<paths>, Verb>,
+  Init extends MaybeOptionalInit<paths[Path], Verb>,
+>(
+  path: Path,
+  ...init: undefined extends Init ? [Init?] : [Init]
+) => Promise<
+  // Answers that are errors are thrown.
+  Extract<FetchResponse<NonNullable<paths[Path][Verb]>, Init, `${string}/${string}`>, { error?: never }>
+>;
+
 export interface ApiClient {
-  /** `api.GET('/v1/budgets', { params: { query: { limit: 50 } } })` */
-  readonly api: Client<paths>;
+  readonly GET: ApiCall<'get'>;
+  readonly POST: ApiCall<'post'>;
+  readonly PATCH: ApiCall<'patch'>;
+  readonly DELETE: ApiCall<'delete'>;
+  /** Each page of a list, asked for when it is wanted. Throws like `GET`, also where a list has no end. */
+  pages<Path extends ListPath>(path: Path, ...init: ListArguments<Path>): AsyncGenerator<Page<Path>>;
+  /** Each item of a list, across its pages: `for await (const budget of client.items('/v1/budgets'))`. */
+  items<Path extends ListPath>(
+    path: Path,
+    ...init: ListArguments<Path>
+  ): AsyncGenerator<Page<Path>['items'][number]>;
+  /** Ends the connections. */
   close(): Promise<void>;
 }
 
-/** @throws TypeError if the endpoint is no http or https URL, or has a user, a query or a fragment */
+/**
+ * It asks nothing before it is used. It follows no redirect, verifies certificates, and each answer is bounded in time and size.
+ *
+ * @throws TypeError if the endpoint is no http or https URL, or has a user, a query or a fragment; for other options that make no sense
+ */
 export function createApiClient({
   endpoint,
   token,
+  cloud,
   timeout = 60,
   maxAnswerBytes = 67_108_864,
   ca,
@@ -38,30 +84,110 @@ export function createApiClient({
   ) {
     throw new TypeError('expected the address of a service, such as https://enforcement.example.org');
   }
+  if (token !== undefined && cloud !== undefined) {
+    throw new TypeError('expected a token or a cloud, got both');
+  }
+  if (cloud === '') {
+    throw new TypeError('expected the name of a cloud');
+  }
+  if (token !== undefined && !isToken(token)) {
+    throw new TypeError('expected a token: one line of ASCII without spaces');
+  }
+  if (!(timeout > 0 && timeout <= 86_400 && maxAnswerBytes > 0)) {
+    throw new TypeError('expected a timeout of at most 86400 seconds and a limit for answers, both above 0');
+  }
   const bounded = boundedFetch({ timeout, maxAnswerBytes, ca });
-  const fetch = async (request: Request) => {
-    const answer = await bounded.fetch(request);
-    return expected(answer, new URL(request.url).origin);
+  let opened: Promise<Credentials> | undefined;
+  const credentials = () => {
+    opened ??= cloud === undefined ? undefined : keystoneTokens(cloud);
+    return token === undefined ? opened : Promise.resolve(givenToken(token));
   };
+  const { GET, POST, PATCH, DELETE } = createFetchClient<paths>({
+    baseUrl: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
+    pathSerializer: pathWith,
+    fetch: async (request) => {
+      const { answer, shown } = await proven(request, await credentials(), bounded.fetch);
+      return expected(answer, new URL(request.url).origin, shown);
+    },
+  }) as unknown as Pick<ApiClient, 'GET' | 'POST' | 'PATCH' | 'DELETE'>;
+  const pages = (path: ListPath, { path: inPath, query, signal }: AnyInit = {}) =>
+    allPages(async (after) => {
+      const params = { path: inPath, query: { ...query, ...(after !== undefined && { after }) } };
+      return (await (GET as AnyGet)(path, { params, signal })).data;
+    });
   return {
-    api: createFetchClient<paths>({
-      baseUrl: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
-      headers: token === undefined ? {} : { 'X-Auth-Token': token },
-      fetch,
-    }),
-    close: () => bounded.close(),
+    ...{ GET, POST, PATCH, DELETE },
+    pages: pages as ApiClient['pages'],
+    items: async function* items(path: ListPath, init?: AnyInit) {
+      for await (const page of pages(path, init)) {
+        yield* page.items;
+      }
+    } as ApiClient['items'],
+    close: async () => {
+      await Promise.all([bounded.close(), opened?.then((one) => one.close())]);
+    },
   };
 }
 
-/** The answer, if it is one of a service and says that all is well. @throws EndpointError */
-async function expected(answer: Response, origin: string): Promise<Response> {
+/** An address loses such a part, whatever its spelling: `/v1/projects/../decisions` would be the decisions of all projects. */
+const UP = /^\.\.?$/;
+
+/** @throws EndpointError */
+function pathWith(path: string, params: Record<string, unknown>): string {
+  const wrong = Object.entries(params).find(([, value]) => UP.test(String(value)));
+  if (wrong !== undefined) {
+    throw new EndpointError('refused', `${wrong[0]}: expected an id, got "${wrong[1]}"`);
+  }
+  return defaultPathSerializer(path, params);
+}
+
+/** Which list it is, is known to the caller only. */
+interface AnyInit {
+  readonly path?: object;
+  readonly query?: object;
+  readonly signal?: AbortSignal;
+}
+type AnyGet = (path: string, init: object) => Promise<{ readonly data?: unknown }>;
+
+/** What a header can carry, in a length that servers accept. */
+export function isToken(text: string): boolean {
+  return /^[\x21-\x7e]{1,16384}$/.test(text);
+}
+
+/** The answer to a request with a token. After a 401 it is sent once more, if there is a newer token: it was not carried out. */
+async function proven(
+  request: Request,
+  credentials: Credentials | undefined,
+  fetch: (request: Request) => Promise<Response>,
+): Promise<{ answer: Response; shown?: string }> {
+  if (credentials === undefined) {
+    return { answer: await fetch(request) };
+  }
+  const attempt = async (shown: string) => {
+    const again = request.clone();
+    again.headers.set('X-Auth-Token', shown);
+    return { answer: await fetch(again), shown };
+  };
+  const first = await credentials.token(request.signal);
+  const told = await attempt(first);
+  if (told.answer.status !== 401 || !credentials.refused(first)) {
+    return told;
+  }
+  const second = await credentials.token(request.signal);
+  return second === first ? told : attempt(second);
+}
+
+const JSON_TYPES = ['application/json', 'application/problem+json'];
+
+/** The answer, if it is one of a service and says that all is well. `token`: hidden in messages. @throws EndpointError */
+async function expected(answer: Response, origin: string, token: string | undefined): Promise<Response> {
   const { status } = answer;
   const [type = ''] = (answer.headers.get('Content-Type') ?? '').split(';');
   if (status === 204 || (status === 200 && type === 'text/csv')) {
     return answer;
   }
   const text = await answer.text();
-  const body = type === 'application/json' ? parsed(text) : undefined;
+  const body = JSON_TYPES.includes(type) ? parsed(text) : undefined;
   if (status >= 300 && status < 400) {
     throw new EndpointError(
       'failed',
@@ -74,20 +200,21 @@ async function expected(answer: Response, origin: string): Promise<Response> {
   if (status < 300 && body !== undefined) {
     return new Response(text, { status, headers: answer.headers });
   }
-  const message = messageOf(body);
+  const message = messageOf(body, token);
+  const after = /^\d{1,6}$/.exec(answer.headers.get('Retry-After') ?? '')?.[0];
+  const facts = { status, answer: body, retryAfter: after === undefined ? undefined : Number(after) };
   if (status >= 500) {
-    const after = /^\d{1,6}$/.exec(answer.headers.get('Retry-After') ?? '')?.[0];
     const again = after === undefined ? '' : ` (it asks to wait ${after} s)`;
-    throw new EndpointError('failed', `${origin}: ${message ?? `it answered ${status}`}${again}`, { status });
+    throw new EndpointError('failed', `${origin}: ${message ?? `it answered ${status}`}${again}`, facts);
   }
   if (message === undefined) {
     throw nonsense(origin, status);
   }
-  throw new EndpointError('refused', message, { status, answer: body });
+  throw new EndpointError('refused', message, facts);
 }
 
 /** It is no service of this project, or another version of it. */
-export function nonsense(origin: string, status: number): EndpointError {
+function nonsense(origin: string, status: number): EndpointError {
   const message = `${origin}: it answered ${status}, but not as blazar-enforcement does; is this the address of the service?`;
   return new EndpointError('failed', message, { status });
 }
@@ -102,9 +229,8 @@ function parsed(text: string): unknown {
 
 const LONGEST_MESSAGE = 2000;
 
-function messageOf(body: unknown): string | undefined {
-  if (typeof body !== 'object' || body === null || !('message' in body) || typeof body.message !== 'string') {
-    return undefined;
-  }
-  return body.message.slice(0, LONGEST_MESSAGE);
+/** Without the token, if a service repeats it; shortened last, because a token that is cut off would not be found. */
+function messageOf(body: unknown, token = ''): string | undefined {
+  const message = textIn(body, 'message');
+  return (token === '' ? message : message?.replaceAll(token, '****'))?.slice(0, LONGEST_MESSAGE);
 }

@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 import Koa from 'koa';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { answerProblem } from './api/problem.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import type { Authenticators } from './authentication/authenticators.ts';
@@ -155,6 +156,7 @@ export function aroundRequests(parts: RequestParts, paths: ReadonlySet<string>):
     } finally {
       state.generation.leave();
     }
+    answerProblem(ctx);
     endRequest(state, ctx.req, ctx.status, namedPath(ctx, state.generation), parts);
     send(ctx, state.headers);
   };

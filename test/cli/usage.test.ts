@@ -27,6 +27,7 @@ const COMMANDS = [
   'scheduling-policy',
   'ledger',
   'budget',
+  ...['project', 'project list', 'project show', 'project decisions'],
   'report',
   'outbox',
   'completion',

@@ -106,7 +106,7 @@ function wrongBody(api: Description, { headers, text }: Answer, { content }: Des
   if (described === undefined) {
     return [`a body of type ${type}`];
   }
-  const value: unknown = type === 'application/json' ? JSON.parse(text) : text;
+  const value: unknown = type?.endsWith('json') ? JSON.parse(text) : text;
   const { properties } = api.resolved(described.schema) as { properties?: object };
   const more =
     properties === undefined || 'openapi' in properties

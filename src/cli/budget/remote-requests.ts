@@ -6,7 +6,8 @@ import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetRequest } from '../../ledger/budgets/request-rows.ts';
 import { amountOf, budgetAmountText, dateText, secondOf } from '../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES } from '../../ledger/storage/schema.ts';
-import { account, allOf, namesOf, refuseWho, time, understood, unitOf, whole } from './remote.ts';
+import { account, allOf, namesOf, time, understood, whole } from '../common/answers.ts';
+import { refuseWho, unitOf } from './remote.ts';
 import type { RequestStore } from './requests.ts';
 import { inFlags } from './store.ts';
 
@@ -27,8 +28,10 @@ const request = z.object({
   granted: z.object({ amount, valid_until: time, budget_id: whole }).nullable(),
 });
 
+const LIMIT = 1000;
+
 /** Everything throws `EndpointError`. */
-export function remoteRequests(api: ApiClient['api']): RequestStore {
+export function remoteRequests(api: ApiClient): RequestStore {
   const listed = (found: readonly z.infer<typeof request>[]) => ({
     ...{ items: found.map(requestOf), unit: unitOf(found), names: namesOf(found) },
   });
@@ -75,9 +78,7 @@ export function remoteRequests(api: ApiClient['api']): RequestStore {
         ...(state !== 'all' && { state }),
       };
       return listed(
-        await allOf(request, (page) =>
-          api.GET('/v1/budget-requests', { params: { query: { ...filters, ...page } } }),
-        ),
+        await allOf(request, api.items('/v1/budget-requests', { query: { ...filters, limit: LIMIT } })),
       );
     },
   };

@@ -2,28 +2,14 @@
 import { z } from 'zod';
 import { EndpointError } from '../../client/bounded-fetch.ts';
 import type { ApiClient } from '../../client/client.ts';
-import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText, dateText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
-import type { CommandNames } from '../common/command-names.ts';
+import { account, allOf, namesOf, type Owner, time, understood, whole } from '../common/answers.ts';
 import { UsageError } from '../output.ts';
 import type { RequestStore } from './requests.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 
-export const account = z.object({
-  id: z.string(),
-  name: z.string().nullable(),
-  domain: z.string().nullable(),
-});
-export const whole = z.string().regex(/^-?\d{1,19}$/);
-export const time = z.string().transform((text, context) => {
-  const instant = toInstant(text);
-  if (instant === undefined) {
-    context.addIssue({ code: 'custom', message: 'expected a time' });
-    return z.NEVER;
-  }
-  return instant;
-});
 const owner = {
   project: account,
   user: account.nullable(),
@@ -71,27 +57,19 @@ const report = z.object({
   ),
 });
 
-type Account = z.infer<typeof account>;
-
-type Owner = { readonly project: Account; readonly user: Account | null };
-
 interface RemoteBudget extends BudgetUsage {
   readonly etag: string;
 }
 
-/** How many pages are read at most: a service that never ends must not keep the command for ever. */
-const MAX_PAGES = 10_000;
-const PAGE = 1000;
+const limit = 1000;
 /** Somebody else may change the budget between reading and writing: it is read again. */
 const ATTEMPTS = 3;
 const AGAIN = [404, 409, 412];
 
 /** Everything throws `EndpointError`. */
-export function remoteBudgets(api: ApiClient['api']): Omit<BudgetStore, keyof RequestStore> {
+export function remoteBudgets(api: ApiClient): Omit<BudgetStore, keyof RequestStore> {
   const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
-    const found = await allOf(budget, (page) =>
-      api.GET('/v1/budgets', { params: { query: { ...filters, ...page } } }),
-    );
+    const found = await allOf(budget, api.items('/v1/budgets', { query: { ...filters, limit } }));
     const items = found.map((one): RemoteBudget => {
       const [amount, taken] = [BigInt(one.exact.amount), BigInt(one.exact.taken)];
       const { id, etag } = one;
@@ -169,8 +147,9 @@ export function remoteBudgets(api: ApiClient['api']): Omit<BudgetStore, keyof Re
 
     async show(project) {
       const { items, unit, names } = await listed({ project_id: project });
-      const found = await allOf(charged, (page) =>
-        api.GET('/v1/budgets/charges', { params: { query: { project_id: project, ...page } } }),
+      const found = await allOf(
+        charged,
+        api.items('/v1/budgets/charges', { query: { project_id: project, limit } }),
       );
       if (items.length === 0) {
         warnOfNoBudget(project, found.length > 0);
@@ -182,9 +161,7 @@ export function remoteBudgets(api: ApiClient['api']): Omit<BudgetStore, keyof Re
 
     async changes(project) {
       const filters = { order: 'oldest' as const, ...(project !== undefined && { project_id: project }) };
-      const found = await allOf(change, (page) =>
-        api.GET('/v1/budgets/changes', { params: { query: { ...filters, ...page } } }),
-      );
+      const found = await allOf(change, api.items('/v1/budgets/changes', { query: { ...filters, limit } }));
       const items = found.map((one) => ({
         ...ownerOf(one),
         ...{ id: BigInt(one.id), at: one.at, budget: BigInt(one.budget_id), operation: one.operation },
@@ -204,7 +181,7 @@ export function remoteBudgets(api: ApiClient['api']): Omit<BudgetStore, keyof Re
             query: { dry_run: isDryRun ? 'true' : 'false', ...(reason !== undefined && { reason }) },
           },
           headers: { 'Content-Type': isJson ? 'application/json' : 'text/csv' },
-          body: text as never,
+          body: text,
           bodySerializer: (body: unknown) => body as string,
         });
         return understood(report, data);
@@ -272,60 +249,4 @@ function ownerOf({
 
 export function unitOf(found: readonly { readonly unit: string }[]): string {
   return found[0]?.unit ?? 'unit-hours';
-}
-
-export function namesOf(found: readonly Owner[]): CommandNames {
-  const projects = new Map(found.map(({ project }) => [project.id, project]));
-  const users = new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const])));
-  const text = (known: ReadonlyMap<string, Account>) => (id: string) => {
-    const { name = null, domain = null } = known.get(id) ?? {};
-    return name === null ? id : `${domain === null ? name : `${name}@${domain}`} (${id})`;
-  };
-  const areNamed = [...projects.values(), ...users.values()].some(({ name }) => name !== null);
-  return {
-    project: text(projects),
-    user: text(users),
-    fields: (projectId, userId) => {
-      const project = projects.get(projectId);
-      const user = userId === null ? undefined : users.get(userId);
-      return areNamed
-        ? {
-            project_name: project?.name ?? null,
-            project_domain: project?.domain ?? null,
-            user_name: user?.name ?? null,
-            user_domain: user?.domain ?? null,
-          }
-        : {};
-    },
-  };
-}
-
-export async function allOf<Schema extends z.ZodType>(
-  item: Schema,
-  read: (page: { readonly limit: never; readonly after?: string }) => Promise<{ data?: unknown }>,
-): Promise<z.infer<Schema>[]> {
-  const page = z.object({ items: z.array(item), next: z.string().nullable() });
-  const items: z.infer<Schema>[] = [];
-  let after: string | undefined;
-  for (let count = 0; count < MAX_PAGES; count += 1) {
-    const { data } = await read({ limit: PAGE as never, ...(after !== undefined && { after }) });
-    const found = understood(page, data);
-    items.push(...found.items);
-    if (found.next === null) {
-      return items;
-    }
-    after = found.next;
-  }
-  throw new EndpointError('failed', 'the list of the service has no end');
-}
-
-export function understood<Value>(schema: z.ZodType<Value>, data: unknown): Value {
-  const result = schema.safeParse(data);
-  if (!result.success) {
-    throw new EndpointError(
-      'failed',
-      'the service answered something else than expected; is it another version of blazar-enforcement?',
-    );
-  }
-  return result.data;
 }

@@ -116,7 +116,7 @@ function operationCell({ operation, side }: DecisionRecord): string {
 type Text = string | null | undefined;
 
 /** `climate@Default (3d9b…)`, or the id alone. */
-function namedCell(id: Text, name: Text, domain: Text): string {
+export function namedCell(id: Text, name: Text, domain: Text): string {
   const shown = id ?? '';
   return name ? `${domain ? `${name}@${domain}` : name} (${shown})` : shown;
 }

@@ -93,7 +93,7 @@ function amountsJson({ amount, userAmount }: Pick<UsageRow, 'amount' | 'userAmou
 
 /** What the rows do not have, for people. */
 export function missingTexts(
-  { folded, undated, leasesOfUnknownResources }: UsageReport,
+  { folded, undated, leasesOfUnknownResources }: Omit<UsageReport, 'rows'>,
   by: UsageKey,
   unit: string,
 ): string[] {

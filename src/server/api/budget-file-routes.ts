@@ -5,6 +5,7 @@ import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../ledger/budg
 import { importReport } from '../../ledger/budgets/plan.ts';
 import { importFor } from '../budgets/budget-importing.ts';
 import { exportFor, projectsAsked } from '../budgets/budget-lists.ts';
+import { problemShape } from '../openapi/bodies.ts';
 import { type ApiRoute, route } from './route.ts';
 import {
   amountSchema,
@@ -115,7 +116,7 @@ const importBudgets = route({
     {
       status: 422,
       description: 'The file has mistakes, or there is no reason: nothing was set.',
-      schema: reportSchema.partial().extend({ field: z.string().optional() }),
+      schema: reportSchema.partial().extend({ field: z.string().optional(), ...problemShape }),
       name: 'ImportRefusal',
     },
   ],

@@ -4,7 +4,7 @@ import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts'
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
 import { type LeaseRowView, listProjectLeases } from '../../ledger/reports/leases.ts';
 import { isBudgetAccount } from '../../ledger/reports/reports.ts';
-import { ledgerOf, route } from './route.ts';
+import { ApiError, ledgerOf, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
@@ -132,7 +132,8 @@ export const ledgerEntriesRoute = route({
       'Only entries of this operation: create, update, end, end-date, undo, reconcile, reopen.',
     ),
     request_id: textParameter('Only entries of this request.'),
-    since: timeParameter('Only entries from this time on.'),
+    from: timeParameter('Only entries from this time on.'),
+    since: timeParameter('Another name of `from`, as before version 1.1.').meta({ deprecated: true }),
     until: timeParameter('Only entries before this time.'),
   }),
   answers: [
@@ -140,10 +141,14 @@ export const ledgerEntriesRoute = route({
     WITHOUT_LEDGER,
   ],
   async answer({ generation, query: asked, deadline }) {
-    requireOrder(asked.since, asked.until);
+    if (asked.from !== undefined && asked.since !== undefined) {
+      throw new ApiError(400, 'expected from alone: it is the same', { field: 'since' });
+    }
+    const since = asked.from ?? asked.since;
+    requireOrder(since, asked.until);
     const ledger = await ledgerOf(generation, deadline);
     const { project_id: projectId, lease_id: leaseId, request_id: requestId } = asked;
-    const { account, operation, since, until } = asked;
+    const { account, operation, until } = asked;
     const wanted = {
       ...pageQueryOf(asked),
       ...{ projectId, leaseId, account, operation, requestId, since, until },

@@ -27,7 +27,7 @@ export const amountSchema = z
   .meta({ description: 'Unit-hours, such as node-hours: a decimal number.', examples: ['1234.5'] });
 
 /** The body of an answer that is an error. */
-const ERROR = { schema: bodySchemas.InvalidRequest, name: 'InvalidRequest' } as const;
+const ERROR = { schema: bodySchemas.Problem, name: 'Problem' } as const;
 
 /** What a route may refuse, besides what every route may. */
 export const refusedAs = (
@@ -70,7 +70,10 @@ const pageParameters = {
     .transform(Number)
     .refine((limit) => limit <= MOST, WHOLE)
     .optional()
-    .meta({ description: `Maximum number of items, 1 to ${MOST}. Default: ${PAGE}.` }),
+    .meta({
+      ...{ type: 'integer', minimum: 1, maximum: MOST, pattern: undefined },
+      description: `Maximum number of items. Default: ${PAGE}.`,
+    }),
   after: z.string().max(4000, 'expected the cursor of the page before').optional().meta({
     description: '`next` of the page before.',
   }),

@@ -41,6 +41,15 @@ export type Readiness = z.infer<typeof readiness>;
 
 const requestId = z.string().meta({ description: 'The log has the cause under this id.' });
 
+/** Of all errors of the API, as RFC 9457 has them. */
+export const problemShape = {
+  message: z.string(),
+  type: z.literal('about:blank').meta({ description: 'The status says what kind of error it is.' }),
+  title: z.string().meta({ description: 'The status, in words.' }),
+  status: z.int(),
+  detail: z.string().meta({ description: 'The same as `message`.' }),
+};
+
 /** Described always. */
 export const bodySchemas = {
   Refusal: z
@@ -65,9 +74,19 @@ export const bodySchemas = {
   Fault: z
     .object({ request_id: requestId })
     .meta({ description: 'A fault of the service. Only the log has the cause.' }),
-  UnknownFault: z
-    .object({ message: z.string(), request_id: requestId })
-    .meta({ description: 'A fault of the service, for people. Only the log has the cause.' }),
+  Problem: z
+    .object({
+      ...problemShape,
+      field: z
+        .string()
+        .optional()
+        .meta({
+          description: 'The parameter, header or part of the body that is wrong; empty for the whole body.',
+          examples: ['valid_until'],
+        }),
+      request_id: requestId.optional(),
+    })
+    .meta({ description: 'An error of the API: problem details of RFC 9457.' }),
   Health: health,
   Readiness: readiness,
   Metrics: z.string().meta({ description: 'The text format of Prometheus.' }),

@@ -7,6 +7,7 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { packageVersion } from '../../base/version.ts';
 import { requestSchemas } from '../../lease/request-schemas.ts';
+import { PROBLEM_TYPE, problemOf } from '../api/problem.ts';
 import type { ApiExample, ApiRoute } from '../api/route.ts';
 import { API_ROUTES } from '../api/routes.ts';
 import { type ProtocolName, securitySchemesOf } from '../authentication/protocols.ts';
@@ -55,10 +56,8 @@ export interface Served {
 
 export function openApiDocument(served: Served = {}) {
   const operations = operationsWith(served);
-  const names = new Set([
-    ...operations.flatMap(({ entry }) => [...entry.responses, ...ALWAYS]),
-    ...API_ROUTES.flatMap((route) => sharedAnswersOf(route, RESPONSES)),
-  ]);
+  const names = new Set(operations.flatMap(({ entry }) => [...entry.responses, ...ALWAYS]));
+  const problems = new Set(API_ROUTES.flatMap(sharedAnswersOf).filter(isProblem));
   const authenticators = new Set(operations.flatMap(({ entry }) => entry.authenticator ?? []));
   return {
     openapi: '3.1.1',
@@ -86,7 +85,10 @@ export function openApiDocument(served: Served = {}) {
       schemas: schemas(served),
       parameters: { RequestId: requestIdParameter() },
       headers: mapped(headerSchemas, header),
-      responses: mapped(only(RESPONSES, names), response),
+      responses: {
+        ...mapped(only(RESPONSES, names), response),
+        ...Object.fromEntries([...problems].map((name) => [problemName(name), problemResponse(name)])),
+      },
       securitySchemes: Object.assign({}, ...[...authenticators].map(securitySchemesOf)),
     },
   };
@@ -102,7 +104,7 @@ const TAGS = [
 const PEOPLE = { name: 'people', description: 'For members and managers of projects, and for operators.' };
 
 function apiAnswers(route: ApiRoute) {
-  return responsesNamed([...sharedAnswersOf(route, RESPONSES), ...ALWAYS]);
+  return responsesNamed(sharedAnswersOf(route), (name) => (isProblem(name) ? problemName(name) : name));
 }
 
 /** A path may have several methods. */
@@ -180,10 +182,28 @@ function security(authenticator: ProtocolName | undefined): object[] {
     : [...Object.keys(securitySchemesOf(authenticator)).map((scheme) => ({ [scheme]: [] })), {}];
 }
 
-function responsesNamed(names: readonly ResponseName[]): Record<string, object> {
+function responsesNamed(
+  names: readonly ResponseName[],
+  shownAs: (name: ResponseName) => string = (name) => name,
+): Record<string, object> {
   return Object.fromEntries(
-    names.map((name) => [RESPONSES[name].status, { $ref: `#/components/responses/${name}` }]),
+    names.map((name) => [RESPONSES[name].status, { $ref: `#/components/responses/${shownAs(name)}` }]),
   );
+}
+
+/** Of errors that Blazar's protocol has too, with a body of their own. */
+const problemName = (name: ResponseName) => (isOfApi(name) ? name : `Api${name}`);
+const isOfApi = (name: ResponseName) => entryOf(name).body === 'Problem';
+/** What the socket answers has no body. */
+const isProblem = (name: ResponseName) => entryOf(name).body !== undefined;
+const entryOf = (name: ResponseName): ResponseEntry => RESPONSES[name];
+
+function problemResponse(name: ResponseName): object {
+  const { status, examples = {}, ...entry } = entryOf(name);
+  return response({
+    ...{ ...entry, status, body: 'Problem' },
+    examples: mapped(examples, (example) => problemOf(status, example as object)),
+  });
 }
 
 function response({
@@ -202,10 +222,14 @@ function response({
           schema: { $ref: schemaPath(body) },
           ...(examples && { examples: mapped(examples, (value) => ({ value })) }),
         },
+        ...(body === 'Problem' && asked({ $ref: schemaPath(body) })),
       },
     }),
   };
 }
+
+/** Where a client names the type of problems, it is that. */
+const asked = (schema: object) => ({ [PROBLEM_TYPE]: { schema } });
 
 function header(schema: z.ZodType): object {
   const { description, ...rest } = jsonSchema(schema);
@@ -280,9 +304,9 @@ const API_ALWAYS: readonly ResponseName[] = [
 const WITH_A_BODY: readonly ResponseName[] = ['TooLarge', 'WrongType'];
 
 /** The shared answers of a route: none whose status it describes itself. */
-function sharedAnswersOf({ body, answers }: ApiRoute, names: Record<ResponseName, { status: number }>) {
-  return [...API_ALWAYS, ...(body === undefined ? [] : WITH_A_BODY)].filter(
-    (name) => !answers.some(({ status }) => status === names[name].status),
+function sharedAnswersOf({ body, answers }: ApiRoute): ResponseName[] {
+  return [...API_ALWAYS, ...(body === undefined ? [] : WITH_A_BODY), ...ALWAYS].filter(
+    (name) => !answers.some(({ status }) => status === RESPONSES[name].status),
   );
 }
 
@@ -360,6 +384,7 @@ function apiOperation(route: ApiRoute, responses: object, { jsonSchema, schemaPa
             ...(answer.schema && {
               content: {
                 [answer.type ?? 'application/json']: { schema: schemaOf(answer) },
+                ...(answer.status >= 400 && asked(schemaOf(answer) ?? {})),
                 ...Object.fromEntries(
                   Object.entries(answer.otherTypes ?? {}).map(([type, schema]) => [
                     type,

@@ -218,7 +218,7 @@ export const RESPONSES = {
     status: 500,
     description: 'A fault of the service. Whether something was changed is not known: read it again.',
     headers: ANSWERED,
-    body: 'UnknownFault',
+    body: 'Problem',
     examples: {
       notAnswered: {
         message: 'this is a fault of the service; its log has the cause under the request_id',
@@ -230,7 +230,7 @@ export const RESPONSES = {
     status: 400,
     description: 'A parameter, the body or a header is not as described. `field` says which.',
     headers: ANSWERED,
-    body: 'InvalidRequest',
+    body: 'Problem',
     examples: { notAsked: { message: 'expected the cursor of the page before', field: 'after' } },
   },
   NoPerson: {
@@ -238,14 +238,14 @@ export const RESPONSES = {
     description:
       'Something must be shown: a token, or the cookie of the console, and it is missing or not valid.',
     headers: [REQUEST_ID_HEADER, 'WWW-Authenticate'],
-    body: 'Refusal',
+    body: 'Problem',
     examples: { noPerson: { message: 'expected a valid token in the header X-Auth-Token' } },
   },
   NotAllowed: {
     status: 403,
     description: 'The caller may not do this, or belongs to no such project.',
     headers: ANSWERED,
-    body: 'InvalidRequest',
+    body: 'Problem',
     examples: {
       notAllowed: {
         message: 'expected a caller with more rights: see "Who may do what" in the documentation',
@@ -256,7 +256,7 @@ export const RESPONSES = {
     status: 503,
     description: 'The ledger or Keystone does not answer, or too much is under way.',
     headers: [REQUEST_ID_HEADER, 'Retry-After'],
-    body: 'InvalidRequest',
+    body: 'Problem',
     examples: { notNow: { message: 'the ledger does not answer; please try again' } },
   },
   NotReady: {

@@ -114,7 +114,11 @@ describe('budgets over the API', () => {
     const overlapping = [{}, { amount: '1' }, { valid_from: '2026-01-01' }, { valid_from: '2027-12-31' }];
     for (const more of overlapping) {
       const again = await ask('operator', 'POST', '/v1/budgets', { body: wanted(project, more) });
-      expect({ status: again.status, location: again.headers.get('Location'), json: again.json }).toEqual({
+      expect({
+        status: again.status,
+        location: again.headers.get('Location'),
+        json: again.json,
+      }).toMatchObject({
         status: 409,
         location: `/v1/budgets/${json.id}`,
         json: {

@@ -105,7 +105,7 @@ describe('an estimate', () => {
   it('refuses leases that Blazar would refuse without asking, and names the field', async () => {
     const { ask } = await service();
     for (const [field, mistake] of MISTAKES) {
-      expect(await ask({ ...WANTED, ...mistake })).toEqual({
+      expect(await ask({ ...WANTED, ...mistake })).toMatchObject({
         status: 400,
         json: { message: expect.stringMatching(/^expected /), field },
       });

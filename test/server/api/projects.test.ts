@@ -209,7 +209,11 @@ describe('the routes of projects', { shuffle: false }, () => {
     expect(await count('operation=end')).toBe(0);
     expect(await count('lease_id=unknown')).toBe(0);
     expect(await count('until=2026-01-01')).toBe(0);
+    expect(await count('from=2026-01-01&operation=create&project_id=ocean')).toBe(1);
+    // The name that it had in version 1.0.
     expect(await count('since=2026-01-01&operation=create&project_id=ocean')).toBe(1);
+    expect(await count('from=2099-01-01')).toBe(0);
+    expect(await count('since=2099-01-01')).toBe(0);
     expect(await count(`request_id=${encodeURIComponent("' or 1=1 --")}`)).toBe(0);
     for (const who of ['meg', 'mona'] as const) {
       expect((await ground().ask(who, 'GET', '/v1/ledger/entries')).status).toBe(403);
@@ -277,6 +281,8 @@ describe('the API of projects', () => {
     ['/v1/ledger/entries?request_id=%ED%A0%80%00', 'request_id'],
     ['/v1/ledger/entries?account=%00', 'account'],
     ['/v1/ledger/entries?since=2026-01-02&until=2026-01-01', 'until'],
+    ['/v1/ledger/entries?from=2026-01-02&until=2026-01-01', 'until'],
+    ['/v1/ledger/entries?from=2026-01-02&since=2026-01-02', 'since'],
   ])('refuses %s', async (path, field) => {
     const told = await get(grounds('sqlite'), path);
     expect({ status: told.status, field: told.json.field }).toEqual({ status: 400, field });

@@ -1,0 +1,73 @@
+/** What commands with `--endpoint` understand of the answers of a service. */
+import { z } from 'zod';
+import { unexpectedAnswer } from '../../client/pages.ts';
+import { toInstant } from '../../lease/dates.ts';
+import type { CommandNames } from './command-names.ts';
+
+export const account = z.object({
+  id: z.string(),
+  name: z.string().nullable(),
+  domain: z.string().nullable(),
+});
+export const whole = z.string().regex(/^-?\d{1,19}$/);
+/** In microseconds of the epoch. */
+export const time = z.string().transform((text, context) => {
+  const instant = toInstant(text);
+  if (instant === undefined) {
+    context.addIssue({ code: 'custom', message: 'expected a time' });
+    return z.NEVER;
+  }
+  return instant;
+});
+
+type Account = z.infer<typeof account>;
+
+export type Owner = { readonly project: Account; readonly user: Account | null };
+
+/** As the service has them, for what is printed. */
+export function namesOf(found: readonly Owner[]): CommandNames {
+  const projects = new Map(found.map(({ project }) => [project.id, project]));
+  const users = new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const])));
+  const text = (known: ReadonlyMap<string, Account>) => (id: string) => {
+    const { name = null, domain = null } = known.get(id) ?? {};
+    return name === null ? id : `${domain === null ? name : `${name}@${domain}`} (${id})`;
+  };
+  const areNamed = [...projects.values(), ...users.values()].some(({ name }) => name !== null);
+  return {
+    project: text(projects),
+    user: text(users),
+    fields: (projectId, userId) => {
+      const project = projects.get(projectId);
+      const user = userId === null ? undefined : users.get(userId);
+      return areNamed
+        ? {
+            project_name: project?.name ?? null,
+            project_domain: project?.domain ?? null,
+            user_name: user?.name ?? null,
+            user_domain: user?.domain ?? null,
+          }
+        : {};
+    },
+  };
+}
+
+/** Each item of a list. @throws EndpointError */
+export async function allOf<Schema extends z.ZodType>(
+  item: Schema,
+  found: AsyncIterable<unknown>,
+): Promise<z.infer<Schema>[]> {
+  const items: z.infer<Schema>[] = [];
+  for await (const one of found) {
+    items.push(understood(item, one));
+  }
+  return items;
+}
+
+/** @throws EndpointError if the service says something else */
+export function understood<Schema extends z.ZodType>(schema: Schema, data: unknown): z.infer<Schema> {
+  const result = schema.safeParse(data);
+  if (!result.success) {
+    throw unexpectedAnswer();
+  }
+  return result.data;
+}

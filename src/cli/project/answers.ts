@@ -1,0 +1,131 @@
+/** The answers of a service about projects, as `project` prints them. */
+import { z } from 'zod';
+import { account, allOf, understood } from '../common/answers.ts';
+import { type EndpointFlags, withEndpoint } from '../common/endpoint.ts';
+import { namedCell } from '../decisions/output.ts';
+import { printItems, printJson, printTable } from '../output.ts';
+
+export interface Flags extends EndpointFlags {
+  readonly endpoint: string;
+  readonly format: 'table' | 'json';
+}
+
+export interface ListFlags extends Flags {
+  readonly search?: string;
+}
+
+export interface DecisionsFlags extends Flags {
+  readonly outcome?: 'allowed' | 'refused' | 'rejected' | 'failed';
+  readonly limit: number;
+}
+
+/** What is asked for at once. */
+const PAGE = 1000;
+
+const cell = (of: z.infer<typeof account> | null) => namedCell(of?.id, of?.name, of?.domain);
+
+const listed = z.looseObject({
+  project: account,
+  open_leases: z.int(),
+  budget: z
+    .looseObject({ amount: z.string(), taken: z.string(), left: z.string(), until: z.string() })
+    .nullable(),
+});
+
+export async function list(flags: ListFlags): Promise<void> {
+  const query = { limit: PAGE, ...(flags.search !== undefined && { search: flags.search }) };
+  await withEndpoint(flags.endpoint, flags, async (client) => {
+    await printItems(
+      await allOf(listed, client.items('/v1/projects', { query })),
+      flags.format,
+      (one) => one,
+      ['PROJECT', 'OPEN LEASES', 'BUDGET', 'TAKEN', 'LEFT', 'UNTIL'],
+      ({ project, open_leases, budget }) => [
+        ...[cell(project), String(open_leases)],
+        ...[budget?.amount ?? '', budget?.taken ?? '', budget?.left ?? '', budget?.until ?? ''],
+      ],
+    );
+  });
+}
+
+const shown = z.looseObject({
+  unit: z.string(),
+  budgets: z.array(
+    z.looseObject({
+      ...{ user: account.nullable(), valid_from: z.string(), valid_until: z.string(), amount: z.string() },
+      ...{ taken: z.string(), planned: z.string().nullable(), left: z.string() },
+    }),
+  ),
+  has_more_budgets: z.boolean(),
+  open_leases: z.array(
+    z.looseObject({
+      ...{ row: z.string(), lease_id: z.string().nullable(), user: account, name: z.string() },
+      ...{ start: z.string(), end: z.string(), state: z.string(), cost: z.string() },
+    }),
+  ),
+  has_more_open_leases: z.boolean(),
+});
+
+export async function show(project: string, flags: Flags): Promise<void> {
+  await withEndpoint(flags.endpoint, flags, async (client) => {
+    const path = { project_id: project };
+    const { data } = await client.GET('/v1/projects/{project_id}', { params: { path } });
+    const { unit, budgets, open_leases: leases, ...more } = understood(shown, data);
+    if (flags.format === 'json') {
+      printJson(data);
+      return;
+    }
+    await printTable(
+      ['USER', 'FROM', 'UNTIL', unit.toUpperCase(), 'TAKEN', 'PLANNED', 'LEFT'],
+      budgets.map((one) => [
+        ...[cell(one.user), one.valid_from, one.valid_until],
+        ...[one.amount, one.taken, one.planned ?? '', one.left],
+      ]),
+    );
+    process.stdout.write('\n');
+    await printTable(
+      ['ROW', 'LEASE', 'USER', 'NAME', 'START', 'END', 'STATE', 'COST'],
+      leases.map((one) => [
+        ...[`#${one.row}`, one.lease_id ?? '', cell(one.user), one.name],
+        ...[one.start, one.end, one.state, one.cost],
+      ]),
+    );
+    if (more.has_more_budgets) {
+      process.stderr.write('warning: there are more budgets: see budget list --endpoint\n');
+    }
+    if (more.has_more_open_leases) {
+      process.stderr.write('warning: there are more open leases: see ledger list --endpoint\n');
+    }
+  });
+}
+
+const decided = z.looseObject({
+  ...{ time: z.string(), outcome: z.string(), operation: z.string(), user: account.nullable() },
+  ...{ lease_id: z.string().nullable(), lease_name: z.string().nullable() },
+  ...{ filter: z.string().nullable(), message: z.string().nullable() },
+});
+
+export async function decisions(project: string, flags: DecisionsFlags): Promise<void> {
+  const { outcome, limit, format } = flags;
+  await withEndpoint(flags.endpoint, flags, async (client) => {
+    const query = { limit: Math.min(limit, PAGE), ...(outcome !== undefined && { outcome }) };
+    const items: z.infer<typeof decided>[] = [];
+    const path = { project_id: project };
+    for await (const one of client.items('/v1/projects/{project_id}/decisions', { path, query })) {
+      items.push(understood(decided, one));
+      if (items.length === limit) {
+        break;
+      }
+    }
+    await printItems(
+      items,
+      format,
+      (one) => one,
+      ['TIME', 'OUTCOME', 'OPERATION', 'USER', 'LEASE', 'FILTER', 'MESSAGE'],
+      (one) => [
+        ...[one.time, one.outcome, one.operation, cell(one.user)],
+        ...[one.lease_name ?? one.lease_id ?? '', one.filter ?? '', one.message ?? ''],
+      ],
+    );
+  });
+}
