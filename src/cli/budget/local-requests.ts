@@ -5,7 +5,7 @@ import type { BudgetRequest } from '../../ledger/budgets/request-rows.ts';
 import type { RequestEdit } from '../../ledger/budgets/request-steps.ts';
 import { askForBudget, stepRequest } from '../../ledger/budgets/requests.ts';
 import { amountOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';
-import { OPEN_STATES } from '../../ledger/storage/schema.ts';
+import { OPEN_STATES } from '../../ledger/storage/service-tables.ts';
 import { ApiError } from '../../server/api/route.ts';
 import { reasonOf } from '../../server/budgets/change-budgets.ts';
 import { askerOf, moreThanNothing, requestError } from '../../server/budgets/request-budgets.ts';

@@ -5,7 +5,7 @@ import { parseUnitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetRequest } from '../../ledger/budgets/request-rows.ts';
 import { amountOf, budgetAmountText, dateText, secondOf } from '../../ledger/budgets/terms.ts';
-import { BUDGET_REQUEST_STATES } from '../../ledger/storage/schema.ts';
+import { BUDGET_REQUEST_STATES } from '../../ledger/storage/service-tables.ts';
 import { account, allOf, namesOf, time, understood, whole } from '../common/answers.ts';
 import { refuseWho, unitOf } from './remote.ts';
 import type { RequestStore } from './requests.ts';

@@ -3,7 +3,7 @@ import { formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { BudgetRequest, TakenStep } from '../../ledger/budgets/request-rows.ts';
 import type { RequestStep } from '../../ledger/budgets/request-steps.ts';
-import type { BudgetRequestState } from '../../ledger/storage/schema.ts';
+import type { BudgetRequestState } from '../../ledger/storage/service-tables.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import type { EndpointFlags } from '../common/endpoint.ts';
 import type { SourceFlags } from '../common/sources.ts';

@@ -6,7 +6,7 @@ import { misconfigured } from '../open.ts';
 import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
 import { rows } from '../storage/database.ts';
 import { textsTable } from '../storage/query-parts.ts';
-import type { BudgetRequestState } from '../storage/schema.ts';
+import type { BudgetRequestState } from '../storage/service-tables.ts';
 import { type BudgetRequest, requestIn, requestOf } from './request-rows.ts';
 
 /** `undefined` = there is none of this id. @throws LedgerUnavailableError, ConfigurationError */

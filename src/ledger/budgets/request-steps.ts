@@ -1,6 +1,6 @@
 /** The steps of a request for more budget: what is wanted, what may come of it, and which step is possible when. */
 import type { Amount, Budget } from '../../filter/claim.ts';
-import type { BudgetRequestState } from '../storage/schema.ts';
+import type { BudgetRequestState } from '../storage/service-tables.ts';
 import type { BudgetRefusal } from './edits.ts';
 import { type BudgetRequest, isOpen } from './request-rows.ts';
 

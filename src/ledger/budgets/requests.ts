@@ -10,7 +10,7 @@ import type { Ledger } from '../ledger.ts';
 import { messageOf } from '../outbox/messages.ts';
 import { addMessages } from '../outbox/statements.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
-import { OPEN_STATES } from '../storage/schema.ts';
+import { OPEN_STATES } from '../storage/service-tables.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { BudgetAuthor } from './budgets.ts';
 import { written } from './edits.ts';

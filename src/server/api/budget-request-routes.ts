@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import type { BudgetRequest, TakenStep } from '../../ledger/budgets/request-rows.ts';
 import { budgetAmountText } from '../../ledger/budgets/terms.ts';
-import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../ledger/storage/schema.ts';
+import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../ledger/storage/service-tables.ts';
 import type { Requester } from '../budgets/named-accounts.ts';
 import {
   askForBudgetFor,

@@ -5,7 +5,7 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetRequest, isOpen } from '../../../ledger/budgets/request-rows.ts';
 import type { RequestStep } from '../../../ledger/budgets/request-steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
-import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/schema.ts';
+import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
 import { ApiError } from '../../api/route.ts';
 import { notAllowed } from '../../budgets/named-accounts.ts';
 import {

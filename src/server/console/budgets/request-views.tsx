@@ -3,7 +3,7 @@ import { formatUnitHours } from '../../../filter/claim.ts';
 import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/request-rows.ts';
 import type { RequestStep } from '../../../ledger/budgets/request-steps.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
-import { BUDGET_REQUEST_STATES } from '../../../ledger/storage/schema.ts';
+import { BUDGET_REQUEST_STATES } from '../../../ledger/storage/service-tables.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { Account, type Column, Message, ProjectLink, Small, Table, Text, Whose } from '../parts/parts.tsx';
