@@ -1,5 +1,5 @@
 import { cpus } from 'node:os';
-import { printTable } from '../src/cli/output.ts';
+import { printTable } from '../src/cli/common/output.ts';
 import type { Result } from './harness/results.ts';
 import type { Suite, Trial } from './harness/suite.ts';
 import type { Commit } from './reference/checkout.ts';

@@ -1,6 +1,6 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command, Option } from 'commander';
-import type { RequestStep } from '../ledger/budgets/request-steps.ts';
+import type { RequestStep } from '../ledger/budgets/requests/steps.ts';
 import type { AskFlags, StepFlags, WantedState } from './budget/requests.ts';
 import type {
   AuthorFlags,
@@ -11,9 +11,9 @@ import type {
   SetFlags,
 } from './budget/store.ts';
 import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
+import { printJson } from './common/output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './common/sources.ts';
 import { withLedger } from './ledger/access.ts';
-import { printJson } from './output.ts';
 
 const WHO =
   'Who makes the change. Default: the system user. Not with --endpoint, where it is the owner of the token.';

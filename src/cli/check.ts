@@ -4,8 +4,16 @@ import { withinDeadline } from '../base/deadline.ts';
 import { errorText, InvalidRequestError } from '../base/errors.ts';
 import { createLogger, type LogLevel } from '../base/logger.ts';
 import type { ExplainedRule, ExplainedRules } from './cases/explanations.ts';
+import {
+  ExitCode,
+  printJson,
+  printTable,
+  printWarnings,
+  readText,
+  shownName,
+  UsageError,
+} from './common/output.ts';
 import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from './common/sources.ts';
-import { ExitCode, printJson, printTable, printWarnings, readText, shownName, UsageError } from './output.ts';
 
 type Operation = 'create' | 'update' | 'end';
 

@@ -5,9 +5,9 @@ import { isMapping, member } from '../base/yaml/tree.ts';
 import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
+import { knownOptions } from './common/known-options.ts';
+import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } from './common/output.ts';
 import { formatFlag, type SourceFlags, sourceCommand, sourcesOf } from './common/sources.ts';
-import { knownOptions } from './known-options.ts';
-import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } from './output.ts';
 
 type Setting = Configuration['settings'][number];
 

@@ -5,9 +5,9 @@ import { readTextFile } from '../config/read-file.ts';
 import type { CheckResult } from '../conformance/check.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
 import type { Operation } from '../conformance/target.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError } from './common/output.ts';
 import { Progress } from './common/progress.ts';
 import { formatFlag } from './common/sources.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from './output.ts';
 
 interface ConformanceFlags {
   readonly token?: string;

@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import type { DecisionReader } from '../decisions/reader.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
+import { jsonLine, UsageError } from './common/output.ts';
 import {
   addSourceFlags,
   formatFlag,
@@ -13,7 +14,6 @@ import { DecisionTable, printDecision, printStatistics } from './decisions/outpu
 import { addSelectionFlags, type SelectionFlags, selectionOf, selector } from './decisions/selection.ts';
 import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decisions/sources.ts';
 import { NO_DEADLINE } from './ledger/access.ts';
-import { jsonLine, UsageError } from './output.ts';
 
 interface TailFlags extends SelectionFlags, SourceFlags {
   readonly follow?: boolean;

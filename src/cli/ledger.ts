@@ -5,6 +5,16 @@ import { Command, Option } from 'commander';
 import { budgetUnit } from '../enforcement/configuration.ts';
 import { type CommandNames, commandNames, typedId } from './common/command-names.ts';
 import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
+import {
+  ExitCode,
+  jsonLine,
+  onOneLine,
+  printFacts,
+  printItems,
+  printJson,
+  printTable,
+  UsageError,
+} from './common/output.ts';
 import { Progress } from './common/progress.ts';
 import { formatFlag, type SourceFlags, sourceCommand, wholeNumber } from './common/sources.ts';
 import { configuredLedger, NO_DEADLINE, orUnavailable, withLedger } from './ledger/access.ts';
@@ -20,16 +30,6 @@ import {
   takenObject,
 } from './ledger/output.ts';
 import { reconcileCommand } from './ledger/reconcile.ts';
-import {
-  ExitCode,
-  jsonLine,
-  onOneLine,
-  printFacts,
-  printItems,
-  printJson,
-  printTable,
-  UsageError,
-} from './output.ts';
 
 interface FormatFlags extends SourceFlags {
   readonly format: 'table' | 'json';

@@ -2,8 +2,8 @@
 /** The process of `blazar-enforcement`: handles output that cannot be written and uncaught exceptions. */
 import { errorText } from '../base/errors.ts';
 import { isImportError } from '../plugin/import-errors.ts';
+import { ExitCode, onOneLine } from './common/output.ts';
 import { guardStandardStreams } from './common/standard-streams.ts';
-import { ExitCode, onOneLine } from './output.ts';
 import { runProgram } from './program.ts';
 
 guardStandardStreams();

@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { formatInstant } from '../lease/dates.ts';
 import type { OutboxReport } from '../ledger/outbox/reports.ts';
+import { onOneLine, printFacts, printItems, printJson, UsageError } from './common/output.ts';
 import {
   addSourceFlags,
   formatFlag,
@@ -10,7 +11,6 @@ import {
   wholeNumber,
 } from './common/sources.ts';
 import { NO_DEADLINE, systemUser, withLedger } from './ledger/access.ts';
-import { onOneLine, printFacts, printItems, printJson, UsageError } from './output.ts';
 
 interface FormatFlags extends SourceFlags {
   readonly format: 'table' | 'json';

@@ -1,8 +1,8 @@
 /** `blazar-enforcement`: its commands, and how it reports their errors. */
 import { Command } from 'commander';
 import { packageVersion } from '../base/version.ts';
+import { onOneLine } from './common/output.ts';
 import { reportFailure, toItsEnd } from './common/standard-streams.ts';
-import { onOneLine } from './output.ts';
 
 /** In the order of the help. Only the called one is loaded: the others would delay the start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -20,7 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   conformance: async () => (await import('./conformance.ts')).conformanceCommand(),
   skypilot: async () => (await import('./skypilot.ts')).skypilotCommand(),
   'scheduling-policy': async () => (await import('./scheduling-policy.ts')).schedulingPolicyCommand(),
-  completion: async () => (await import('./completion.ts')).completionCommand(createProgram),
+  completion: async () => (await import('./completion/completion.ts')).completionCommand(createProgram),
 };
 
 const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
@@ -84,7 +84,7 @@ async function addOptionsHelp(program: Command, args: readonly string[]): Promis
   );
   const sections = OPTIONS_IN_HELP[nameOf(called)];
   if (sections !== undefined) {
-    const { optionsHelp } = await import('./known-options.ts');
+    const { optionsHelp } = await import('./common/known-options.ts');
     called.addHelpText('after', await optionsHelp(sections, args));
   }
 }

@@ -1,10 +1,10 @@
 /** `report`: what was used in a time, as a table or a file. */
 import { Command, Option } from 'commander';
-import { USAGE_KEYS, type UsageKey } from '../ledger/reports/usage-sums.ts';
+import { USAGE_KEYS, type UsageKey } from '../ledger/reports/usage/sums.ts';
 import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
+import { onOneLine, printJson, printTable } from './common/output.ts';
 import { formatFlag, type SourceFlags, sourceCommand } from './common/sources.ts';
 import { withLedger } from './ledger/access.ts';
-import { onOneLine, printJson, printTable } from './output.ts';
 import type { ShownRow, ShownUsage, UsageQuery } from './report/usage.ts';
 
 interface UsageFlags extends SourceFlags, EndpointFlags {

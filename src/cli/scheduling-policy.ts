@@ -3,8 +3,8 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { ConfigurationError, type Problem } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
 import { MERGE_STRATEGIES } from '../kubernetes/policies/merge.ts';
+import { ExitCode, printProblems, UsageError } from './common/output.ts';
 import { formatFlag, repeatable } from './common/sources.ts';
-import { ExitCode, printProblems, UsageError } from './output.ts';
 import type {
   CheckFlags,
   ExportFlags,

@@ -6,9 +6,9 @@ import type { FlagSetting } from '../config/layer.ts';
 import { isImportError } from '../plugin/import-errors.ts';
 import type { ServedProtocol } from '../server/authentication/authenticators.ts';
 import type { Service } from '../server/service.ts';
+import { ExitCode, printWarnings } from './common/output.ts';
 import { addSourceFlags, LOG_LEVELS, type SourceFlags, sourcesOf } from './common/sources.ts';
 import { isDone } from './common/standard-streams.ts';
-import { ExitCode, printWarnings } from './output.ts';
 
 interface ServeFlags extends SourceFlags {
   readonly host?: string;

@@ -1,8 +1,8 @@
 /** `skypilot`: tries admin policies and layered configurations without SkyPilot. */
 import { Command } from 'commander';
+import { ExitCode, printJson, printProblems, printTable } from './common/output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './common/sources.ts';
 import { exitWhenWritten } from './common/standard-streams.ts';
-import { ExitCode, printJson, printProblems, printTable } from './output.ts';
 import { skypilotConfigCommand } from './skypilot/config.ts';
 import { skypilotInitCommand } from './skypilot/init.ts';
 import { reviewSources, skypilotReviewCommand } from './skypilot/review.ts';

@@ -1,8 +1,8 @@
 /** `test`: runs cases beside a configuration, and replays or records the decisions of logs. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { flagNamed, UsageError } from './common/output.ts';
 import { addSourceFlags, formatFlag, repeatable, sourcesOf, TIME_FORMS } from './common/sources.ts';
 import { exitWhenWritten } from './common/standard-streams.ts';
-import { flagNamed, UsageError } from './output.ts';
 import type { LogFlags } from './test/log-run.ts';
 import type { TestFlags, TestOptions } from './test/suites.ts';
 

@@ -31,7 +31,7 @@ import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } fro
 import { tracedRequests } from './traced-requests.ts';
 import { OidcLogins } from './users/oidc-login.ts';
 import { restoredProof } from './users/proofs.ts';
-import { Sessions } from './users/sessions.ts';
+import { Sessions } from './users/sessions/sessions.ts';
 import { budgetReaders, createUserAuthenticator } from './users/user-authenticator.ts';
 import { UserLimiter } from './users/user-limiter.ts';
 

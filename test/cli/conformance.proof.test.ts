@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { UsageError } from '../../src/cli/common/output.ts';
 import { conformanceCommand } from '../../src/cli/conformance.ts';
-import { UsageError } from '../../src/cli/output.ts';
 import { CHECKS } from '../../src/conformance/run.ts';
 import {
   daysLong,

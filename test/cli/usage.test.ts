@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { printTable } from '../../src/cli/output.ts';
+import { printTable } from '../../src/cli/common/output.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile } from '../support/files.ts';

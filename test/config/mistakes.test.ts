@@ -1,7 +1,7 @@
 /** Mistakes that once led to a wrong value, a wrong place or a secret in a message. */
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { knownOptions } from '../../src/cli/known-options.ts';
+import { knownOptions } from '../../src/cli/common/known-options.ts';
 import { interpolate } from '../../src/config/interpolate.ts';
 import { describeOptions, type Option } from '../../src/config/option.ts';
 import { resolve } from '../../src/config/resolve.ts';

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { knownOptions } from '../../src/cli/known-options.ts';
-import { ExitCode } from '../../src/cli/output.ts';
+import { knownOptions } from '../../src/cli/common/known-options.ts';
+import { ExitCode } from '../../src/cli/common/output.ts';
 import { optionsTable } from '../../src/config/text.ts';
 import type {
   CheckOptions,

@@ -1,6 +1,7 @@
 /** Manual pages from the help of the commands: one for the program, one for each of its commands, one for blazar.conf. */
+
+import type { knownOptions } from '../../src/cli/common/known-options.ts';
 import type { CommandTree, TreeArgument, TreeOption } from '../../src/cli/completion/command-tree.ts';
-import type { knownOptions } from '../../src/cli/known-options.ts';
 
 type Option = Awaited<ReturnType<typeof knownOptions>>['options'][number];
 

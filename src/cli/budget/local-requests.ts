@@ -1,17 +1,17 @@
 /** Requests for more budget in the ledger of the configuration. Whoever may write to it may take every step. */
 import { budgetUnit } from '../../enforcement/configuration.ts';
-import { pageOfRequests, requestById } from '../../ledger/budgets/request-lists.ts';
-import type { BudgetRequest } from '../../ledger/budgets/request-rows.ts';
-import type { RequestEdit } from '../../ledger/budgets/request-steps.ts';
-import { askForBudget, stepRequest } from '../../ledger/budgets/requests.ts';
+import { pageOfRequests, requestById } from '../../ledger/budgets/requests/lists.ts';
+import { askForBudget, stepRequest } from '../../ledger/budgets/requests/requests.ts';
+import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
+import type { RequestEdit } from '../../ledger/budgets/requests/steps.ts';
 import { amountOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';
 import { OPEN_STATES } from '../../ledger/storage/service-tables.ts';
 import { ApiError } from '../../server/api/route.ts';
 import { reasonOf } from '../../server/budgets/change-budgets.ts';
 import { askerOf, moreThanNothing, requestError } from '../../server/budgets/request-budgets.ts';
 import { commandNames, typedId } from '../common/command-names.ts';
+import { UsageError } from '../common/output.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser } from '../ledger/access.ts';
-import { UsageError } from '../output.ts';
 import type { RequestStore, StepFlags } from './requests.ts';
 import { inFlags } from './store.ts';
 

@@ -15,9 +15,9 @@ import { importReport } from '../../ledger/budgets/plan.ts';
 import { overlapText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
 import { chargedLeases, listLeases } from '../../ledger/reports/reports.ts';
 import { commandNames, typedId } from '../common/command-names.ts';
+import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser } from '../ledger/access.ts';
-import { UsageError } from '../output.ts';
 import { chargesOf } from './output.ts';
 import type { RequestStore } from './requests.ts';
 import {

@@ -8,8 +8,8 @@ import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts'
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../common/output.ts';
 import { amountText, leaseObject, secondText, usageObject } from '../ledger/output.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
 import type { BudgetFile, ChargedLease, ListedBudgets, ShownProject } from './store.ts';
 
 function budgetRow(budget: BudgetUsage, unit: string, names: CommandNames): string[] {

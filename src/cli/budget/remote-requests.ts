@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ApiClient } from '../../client/client.ts';
 import { parseUnitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { BudgetRequest } from '../../ledger/budgets/request-rows.ts';
+import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
 import { amountOf, budgetAmountText, dateText, secondOf } from '../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES } from '../../ledger/storage/service-tables.ts';
 import { account, allOf, namesOf, time, understood, whole } from '../common/answers.ts';

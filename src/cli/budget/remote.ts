@@ -6,7 +6,7 @@ import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import { budgetAmountText, dateText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
 import { account, allOf, namesOf, type Owner, time, understood, whole } from '../common/answers.ts';
-import { UsageError } from '../output.ts';
+import { UsageError } from '../common/output.ts';
 import type { RequestStore } from './requests.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 

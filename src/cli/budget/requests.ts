@@ -1,14 +1,14 @@
 /** Requests for more budget: what the commands ask of the ledger and of a service alike, their flags, and how requests are printed. */
 import { formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant } from '../../lease/dates.ts';
-import type { BudgetRequest, TakenStep } from '../../ledger/budgets/request-rows.ts';
-import type { RequestStep } from '../../ledger/budgets/request-steps.ts';
+import type { BudgetRequest, TakenStep } from '../../ledger/budgets/requests/rows.ts';
+import type { RequestStep } from '../../ledger/budgets/requests/steps.ts';
 import type { BudgetRequestState } from '../../ledger/storage/service-tables.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import type { EndpointFlags } from '../common/endpoint.ts';
+import { printJson, printTable } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { secondText, usageObject } from '../ledger/output.ts';
-import { printJson, printTable } from '../output.ts';
 
 /** `open` = requested or endorsed. */
 export type WantedState = BudgetRequestState | 'open' | 'all';

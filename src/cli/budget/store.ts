@@ -7,9 +7,9 @@ import { whoseText } from '../../ledger/budgets/terms.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import type { EndpointFlags } from '../common/endpoint.ts';
+import { onOneLine, UsageError } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { secondText } from '../ledger/output.ts';
-import { onOneLine, UsageError } from '../output.ts';
 import type { RequestStore } from './requests.ts';
 
 /** Projects and users are as they were typed. */

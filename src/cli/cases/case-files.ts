@@ -7,7 +7,7 @@ import { YamlDocument } from '../../base/yaml/document.ts';
 import { isMapping, type Mapping, type Path, valueAt, YamlError } from '../../base/yaml/tree.ts';
 import { nearestName } from '../../config/nearest.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
-import { UsageError } from '../output.ts';
+import { UsageError } from '../common/output.ts';
 
 /** A file of cases is some pages, not a data set. */
 const MAX_BYTES = 1_048_576;

@@ -12,7 +12,7 @@ import {
   printProblems,
   printTable,
   UsageError,
-} from '../output.ts';
+} from '../common/output.ts';
 
 /**
  * - `passed`: as expected

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
-import { jsonText } from '../output.ts';
+import { jsonText } from '../common/output.ts';
 
 /** `/…/` and `/…/i` are regular expressions, everything else a part of the text; `undefined` = no regular expression. */
 export function patternOf(expected: string): RegExp | undefined {

@@ -3,7 +3,7 @@
 import { errorText } from '../../base/errors.ts';
 import type { Selection } from '../../decisions/selection.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import { onOneLine, UsageError } from '../output.ts';
+import { onOneLine, UsageError } from './output.ts';
 
 /** Ids as they are printed. */
 export interface CommandNames {

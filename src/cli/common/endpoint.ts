@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { errorText } from '../../base/errors.ts';
 import type { ApiClient, ApiClientOptions } from '../../client/client.ts';
 import { isReadByEveryone, readTextFile, systemErrorText } from '../../config/read-file.ts';
-import { ExitCode, onOneLine, UsageError } from '../output.ts';
+import { ExitCode, onOneLine, UsageError } from './output.ts';
 
 export interface EndpointFlags {
   readonly endpoint?: string;

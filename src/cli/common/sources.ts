@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import type { LogLevel } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { toInstant } from '../../lease/dates.ts';
-import { UsageError } from '../output.ts';
+import { UsageError } from './output.ts';
 
 export interface SourceFlags {
   readonly configFile?: readonly string[];

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream';
 import { CommanderError } from 'commander';
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import { systemErrorText } from '../../config/read-file.ts';
-import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageError } from '../output.ts';
+import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageError } from './output.ts';
 
 /** Must be called before anything is written. */
 export function guardStandardStreams(): void {

@@ -10,7 +10,7 @@ import type {
 } from '../../decisions/statistics.ts';
 import type { StoredDecision } from '../../decisions/store/contract.ts';
 import { formatInstant } from '../../lease/dates.ts';
-import { jsonLine, onOneLine, printTable } from '../output.ts';
+import { jsonLine, onOneLine, printTable } from '../common/output.ts';
 
 /** Decisions in columns as wide as the widest cell so far, since printed lines cannot be aligned again. */
 export class DecisionTable {

@@ -8,9 +8,9 @@ import type { DecisionReader } from '../../decisions/reader.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Selection } from '../../decisions/selection.ts';
 import type { DecisionSource, DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
+import { UsageError } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { NO_DEADLINE, withLedger } from '../ledger/access.ts';
-import { UsageError } from '../output.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 

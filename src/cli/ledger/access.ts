@@ -7,8 +7,8 @@ import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { LedgerOptions } from '../../ledger/options.ts';
 import type { Connection } from '../../ledger/storage/connection.ts';
+import { ExitCode, onOneLine, printWarnings } from '../common/output.ts';
 import { type SourceFlags, sourcesOf } from '../common/sources.ts';
-import { ExitCode, onOneLine, printWarnings } from '../output.ts';
 
 interface ConfiguredLedger {
   readonly configuration: Configuration;

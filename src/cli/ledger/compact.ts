@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import type { FoldedLease, FoldHeader } from '../../ledger/folding/folded-lease.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { ExitCode, printJson, UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { formatFlag, type SourceFlags, sourceCommand } from '../common/sources.ts';
-import { ExitCode, printJson, UsageError } from '../output.ts';
 import { type LedgerAccess, NO_DEADLINE, withLedger } from './access.ts';
 
 interface CompactFlags extends SourceFlags {

@@ -13,7 +13,7 @@ import {
   readFolded,
   readHeader,
 } from '../../ledger/folding/folded-lease.ts';
-import { UnwrittenError, UsageError } from '../output.ts';
+import { UnwrittenError, UsageError } from '../common/output.ts';
 
 /** Writes a new file, which is made with the first leases. */
 export class FoldedFile {

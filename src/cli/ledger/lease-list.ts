@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { toInstant } from '../../lease/dates.ts';
 import type { ListedLease } from '../../ledger/reconciliation/leases.ts';
-import { readText, shownName, UsageError } from '../output.ts';
+import { readText, shownName, UsageError } from '../common/output.ts';
 
 /** About a hundred thousand leases in full. */
 const MAX_BYTES = 256 * 1024 * 1024;

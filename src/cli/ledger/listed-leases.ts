@@ -7,7 +7,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { type LeaseReport, listLeases } from '../../ledger/reports/reports.ts';
 import { account, namesOf, time, understood, whole } from '../common/answers.ts';
 import { type CommandNames, commandNames, typedId } from '../common/command-names.ts';
-import { UsageError } from '../output.ts';
+import { UsageError } from '../common/output.ts';
 import { type LedgerAccess, NO_DEADLINE } from './access.ts';
 
 export interface LeaseSelection {

@@ -9,9 +9,9 @@ import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Followed } from '../../server/followers/follow-blazar.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { formatFlag, parseDuration, repeatable, type SourceFlags, sourceCommand } from '../common/sources.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './access.ts';
 import type { LeaseList } from './lease-list.ts';
 

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { account, allOf, understood } from '../common/answers.ts';
 import { type EndpointFlags, withEndpoint } from '../common/endpoint.ts';
+import { printItems, printJson, printTable } from '../common/output.ts';
 import { namedCell } from '../decisions/output.ts';
-import { printItems, printJson, printTable } from '../output.ts';
 
 export interface Flags extends EndpointFlags {
   readonly endpoint: string;

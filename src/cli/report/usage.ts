@@ -8,9 +8,9 @@ import {
   usageCsv,
   usageFocus,
   usageJson,
-} from '../../ledger/reports/usage-formats.ts';
-import { reportSpan, reportUsage } from '../../ledger/reports/usage-report.ts';
-import type { UsageKey, UsageRow } from '../../ledger/reports/usage-sums.ts';
+} from '../../ledger/reports/usage/formats.ts';
+import { reportSpan, reportUsage } from '../../ledger/reports/usage/report.ts';
+import type { UsageKey, UsageRow } from '../../ledger/reports/usage/sums.ts';
 import { inFlags } from '../budget/store.ts';
 import { account, namesOf, time, understood, whole } from '../common/answers.ts';
 import { type CommandNames, commandNames, typedId } from '../common/command-names.ts';

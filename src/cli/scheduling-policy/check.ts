@@ -12,7 +12,7 @@ import {
   shownName,
   UsageError,
   unifiedDiff,
-} from '../output.ts';
+} from '../common/output.ts';
 import { type CheckedObject, type Judges, readObjects, reviewObject } from './objects.ts';
 import { type CheckFlags, judgeOptions, setOptions } from './options.ts';
 

@@ -7,7 +7,7 @@ import type { ClusterPolicies } from '../../kubernetes/cluster/snapshot/cluster-
 import type { ClusterSnapshot, UseReviews } from '../../kubernetes/cluster/snapshot/cluster-snapshot.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-policies.ts';
-import { ExitCode, onOneLine, UsageError } from '../output.ts';
+import { ExitCode, onOneLine, UsageError } from '../common/output.ts';
 import { type ClusterFlags, type JudgeFlags, setOptions } from './options.ts';
 
 /** A cluster that answers. */

@@ -14,7 +14,7 @@ import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import { readPolicyDocuments } from '../../kubernetes/policies/documents/documents.ts';
 import { byName } from '../../kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../kubernetes/policies/policy.ts';
-import { ExitCode, onOneLine, printWarnings, UsageError } from '../output.ts';
+import { ExitCode, onOneLine, printWarnings, UsageError } from '../common/output.ts';
 import { type ExportFlags, judgeOptions } from './options.ts';
 
 /** Namespaces without whose pods a cluster does not work. */

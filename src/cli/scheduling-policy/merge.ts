@@ -13,7 +13,7 @@ import {
   printTable,
   printWarnings,
   UsageError,
-} from '../output.ts';
+} from '../common/output.ts';
 import type { AccountFlags, MergeFlags } from './options.ts';
 
 export async function showMerged(flags: MergeFlags): Promise<void> {

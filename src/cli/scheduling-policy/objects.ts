@@ -8,7 +8,7 @@ import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/
 import { asAdmitted, POD_KINDS, withAdditions } from '../../kubernetes/admission/pod-kinds.ts';
 import { type PolicySource, serviceAccount } from '../../kubernetes/policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policies/pod.ts';
-import { readText, shownName, UsageError } from '../output.ts';
+import { readText, shownName, UsageError } from '../common/output.ts';
 
 /** The limit of the API server. */
 const MAX_BYTES = 3 * 1024 * 1024;

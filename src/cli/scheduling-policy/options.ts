@@ -3,7 +3,7 @@ import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { MergeStrategy } from '../../kubernetes/policies/merge.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-policies.ts';
-import { UsageError } from '../output.ts';
+import { UsageError } from '../common/output.ts';
 
 interface JudgeOptions {
   /** Those of `--config-file`, otherwise the defaults. */

@@ -8,8 +8,8 @@ import { listObjects } from '../../kubernetes/cluster/api/list.ts';
 import type { Refusal, Scanned } from '../../kubernetes/cluster/scan/findings.ts';
 import { type ScanResult, scan } from '../../kubernetes/cluster/scan/scan.ts';
 import { formatReason, listed } from '../../kubernetes/policies/rules/reason.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
 import { judgingSnapshot, warn, withCluster } from './cluster.ts';
 import { judgeOptions, type ScanFlags } from './options.ts';
 

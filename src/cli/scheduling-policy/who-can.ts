@@ -4,7 +4,7 @@ import { ApiError } from '../../kubernetes/cluster/api/contract.ts';
 import { POLICIES_PATH } from '../../kubernetes/cluster/live/read-policy.ts';
 import { type PolicyUser, subjectText, whoCanUse } from '../../kubernetes/cluster/snapshot/who-can-use.ts';
 import { type Account, serviceAccount } from '../../kubernetes/policies/access.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../output.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../common/output.ts';
 import { type AskedCluster, policiesOf, withCluster } from './cluster.ts';
 import type { WhoCanFlags } from './options.ts';
 

@@ -9,7 +9,7 @@ import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import type { Task } from '../../skypilot/request/user-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
-import { UsageError } from '../output.ts';
+import { UsageError } from '../common/output.ts';
 import type { Reviewer } from './review-output.ts';
 import { type Answered, answerOf, type Login, netrcLogin, shownUrl } from './service-call.ts';
 

@@ -6,7 +6,7 @@ import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import { taskAsSent } from '../../skypilot/request/sent-request.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
 import { pathOf, plain, textDifference } from '../cases/expected.ts';
-import { jsonText, unifiedDiff } from '../output.ts';
+import { jsonText, unifiedDiff } from '../common/output.ts';
 import type { TaskExpectation } from '../test/any-case.ts';
 import { isIdempotent, whyNotIdempotent } from './review-output.ts';
 

@@ -24,7 +24,7 @@ import {
 import { formatPlace, type MergedConfig, mergeSources } from '../../skypilot/config/layers.ts';
 import { SecretValues, withoutSecrets } from '../../skypilot/secrets.ts';
 import { headingOf, type PipelineTask } from '../../skypilot/task/pipeline.ts';
-import { jsonText, onOneLine, printTable, UsageError } from '../output.ts';
+import { jsonText, onOneLine, printTable, UsageError } from '../common/output.ts';
 
 export interface Merged {
   readonly task: PipelineTask | null;

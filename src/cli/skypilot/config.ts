@@ -2,8 +2,8 @@
 import { Command, Option } from 'commander';
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import type { FoundSources, NamedSources } from '../../skypilot/config/config-sources.ts';
+import { ExitCode, printProblems } from '../common/output.ts';
 import { repeatable } from '../common/sources.ts';
-import { ExitCode, printProblems } from '../output.ts';
 import type { Merged, PrintFlags } from './config-output.ts';
 
 interface ValidationFlags {

@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { packageVersion } from '../../base/version.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import { classFileName, optionPrefix } from '../../plugin/class-names.ts';
-import { onOneLine, UsageError } from '../output.ts';
+import { onOneLine, UsageError } from '../common/output.ts';
 
 const MAX_NAME = 60;
 

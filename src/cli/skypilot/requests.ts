@@ -9,7 +9,7 @@ import type { RequestFacts } from '../../skypilot/request/sent-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { OriginOf } from '../../skypilot/schema/validate.ts';
 import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
-import { flagNamed, readText, shownName, UsageError } from '../output.ts';
+import { flagNamed, readText, shownName, UsageError } from '../common/output.ts';
 
 /** A request and its task; `null` if it is not part of a pipeline. */
 export interface Requested {

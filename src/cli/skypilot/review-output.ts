@@ -4,7 +4,7 @@ import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { SecretValues } from '../../skypilot/secrets.ts';
-import { onOneLine, printJson, printTable, unifiedDiff } from '../output.ts';
+import { onOneLine, printJson, printTable, unifiedDiff } from '../common/output.ts';
 import type { Requested } from './requests.ts';
 
 export interface Reviewer {

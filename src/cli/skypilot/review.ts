@@ -7,9 +7,9 @@ import type { Problem } from '../../base/errors.ts';
 import { createLogger, type LogLevel } from '../../base/logger.ts';
 import { type ConfigSources, DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../../config/sources.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
+import { ExitCode, onOneLine, printProblems, printWarnings, UsageError } from '../common/output.ts';
 import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from '../common/sources.ts';
 import { exitWhenWritten } from '../common/standard-streams.ts';
-import { ExitCode, onOneLine, printProblems, printWarnings, UsageError } from '../output.ts';
 import { addRequestFlags, type RequestFlags, readRequests } from './requests.ts';
 import { isIdempotent, printReview, type Reviewer } from './review-output.ts';
 

@@ -5,7 +5,7 @@ import type { Decision } from '../../filter/verdict.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
 import { readRules } from '../../rules/read-rules.ts';
 import { taskEnvironment } from '../../rules/task/environment.ts';
-import { printTable } from '../output.ts';
+import { printTable } from '../common/output.ts';
 
 interface Covered {
   readonly kind: 'filter' | 'rule' | 'scheduling-policy' | 'admin-policy';

@@ -10,9 +10,9 @@ import { NumberedLines } from '../../decisions/reader.ts';
 import { requireConfiguration } from '../../enforcement/configuration.ts';
 import { Replay } from '../../enforcement/replay.ts';
 import { causeLogger } from '../cases/explanations.ts';
+import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { parseTime, type SourceFlags, sourcesOf } from '../common/sources.ts';
-import { UsageError } from '../output.ts';
 import type { Notes } from './judge-again.ts';
 import { isSelected, type LogSelection, type PastDecision, pastDecision } from './past-decision.ts';
 

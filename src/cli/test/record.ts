@@ -11,8 +11,8 @@ import { isMapping, YamlError } from '../../base/yaml/tree.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import { MAX_TOKENS } from '../cases/case-files.ts';
+import { ExitCode, onOneLine, UnwrittenError, UsageError } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
-import { ExitCode, onOneLine, UnwrittenError, UsageError } from '../output.ts';
 import { type LogFlags, type LogRun, openLogRun } from './log-run.ts';
 import type { PastDecision } from './past-decision.ts';
 

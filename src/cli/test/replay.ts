@@ -1,8 +1,8 @@
 /** `test --replay`: which decisions of a log a configuration would decide otherwise. */
 
 import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
+import { ExitCode, jsonLine, onOneLine, printTable, UsageError } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
-import { ExitCode, jsonLine, onOneLine, printTable, UsageError } from '../output.ts';
 import { DIFFERENCES, type Difference, type Example, judgeAgain, ReplaySummary } from './judge-again.ts';
 import { type DamagedLines, type LogFlags, openLogRun } from './log-run.ts';
 

@@ -1,7 +1,7 @@
 /** The events, as CloudEvents 1.0 in the structured mode of JSON. Source: CloudEvents 1.0.2, "Context Attributes". */
 import { formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { BudgetRequest, TakenStep } from '../../ledger/budgets/request-rows.ts';
+import type { BudgetRequest, TakenStep } from '../../ledger/budgets/requests/rows.ts';
 import { budgetAmountText } from '../../ledger/budgets/terms.ts';
 import type { Crossing } from '../../ledger/outbox/crossings.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';

@@ -6,7 +6,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { type Amount, type Budget, budgetAccount, budgetIdOf } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { BudgetRequest } from '../budgets/request-rows.ts';
+import type { BudgetRequest } from '../budgets/requests/rows.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Author, JournalEntry, RecordingId } from '../ledger-request.ts';
 import { rows, type Work } from '../storage/database.ts';

@@ -11,8 +11,8 @@ import {
   TEXT,
   USUAL_ITEMS,
 } from './function.ts';
-import { TEXT_FUNCTIONS } from './text-functions.ts';
-import { TIME_FUNCTIONS } from './time-functions.ts';
+import { TEXT_FUNCTIONS } from './functions/text.ts';
+import { TIME_FUNCTIONS } from './functions/time.ts';
 
 const TIMESTAMP = 'google.protobuf.Timestamp';
 const DURATION = 'google.protobuf.Duration';

@@ -10,7 +10,7 @@ import { listProjectLeases } from '../../ledger/reports/leases.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../ledger/reports/projects.ts';
 import { MAX_DAYS, usagesOf } from '../../ledger/reports/usage.ts';
 import { visibleProjects } from '../users/caller.ts';
-import { budgetJson, budgetSchema } from './budget-json.ts';
+import { budgetJson, budgetSchema } from './budgets/json.ts';
 import { leaseJson, leaseSchema } from './ledger-lists.ts';
 import { isExempt, projectLimits } from './project-limits.ts';
 import { usageJson, usageSchema } from './project-usage.ts';

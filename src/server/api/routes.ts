@@ -1,9 +1,9 @@
 /** All routes of the API. */
 
-import { BUDGET_FILE_ROUTES } from './budget-file-routes.ts';
-import { BUDGET_CHANGE_ROUTES, BUDGET_CHARGE_ROUTES } from './budget-history-routes.ts';
-import { BUDGET_REQUEST_ROUTES } from './budget-request-routes.ts';
-import { BUDGET_ROUTES } from './budget-routes.ts';
+import { BUDGET_FILE_ROUTES } from './budgets/file-routes.ts';
+import { BUDGET_CHANGE_ROUTES, BUDGET_CHARGE_ROUTES } from './budgets/history-routes.ts';
+import { BUDGET_REQUEST_ROUTES } from './budgets/request-routes.ts';
+import { BUDGET_ROUTES } from './budgets/routes.ts';
 import { CALENDAR_LINK_ROUTES } from './calendar-links.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
 import { ESTIMATE } from './estimate.ts';

@@ -3,15 +3,15 @@ import { z } from 'zod';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { usageCsv, usageFocus, usageJson } from '../../ledger/reports/usage-formats.ts';
-import { reportSpan, reportUsage } from '../../ledger/reports/usage-report.ts';
+import { usageCsv, usageFocus, usageJson } from '../../ledger/reports/usage/formats.ts';
+import { reportSpan, reportUsage } from '../../ledger/reports/usage/report.ts';
 import {
   MAX_REPORT_DAYS,
   TooManyRowsError,
   USAGE_KEYS,
   type UsageReport,
   type UsageReportQuery,
-} from '../../ledger/reports/usage-sums.ts';
+} from '../../ledger/reports/usage/sums.ts';
 import { projectsAsked } from '../budgets/budget-lists.ts';
 import { ledgerFor, type Requester } from '../budgets/named-accounts.ts';
 import { ApiError, route } from './route.ts';

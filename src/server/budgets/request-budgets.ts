@@ -8,10 +8,10 @@ import {
   type RequestsQuery,
   requestById,
   requireRequests,
-} from '../../ledger/budgets/request-lists.ts';
-import { type BudgetRequest, isOpen } from '../../ledger/budgets/request-rows.ts';
-import type { RequestEdit, RequestRefusal, RequestStep } from '../../ledger/budgets/request-steps.ts';
-import { askForBudget, stepRequest } from '../../ledger/budgets/requests.ts';
+} from '../../ledger/budgets/requests/lists.ts';
+import { askForBudget, stepRequest } from '../../ledger/budgets/requests/requests.ts';
+import { type BudgetRequest, isOpen } from '../../ledger/budgets/requests/rows.ts';
+import type { RequestEdit, RequestRefusal, RequestStep } from '../../ledger/budgets/requests/steps.ts';
 import { amountOf, idOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';

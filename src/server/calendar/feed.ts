@@ -12,7 +12,7 @@ import type { Generation } from '../configuration/generation.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { tokenCaller } from '../users/caller.ts';
-import { digest } from '../users/sealed.ts';
+import { digest } from '../users/sessions/sealed.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { type CalendarEvent, calendarText } from './icalendar.ts';
 import { ledgerWithLinks, projectOfLink } from './links.ts';

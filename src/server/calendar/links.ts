@@ -10,7 +10,7 @@ import { rows, type Work } from '../../ledger/storage/database.ts';
 import { ApiError } from '../api/route.ts';
 import { ledgerFor, type Requester } from '../budgets/named-accounts.ts';
 import { type Caller, may } from '../users/caller.ts';
-import { digest, randomText } from '../users/sealed.ts';
+import { digest, randomText } from '../users/sessions/sealed.ts';
 
 const DAY = 86_400_000_000n;
 /** How long a link works without its owner having been seen with a right to see the project. Here and below in microseconds. */

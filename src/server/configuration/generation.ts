@@ -23,7 +23,7 @@ import type { ProtocolTokens } from '../authentication/protocols.ts';
 import type { DecisionStores, HeldDecisions } from '../decisions/stores.ts';
 import type { HeldSource, KubernetesSources } from '../followers/kubernetes-sources.ts';
 import { TrustedProxies } from '../listener/client-address.ts';
-import { LedgerSessions } from '../users/ledger-sessions.ts';
+import { LedgerSessions } from '../users/sessions/ledger-sessions.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { readProtocolTokens } from './sections.ts';
 

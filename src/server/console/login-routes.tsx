@@ -19,7 +19,7 @@ import {
 import type { OidcLogins } from '../users/oidc-login.ts';
 import { OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
 import { FixedProof, KeystoneProof } from '../users/proofs.ts';
-import { isCsrf, type Proof, type Sessions } from '../users/sessions.ts';
+import { isCsrf, type Proof, type Sessions } from '../users/sessions/sessions.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import { LoginAttempts, type WrongTokens } from '../users/wrong-tokens.ts';
 import { readForm } from './form.ts';

@@ -9,7 +9,7 @@ import { stateOf } from '../request-state.ts';
 import { beginLogin, causesOf, type OidcLogins, takeLogin } from '../users/oidc-login.ts';
 import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts';
 import { type IssuerLogout, keyOf, marksOf, oidcOptionsOf } from '../users/oidc-proof.ts';
-import { NO_SESSION_NOW, type Sessions } from '../users/sessions.ts';
+import { NO_SESSION_NOW, type Sessions } from '../users/sessions/sessions.ts';
 import type { LoginAttempts } from '../users/wrong-tokens.ts';
 import { readForm } from './form.ts';
 import { Document } from './layout.tsx';

@@ -12,7 +12,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, may } from '../users/caller.ts';
-import { isCsrf } from '../users/sessions.ts';
+import { isCsrf } from '../users/sessions/sessions.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { ErrorContent, errorDocument, shownError, showPage, titleOfError } from './error-page.tsx';

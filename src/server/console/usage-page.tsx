@@ -2,14 +2,14 @@
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import { hoursText, missingTexts, monthText, secondText } from '../../ledger/reports/usage-formats.ts';
+import { hoursText, missingTexts, monthText, secondText } from '../../ledger/reports/usage/formats.ts';
 import {
   nextMonth,
   USAGE_KEYS,
   type UsageKey,
   type UsageReport,
   type UsageRow,
-} from '../../ledger/reports/usage-sums.ts';
+} from '../../ledger/reports/usage/sums.ts';
 import { ApiError } from '../api/route.ts';
 import { usageFor } from '../api/usage-report.ts';
 import { ledgerFor } from '../budgets/named-accounts.ts';

@@ -7,7 +7,7 @@ import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../..
 import type { HeldGate } from '../authentication/keystone-gates.ts';
 import { stateOf } from '../request-state.ts';
 import { KeystoneProof, keystoneCaller } from './proofs.ts';
-import type { Proof } from './sessions.ts';
+import type { Proof } from './sessions/sessions.ts';
 
 /** A session that may be opened, or a sentence for the caller. `isWrong`: it counts as a guess. */
 export type LoginOutcome =

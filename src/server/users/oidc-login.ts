@@ -17,8 +17,8 @@ import {
   type Renew,
   type Renewal,
 } from './oidc-proof.ts';
-import { randomText, seal, sealingKey, unseal } from './sealed.ts';
-import { isSecure, readCookie, type Sessions, writeCookie } from './sessions.ts';
+import { randomText, seal, sealingKey, unseal } from './sessions/sealed.ts';
+import { isSecure, readCookie, type Sessions, writeCookie } from './sessions/sessions.ts';
 
 /** A refusal is a sentence for the caller. */
 type OidcOutcome = { readonly proof: OidcProof } | { readonly status: 401 | 403; readonly message: string };

@@ -9,9 +9,9 @@ import { textMistake } from '../../ledger/identity.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, type Membership, whoOf } from './caller.ts';
 import { type OidcOptions, oidcSection } from './oidc-options.ts';
-import type { ProviderMarks } from './session-store.ts';
-import type { HeldSession, Proof } from './sessions.ts';
-import type { StoredOidc } from './stored-session.ts';
+import type { ProviderMarks } from './sessions/session-store.ts';
+import type { HeldSession, Proof } from './sessions/sessions.ts';
+import type { StoredOidc } from './sessions/stored-session.ts';
 
 /** In milliseconds: no right is used that the issuer has not confirmed for so long. */
 const LONGEST = 900_000;

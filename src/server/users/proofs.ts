@@ -5,8 +5,8 @@ import { stateOf } from '../request-state.ts';
 import { type Caller, whoOf } from './caller.ts';
 import type { FixedTokens, TokenCaller } from './fixed-tokens.ts';
 import { OidcProof, type Renew } from './oidc-proof.ts';
-import type { Proof } from './sessions.ts';
-import type { StoredFixed, StoredKeystone, StoredProof } from './stored-session.ts';
+import type { Proof } from './sessions/sessions.ts';
+import type { StoredFixed, StoredKeystone, StoredProof } from './sessions/stored-session.ts';
 
 /** What proofs ask about themselves. */
 interface ProofSources {

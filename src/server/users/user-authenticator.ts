@@ -6,7 +6,7 @@ import { ANYBODY, type Caller } from './caller.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
 import { oidcSection } from './oidc-options.ts';
 import { expectedRoles, keystoneCaller } from './proofs.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './sessions/sessions.ts';
 import type { WrongTokens } from './wrong-tokens.ts';
 
 const EXPECTED = 'expected a valid token in the header X-Auth-Token';

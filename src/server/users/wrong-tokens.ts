@@ -7,8 +7,8 @@ import { LRUCache } from 'lru-cache';
 import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
 import { withinDeadline } from '../../base/deadline.ts';
 import { stateOf } from '../request-state.ts';
-import type { Guess } from './session-table.ts';
-import type { Sessions } from './sessions.ts';
+import type { Guess } from './sessions/session-table.ts';
+import type { Sessions } from './sessions/sessions.ts';
 
 /** The message of a 429. */
 export const TOO_MANY =

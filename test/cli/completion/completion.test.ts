@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { allOf, commandTree } from '../../../src/cli/completion/command-tree.ts';
-import { completionCommand } from '../../../src/cli/completion.ts';
+import { completionCommand } from '../../../src/cli/completion/completion.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
 

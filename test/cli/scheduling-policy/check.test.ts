@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { unifiedDiff } from '../../../src/cli/output.ts';
+import { unifiedDiff } from '../../../src/cli/common/output.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { basicPolicies, check, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';

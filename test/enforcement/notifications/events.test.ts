@@ -6,7 +6,7 @@ import {
   requestEvent,
   thresholdEvent,
 } from '../../../src/enforcement/notifications/events.ts';
-import type { BudgetRequest } from '../../../src/ledger/budgets/request-rows.ts';
+import type { BudgetRequest } from '../../../src/ledger/budgets/requests/rows.ts';
 import type { Crossing } from '../../../src/ledger/outbox/crossings.ts';
 import type { Reconciled } from '../../../src/ledger/reconciliation/change-lease.ts';
 import { hours } from '../../filters/on-ledger.ts';

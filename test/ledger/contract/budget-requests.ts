@@ -2,10 +2,15 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { MAX_AMOUNT } from '../../../src/filter/claim.ts';
 import { budgetHistory, listBudgets } from '../../../src/ledger/budgets/budgets.ts';
-import { pageOfRequests, requestById } from '../../../src/ledger/budgets/request-lists.ts';
-import { type BudgetRequest, isOpen } from '../../../src/ledger/budgets/request-rows.ts';
-import type { RequestEdit, RequestStep } from '../../../src/ledger/budgets/request-steps.ts';
-import { askForBudget, MOST_A_DAY, MOST_OPEN, stepRequest } from '../../../src/ledger/budgets/requests.ts';
+import { pageOfRequests, requestById } from '../../../src/ledger/budgets/requests/lists.ts';
+import {
+  askForBudget,
+  MOST_A_DAY,
+  MOST_OPEN,
+  stepRequest,
+} from '../../../src/ledger/budgets/requests/requests.ts';
+import { type BudgetRequest, isOpen } from '../../../src/ledger/budgets/requests/rows.ts';
+import type { RequestEdit, RequestStep } from '../../../src/ledger/budgets/requests/steps.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import type { Ground, Grounds } from '../ground.ts';
 

@@ -5,10 +5,10 @@ import '../../support/properties.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { foldLeases } from '../../../src/ledger/folding/fold.ts';
 import { listProjectLeases } from '../../../src/ledger/reports/leases.ts';
+import { reportUsage } from '../../../src/ledger/reports/usage/report.ts';
+import type { UsageKey, UsageReport } from '../../../src/ledger/reports/usage/sums.ts';
 import { type UsageQuery, usageOf } from '../../../src/ledger/reports/usage.ts';
 import { budgetsOverTime } from '../../../src/ledger/reports/usage-over-time.ts';
-import { reportUsage } from '../../../src/ledger/reports/usage-report.ts';
-import type { UsageKey, UsageReport } from '../../../src/ledger/reports/usage-sums.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';
 import { type Ground, leaseOf, newGrounds } from '../ground.ts';
 

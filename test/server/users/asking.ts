@@ -12,7 +12,7 @@ import { KeystoneGates } from '../../../src/server/authentication/keystone-gates
 import { serviceOptions } from '../../../src/server/configuration/options.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { FixedTokens } from '../../../src/server/users/fixed-tokens.ts';
-import { Sessions } from '../../../src/server/users/sessions.ts';
+import { Sessions } from '../../../src/server/users/sessions/sessions.ts';
 import { createUserAuthenticator } from '../../../src/server/users/user-authenticator.ts';
 import { WrongTokens } from '../../../src/server/users/wrong-tokens.ts';
 import { recordingLogger } from '../../support/logger.ts';

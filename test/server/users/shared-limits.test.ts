@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { type Database, rows } from '../../../src/ledger/storage/database.ts';
 import { PostgresDatabase } from '../../../src/ledger/storage/postgres/postgres.ts';
 import { SqliteDatabase } from '../../../src/ledger/storage/sqlite.ts';
-import { SessionTable } from '../../../src/server/users/session-table.ts';
+import { SessionTable } from '../../../src/server/users/sessions/session-table.ts';
 import { LoginAttempts } from '../../../src/server/users/wrong-tokens.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
-import { knownOptions } from '../../../src/cli/known-options.ts';
+import { knownOptions } from '../../../src/cli/common/known-options.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { includedPolicies } from '../../../src/skypilot/policies/included-policies.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';

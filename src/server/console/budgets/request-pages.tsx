@@ -2,8 +2,8 @@
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { missingBudget } from '../../../filter/budget-claims.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { type BudgetRequest, isOpen } from '../../../ledger/budgets/request-rows.ts';
-import type { RequestStep } from '../../../ledger/budgets/request-steps.ts';
+import { type BudgetRequest, isOpen } from '../../../ledger/budgets/requests/rows.ts';
+import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
 import { ApiError } from '../../api/route.ts';

@@ -1,7 +1,7 @@
 /** Requests for more budget, and their forms. */
 import { formatUnitHours } from '../../../filter/claim.ts';
-import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/request-rows.ts';
-import type { RequestStep } from '../../../ledger/budgets/request-steps.ts';
+import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/rows.ts';
+import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { BUDGET_REQUEST_STATES } from '../../../ledger/storage/service-tables.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';

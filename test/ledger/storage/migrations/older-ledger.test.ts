@@ -1,7 +1,7 @@
 /** What a ledger of the first version holds: it is there after an upgrade, charged as it was, and ends as it would have. */
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { askForBudget } from '../../../../src/ledger/budgets/requests.ts';
+import { askForBudget } from '../../../../src/ledger/budgets/requests/requests.ts';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
 import { rows } from '../../../../src/ledger/storage/database.ts';
 import { DIALECTS, NO_WAIT, upgrade } from '../../../support/ledgers.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../../src/decisions/record.ts';
 import { budgetHistory, listBudgets, removeBudget } from '../../../../src/ledger/budgets/budgets.ts';
-import { pageOfRequests } from '../../../../src/ledger/budgets/request-lists.ts';
+import { pageOfRequests } from '../../../../src/ledger/budgets/requests/lists.ts';
 import type { Ledger } from '../../../../src/ledger/ledger.ts';
 import { type BudgetText, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
 import { type ConsoleGround, consoleOn, type Name, type Seen } from '../console-ground.ts';

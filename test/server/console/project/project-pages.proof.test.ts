@@ -3,7 +3,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { decisionRecord } from '../../../../src/decisions/lease-record.ts';
 import { toInstant } from '../../../../src/index.ts';
-import { askForBudget } from '../../../../src/ledger/budgets/requests.ts';
+import { askForBudget } from '../../../../src/ledger/budgets/requests/requests.ts';
 import {
   axeFindings,
   HAS_CHROMIUM,

@@ -1,8 +1,15 @@
 /** Functions on texts. Positions and sizes count code points, as CEL does. */
 import { RE2JS } from 're2js';
-import { Failure } from './frame.ts';
-import { type CallEstimate, type CelFunction, listShape, SCALAR, type Shape, textShape } from './function.ts';
-import { isMap, itemsOf, textSteps, typeName } from './values.ts';
+import { Failure } from '../frame.ts';
+import {
+  type CallEstimate,
+  type CelFunction,
+  listShape,
+  SCALAR,
+  type Shape,
+  textShape,
+} from '../function.ts';
+import { isMap, itemsOf, textSteps, typeName } from '../values.ts';
 
 /** Longer patterns would take long to compile. */
 const MAX_PATTERN = 1000;

@@ -1,9 +1,13 @@
 /** Requests for more budget as the table holds them. */
 import type { Kysely, Selectable } from 'kysely';
-import type { Amount, Budget } from '../../filter/claim.ts';
-import { rows, type Work } from '../storage/database.ts';
-import type { Tables } from '../storage/schema.ts';
-import { type BudgetRequestState, type BudgetRequestsTable, OPEN_STATES } from '../storage/service-tables.ts';
+import type { Amount, Budget } from '../../../filter/claim.ts';
+import { rows, type Work } from '../../storage/database.ts';
+import type { Tables } from '../../storage/schema.ts';
+import {
+  type BudgetRequestState,
+  type BudgetRequestsTable,
+  OPEN_STATES,
+} from '../../storage/service-tables.ts';
 
 /** Who did it and when, in microseconds of the epoch, and what they said. */
 export interface TakenStep {

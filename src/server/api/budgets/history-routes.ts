@@ -1,12 +1,11 @@
 /** The history of budgets: who changed them, when and why. */
 import { z } from 'zod';
-import { charge } from '../../ledger/accounting/recorded-claim.ts';
-import { pageOfChargedLeases } from '../../ledger/budgets/history.ts';
-import type { LeaseReport } from '../../ledger/reports/reports.ts';
-import { budgetChangesFor, projectsAsked } from '../budgets/budget-lists.ts';
-import { ledgerFor } from '../budgets/named-accounts.ts';
-import { budgetChangeSchema, writerFor } from './budget-json.ts';
-import { type ApiAnswer, type ApiRoute, route } from './route.ts';
+import { charge } from '../../../ledger/accounting/recorded-claim.ts';
+import { pageOfChargedLeases } from '../../../ledger/budgets/history.ts';
+import type { LeaseReport } from '../../../ledger/reports/reports.ts';
+import { budgetChangesFor, projectsAsked } from '../../budgets/budget-lists.ts';
+import { ledgerFor } from '../../budgets/named-accounts.ts';
+import { type ApiAnswer, type ApiRoute, route } from '../route.ts';
 import {
   type Accounts,
   accountSchema,
@@ -23,7 +22,8 @@ import {
   timeSchema,
   timeText,
   WITHOUT_LEDGER,
-} from './shown.ts';
+} from '../shown.ts';
+import { budgetChangeSchema, writerFor } from './json.ts';
 
 const order = z.enum(['newest', 'oldest']).optional().meta({
   description: 'Which come first. Default: the newest.',

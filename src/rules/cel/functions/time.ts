@@ -1,7 +1,7 @@
 /** Parts of times and durations: `getDayOfWeek('Europe/Berlin')`. Without a zone they are in UTC. */
-import { Failure } from './frame.ts';
-import type { CelFunction } from './function.ts';
-import { Duration, Timestamp, typeName } from './values.ts';
+import { Failure } from '../frame.ts';
+import type { CelFunction } from '../function.ts';
+import { Duration, Timestamp, typeName } from '../values.ts';
 
 const MILLISECOND = 1_000_000n;
 const DAY = 86_400_000;

@@ -1,11 +1,11 @@
 /** Budgets and their changes as the API writes them. */
 import { z } from 'zod';
-import { budgetUnit } from '../../enforcement/configuration.ts';
-import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
-import { budgetAmountText } from '../../ledger/budgets/terms.ts';
-import type { BudgetView } from '../../ledger/budgets/view.ts';
-import { budgetEtag } from '../budgets/change-budgets.ts';
-import type { Requester } from '../budgets/named-accounts.ts';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
+import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
+import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
+import { budgetEtag } from '../../budgets/change-budgets.ts';
+import type { Requester } from '../../budgets/named-accounts.ts';
 import {
   type Accounts,
   accountSchema,
@@ -16,7 +16,7 @@ import {
   secondText,
   timeSchema,
   timeText,
-} from './shown.ts';
+} from '../shown.ts';
 
 export const idSchema = z
   .string()

@@ -1,8 +1,8 @@
 /** Budgets: one, all in pages, set, changed and removed. */
 import { z } from 'zod';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { BudgetView } from '../../ledger/budgets/view.ts';
-import { budgetsFor } from '../budgets/budget-lists.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import type { BudgetView } from '../../../ledger/budgets/view.ts';
+import { budgetsFor } from '../../budgets/budget-lists.ts';
 import {
   amendBudgetFor,
   budgetEtag,
@@ -10,9 +10,8 @@ import {
   budgetPath,
   createBudgetFor,
   withdrawBudgetFor,
-} from '../budgets/change-budgets.ts';
-import { budgetSchema, writerFor } from './budget-json.ts';
-import { type ApiExample, type ApiRequest, type ApiRoute, route } from './route.ts';
+} from '../../budgets/change-budgets.ts';
+import { type ApiExample, type ApiRequest, type ApiRoute, route } from '../route.ts';
 import {
   listQuery,
   pageAnswer,
@@ -22,7 +21,8 @@ import {
   textParameter,
   timeParameter,
   WITHOUT_LEDGER,
-} from './shown.ts';
+} from '../shown.ts';
+import { budgetSchema, writerFor } from './json.ts';
 
 const ETAG = { ETag: { description: 'For `If-Match`: another one after each change.' } };
 const shown = (status: number, description: string, more: object = {}): ApiExample => ({

@@ -5,12 +5,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import createError from 'http-errors';
 import type { Context } from 'koa';
-import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
-import { type Deadline, type Wait, withinDeadline } from '../../base/deadline.ts';
-import { errorText } from '../../base/errors.ts';
-import type { Logger } from '../../base/logger.ts';
-import { stateOf } from '../request-state.ts';
-import type { Caller } from './caller.ts';
+import { ConcurrencyLimiter, OverloadedError } from '../../../base/concurrency-limiter.ts';
+import { type Deadline, type Wait, withinDeadline } from '../../../base/deadline.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { stateOf } from '../../request-state.ts';
+import type { Caller } from '../caller.ts';
 import { digest, randomText, seal, sealingKey, unseal } from './sealed.ts';
 import {
   type FoundSession,

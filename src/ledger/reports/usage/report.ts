@@ -1,13 +1,13 @@
 /** What was used in a time, of one project or of all: exact sums, whatever happened to the leases. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Wait } from '../../base/deadline.ts';
-import { InvalidRequestError } from '../../base/errors.ts';
-import { budgetAccount, ceil, floor, larger, smaller } from '../../filter/claim.ts';
-import type { Ledger } from '../ledger.ts';
-import type { Snapshot, Work } from '../storage/database.ts';
-import { Gate } from '../storage/gate.ts';
-import { chargesOf } from './leases.ts';
-import { amountOf, usagePiece } from './usage-pieces.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import { InvalidRequestError } from '../../../base/errors.ts';
+import { budgetAccount, ceil, floor, larger, smaller } from '../../../filter/claim.ts';
+import type { Ledger } from '../../ledger.ts';
+import type { Snapshot, Work } from '../../storage/database.ts';
+import { Gate } from '../../storage/gate.ts';
+import { chargesOf } from '../leases.ts';
+import { amountOf, usagePiece } from './pieces.ts';
 import {
   MAX_REPORT_DAYS,
   nextMonth,
@@ -15,7 +15,7 @@ import {
   ReportSums,
   type UsageReport,
   type UsageReportQuery,
-} from './usage-sums.ts';
+} from './sums.ts';
 
 const DAY = 86_400n;
 

@@ -1,15 +1,9 @@
 /** A report of usage as CSV, and with the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Amount, formatUnitHours } from '../../filter/claim.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { harmless } from '../budgets/csv.ts';
-import {
-  nextMonth,
-  type UsageKey,
-  type UsageReport,
-  type UsageReportQuery,
-  type UsageRow,
-} from './usage-sums.ts';
+import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { harmless } from '../../budgets/csv.ts';
+import { nextMonth, type UsageKey, type UsageReport, type UsageReportQuery, type UsageRow } from './sums.ts';
 
 /** Rows that are written before others have their turn. */
 const PIECE = 500;

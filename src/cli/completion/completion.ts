@@ -1,11 +1,11 @@
 /** `completion`: prints the script that lets a shell complete the command line. */
 import { Argument, Command } from 'commander';
-import type { CommandTree } from './completion/command-tree.ts';
+import type { CommandTree } from './command-tree.ts';
 
 const SHELLS: Readonly<Record<string, () => Promise<(tree: CommandTree) => string>>> = {
-  bash: async () => (await import('./completion/bash.ts')).bashScript,
-  zsh: async () => (await import('./completion/zsh.ts')).zshScript,
-  fish: async () => (await import('./completion/fish.ts')).fishScript,
+  bash: async () => (await import('./bash.ts')).bashScript,
+  zsh: async () => (await import('./zsh.ts')).zshScript,
+  fish: async () => (await import('./fish.ts')).fishScript,
 };
 
 const MORE_HELP = `
@@ -22,7 +22,7 @@ export function completionCommand(createProgram: () => Promise<Command>): Comman
     .addArgument(new Argument('<shell>', 'The shell.').choices(Object.keys(SHELLS)))
     .addHelpText('after', MORE_HELP)
     .action(async (shell: string) => {
-      const { commandTree } = await import('./completion/command-tree.ts');
+      const { commandTree } = await import('./command-tree.ts');
       const script = await SHELLS[shell]?.();
       process.stdout.write(script?.(commandTree(await createProgram())) ?? '');
     });

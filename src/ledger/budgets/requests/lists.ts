@@ -1,13 +1,13 @@
 /** Requests for more budget: one, or all in pages; and whether the tables have a place for them. */
 import { sql } from 'kysely';
-import type { Wait } from '../../base/deadline.ts';
-import type { Ledger } from '../ledger.ts';
-import { misconfigured } from '../open.ts';
-import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
-import { rows } from '../storage/database.ts';
-import { textsTable } from '../storage/query-parts.ts';
-import type { BudgetRequestState } from '../storage/service-tables.ts';
-import { type BudgetRequest, requestIn, requestOf } from './request-rows.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import type { Ledger } from '../../ledger.ts';
+import { misconfigured } from '../../open.ts';
+import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../../reports/pages.ts';
+import { rows } from '../../storage/database.ts';
+import { textsTable } from '../../storage/query-parts.ts';
+import type { BudgetRequestState } from '../../storage/service-tables.ts';
+import { type BudgetRequest, requestIn, requestOf } from './rows.ts';
 
 /** `undefined` = there is none of this id. @throws LedgerUnavailableError, ConfigurationError */
 export async function requestById(
@@ -73,7 +73,7 @@ export async function requireRequests(ledger: Ledger, wait: Wait): Promise<void>
     throw misconfigured('it has no table for requests yet: blazar-enforcement ledger upgrade makes it');
   }
   if (database.dialect === 'postgresql') {
-    const { missingRights, NEEDED_FOR_REQUESTS } = await import('../storage/rights.ts');
+    const { missingRights, NEEDED_FOR_REQUESTS } = await import('../../storage/rights.ts');
     const missing = await missingRights(database, NEEDED_FOR_REQUESTS);
     if (missing !== undefined) {
       throw misconfigured(missing);

@@ -1,13 +1,13 @@
 /** The queries of a report of usage: what leases come to that lie wholly within one part of the time is summed up by the database. */
 import { type RawBuilder, sql } from 'kysely';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { Ledger } from '../ledger.ts';
-import type { Dialect } from '../storage/connection.ts';
-import { rows, type Work } from '../storage/database.ts';
-import { rowsTable } from '../storage/query-parts.ts';
-import type { LeaseRow } from '../storage/schema.ts';
-import type { ChargedRow } from './charges.ts';
-import { CHARGED } from './leases.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import type { Ledger } from '../../ledger.ts';
+import type { Dialect } from '../../storage/connection.ts';
+import { rows, type Work } from '../../storage/database.ts';
+import { rowsTable } from '../../storage/query-parts.ts';
+import type { LeaseRow } from '../../storage/schema.ts';
+import type { ChargedRow } from '../charges.ts';
+import { CHARGED } from '../leases.ts';
 
 /** Leases that the database sums up at once: others of the process wait for it. SQLite reads them twice, and has as many in its cache. */
 const PIECE = 5000;

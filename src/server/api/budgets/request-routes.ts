@@ -1,10 +1,10 @@
 /** Requests for more budget: asked for, endorsed, granted or refused, and withdrawn. */
 import { z } from 'zod';
-import { budgetUnit } from '../../enforcement/configuration.ts';
-import type { BudgetRequest, TakenStep } from '../../ledger/budgets/request-rows.ts';
-import { budgetAmountText } from '../../ledger/budgets/terms.ts';
-import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../ledger/storage/service-tables.ts';
-import type { Requester } from '../budgets/named-accounts.ts';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
+import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/rows.ts';
+import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
+import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
+import type { Requester } from '../../budgets/named-accounts.ts';
 import {
   askForBudgetFor,
   requestFor,
@@ -12,11 +12,9 @@ import {
   requestsFor,
   type StepInput,
   stepRequestFor,
-} from '../budgets/request-budgets.ts';
-import type { Action } from '../users/caller.ts';
-import { exactSchema, idSchema, unit } from './budget-json.ts';
-import { amount, date, reason } from './budget-routes.ts';
-import { type ApiExample, type ApiRoute, route } from './route.ts';
+} from '../../budgets/request-budgets.ts';
+import type { Action } from '../../users/caller.ts';
+import { type ApiExample, type ApiRoute, route } from '../route.ts';
 import {
   type Accounts,
   accountSchema,
@@ -31,7 +29,9 @@ import {
   timeSchema,
   timeText,
   WITHOUT_LEDGER,
-} from './shown.ts';
+} from '../shown.ts';
+import { exactSchema, idSchema, unit } from './json.ts';
+import { amount, date, reason } from './routes.ts';
 
 const step = z.strictObject({ at: timeSchema, who: z.string(), reason: z.string().nullable() }).nullable();
 const requestSchema = z.strictObject({

@@ -1,16 +1,16 @@
 /** Reports of usage: sums over projects and months, exact whatever happened to leases, on both databases. */
 import { describe, expect, it } from 'vitest';
-import { formatUnitHours } from '../../../src/filter/claim.ts';
-import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
-import { usageCsv, usageFocus } from '../../../src/ledger/reports/usage-formats.ts';
-import { reportSpan, reportUsage } from '../../../src/ledger/reports/usage-report.ts';
-import type { UsageKey, UsageReport, UsageReportQuery } from '../../../src/ledger/reports/usage-sums.ts';
-import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
-import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
-import { fold } from '../folding/folded-ledgers.ts';
-import { type Ground, leaseOf, newGrounds } from '../ground.ts';
-import { recordMany } from '../many-leases.ts';
-import { recordLease } from '../recorded-leases.ts';
+import { formatUnitHours } from '../../../../src/filter/claim.ts';
+import { listBudgets } from '../../../../src/ledger/budgets/budgets.ts';
+import { usageCsv, usageFocus } from '../../../../src/ledger/reports/usage/formats.ts';
+import { reportSpan, reportUsage } from '../../../../src/ledger/reports/usage/report.ts';
+import type { UsageKey, UsageReport, UsageReportQuery } from '../../../../src/ledger/reports/usage/sums.ts';
+import { openSqlite } from '../../../../src/ledger/storage/sqlite-driver.ts';
+import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../../support/ledgers.ts';
+import { fold } from '../../folding/folded-ledgers.ts';
+import { type Ground, leaseOf, newGrounds } from '../../ground.ts';
+import { recordMany } from '../../many-leases.ts';
+import { recordLease } from '../../recorded-leases.ts';
 
 const newGround = newGrounds(true);
 const newLedger = newLedgers();

@@ -1,8 +1,8 @@
 /** The steps of a request for more budget: what is wanted, what may come of it, and which step is possible when. */
-import type { Amount, Budget } from '../../filter/claim.ts';
-import type { BudgetRequestState } from '../storage/service-tables.ts';
-import type { BudgetRefusal } from './edits.ts';
-import { type BudgetRequest, isOpen } from './request-rows.ts';
+import type { Amount, Budget } from '../../../filter/claim.ts';
+import type { BudgetRequestState } from '../../storage/service-tables.ts';
+import type { BudgetRefusal } from '../edits.ts';
+import { type BudgetRequest, isOpen } from './rows.ts';
 
 /** What is asked for. */
 export interface WantedMore extends Pick<Budget, 'projectId' | 'userId'> {

@@ -1,12 +1,12 @@
 /** The rows of a report of usage, while leases are added up. */
-import { type Amount, ceil, floor, larger, smaller } from '../../filter/claim.ts';
-import { resourcePeriods } from '../accounting/demand.ts';
-import { charge, parseClaims } from '../accounting/recorded-claim.ts';
-import type { FoldedTotals } from '../folding/totals.ts';
-import { endedBefore, type Share, sharesOf, usedBefore } from './charges.ts';
-import { spanLease } from './lease-span.ts';
-import type { BudgetAccounts } from './leases.ts';
-import type { LeaseGroup, OtherLease, PieceQuery } from './usage-pieces.ts';
+import { type Amount, ceil, floor, larger, smaller } from '../../../filter/claim.ts';
+import { resourcePeriods } from '../../accounting/demand.ts';
+import { charge, parseClaims } from '../../accounting/recorded-claim.ts';
+import type { FoldedTotals } from '../../folding/totals.ts';
+import { endedBefore, type Share, sharesOf, usedBefore } from '../charges.ts';
+import { spanLease } from '../lease-span.ts';
+import type { BudgetAccounts } from '../leases.ts';
+import type { LeaseGroup, OtherLease, PieceQuery } from './pieces.ts';
 
 export const USAGE_KEYS = ['project', 'user', 'month', 'resource_type'] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];

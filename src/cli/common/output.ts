@@ -1,10 +1,10 @@
 /** The output and the exit codes of all commands. */
-import { errorText, formatProblem, type Problem } from '../base/errors.ts';
-import { GrowingBuffer } from '../base/growing-buffer.ts';
-import { onOneLine, visibleJson } from '../base/visible-text.ts';
-import { readTextFile } from '../config/read-file.ts';
+import { errorText, formatProblem, type Problem } from '../../base/errors.ts';
+import { GrowingBuffer } from '../../base/growing-buffer.ts';
+import { onOneLine, visibleJson } from '../../base/visible-text.ts';
+import { readTextFile } from '../../config/read-file.ts';
 
-export { onOneLine } from '../base/visible-text.ts';
+export { onOneLine } from '../../base/visible-text.ts';
 
 /** The exit codes. */
 export const ExitCode = {

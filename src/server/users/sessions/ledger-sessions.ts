@@ -1,12 +1,12 @@
 /** The sessions of a configuration in the database of its ledger. Opened when the first is asked for: most services never need it. */
-import { inTime, type Wait } from '../../base/deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
-import type { Logger } from '../../base/logger.ts';
-import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { ledgerSection } from '../../ledger/options.ts';
-import { type Connection, parseConnection } from '../../ledger/storage/connection.ts';
-import type { Database } from '../../ledger/storage/database.ts';
-import { usesLedger } from '../configuration/ground-checks.ts';
+import { inTime, type Wait } from '../../../base/deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { type Configuration, sectionOf } from '../../../enforcement/configuration.ts';
+import { ledgerSection } from '../../../ledger/options.ts';
+import { type Connection, parseConnection } from '../../../ledger/storage/connection.ts';
+import type { Database } from '../../../ledger/storage/database.ts';
+import { usesLedger } from '../../configuration/ground-checks.ts';
 import type { SessionTable } from './session-table.ts';
 
 /** To PostgreSQL, beside those of the ledger: leases never wait for sessions. */
@@ -51,8 +51,8 @@ export class LedgerSessions {
       return undefined;
     }
     const [{ tableMistake }, { NEEDED_FOR_SESSIONS }, { SessionTable: Table }] = await Promise.all([
-      import('../../ledger/storage/table-mistake.ts'),
-      import('../../ledger/storage/rights.ts'),
+      import('../../../ledger/storage/table-mistake.ts'),
+      import('../../../ledger/storage/rights.ts'),
       import('./session-table.ts'),
     ]);
     const database = await openDatabase(connection, timeout);
@@ -76,10 +76,10 @@ export class LedgerSessions {
 
 async function openDatabase(connection: Connection, timeout: number): Promise<Database> {
   if (connection.dialect === 'sqlite') {
-    const { SqliteDatabase } = await import('../../ledger/storage/sqlite.ts');
+    const { SqliteDatabase } = await import('../../../ledger/storage/sqlite.ts');
     return new SqliteDatabase(connection.file);
   }
-  const { PostgresDatabase } = await import('../../ledger/storage/postgres/postgres.ts');
+  const { PostgresDatabase } = await import('../../../ledger/storage/postgres/postgres.ts');
   try {
     return new PostgresDatabase(connection.url, { poolSize: CONNECTIONS, timeout });
   } catch (thrown) {

@@ -1,8 +1,8 @@
 /** Sessions in the database of the ledger: all replicas know them, and they outlive each. Who reads the rows can use none of them. */
 import { sql } from 'kysely';
-import type { Wait } from '../../base/deadline.ts';
-import { type Database, rows, type Work } from '../../ledger/storage/database.ts';
-import { prepared } from '../../ledger/storage/prepared.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import { type Database, rows, type Work } from '../../../ledger/storage/database.ts';
+import { prepared } from '../../../ledger/storage/prepared.ts';
 import {
   BOUNDS,
   type FoundSession,

@@ -3,19 +3,20 @@
  * again, so that of several who decide at once one succeeds. A grant changes the budget and the request in one transaction.
  */
 import { randomUUID } from 'node:crypto';
-import type { Wait } from '../../base/deadline.ts';
-import { type Budget, MAX_AMOUNT } from '../../filter/claim.ts';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { Ledger } from '../ledger.ts';
-import { messageOf } from '../outbox/messages.ts';
-import { addMessages } from '../outbox/statements.ts';
-import { rows, Undone, type Work } from '../storage/database.ts';
-import { OPEN_STATES } from '../storage/service-tables.ts';
-import type { Transaction } from '../transactions/transaction.ts';
-import type { BudgetAuthor } from './budgets.ts';
-import { written } from './edits.ts';
-import { requireRequests } from './request-lists.ts';
-import { type BudgetRequest, isOpen, requestIn, requestOf } from './request-rows.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import { type Budget, MAX_AMOUNT } from '../../../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import type { Ledger } from '../../ledger.ts';
+import { messageOf } from '../../outbox/messages.ts';
+import { addMessages } from '../../outbox/statements.ts';
+import { rows, Undone, type Work } from '../../storage/database.ts';
+import { OPEN_STATES } from '../../storage/service-tables.ts';
+import type { Transaction } from '../../transactions/transaction.ts';
+import type { BudgetAuthor } from '../budgets.ts';
+import { written } from '../edits.ts';
+import { budgetsOfOwner } from '../rows.ts';
+import { requireRequests } from './lists.ts';
+import { type BudgetRequest, isOpen, requestIn, requestOf } from './rows.ts';
 import {
   type Asker,
   isDone,
@@ -25,8 +26,7 @@ import {
   type RequestStep,
   termsOf,
   type WantedMore,
-} from './request-steps.ts';
-import { budgetsOfOwner } from './rows.ts';
+} from './steps.ts';
 
 /** More open requests of a project nobody reads. */
 export const MOST_OPEN = 20;

@@ -1,6 +1,6 @@
 /** Where sessions are kept: in this process, or for all replicas in the database of the ledger (`session-table.ts`). */
-import type { Wait } from '../../base/deadline.ts';
-import { Shares } from './shares.ts';
+import type { Wait } from '../../../base/deadline.ts';
+import { Shares } from '../shares.ts';
 
 /** How many sessions there may be. */
 export interface SessionBounds {

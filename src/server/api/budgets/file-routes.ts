@@ -1,12 +1,12 @@
 /** Budgets in files: import and export, as CSV and JSON. */
 import { z } from 'zod';
-import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
-import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../ledger/budgets/file.ts';
-import { importReport } from '../../ledger/budgets/plan.ts';
-import { importFor } from '../budgets/budget-importing.ts';
-import { exportFor, projectsAsked } from '../budgets/budget-lists.ts';
-import { problemShape } from '../openapi/bodies.ts';
-import { type ApiRoute, route } from './route.ts';
+import { readBudgetCsv } from '../../../ledger/budgets/csv.ts';
+import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../../ledger/budgets/file.ts';
+import { importReport } from '../../../ledger/budgets/plan.ts';
+import { importFor } from '../../budgets/budget-importing.ts';
+import { exportFor, projectsAsked } from '../../budgets/budget-lists.ts';
+import { problemShape } from '../../openapi/bodies.ts';
+import { type ApiRoute, route } from '../route.ts';
 import {
   amountSchema,
   refusedAs,
@@ -14,7 +14,7 @@ import {
   timeParameter,
   timeSchema,
   WITHOUT_LEDGER,
-} from './shown.ts';
+} from '../shown.ts';
 
 const CSV = 'text/csv';
 const lineNumber = z

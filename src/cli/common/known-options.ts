@@ -1,9 +1,9 @@
 /** All options, for the sample, the docs and `--help`: those of this package, those of filters in `filters_path`, and those of admin policies. */
 import { Command } from 'commander';
-import type { Problem } from '../base/errors.ts';
-import type { ConfigSources } from '../config/sources.ts';
-import type { Configuration } from '../enforcement/configuration.ts';
-import { addSourceFlags, type SourceFlags, sourcesOf } from './common/sources.ts';
+import type { Problem } from '../../base/errors.ts';
+import type { ConfigSources } from '../../config/sources.ts';
+import type { Configuration } from '../../enforcement/configuration.ts';
+import { addSourceFlags, type SourceFlags, sourcesOf } from './sources.ts';
 
 export type Option = Configuration['settings'][number]['option'];
 
@@ -17,9 +17,9 @@ const NO_SOURCES: ConfigSources = { environment: {}, configFiles: [] };
 
 /** Without `sources`, the options of this package alone. */
 export async function knownOptions(sources = NO_SOURCES): Promise<KnownOptions> {
-  const { readConfiguration } = await import('../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../server/configuration/sections.ts');
-  const { skypilotSectionWithAllPolicies: skypilot } = await import('../skypilot/section.ts');
+  const { readConfiguration } = await import('../../enforcement/configuration.ts');
+  const { SECTIONS } = await import('../../server/configuration/sections.ts');
+  const { skypilotSectionWithAllPolicies: skypilot } = await import('../../skypilot/section.ts');
   const sections = SECTIONS.map((one) =>
     one.section === skypilot.section ? { ...one, extend: skypilot.extend } : one,
   );

@@ -2,29 +2,29 @@ import { setTimeout as pause } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import { sql } from 'kysely';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { LedgerUnavailableError } from '../../../src/base/errors.ts';
-import { type Database, rows } from '../../../src/ledger/storage/database.ts';
-import { PostgresDatabase } from '../../../src/ledger/storage/postgres/postgres.ts';
-import { SqliteDatabase } from '../../../src/ledger/storage/sqlite.ts';
-import { type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
-import { digest } from '../../../src/server/users/sealed.ts';
+import { LedgerUnavailableError } from '../../../../src/base/errors.ts';
+import { type Database, rows } from '../../../../src/ledger/storage/database.ts';
+import { PostgresDatabase } from '../../../../src/ledger/storage/postgres/postgres.ts';
+import { SqliteDatabase } from '../../../../src/ledger/storage/sqlite.ts';
+import { type Caller, tokenCaller } from '../../../../src/server/users/caller.ts';
+import { digest } from '../../../../src/server/users/sessions/sealed.ts';
 import {
   BOUNDS,
   MemorySessions,
   type SessionBounds,
   type SessionStore,
-} from '../../../src/server/users/session-store.ts';
-import { SessionTable } from '../../../src/server/users/session-table.ts';
+} from '../../../../src/server/users/sessions/session-store.ts';
+import { SessionTable } from '../../../../src/server/users/sessions/session-table.ts';
 import {
   isCsrf,
   NO_SESSION_NOW,
   type Proof,
   Sessions,
   TOO_MANY_SESSIONS,
-} from '../../../src/server/users/sessions.ts';
-import type { StoredProof } from '../../../src/server/users/stored-session.ts';
-import { NO_WAIT, newLedgers } from '../../support/ledgers.ts';
-import { recordingLogger } from '../../support/logger.ts';
+} from '../../../../src/server/users/sessions/sessions.ts';
+import type { StoredProof } from '../../../../src/server/users/sessions/stored-session.ts';
+import { NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
+import { recordingLogger } from '../../../support/logger.ts';
 
 const OPERATOR = tokenCaller('operator', 'operator token');
 const HOUR = 3_600_000;
