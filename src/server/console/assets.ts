@@ -29,6 +29,7 @@ const ASSETS = {
   'main.js': { type: 'text/javascript; charset=utf-8', read: script('main.js') },
   'files.js': { type: 'text/javascript; charset=utf-8', read: script('files.js') },
   'timeline.js': { type: 'text/javascript; charset=utf-8', read: script('timeline.js') },
+  'times.js': { type: 'text/javascript; charset=utf-8', read: script('times.js') },
   'live.js': { type: 'text/javascript; charset=utf-8', read: script('live.js') },
   'morph.js': { type: 'text/javascript; charset=utf-8', read: script('morph.js') },
   'chart.js': { type: 'text/javascript; charset=utf-8', read: script('chart.js') },

@@ -111,6 +111,8 @@ tbody th { font-weight: 600; overflow-wrap: normal; }
 .id { font-size: 0.75rem; }
 .time, .number { white-space: nowrap; }
 .time time b { display: block; }
+time[data-local]::after { content: " (" attr(data-local) ")"; color: var(--muted); font-size: 0.875rem; font-weight: 400; }
+td time[data-local]::after, th time[data-local]::after { content: attr(data-local); display: block; }
 .number { font-variant-numeric: tabular-nums; }
 .outcomes { min-width: 13.25rem; }
 .what { min-width: 8rem; }

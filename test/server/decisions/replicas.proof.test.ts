@@ -25,7 +25,7 @@ async function ground(dialect: (typeof DIALECTS)[number]) {
 async function overview(url: string) {
   const { status, html, text } = await visitor(url).get('/');
   expect(status).toBe(200);
-  return { rows: rowsOf(html, 'Replicas'), text };
+  return { rows: rowsOf(html, 'Replicas of the service'), text };
 }
 
 for (const dialect of DIALECTS) {

@@ -3,6 +3,7 @@
  * again and these parts are changed. Hidden tabs wait until they are seen.
  */
 import { morph } from './morph.js';
+import { showLocalTimes } from './times.js';
 
 /** In milliseconds: after several changes in a row the page is loaded once. */
 const TOGETHER = 400;
@@ -132,7 +133,8 @@ class Live {
   }
 
   async #loadNow(): Promise<void> {
-    const answer = await fetch(location.href, { headers: { Accept: 'text/html' }, cache: 'no-store' });
+    const { href } = location;
+    const answer = await fetch(href, { headers: { Accept: 'text/html' }, cache: 'no-store' });
     this.#late(!answer.ok && answer.status !== 401);
     if (answer.status === 401) {
       this.#isOver = true;
@@ -145,6 +147,11 @@ class Live {
       return;
     }
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    if (location.href !== href) {
+      // A time line has moved meanwhile: it must not be moved back.
+      this.#isDue = true;
+      return;
+    }
     let isOther = false;
     for (const part of document.querySelectorAll<HTMLElement>('[data-live]')) {
       const fresh = page.querySelector(`[data-live="${CSS.escape(part.dataset.live ?? '')}"]`);
@@ -187,6 +194,7 @@ function update(part: HTMLElement, fresh: Element): boolean {
   const before = part.textContent;
   const focused = part.contains(document.activeElement) ? document.activeElement : null;
   morph(part, fresh);
+  showLocalTimes();
   if (focused !== null && !focused.isConnected) {
     // What had the focus is gone: the keyboard goes on from here, not from the top of the page.
     part.tabIndex = -1;

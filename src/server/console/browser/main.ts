@@ -12,6 +12,11 @@ if (document.querySelector('.timeline') !== null) {
   const { moveTimelines } = await import('./timeline.js');
   moveTimelines();
 }
+if (document.querySelector('time, input[type=datetime-local]') !== null) {
+  const { showLocalTimes, takeLocalTimes } = await import('./times.js');
+  showLocalTimes();
+  takeLocalTimes();
+}
 if (document.querySelector('[data-live]') !== null) {
   const { keepUpToDate } = await import('./live.js');
   keepUpToDate();

@@ -11,16 +11,19 @@ export function morph(from: Element, to: Element): void {
 }
 
 /** Whoever folds something decides that it is so. */
-const KEPT: ReadonlySet<string> = new Set(['open']);
+const KEPT = ['open'];
 
+/** `data-kept` names the attributes that a script has set. */
 function changeAttributes(from: Element, to: Element): void {
+  const own = from.getAttribute('data-kept')?.split(' ') ?? [];
+  const kept = new Set([...KEPT, ...own]);
   for (const { name } of [...from.attributes]) {
-    if (!to.hasAttribute(name) && !KEPT.has(name)) {
+    if (!to.hasAttribute(name) && !kept.has(name)) {
       from.removeAttribute(name);
     }
   }
   for (const { name, value } of to.attributes) {
-    if (from.getAttribute(name) !== value && !KEPT.has(name)) {
+    if (from.getAttribute(name) !== value && !kept.has(name)) {
       from.setAttribute(name, value);
     }
   }

@@ -51,6 +51,7 @@ function prepare(within: ParentNode): void {
     timeline.setAttribute('role', 'group');
     timeline.setAttribute('aria-label', 'Time line: the arrow keys move it, + and - zoom');
     timeline.classList.add('movable');
+    timeline.dataset.kept = 'tabindex role aria-label class data-kept';
   }
 }
 

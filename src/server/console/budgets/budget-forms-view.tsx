@@ -1,10 +1,12 @@
 /** The forms that set, change and remove a budget. */
+
 import { formatUnitHours } from '../../../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { pathWith } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, Message, Text, Whose } from '../parts/parts.tsx';
-import { shownDate, shownSecond, toSecond } from '../parts/time-scale.ts';
+import { Account, Message, Text, Time, Whose } from '../parts/parts.tsx';
+import { shownSecond, toSecond } from '../parts/time-scale.ts';
 
 /** Names of fields, as the API has them. */
 export const BUDGET_FIELDS = [
@@ -184,11 +186,12 @@ function Facts({ budget, unit }: { readonly budget: BudgetView; readonly unit: s
       </dd>
       <dt>Valid (UTC)</dt>
       <dd>
-        {shownSecond(validFrom)} to {shownSecond(validUntil)}
+        <Time at={validFrom * MICROSECONDS_PER_SECOND} /> to{' '}
+        <Time at={validUntil * MICROSECONDS_PER_SECOND} />
       </dd>
       <dt>Set last</dt>
       <dd>
-        {shownDate(toSecond(changedAt))} by <Text>{changedBy}</Text>
+        <Time at={toSecond(changedAt)} /> by <Text>{changedBy}</Text>
       </dd>
     </dl>
   );

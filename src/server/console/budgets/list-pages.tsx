@@ -22,10 +22,11 @@ import {
   Span,
   Table,
   Text,
+  Time,
   Whose,
 } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
-import { shownDate, toSecond } from '../parts/time-scale.ts';
+import { toSecond } from '../parts/time-scale.ts';
 
 const ROWS = 50;
 const MAX_TEXT = 255;
@@ -238,7 +239,7 @@ export function BudgetHistory({ page, query, unit }: BudgetHistoryProps) {
 
 function changeColumns(unit: string): readonly Column<BudgetChange>[] {
   return [
-    ['Time (UTC)', 'time', ({ at }) => shownDate(toSecond(at))],
+    ['Time (UTC)', 'time', ({ at }) => <Time at={toSecond(at)} />],
     ['Who', 'who', ({ who }) => <Text>{who}</Text>],
     [
       'Why',

@@ -1,13 +1,25 @@
 /** Requests for more budget, and their forms. */
+
 import { formatUnitHours } from '../../../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/rows.ts';
 import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { BUDGET_REQUEST_STATES } from '../../../ledger/storage/service-tables.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { Pager } from '../parts/pager.tsx';
-import { Account, type Column, Message, ProjectLink, Small, Table, Text, Whose } from '../parts/parts.tsx';
-import { shownDate, shownSecond, toSecond } from '../parts/time-scale.ts';
+import {
+  Account,
+  type Column,
+  Message,
+  ProjectLink,
+  Small,
+  Table,
+  Text,
+  Time,
+  Whose,
+} from '../parts/parts.tsx';
+import { toSecond } from '../parts/time-scale.ts';
 import {
   amountField,
   type BudgetValues,
@@ -98,7 +110,7 @@ function requestColumns(unit: string): readonly Column<BudgetRequest>[] {
     ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
     ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
     [`More (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
-    ['Until (UTC)', 'time', ({ validUntil }) => shownSecond(validUntil)],
+    ['Until (UTC)', 'time', ({ validUntil }) => <Time at={validUntil * MICROSECONDS_PER_SECOND} />],
     [
       'Asked',
       undefined,
@@ -247,7 +259,7 @@ function Facts({ request, unit }: { readonly request: BudgetRequest; readonly un
       </dd>
       <dt>Asked for</dt>
       <dd>
-        {formatUnitHours(amount)} {unit} more, until {shownSecond(validUntil)} UTC
+        {formatUnitHours(amount)} {unit} more, until <Time at={validUntil * MICROSECONDS_PER_SECOND} /> UTC
       </dd>
       <dt>Asked by</dt>
       <dd>
@@ -273,7 +285,8 @@ function Facts({ request, unit }: { readonly request: BudgetRequest; readonly un
         <>
           <dt>Granted</dt>
           <dd>
-            {formatUnitHours(granted.amount)} {unit}, until {shownSecond(granted.validUntil)} UTC ·{' '}
+            {formatUnitHours(granted.amount)} {unit}, until{' '}
+            <Time at={granted.validUntil * MICROSECONDS_PER_SECOND} /> UTC ·{' '}
             <a href={`/budgets/history?${new URLSearchParams({ budget: String(granted.budget) })}`}>
               History of the budget
             </a>
@@ -287,7 +300,7 @@ function Facts({ request, unit }: { readonly request: BudgetRequest; readonly un
 function By({ step: { at, who, reason } }: { readonly step: TakenStep }) {
   return (
     <>
-      <Text>{who}</Text>, {shownDate(toSecond(at))} UTC
+      <Text>{who}</Text>, <Time at={toSecond(at)} /> UTC
       <Small text={reason} />
     </>
   );

@@ -20,9 +20,9 @@ import {
   Small,
   Table,
   Text,
+  Time,
   visible,
 } from '../parts/parts.tsx';
-import { shownDate } from '../parts/time-scale.ts';
 import { named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 
@@ -144,7 +144,7 @@ function OneDecision({ record, asked, replica, number, entries, isForMember, ask
           <>
             <dt>Asked for</dt>
             <dd>
-              {shownDate(asked.start)} to {shownDate(asked.end)} UTC
+              <Time at={asked.start} /> to <Time at={asked.end} /> UTC
             </dd>
           </>
         )}

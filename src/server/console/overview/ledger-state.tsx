@@ -10,8 +10,8 @@ import {
   openClusters,
 } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { type Column, Message, Table, Text } from '../parts/parts.tsx';
-import { shownDate, toSecond } from '../parts/time-scale.ts';
+import { type Column, Message, Table, Text, Time } from '../parts/parts.tsx';
+import { toSecond } from '../parts/time-scale.ts';
 
 interface InStepProps {
   readonly state: InStep | 'none' | 'away';
@@ -67,7 +67,7 @@ function Facts({
               : `${duration(age)} ago`}
           {followedAt !== undefined && (
             <small>
-              {shownDate(toSecond(followedAt))} UTC
+              <Time at={toSecond(followedAt)} /> UTC
               {holder !== undefined && (
                 <>
                   , by <Text>{holder}</Text>
@@ -197,6 +197,6 @@ const CLUSTER_COLUMNS: readonly Column<ClusterView>[] = [
   ['Cluster', 'what', ({ place }) => <Text>{place}</Text>],
   ['Project', 'who id', ({ projectId }) => <Text>{projectId}</Text>],
   ['User', 'who id', ({ userId }) => <Text>{userId}</Text>],
-  ['Start (UTC)', 'time', ({ start }) => shownDate(start)],
+  ['Start (UTC)', 'time', ({ start }) => <Time at={start} />],
   ['State', undefined, ({ isSeen }) => (isSeen ? 'up' : 'starting')],
 ];

@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<FilterRefusals>[] = [
   ['Filter', undefined, ({ filter }) => <FilterLink filter={filter} />],
   ['Last hour', 'number', ({ hour }) => hour],
   ['Last day', 'number', ({ day }) => day],
-  ['Last (UTC)', 'time', ({ last }) => shownTime(last)],
+  ['Last (UTC)', 'time', ({ last }) => <time dateTime={last}>{shownTime(last)}</time>],
 ];
 
 function FilterLink({ filter }: Pick<FilterRefusals, 'filter'>) {

@@ -55,7 +55,7 @@ function Listed({ replicas }: { readonly replicas: readonly PresentReplica[] }) 
         <p>None is listed yet.</p>
       ) : (
         <Table
-          label="Replicas"
+          label="Replicas of the service"
           columns={COLUMNS}
           rows={replicas}
           rowProps={({ name }) => ({ 'data-key': name })}

@@ -3,10 +3,11 @@ import { useContext } from 'preact/hooks';
 import type { DecisionOutcome } from '../../../decisions/record.ts';
 import { nameText } from '../../../filter/account-limits.ts';
 import type { Named } from '../../../filter/call.ts';
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import type { Caller } from '../../users/caller.ts';
 import { projectPath } from '../page.ts';
-import { shownSecond } from './time-scale.ts';
+import { shownDate } from './time-scale.ts';
 
 /** A column: its heading, the class of its cells, and what a row shows in it. */
 export type Column<Row> = readonly [
@@ -131,13 +132,18 @@ export function Milliseconds({ value }: { readonly value: number }) {
   return <span class="number">{`${value < 100 ? value.toFixed(3) : Math.round(value)} ms`}</span>;
 }
 
+/** In UTC; scripts show the time of the viewer's zone beside it. */
+export function Time({ at }: { readonly at: Instant }) {
+  return <time dateTime={formatInstant(at)}>{shownDate(at)}</time>;
+}
+
 /** The time in which something is valid. */
 export function Span({ from, until }: { readonly from: bigint; readonly until: bigint }) {
   return (
     <>
-      {shownSecond(from)} to
+      <Time at={from * MICROSECONDS_PER_SECOND} /> to
       <br />
-      {shownSecond(until)}
+      <Time at={until * MICROSECONDS_PER_SECOND} />
     </>
   );
 }

@@ -7,7 +7,7 @@ import {
   revokeCalendarLinkFor,
 } from '../../calendar/links.ts';
 import { type ConsolePage, type PageAnswer, type PageRequest, projectPath } from '../page.ts';
-import { type Column, Message, ProjectLink, Table, Text } from '../parts/parts.tsx';
+import { type Column, Message, ProjectLink, Table, Text, Time } from '../parts/parts.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
 
 /** Only a manager of very many people sees no more of theirs: the API has all. */
@@ -81,9 +81,9 @@ async function show(request: PageRequest, made: string | undefined): Promise<Pag
 
 function columnsOf(action: string, csrf: string): readonly Column<CalendarLink>[] {
   return [
-    ['Made (UTC)', undefined, ({ madeAt }) => shownDate(toSecond(madeAt))],
+    ['Made (UTC)', undefined, ({ madeAt }) => <Time at={toSecond(madeAt)} />],
     ['Whose', undefined, ({ who }) => <Text>{who}</Text>],
-    ['Works until (UTC)', undefined, ({ worksUntil }) => shownDate(toSecond(worksUntil))],
+    ['Works until (UTC)', undefined, ({ worksUntil }) => <Time at={toSecond(worksUntil)} />],
     [
       'Revoke',
       undefined,

@@ -1,4 +1,5 @@
 import { budgetUnit } from '../../../enforcement/configuration.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
 
@@ -7,9 +8,8 @@ import { visibleProjects } from '../../users/caller.ts';
 import type { ConsolePage } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
 import { listPage, Pager } from '../parts/pager.tsx';
-import { type Column, learnNames, ProjectLink, Table } from '../parts/parts.tsx';
+import { type Column, learnNames, ProjectLink, Table, Time } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
-import { shownSecond } from '../parts/time-scale.ts';
 
 const ROWS = 50;
 const MAX_SEARCH = 255;
@@ -83,7 +83,11 @@ function columns(unit: string): readonly Column<ProjectRow>[] {
       ({ budget }) =>
         budget === null ? <span class="none">none</span> : <BudgetBar {...budget} unit={unit} />,
     ],
-    ['Valid until', 'time', ({ budget }) => (budget === null ? '' : shownSecond(budget.validUntil))],
+    [
+      'Valid until',
+      'time',
+      ({ budget }) => (budget === null ? '' : <Time at={budget.validUntil * MICROSECONDS_PER_SECOND} />),
+    ],
     [
       'Open leases',
       'number',

@@ -19,6 +19,7 @@ import {
   Small,
   Table,
   Text,
+  Time,
 } from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 
@@ -51,8 +52,8 @@ const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
     ),
   ],
   ['User', 'who id', ({ userId }) => <Account kind="user" id={userId} />],
-  ['Start (UTC)', 'time', ({ start }) => shownDate(start)],
-  ['End (UTC)', 'time', ({ end }) => shownDate(end)],
+  ['Start (UTC)', 'time', ({ start }) => <Time at={start} />],
+  ['End (UTC)', 'time', ({ end }) => <Time at={end} />],
   ['State', undefined, ({ state }) => state],
   [
     'Resources',
@@ -158,9 +159,9 @@ const REFUSAL_COLUMNS: readonly Column<Refusal>[] = [
         <span class="none">not known</span>
       ) : (
         <>
-          {shownDate(start)} to
+          <Time at={start} /> to
           <br />
-          {shownDate(end)}
+          <Time at={end} />
         </>
       ),
   ],
