@@ -3926,7 +3926,7 @@ export interface operations {
                 limit?: number;
                 /** @description Only entries of this operation: create, update, end, end-date, undo, reconcile, reopen. */
                 operation?: string;
-                /** @description Only entries of this project. */
+                /** @description Only entries of this project: its id, or name@domain. */
                 project_id?: string;
                 /** @description Only entries of this request. */
                 request_id?: string;
@@ -3970,6 +3970,17 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Keystone has no account of this name. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];
@@ -4363,7 +4374,7 @@ export interface operations {
                 state?: "pending" | "active" | "open" | "ended";
                 /** @description Only leases that start before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
-                /** @description Only leases of this user. */
+                /** @description Only leases of this user: the id, or name@domain, except for members who give no budgets. */
                 user_id?: string;
             };
             header?: {
@@ -4403,6 +4414,17 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Keystone has no account of this name. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];

@@ -4,6 +4,7 @@ import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts'
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
 import { type LeaseRowView, listProjectLeases } from '../../ledger/reports/leases.ts';
 import { isBudgetAccount } from '../../ledger/reports/reports.ts';
+import { listedId, listedUser } from '../budgets/named-accounts.ts';
 import { ApiError, ledgerOf, route } from './route.ts';
 import {
   type Accounts,
@@ -23,6 +24,7 @@ import {
   timeParameter,
   timeSchema,
   timeText,
+  UNNAMED,
   WITHOUT_LEDGER,
 } from './shown.ts';
 
@@ -59,16 +61,24 @@ export const projectLeasesRoute = route({
       .enum(['pending', 'active', 'open', 'ended'], 'expected pending, active, open or ended')
       .optional()
       .meta({ description: 'Only leases in this state. `open` = pending and active.' }),
-    user_id: textParameter('Only leases of this user.'),
+    user_id: textParameter(
+      'Only leases of this user: the id, or name@domain, except for members who give no budgets.',
+    ),
     from: timeParameter('Only leases that end after this time.'),
     until: timeParameter('Only leases that start before this time.'),
   }),
-  answers: [pageAnswer(leaseSchema, 'Leases', 'A page of leases.', { folded: foldedSchema }), WITHOUT_LEDGER],
-  async answer({ generation, params, query: asked, deadline }) {
-    const { state, user_id: userId, from, until } = asked;
+  answers: [
+    pageAnswer(leaseSchema, 'Leases', 'A page of leases.', { folded: foldedSchema }),
+    WITHOUT_LEDGER,
+    UNNAMED,
+  ],
+  async answer(request) {
+    const { generation, params, query: asked, deadline } = request;
+    const { state, user_id, from, until } = asked;
     requireOrder(from, until);
     const projectId = pathId(params, 'project_id');
     const ledger = await ledgerOf(generation, deadline);
+    const userId = user_id === undefined ? undefined : await listedUser(request, user_id);
     const wanted = { ...pageQueryOf(asked), projectId, state, userId, from, until };
     const page = await listProjectLeases(ledger, wanted, deadline);
     const folded = foldedJson(await foldedOfProject(ledger, projectId, deadline));
@@ -125,7 +135,7 @@ export const ledgerEntriesRoute = route({
   description:
     'Every change of a balance, the newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` tells whether there are more.',
   query: listQuery({
-    project_id: textParameter('Only entries of this project.'),
+    project_id: textParameter('Only entries of this project: its id, or name@domain.'),
     lease_id: textParameter("Only entries of the lease with this id, which is Blazar's."),
     account: textParameter('Only entries of this account, such as max_leases/project.'),
     operation: textParameter(
@@ -139,15 +149,18 @@ export const ledgerEntriesRoute = route({
   answers: [
     pageAnswer(entry, 'LedgerEntries', 'A page of entries.', { folded: foldedSchema }),
     WITHOUT_LEDGER,
+    UNNAMED,
   ],
-  async answer({ generation, query: asked, deadline }) {
+  async answer(request) {
+    const { generation, query: asked, deadline } = request;
     if (asked.from !== undefined && asked.since !== undefined) {
       throw new ApiError(400, 'expected from alone: it is the same', { field: 'since' });
     }
     const since = asked.from ?? asked.since;
     requireOrder(since, asked.until);
     const ledger = await ledgerOf(generation, deadline);
-    const { project_id: projectId, lease_id: leaseId, request_id: requestId } = asked;
+    const { project_id, lease_id: leaseId, request_id: requestId } = asked;
+    const projectId = project_id === undefined ? undefined : await listedId(request, 'project', project_id);
     const { account, operation, until } = asked;
     const wanted = {
       ...pageQueryOf(asked),

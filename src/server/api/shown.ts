@@ -38,6 +38,7 @@ export const refusedAs = (
   ...{ status, description, ...ERROR, headers },
 });
 export const WITHOUT_LEDGER = refusedAs(404, 'No filter that needs a ledger is enabled.');
+export const UNNAMED = refusedAs(422, 'Keystone has no account of this name.');
 
 /** An answer with one page of a list; `more`: its members besides the list. */
 export function pageAnswer(

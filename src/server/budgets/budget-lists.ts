@@ -7,8 +7,8 @@ import type { BudgetChangesQuery } from '../../ledger/budgets/history.ts';
 import type { BudgetsQuery, BudgetView } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
-import { may, visibleProjects } from '../users/caller.ts';
-import { accountId, ledgerFor, ownProject, type Requester } from './named-accounts.ts';
+import { visibleProjects } from '../users/caller.ts';
+import { ledgerFor, listedId, listedUser, ownProject, type Requester } from './named-accounts.ts';
 
 /** Projects and users by id, or by `name@domain`. */
 interface Filters extends PageQuery {
@@ -50,9 +50,7 @@ export async function narrowed<Query extends Filters, Item>(
   const ledger = await ledgerFor(requester);
   const { projectId, userId, ...rest } = query;
   const projectIds = await projectsAsked(requester, projectId);
-  // Whoever may give a budget to a user of any name finds it again by that name.
-  const mayName = visibleProjects(requester.caller) === undefined || may(requester.caller, 'set-user-budget');
-  const user = userId === undefined || !mayName ? userId : await typed(requester, 'user', userId);
+  const user = userId === undefined ? undefined : await listedUser(requester, userId);
   return page(ledger, { ...rest, projectIds, userId: user }, requester.deadline);
 }
 
@@ -69,15 +67,10 @@ export async function projectsAsked(
     return visible;
   }
   if (visible === undefined) {
-    return [await typed(requester, 'project', projectId)];
+    return [await listedId(requester, 'project', projectId)];
   }
   const own = ownProject(requester.caller, projectId);
   return own === undefined ? [] : [own];
-}
-
-/** Ids of lists may be those of accounts that are gone from Keystone: only names are looked up. */
-function typed(requester: Requester, kind: 'project' | 'user', text: string): Promise<string> | string {
-  return text.includes('@') ? accountId(requester, kind, text, `${kind}_id`) : text;
 }
 
 /** All budgets that a caller may see. @throws ApiError 404, LedgerUnavailableError */

@@ -4,7 +4,7 @@ import { errorText } from '../../base/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { ApiError, ledgerOf, NOT_ALLOWED } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
-import type { Caller } from '../users/caller.ts';
+import { type Caller, may, visibleProjects } from '../users/caller.ts';
 
 type Kind = 'project' | 'user';
 
@@ -60,6 +60,18 @@ export async function accountId(
     throw unknown(kind, text, field);
   }
   return id;
+}
+
+/** For a list, by id or `name@domain`: ids may be those of accounts that are gone from Keystone. @throws ApiError 422, 503 */
+export function listedId(requester: Requester, kind: Kind, text: string): Promise<string> | string {
+  return text.includes('@') ? accountId(requester, kind, text, `${kind}_id`) : text;
+}
+
+/** For members who may give no budgets, every text is an id: they hear nothing about users of other projects. */
+export function listedUser(requester: Requester, text: string): Promise<string> | string {
+  const { caller } = requester;
+  const mayName = visibleProjects(caller) === undefined || may(caller, 'set-user-budget');
+  return mayName ? listedId(requester, 'user', text) : text;
 }
 
 /** The project of a member, by id or name; `undefined` = they belong to none of that name. Asks nobody. */

@@ -253,7 +253,7 @@ async function fromNames(): Promise<RouteAnswer[]> {
   const example = bodyOf('createBudget');
   const lists = [
     ...['listBudgets', 'listBudgetChanges', 'listBudgetRequests'],
-    ...['listBudgetCharges', 'exportBudgets', 'reportUsage'],
+    ...['listBudgetCharges', 'exportBudgets', 'reportUsage', 'listLedgerEntries'],
   ];
   const listed = (name: string) =>
     Promise.all(lists.map((id) => call(id, { query: `project_id=${encodeURIComponent(name)}` })));
@@ -268,7 +268,16 @@ async function fromNames(): Promise<RouteAnswer[]> {
     ...(await listed('nobody@Default')),
     await call('getProject', { params: { project_id: IDS.climate } }),
   ];
+  const entries = answers.filter(({ id }) => id === 'listLedgerEntries');
+  expect(entries.map(({ status }) => status)).toEqual([200, 422]);
+  const leasesOf = (user: string) =>
+    call('listProjectLeases', { params: { project_id: IDS.climate }, query: `user_id=${user}` });
+  const users = { status: 200, contentType: 'application/json', body: { users: [] } };
+  keystone.answer('GET /v3/users?name=nobody&domain_id=default', users);
+  answers.push(await leasesOf('id-of-one-who-is-gone'), await leasesOf('nobody%40Default'));
   await keystone.stop();
+  answers.push(await leasesOf('alice%40Default'));
+  expect(answers.slice(-3).map(({ status }) => status)).toEqual([200, 422, 503]);
   return [...answers, ...(await listed('physics@Default')), await given('physics@Default', null)];
 }
 

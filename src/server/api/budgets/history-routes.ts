@@ -21,6 +21,7 @@ import {
   textParameter,
   timeSchema,
   timeText,
+  UNNAMED,
   WITHOUT_LEDGER,
 } from '../shown.ts';
 import { budgetChangeSchema, writerFor } from './json.ts';
@@ -44,7 +45,7 @@ const listBudgetChanges = route({
       'Only of this user: the id, or name@domain, except for members who give no budgets.',
     ),
   }),
-  answers: [page, WITHOUT_LEDGER, refusedAs(422, 'Keystone has no account of this name.')],
+  answers: [page, WITHOUT_LEDGER, UNNAMED],
   async answer(request) {
     const { project_id, user_id } = request.query;
     return changes(request, { ...request.query, projectId: project_id, userId: user_id });

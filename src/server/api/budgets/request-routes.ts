@@ -28,6 +28,7 @@ import {
   textParameter,
   timeSchema,
   timeText,
+  UNNAMED,
   WITHOUT_LEDGER,
 } from '../shown.ts';
 import { exactSchema, idSchema, unit } from './json.ts';
@@ -81,11 +82,7 @@ const listRequests = route({
       .optional()
       .meta({ description: 'Only those in this state; `open` = requested or endorsed.' }),
   }),
-  answers: [
-    pageAnswer(requestSchema, 'BudgetRequests'),
-    WITHOUT_LEDGER,
-    refusedAs(422, 'Keystone has no account of this name.'),
-  ],
+  answers: [pageAnswer(requestSchema, 'BudgetRequests'), WITHOUT_LEDGER, UNNAMED],
   async answer(request) {
     const { project_id, user_id, state } = request.query;
     const page = await requestsFor(request, {

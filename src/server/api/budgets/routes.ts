@@ -20,6 +20,7 @@ import {
   refusedAs,
   textParameter,
   timeParameter,
+  UNNAMED,
   WITHOUT_LEDGER,
 } from '../shown.ts';
 import { budgetSchema, writerFor } from './json.ts';
@@ -80,11 +81,7 @@ const listBudgets = route({
     valid_at: timeParameter('Only budgets in force at this time.'),
     search: textParameter('Only ids of projects or users that contain this text, whatever the case.'),
   }),
-  answers: [
-    pageAnswer(budgetSchema, 'Budgets'),
-    WITHOUT_LEDGER,
-    refusedAs(422, 'Keystone has no account of this name.'),
-  ],
+  answers: [pageAnswer(budgetSchema, 'Budgets'), WITHOUT_LEDGER, UNNAMED],
   async answer(request) {
     const { project_id, user_id, valid_at, search } = request.query;
     const page = await budgetsFor(request, {
