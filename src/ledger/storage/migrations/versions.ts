@@ -1,13 +1,9 @@
 /** The versions of the tables, in order. A released one never changes. */
 import { randomUUID } from 'node:crypto';
-import {
-  type ColumnDefinitionBuilder,
-  type CreateTableBuilder,
-  type Kysely,
-  type Migration,
-  sql,
-} from 'kysely';
+import { type Kysely, type Migration, sql } from 'kysely';
 import type { Dialect } from '../connection.ts';
+import { primary, required, withOrderedId } from './columns.ts';
+import { budgetRequests, calendarLinks, sessions } from './service-tables.ts';
 
 /** A released name never changes. */
 export function migrations(dialect: Dialect): Record<string, Migration> {
@@ -60,9 +56,6 @@ const OWNERS: LargeIndex = {
 };
 
 export const LARGE_INDEXES = [OPEN_LEASES, OWNERS];
-
-const required = (column: ColumnDefinitionBuilder) => column.notNull();
-const primary = (column: ColumnDefinitionBuilder) => column.primaryKey();
 
 async function firstTables(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const id = dialect === 'sqlite' ? sql`integer` : sql`bigint generated always as identity`;
@@ -368,99 +361,6 @@ async function growth(database: Kysely<unknown>, dialect: Dialect): Promise<void
     .execute();
 }
 
-/**
- * Sessions of the console, for all replicas: hashes, and texts that only the cookie of the browser opens. And how often something was wrong
- * or used, by its hash. And the replicas.
- */
-async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
-  const { schema } = database;
-  await withOrderedId(schema.createTable('sessions'), dialect)
-    .addColumn('name', 'text', required)
-    .addColumn('owner', 'text', required)
-    .addColumn('is_shared', 'bigint', required)
-    .addColumn('since', 'bigint', required)
-    .addColumn('revision', 'bigint', required)
-    .addColumn('sub', 'text')
-    .addColumn('sid', 'text')
-    .addColumn('sealed', 'text', required)
-    .execute();
-  await schema.createIndex('sessions_by_name').unique().on('sessions').columns(['name']).execute();
-  await schema.createIndex('sessions_by_owner').on('sessions').columns(['owner', 'id']).execute();
-  await withOrderedId(schema.createTable('login_counts'), dialect)
-    .addColumn('kind', 'text', required)
-    .addColumn('name', 'text', required)
-    .addColumn('since', 'bigint', required)
-    .addColumn('count', 'bigint', required)
-    .execute();
-  await schema
-    .createIndex('login_counts_by_name')
-    .unique()
-    .on('login_counts')
-    .columns(['kind', 'name'])
-    .execute();
-  await schema.createIndex('login_counts_by_age').on('login_counts').columns(['kind', 'id']).execute();
-  await schema
-    .createTable('replicas')
-    .addColumn('name', 'text', primary)
-    .addColumn('seen_at', 'bigint', required)
-    .addColumn('version', 'text', required)
-    .addColumn('generation', 'bigint', required)
-    .addColumn('digest', 'text', required)
-    .execute();
-}
-
-/** What projects have asked for, and what became of it. */
-async function budgetRequests(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
-  const { schema } = database;
-  await withOrderedId(schema.createTable('budget_requests'), dialect)
-    .addColumn('project_id', 'text', required)
-    .addColumn('user_id', 'text')
-    .addColumn('amount', 'bigint', required)
-    .addColumn('valid_until', 'bigint', required)
-    .addColumn('reason', 'text', required)
-    .addColumn('asked_at', 'bigint', required)
-    .addColumn('asked_by', 'text', required)
-    .addColumn('asker', 'text', required)
-    .addColumn('state', 'text', required)
-    .addColumn('endorsed_at', 'bigint')
-    .addColumn('endorsed_by', 'text')
-    .addColumn('endorsed_reason', 'text')
-    .addColumn('settled_at', 'bigint')
-    .addColumn('settled_by', 'text')
-    .addColumn('settled_reason', 'text')
-    .addColumn('granted_amount', 'bigint')
-    .addColumn('granted_until', 'bigint')
-    .addColumn('budget', 'bigint')
-    .execute();
-  await schema
-    .createIndex('budget_requests_by_project')
-    .on('budget_requests')
-    .columns(['project_id', 'id'])
-    .execute();
-  await schema
-    .createIndex('budget_requests_by_state')
-    .on('budget_requests')
-    .columns(['state', 'id'])
-    .execute();
-}
-
-/** Links to calendars of a project: of each only a hash, so that who reads the table can use none. */
-async function calendarLinks({ schema }: Kysely<unknown>, dialect: Dialect): Promise<void> {
-  await withOrderedId(schema.createTable('calendar_links'), dialect)
-    .addColumn('name', 'text', required)
-    .addColumn('owner', 'text', required)
-    .addColumn('who', 'text', required)
-    .addColumn('project_id', 'text', required)
-    .addColumn('made_at', 'bigint', required)
-    .addColumn('renewed_at', 'bigint', required)
-    .execute();
-  const index = (name: string, columns: string[]) =>
-    schema.createIndex(`calendar_links_by_${name}`).on('calendar_links').columns(columns);
-  await index('name', ['name']).unique().execute();
-  await index('owner', ['owner', 'id']).execute();
-  await index('project', ['project_id', 'id']).execute();
-}
-
 /** Builds it unless it is there. */
 async function addedOnce(
   database: Kysely<unknown>,
@@ -480,11 +380,4 @@ async function addedOnce(
     .on(table)
     .columns([...columns]);
   await (condition === undefined ? index : index.where(sql<boolean>`${sql.raw(condition)}`)).execute();
-}
-
-/** The order of ids is that of writing: a file must not use one again. */
-function withOrderedId<Table extends string>(table: CreateTableBuilder<Table>, dialect: Dialect) {
-  return dialect === 'sqlite'
-    ? table.addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement())
-    : table.addColumn('id', sql`bigint generated always as identity`, primary);
 }

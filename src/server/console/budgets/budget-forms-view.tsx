@@ -1,5 +1,6 @@
 /** The forms that set, change and remove a budget. */
 
+import type { ComponentProps } from 'preact';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
@@ -40,9 +41,31 @@ interface NewBudgetProps extends Common {
   readonly within: BudgetView | undefined;
 }
 
-export const PROJECT: FieldEntry = {
+const PROJECT: FieldEntry = {
   ...{ name: 'project_id', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true },
 };
+interface ProjectFieldProps {
+  /** Otherwise it is that of the page. */
+  readonly isTyped: boolean;
+  readonly id: string;
+  readonly sent: Omit<ComponentProps<typeof Fields>, 'fields'>;
+}
+
+/** Whose budget it is. */
+export function ProjectField({ isTyped, id, sent }: ProjectFieldProps) {
+  return isTyped ? (
+    <Fields fields={[PROJECT]} {...sent} />
+  ) : (
+    <p>
+      Project{' '}
+      <b>
+        <Account kind="project" id={id} />
+      </b>
+      <input type="hidden" name="project_id" value={id} />
+    </p>
+  );
+}
+
 const FROM: FieldEntry = {
   ...{ name: 'valid_from', label: 'Valid from (UTC)', type: 'datetime-local', step: '1', isRequired: true },
 };
@@ -86,17 +109,7 @@ export function NewBudgetView(props: NewBudgetProps) {
         </p>
       )}
       <ChangeForm action="/budgets/new" csrf={csrf}>
-        {maySetProject ? (
-          <Fields fields={[PROJECT]} {...sent} />
-        ) : (
-          <p>
-            Project{' '}
-            <b>
-              <Account kind="project" id={values.project_id} />
-            </b>
-            <input type="hidden" name="project_id" value={values.project_id} />
-          </p>
-        )}
+        <ProjectField isTyped={maySetProject} sent={sent} id={values.project_id} />
         <Fields fields={[userField(maySetProject)]} {...sent} />
         <div class="fields">
           <Fields fields={[amountField(unit), FROM, UNTIL]} {...sent} />

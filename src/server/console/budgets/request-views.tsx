@@ -8,24 +8,14 @@ import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { BUDGET_REQUEST_STATES } from '../../../ledger/storage/service-tables.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { Pager } from '../parts/pager.tsx';
-import {
-  Account,
-  type Column,
-  Message,
-  ProjectLink,
-  Small,
-  Table,
-  Text,
-  Time,
-  Whose,
-} from '../parts/parts.tsx';
+import { type Column, Message, ProjectLink, Small, Table, Text, Time, Whose } from '../parts/parts.tsx';
 import { toSecond } from '../parts/time-scale.ts';
 import {
   amountField,
   type BudgetValues,
   type FormMistake,
   mistakesOf,
-  PROJECT,
+  ProjectField,
   REASON,
   UNTIL,
   WholeMistake,
@@ -155,17 +145,7 @@ export function AskView({ csrf, unit, values, mistake, isProjectTyped, mayNameUs
       <WholeMistake mistake={mistake} />
       <p class="hint">A manager of the project endorses it, and an operator grants it.</p>
       <ChangeForm action={`${PATH}/new`} csrf={csrf}>
-        {isProjectTyped ? (
-          <Fields fields={[PROJECT]} {...sent} />
-        ) : (
-          <p>
-            Project{' '}
-            <b>
-              <Account kind="project" id={values.project_id} />
-            </b>
-            <input type="hidden" name="project_id" value={values.project_id} />
-          </p>
-        )}
+        <ProjectField isTyped={isProjectTyped} sent={sent} id={values.project_id} />
         <Fields fields={[user]} {...sent} />
         <div class="fields">
           <Fields

@@ -1,0 +1,97 @@
+/** The versions that make the tables of `../service-tables.ts`, which no lease is judged by. */
+import type { Kysely } from 'kysely';
+import type { Dialect } from '../connection.ts';
+import { primary, required, withOrderedId } from './columns.ts';
+
+/**
+ * Sessions of the console, for all replicas: hashes, and texts that only the cookie of the browser opens. And how often something was wrong
+ * or used, by its hash. And the replicas.
+ */
+export async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const { schema } = database;
+  await withOrderedId(schema.createTable('sessions'), dialect)
+    .addColumn('name', 'text', required)
+    .addColumn('owner', 'text', required)
+    .addColumn('is_shared', 'bigint', required)
+    .addColumn('since', 'bigint', required)
+    .addColumn('revision', 'bigint', required)
+    .addColumn('sub', 'text')
+    .addColumn('sid', 'text')
+    .addColumn('sealed', 'text', required)
+    .execute();
+  await schema.createIndex('sessions_by_name').unique().on('sessions').columns(['name']).execute();
+  await schema.createIndex('sessions_by_owner').on('sessions').columns(['owner', 'id']).execute();
+  await withOrderedId(schema.createTable('login_counts'), dialect)
+    .addColumn('kind', 'text', required)
+    .addColumn('name', 'text', required)
+    .addColumn('since', 'bigint', required)
+    .addColumn('count', 'bigint', required)
+    .execute();
+  await schema
+    .createIndex('login_counts_by_name')
+    .unique()
+    .on('login_counts')
+    .columns(['kind', 'name'])
+    .execute();
+  await schema.createIndex('login_counts_by_age').on('login_counts').columns(['kind', 'id']).execute();
+  await schema
+    .createTable('replicas')
+    .addColumn('name', 'text', primary)
+    .addColumn('seen_at', 'bigint', required)
+    .addColumn('version', 'text', required)
+    .addColumn('generation', 'bigint', required)
+    .addColumn('digest', 'text', required)
+    .execute();
+}
+
+/** What projects have asked for, and what became of it. */
+export async function budgetRequests(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const { schema } = database;
+  await withOrderedId(schema.createTable('budget_requests'), dialect)
+    .addColumn('project_id', 'text', required)
+    .addColumn('user_id', 'text')
+    .addColumn('amount', 'bigint', required)
+    .addColumn('valid_until', 'bigint', required)
+    .addColumn('reason', 'text', required)
+    .addColumn('asked_at', 'bigint', required)
+    .addColumn('asked_by', 'text', required)
+    .addColumn('asker', 'text', required)
+    .addColumn('state', 'text', required)
+    .addColumn('endorsed_at', 'bigint')
+    .addColumn('endorsed_by', 'text')
+    .addColumn('endorsed_reason', 'text')
+    .addColumn('settled_at', 'bigint')
+    .addColumn('settled_by', 'text')
+    .addColumn('settled_reason', 'text')
+    .addColumn('granted_amount', 'bigint')
+    .addColumn('granted_until', 'bigint')
+    .addColumn('budget', 'bigint')
+    .execute();
+  await schema
+    .createIndex('budget_requests_by_project')
+    .on('budget_requests')
+    .columns(['project_id', 'id'])
+    .execute();
+  await schema
+    .createIndex('budget_requests_by_state')
+    .on('budget_requests')
+    .columns(['state', 'id'])
+    .execute();
+}
+
+/** Links to calendars of a project: of each only a hash, so that who reads the table can use none. */
+export async function calendarLinks({ schema }: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  await withOrderedId(schema.createTable('calendar_links'), dialect)
+    .addColumn('name', 'text', required)
+    .addColumn('owner', 'text', required)
+    .addColumn('who', 'text', required)
+    .addColumn('project_id', 'text', required)
+    .addColumn('made_at', 'bigint', required)
+    .addColumn('renewed_at', 'bigint', required)
+    .execute();
+  const index = (name: string, columns: string[]) =>
+    schema.createIndex(`calendar_links_by_${name}`).on('calendar_links').columns(columns);
+  await index('name', ['name']).unique().execute();
+  await index('owner', ['owner', 'id']).execute();
+  await index('project', ['project_id', 'id']).execute();
+}
