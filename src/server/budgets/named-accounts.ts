@@ -1,7 +1,8 @@
 /** The projects and users that people name: by id, or by `name@domain` where Keystone tells whose that is. Nothing is guessed. */
 import { inTime, type Wait } from '../../base/deadline.ts';
-import { errorText } from '../../base/errors.ts';
+import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { OptionalTables } from '../../ledger/tables.ts';
 import { ApiError, ledgerOf, NOT_ALLOWED } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
@@ -97,6 +98,31 @@ export function ledgerFor({
   deadline,
 }: Pick<Requester, 'generation' | 'deadline'>): Promise<Ledger> {
   return ledgerOf(generation, deadline);
+}
+
+/**
+ * The same, with tables that leases do not need. `what` they keep, for people.
+ * @throws ApiError 404 if nothing uses the ledger; 503 if it lacks them; LedgerUnavailableError
+ */
+export async function ledgerWith(
+  requester: Pick<Requester, 'generation' | 'deadline'>,
+  tables: OptionalTables,
+  what: string,
+): Promise<Ledger> {
+  const ledger = await ledgerFor(requester);
+  const { requireTables } = await import('../../ledger/tables.ts');
+  try {
+    await requireTables(ledger, tables, requester.deadline);
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigurationError)) {
+      throw thrown;
+    }
+    throw new ApiError(503, `the ledger cannot keep ${what} yet: ask the operator to upgrade it`, {
+      headers: { 'Retry-After': '60' },
+      cause: thrown,
+    });
+  }
+  return ledger;
 }
 
 export function notAllowed(): ApiError {

@@ -1,13 +1,12 @@
 /** Requests for more budget, for people: who may ask, endorse, grant and refuse, what they wrote, and what they are told. */
 import { hash } from 'node:crypto';
-import { ConfigurationError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Amount, formatUnitHours, MAX_AMOUNT } from '../../filter/claim.ts';
 import {
   pageOfRequests,
+  REQUESTS,
   type RequestsQuery,
   requestById,
-  requireRequests,
 } from '../../ledger/budgets/requests/lists.ts';
 import { askForBudget, stepRequest } from '../../ledger/budgets/requests/requests.ts';
 import { type BudgetRequest, isOpen } from '../../ledger/budgets/requests/rows.ts';
@@ -19,7 +18,7 @@ import { ApiError } from '../api/route.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
 import { narrowed } from './budget-lists.ts';
 import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
-import { accountId, ledgerFor, notAllowed, ownProject, type Requester } from './named-accounts.ts';
+import { accountId, ledgerWith, notAllowed, ownProject, type Requester } from './named-accounts.ts';
 
 /** A request as a caller writes it. Ids may be `name@domain`. */
 export interface RequestInput {
@@ -151,24 +150,8 @@ export function askerOf({ identity }: Pick<Caller, 'identity'>): string {
 }
 
 /** @throws ApiError 404 if nothing uses the ledger; 503 if it has no place for requests yet; LedgerUnavailableError */
-async function requestsLedger(requester: Requester): Promise<Ledger> {
-  const ledger = await ledgerFor(requester);
-  try {
-    await requireRequests(ledger, requester.deadline);
-  } catch (thrown) {
-    if (!(thrown instanceof ConfigurationError)) {
-      throw thrown;
-    }
-    throw new ApiError(
-      503,
-      'the ledger cannot keep requests for budgets yet: ask the operator to upgrade it',
-      {
-        headers: { 'Retry-After': '60' },
-        cause: thrown,
-      },
-    );
-  }
-  return ledger;
+function requestsLedger(requester: Requester): Promise<Ledger> {
+  return ledgerWith(requester, REQUESTS, 'requests for budgets');
 }
 
 /** @throws ApiError */

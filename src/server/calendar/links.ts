@@ -1,14 +1,12 @@
 /** Links to the calendar of a project. Each belongs to a person. The database has only a hash of its secret. */
 import { sql } from 'kysely';
-import { inTime, type Wait } from '../../base/deadline.ts';
-import { sectionOf } from '../../enforcement/configuration.ts';
+import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ledgerSection } from '../../ledger/options.ts';
 import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../../ledger/reports/pages.ts';
-import { parseConnection } from '../../ledger/storage/connection.ts';
 import { rows, type Work } from '../../ledger/storage/database.ts';
+import { NEEDED_FOR_CALENDARS } from '../../ledger/storage/rights.ts';
 import { ApiError } from '../api/route.ts';
-import { ledgerFor, type Requester } from '../budgets/named-accounts.ts';
+import { ledgerWith, type Requester } from '../budgets/named-accounts.ts';
 import { type Caller, may } from '../users/caller.ts';
 import { digest, randomText } from '../users/sessions/sealed.ts';
 
@@ -18,6 +16,7 @@ const LIFETIME = 30n * DAY;
 /** A link that is looked at all the time is not written all the time. */
 const RENEWED_EVERY = DAY;
 const MAX_OF_OWNER = 20;
+const LINKS = { migration: '0013-calendar-links', needed: NEEDED_FOR_CALENDARS };
 /** One is made at a time, so that nobody has more than they may. */
 const MAKING = 7_042_615_338_120_947n;
 
@@ -160,31 +159,7 @@ function seesAll(caller: Caller, projectId: string): boolean {
   return may(caller, 'set-user-budget', projectId);
 }
 
-/** Ledgers whose tables have been looked at: they stay as good as they are. */
-const usable = new WeakSet<Ledger>();
-
 /** @throws ApiError 404 without a ledger, 503 if it has no table for links yet; LedgerUnavailableError */
-export async function ledgerWithLinks(
-  requester: Pick<Requester, 'generation' | 'deadline'>,
-): Promise<Ledger> {
-  const { generation, deadline } = requester;
-  const ledger = await ledgerFor(requester);
-  const connection = parseConnection(sectionOf(generation.configuration, ledgerSection).connection);
-  if (!usable.has(ledger) && connection !== undefined) {
-    const [{ tableMistake }, { NEEDED_FOR_CALENDARS }] = await Promise.all([
-      import('../../ledger/storage/table-mistake.ts'),
-      import('../../ledger/storage/rights.ts'),
-    ]);
-    const looking = tableMistake(ledger.database, connection, NEEDED_FOR_CALENDARS, '0013-calendar-links');
-    // Nobody waits for it once the deadline is over.
-    looking.catch(() => {});
-    const mistake = await inTime(looking, deadline);
-    if (mistake !== undefined) {
-      throw new ApiError(503, 'the ledger has no calendars yet: an operator runs `ledger upgrade`', {
-        cause: mistake,
-      });
-    }
-    usable.add(ledger);
-  }
-  return ledger;
+export function ledgerWithLinks(requester: Pick<Requester, 'generation' | 'deadline'>): Promise<Ledger> {
+  return ledgerWith(requester, LINKS, 'calendars');
 }

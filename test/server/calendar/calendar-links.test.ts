@@ -203,7 +203,7 @@ it('wait for the upgrade of the ledger, and say so', async () => {
   const later = await new Ground().open(connection);
   expect(await later.ask('meg')).toMatchObject({
     status: 503,
-    json: { message: expect.stringContaining('ledger upgrade') },
+    json: { message: 'the ledger cannot keep calendars yet: ask the operator to upgrade it' },
   });
   expect((await later.read(path)).status).toBe(503);
   expect(await upgrade(connection)).toEqual(['0013-calendar-links']);

@@ -2,11 +2,12 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../../base/deadline.ts';
 import type { Ledger } from '../../ledger.ts';
-import { misconfigured } from '../../open.ts';
 import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../../reports/pages.ts';
 import { rows } from '../../storage/database.ts';
 import { textsTable } from '../../storage/query-parts.ts';
+import { NEEDED_FOR_REQUESTS } from '../../storage/rights.ts';
 import type { BudgetRequestState } from '../../storage/service-tables.ts';
+import { requireTables } from '../../tables.ts';
 import { type BudgetRequest, requestIn, requestOf } from './rows.ts';
 
 /** `undefined` = there is none of this id. @throws LedgerUnavailableError, ConfigurationError */
@@ -59,25 +60,9 @@ export async function pageOfRequests(
   return { items: items.map(requestOf), next: end && cursorOf([end.id]) };
 }
 
-const READY = new WeakSet<Ledger>();
+export const REQUESTS = { migration: '0012-budget-requests', needed: NEEDED_FOR_REQUESTS };
 
 /** Leases do not need the table: it may be missing, or the role may not use it. @throws LedgerUnavailableError, ConfigurationError */
-export async function requireRequests(ledger: Ledger, wait: Wait): Promise<void> {
-  if (READY.has(ledger)) {
-    return;
-  }
-  const { database } = ledger;
-  const applied = sql`select 1 from kysely_migration where name = '0012-budget-requests'`;
-  const found = await ledger.read('read', () => rows(applied.compile(database.queries)), wait);
-  if (found.length === 0) {
-    throw misconfigured('it has no table for requests yet: blazar-enforcement ledger upgrade makes it');
-  }
-  if (database.dialect === 'postgresql') {
-    const { missingRights, NEEDED_FOR_REQUESTS } = await import('../../storage/rights.ts');
-    const missing = await missingRights(database, NEEDED_FOR_REQUESTS);
-    if (missing !== undefined) {
-      throw misconfigured(missing);
-    }
-  }
-  READY.add(ledger);
+export function requireRequests(ledger: Ledger, wait: Wait): Promise<void> {
+  return requireTables(ledger, REQUESTS, wait);
 }
