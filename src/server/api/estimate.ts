@@ -1,6 +1,7 @@
 /** `POST /v1/projects/{project_id}/estimate` */
 import { z } from 'zod';
 import { decisionRecordSchema } from '../../decisions/record.ts';
+import { SUGGESTED_CHANGES } from '../../enforcement/estimate/contract.ts';
 import { estimateLease } from '../estimate/estimate-lease.ts';
 import { UnusableLeaseError, wantedLeaseSchema } from '../estimate/wanted-lease.ts';
 import type { Caller } from '../users/caller.ts';
@@ -50,7 +51,7 @@ const answerSchema = z
     charges: z.array(charge),
     suggestions: z.array(
       z.object({
-        change: z.enum(['shorter', 'smaller', 'later']),
+        change: z.enum(SUGGESTED_CHANGES),
         text: z.string(),
         lease: wantedLeaseSchema,
         charges: z.array(charge),

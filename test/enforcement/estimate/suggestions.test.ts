@@ -136,7 +136,7 @@ describe('a lease against the rules', () => {
     const { suggestions, searched } = await enforcement.estimate(lasting(0, DAYS));
     expect(suggestions).toEqual([]);
     expect(searched).toBe(
-      'Looked for the nearest lease that is shorter (at least 60 minutes, or less if less was asked for), smaller (not below min, and at least 1) or later (by up to 366 days). Found none that is shorter. Found none that is smaller. Found none that is later.',
+      'Looked for the nearest lease that is shorter (at least 60 minutes, or less if less was asked for), smaller (not below min, and at least 1) or later (by up to 366 days). Found none that is shorter. Found none that is smaller. Found none that is later. Looked for two of these changes at once, and found none.',
     );
   });
 
