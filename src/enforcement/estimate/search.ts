@@ -1,9 +1,15 @@
 /** Looks for leases near a refused one that the filters which answer in this process allow, with few questions. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import type { Instant } from '../../lease/dates.ts';
-import { type Lease, leaseEnd, leaseStart, reservationsAfterUpdate } from '../../lease/lease.ts';
-import { demandOf } from '../../ledger/accounting/demand.ts';
+import {
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  reservationSize,
+  reservationsAfterUpdate,
+} from '../../lease/lease.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { type FittingTimes, fittingTimes } from '../../ledger/transactions/previewed-charges.ts';
 import type { SuggestedChange } from './contract.ts';
@@ -161,15 +167,30 @@ function together(first: Candidate, second: Candidate): Candidate {
   };
 }
 
-/** Without those that leave the lease as it is. */
-function changing({ current }: Wish, candidates: readonly (Candidate | undefined)[]): Candidate[] {
-  const shapeOf = (lease: Lease, of: Lease) => {
-    const dates = [leaseStart(lease) ?? leaseStart(of), leaseEnd(lease) ?? leaseEnd(of)];
-    return [...dates, demandOf(reservationsAfterUpdate(of, lease))].join();
-  };
-  return sorted(candidates).filter(
-    ({ lease }) => current === undefined || shapeOf(lease, current) !== shapeOf(current, current),
+/** Of a change: without those that leave the lease as it is, or do not grow it where that was asked for. */
+function changing({ lease: wished, current }: Wish, candidates: readonly (Candidate | undefined)[]) {
+  const all = sorted(candidates);
+  if (current === undefined) {
+    return all;
+  }
+  const before = shapeOf(current, current);
+  const sizes = new Map(before.sizes);
+  const grows = ({ length, sizes: its }: ReturnType<typeof shapeOf>) =>
+    length > before.length || its.some(([id, size]) => size > (sizes.get(id) ?? 0));
+  const isGrowing = grows(shapeOf(wished, current));
+  return all.filter(({ lease }) => {
+    const shape = shapeOf(lease, current);
+    return isGrowing ? grows(shape) : !isDeepStrictEqual(shape, before);
+  });
+}
+
+function shapeOf(lease: Lease, current: Lease) {
+  const start = leaseStart(lease) ?? leaseStart(current) ?? 0n;
+  const end = leaseEnd(lease) ?? leaseEnd(current) ?? start;
+  const sizes = reservationsAfterUpdate(current, lease).map(
+    (one) => [one.id, reservationSize(one) ?? 0] as const,
   );
+  return { start, length: end - start, sizes };
 }
 
 /** For a lease that is refused elsewhere only: half as long, and half as large. Nobody here can tell what would be allowed. */
