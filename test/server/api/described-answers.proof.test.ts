@@ -92,6 +92,15 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   for (const seconds of [3600, 3600, 864_000]) {
     await post('/check-create', createLasting(seconds), { 'X-Auth-Token': 'blazar-1-0123456789abcdef' });
   }
+  const { context, lease } = createLasting(3600);
+  const hosts = [{ id: 'h', resource_type: 'physical:host', min: 1, max: 1 }];
+  for (const its of [{ id: 'known', reservations: hosts }, { id: 'vague' }]) {
+    await post(
+      '/check-create',
+      { context, lease: { ...lease, ...its } },
+      { 'X-Auth-Token': 'blazar-1-0123456789abcdef' },
+    );
+  }
   for (const call1 of [
     { headers: seen, body: { reason: 'more', amount: 200 } },
     { headers: seen },
@@ -156,7 +165,13 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   for (const body of [wanted, { ...wanted, end_date: '2089-12-30 09:00' }, example]) {
     take(await call('estimateLease', { params: climate, body }));
   }
-  await vi.waitFor(async () => expect((await call('listDecisions')).json.items).toHaveLength(2), {
+  for (const lease_id of ['known', 'vague', 'unknown']) {
+    const params = { ...climate, lease_id };
+    for (const end_date of ['2054-12-02 09:00', '2060-12-22 09:00', 'soon']) {
+      take(await call('estimateLeaseChange', { params, body: { end_date } }));
+    }
+  }
+  await vi.waitFor(async () => expect((await call('listDecisions')).json.items).toHaveLength(4), {
     timeout: 120_000,
     interval: 20,
   });
