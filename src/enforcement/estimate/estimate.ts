@@ -17,7 +17,7 @@ import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { fittingTimes, previewedCharges } from '../../ledger/transactions/previewed-charges.ts';
 import { failureMessage } from '../chain/messages.ts';
 import type { Estimate, Suggestion } from './contract.ts';
-import { type Candidate, halves, NO_TIMES, search, type Wish } from './search.ts';
+import { type Candidate, halves, NO_TIMES, type RefusedLease, search } from './search.ts';
 import {
   type EstimateOptions,
   type EstimateParts,
@@ -52,8 +52,8 @@ export async function estimate(
   const preview = previewed instanceof LedgerUnavailableError ? undefined : previewed;
   const charges = preview === undefined ? [] : previewedCharges(preview);
   await yieldToEventLoop();
-  const wish = wishOf(request, decision.lease, parts.now);
-  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, preview, wish);
+  const refused = refusedLease(request, decision.lease, parts.now);
+  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, preview, refused);
   return { decision: named(decision), charges, ...result };
 }
 
@@ -108,7 +108,7 @@ function claimingNothingOnFailure(claimant: Claimant): Claimant {
 type Instead = Pick<Estimate, 'suggestions' | 'searched'>;
 
 /** With the dates that a change leaves out. */
-function wishOf(request: CreateRequest | UpdateRequest, lease: Lease, now: Instant): Wish {
+function refusedLease(request: CreateRequest | UpdateRequest, lease: Lease, now: Instant): RefusedLease {
   if (!('currentLease' in request)) {
     return { lease, current: undefined, now };
   }
@@ -131,7 +131,7 @@ async function instead(
   trial: Trial,
   decision: Decision,
   preview: LeasePreview | undefined,
-  wish: Wish,
+  refused: RefusedLease,
 ): Promise<Instead> {
   const { outcomes } = decision;
   const enforced = outcomes.filter(({ audit }) => !audit);
@@ -151,9 +151,9 @@ async function instead(
       said.push(
         `${elsewhere.join(', ')} does not answer here: it was asked only about half the time, and about half the resources.`,
       );
-      await confirm(trial, halves(wish, times), suggestions, said);
+      await confirm(trial, halves(refused, times), suggestions, said);
     } else {
-      const { candidates, isCutShort } = await search(trial, wish, times, refusers);
+      const { candidates, isCutShort } = await search(trial, refused, times, refusers);
       said.push(LOOKED, ...(isCutShort ? ['The search ended before everything was looked at.'] : []));
       const missing = CHANGES.filter((change) => !candidates.some((one) => one.change === change));
       said.push(...missing.map((change) => `Found none that is ${change}.`));

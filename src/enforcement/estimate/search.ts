@@ -17,7 +17,7 @@ import { type Trial, TrialOverError } from './trial.ts';
 import { datesText, type Line, later, shorter, smaller, type Way } from './ways.ts';
 
 /** The lease that is refused. */
-export interface Wish {
+export interface RefusedLease {
   readonly lease: Lease;
   /** The lease as it is; `undefined` = it is new. */
   readonly current: Lease | undefined;
@@ -56,11 +56,11 @@ export const NO_TIMES: FittingTimes = { ends: [], starts: [] };
 /** `refusers`: the filters that have refused the lease itself: they are asked first. @throws TrialFailedError */
 export async function search(
   trial: Trial,
-  wish: Wish,
+  refused: RefusedLease,
   times: FittingTimes,
   refusers: ReadonlySet<string>,
 ): Promise<Found> {
-  const { lease } = wish;
+  const { lease } = refused;
   const size = 1 + (lease.reservations?.length ?? 0);
   let left = Math.max(FEWEST_TRIALS, Math.min(MOST_TRIALS, Math.floor(RESERVATIONS_TRIED / size)));
   const yieldIfDue = timedYield();
@@ -95,26 +95,26 @@ export async function search(
    * be. So each of two limits has its own change.
    */
   const pair = async ([first, second]: readonly [OneWay, OneWay]): Promise<Candidate | undefined> => {
-    const way = first(wish, lease, NO_TIMES);
+    const way = first(refused, lease, NO_TIMES);
     const found: (Candidate | undefined)[] = [];
     for (const step of way === undefined ? [] : new Set([way.line.far, Math.ceil(way.line.far / 2)])) {
       const begun = way?.leaseAt(step) ?? lease;
       const preview = await trial.preview(begun);
-      const other = second(wish, begun, preview === undefined ? NO_TIMES : fittingTimes(preview));
+      const other = second(refused, begun, preview === undefined ? NO_TIMES : fittingTimes(preview));
       const reached = await best(other);
-      const alone = reached && second(wish, lease, NO_TIMES);
-      const back = alone && first(wish, alone.leaseAt(reached.step), NO_TIMES);
+      const alone = reached && second(refused, lease, NO_TIMES);
+      const back = alone && first(refused, alone.leaseAt(reached.step), NO_TIMES);
       const one = await best(back && { ...back, line: { ...back.line, guesses: [step] } });
       found.push(alone && reached && one && together(one, candidateAt(alone, reached.step)));
     }
     return sorted(found)[0];
   };
   const candidates: (Candidate | undefined)[] = [];
-  const isFound = () => changing(wish, candidates).length > 0;
+  const isFound = () => changing(refused, candidates).length > 0;
   let isCutShort = false;
   const { apart, together: all } = smaller(lease);
   try {
-    candidates.push(await best(WAYS.shorter(wish, lease, times)));
+    candidates.push(await best(WAYS.shorter(refused, lease, times)));
     const alone: (Candidate | undefined)[] = [];
     for (const way of apart) {
       // Where even the smallest is refused, none in between is looked at.
@@ -123,7 +123,7 @@ export async function search(
       }
     }
     candidates.push(sorted(alone)[0] ?? (await best(all)));
-    candidates.push(await best(WAYS.later(wish, lease, times)));
+    candidates.push(await best(WAYS.later(refused, lease, times)));
     for (const both of isFound() ? [] : PAIRS) {
       candidates.push(await pair(both));
     }
@@ -133,10 +133,10 @@ export async function search(
     }
     isCutShort = true;
   }
-  return { candidates: changing(wish, candidates), isCutShort };
+  return { candidates: changing(refused, candidates), isCutShort };
 }
 
-type OneWay = (wish: Wish, lease: Lease, times: FittingTimes) => Way | undefined;
+type OneWay = (refused: RefusedLease, lease: Lease, times: FittingTimes) => Way | undefined;
 
 const WAYS = {
   shorter: ({ now }, lease, times) => shorter(lease, times, now),
@@ -168,7 +168,7 @@ function together(first: Candidate, second: Candidate): Candidate {
 }
 
 /** Of a change: without those that leave the lease as it is, or do not grow it where that was asked for. */
-function changing({ lease: wished, current }: Wish, candidates: readonly (Candidate | undefined)[]) {
+function changing({ lease: wished, current }: RefusedLease, candidates: readonly (Candidate | undefined)[]) {
   const all = sorted(candidates);
   if (current === undefined) {
     return all;
@@ -194,10 +194,10 @@ function shapeOf(lease: Lease, current: Lease) {
 }
 
 /** For a lease that is refused elsewhere only: half as long, and half as large. Nobody here can tell what would be allowed. */
-export function halves(wish: Wish, times: FittingTimes): Candidate[] {
-  const ways = [WAYS.shorter(wish, wish.lease, times), WAYS.smaller(wish, wish.lease)];
+export function halves(refused: RefusedLease, times: FittingTimes): Candidate[] {
+  const ways = [WAYS.shorter(refused, refused.lease, times), WAYS.smaller(refused, refused.lease)];
   return changing(
-    wish,
+    refused,
     ways.map(
       (way) => way && candidateAt(way, Math.max(1, Math.min(way.line.far, Math.floor(way.line.far / 2)))),
     ),

@@ -14,7 +14,7 @@ export interface RecordedLease extends ListedRow {
   readonly end: bigint;
   readonly isEnded: boolean;
   /**
-   * One for each type, which is its id here, with its number: that of several reservations of a type is added up, and properties, flavors and
+   * One for each type, which is its id here, with its number: that of several reservations of a type is added up, and properties, flavours and
    * hosts are not kept. Empty = nobody knows: it was recorded by an older version.
    */
   readonly reservations: readonly (Reservation & { readonly resource_type: string })[];
@@ -23,7 +23,7 @@ export interface RecordedLease extends ListedRow {
 /** Of one id: regions and projects may have the same. */
 const MOST = 20;
 /** How many values of `min` are tried to find the one that was recorded. */
-const MOST_MINS = 1000;
+const MOST_MINS = 100;
 
 /** Those with an id of Blazar's in some projects, the newest first. `projectIds`: `undefined` = in all. @throws LedgerUnavailableError */
 export function recordedLeases(
