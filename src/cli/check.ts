@@ -1,5 +1,5 @@
 /** `check`: judges requests from files as the policy service would. */
-import { Argument, Command } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { withinDeadline } from '../base/deadline.ts';
 import { errorText, InvalidRequestError } from '../base/errors.ts';
 import { createLogger, type LogLevel } from '../base/logger.ts';
@@ -20,6 +20,7 @@ type Operation = 'create' | 'update' | 'end';
 interface CheckFlags extends SourceFlags {
   readonly format: 'table' | 'json';
   readonly explain?: boolean;
+  readonly estimate?: boolean;
   readonly logLevel: LogLevel;
 }
 
@@ -35,9 +36,29 @@ interface Judgement {
   readonly outcomes: readonly Outcome[];
   /** With `--explain`, and only if there are rules. */
   readonly rules?: readonly ExplainedRule[];
+  /** With `--estimate`. */
+  readonly charges?: readonly Charge[];
+  readonly suggestions?: readonly Suggestion[];
+  readonly searched?: string | null;
+}
+
+/** Usage in unit-hours, in decimal; what is held as a whole number. */
+interface Charge {
+  readonly filter: string;
+  readonly account: string;
+  readonly amount: string;
+  readonly precision: string;
+  readonly left: string | null;
+}
+
+interface Suggestion {
+  readonly change: string;
+  readonly text: string;
+  readonly lease: unknown;
 }
 
 type Deadline = import('../base/deadline.ts').Deadline;
+type Estimate = import('../enforcement/estimate/contract.ts').Estimate;
 type Outcome = import('../filter/verdict.ts').Outcome;
 type UsageEnforcement = import('../enforcement/enforcement.ts').UsageEnforcement;
 
@@ -52,12 +73,21 @@ export function checkCommand(): Command {
     .argument('<file...>', 'Files with the JSON body of a request; - reads standard input.')
     .addOption(formatFlag('table', 'json'))
     .option('--explain', 'Run every filter, also after the first rejection, and show each verdict.')
+    .addOption(
+      new Option(
+        '--estimate',
+        'Show what each lease, or change of one, takes and what is left after it; if it is rejected, what would be allowed.',
+      ).conflicts('explain'),
+    )
     .addOption(logLevelFlag('warn'));
   return addSourceFlags(command).action(check);
 }
 
 async function check(operation: Operation, files: readonly string[], flags: CheckFlags): Promise<void> {
   // Before any schema is made: each is used once or twice here, and compiling them would take a twentieth of the whole time.
+  if (flags.estimate === true && operation === 'end') {
+    throw new UsageError('--estimate: expected the operation create or update');
+  }
   (await import('zod')).config({ jitless: true });
   const { requireConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
   const { UsageEnforcement } = await import('../enforcement/enforcement.ts');
@@ -77,7 +107,10 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   try {
     for (const { file, body } of requests) {
       const judgement = await withinDeadline(seconds, (deadline) =>
-        judge(enforcement, operation, file, body, { explain: flags.explain ?? false, deadline, rules }),
+        judge(enforcement, operation, file, body, {
+          ...{ explain: flags.explain ?? false, estimate: flags.estimate ?? false },
+          ...{ deadline, rules },
+        }),
       );
       judgements.push(judgement);
       if (flags.format === 'json') {
@@ -130,13 +163,26 @@ async function judge(
   operation: Operation,
   file: string,
   body: unknown,
-  { explain, deadline, rules }: { explain: boolean; deadline: Deadline; rules: ExplainedRules | undefined },
+  {
+    explain,
+    estimate,
+    deadline,
+    rules,
+  }: { explain: boolean; estimate: boolean; deadline: Deadline; rules: ExplainedRules | undefined },
 ): Promise<Judgement> {
   // `readRequests` has parsed it.
   const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
   if (operation === 'end') {
     const { failed, warnings, outcomes } = await enforcement.onEnd(request, { deadline, dryRun: true });
     return { file, operation, allowed: true, message: null, filter: null, failed, warnings, outcomes };
+  }
+  if (estimate) {
+    const estimated = await enforcement.estimate(request, { deadline, acceptsChanges: false });
+    const { allowed, message, filter, failed, warnings, outcomes } = estimated.decision;
+    return {
+      ...{ file, operation, allowed, message, filter, failed, warnings, outcomes },
+      ...(await shownEstimate(estimated)),
+    };
   }
   const options = { explain, deadline, acceptsChanges: false, dryRun: true };
   const { allowed, message, filter, failed, warnings, outcomes } =
@@ -146,6 +192,20 @@ async function judge(
   const said = rules?.take() ?? [];
   const judgement = { file, operation, allowed, message, filter, failed, warnings, outcomes };
   return said.length === 0 ? judgement : { ...judgement, rules: said };
+}
+
+async function shownEstimate({ charges, suggestions, searched }: Estimate) {
+  const { formatUnitHours } = await import('../filter/claim.ts');
+  const text = (kind: 'usage' | 'held', amount: bigint, rounding?: 'down') =>
+    kind === 'usage' ? formatUnitHours(amount, rounding) : String(amount);
+  return {
+    charges: charges.map(({ filter, account, kind, amount, precision, left }) => ({
+      ...{ filter, account, amount: text(kind, amount), precision },
+      left: left === null ? null : text(kind, left, 'down'),
+    })),
+    suggestions: suggestions.map(({ change, text, lease }) => ({ change, text, lease })),
+    searched,
+  };
 }
 
 async function printJudgements(judgements: readonly Judgement[], explain: boolean): Promise<void> {
@@ -170,6 +230,12 @@ async function printJudgements(judgements: readonly Judgement[], explain: boolea
             outcome.message ?? '',
           ])
         : []),
+      ...(judgement.charges ?? []).map(({ filter, account, amount, precision, left }) => [
+        ...['', '', precision === 'exact' ? 'takes' : `takes ${precision}`, filter],
+        `${amount} of ${account}${left === null ? '' : `, ${left} left after it`}`,
+      ]),
+      ...(judgement.suggestions ?? []).map(({ text }) => ['', '', 'instead', '', text]),
+      ...(judgement.searched == null ? [] : [['', '', 'searched', '', judgement.searched]]),
       ...(judgement.rules ?? []).flatMap((one) => [
         ['', '', one.said, `rule ${one.rule}`, one.audit ? 'in audit mode' : ''],
         ...explanationLines(one).map((line) => ['', '', '', '', line]),

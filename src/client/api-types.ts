@@ -536,6 +536,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/projects/{project_id}/leases/{lease_id}/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What would this change of a lease cost, and would it be allowed?
+         * @description As for a new lease, for a change of one that the ledger knows. Charges are the difference to what it is charged already. The lease of a suggestion is a change, in the form of this request.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        post: operations["estimateLeaseChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projects/{project_id}/usage": {
         parameters: {
             query?: never;
@@ -1025,6 +1047,95 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description What every filter answers, what the lease costs, and for a refused one leases near it that would be allowed, the nearest first. searched: for a refused lease, what was looked for. */
+        ChangeEstimate: {
+            allowed: boolean;
+            charges: ({
+                /**
+                 * @example usage_budget/17
+                 * @example max_leases/project
+                 */
+                account: string;
+                amount: string;
+                filter: string;
+                /** @enum {string} */
+                kind: "usage" | "held";
+                left: string | null;
+                limit: string | null;
+                /** @enum {string} */
+                precision: "exact" | "at-most" | "about";
+                taken: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            filter: string | null;
+            filters: ({
+                audit: boolean;
+                duration_ms: number;
+                filter: string;
+                message: string | null;
+                /** @enum {string} */
+                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed";
+                rules?: ({
+                    audit: boolean;
+                    /** @enum {string} */
+                    outcome: "rejected" | "failed";
+                    rule: string;
+                } & {
+                    [key: string]: unknown;
+                })[];
+            } & {
+                [key: string]: unknown;
+            })[];
+            message: string | null;
+            notes: string[];
+            /** @enum {string} */
+            outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
+            project: {
+                domain: string | null;
+                id: string;
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            searched: string | null;
+            suggestions: ({
+                /** @enum {string} */
+                change: "shorter" | "smaller" | "later" | "smaller-shorter" | "smaller-later" | "shorter-later";
+                charges: ({
+                    /**
+                     * @example usage_budget/17
+                     * @example max_leases/project
+                     */
+                    account: string;
+                    amount: string;
+                    filter: string;
+                    /** @enum {string} */
+                    kind: "usage" | "held";
+                    left: string | null;
+                    limit: string | null;
+                    /** @enum {string} */
+                    precision: "exact" | "at-most" | "about";
+                    taken: string;
+                } & {
+                    [key: string]: unknown;
+                })[];
+                lease: components["schemas"]["LeaseChange"];
+                text: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            user: {
+                domain: string | null;
+                id: string;
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            warnings: string[];
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The user who sent the request. Blazar also sends `auth_url` and `region_name`. */
         Context: {
             project_id: string;
@@ -1197,7 +1308,7 @@ export interface components {
             searched: string | null;
             suggestions: ({
                 /** @enum {string} */
-                change: "shorter" | "smaller" | "later";
+                change: "shorter" | "smaller" | "later" | "smaller-shorter" | "smaller-later" | "shorter-later";
                 charges: ({
                     /**
                      * @example usage_budget/17
@@ -1407,6 +1518,41 @@ export interface components {
             end_time?: components["schemas"]["LeaseDate"] | null;
             reservations?: components["schemas"]["Reservation"][] | null;
             start_date?: components["schemas"]["LeaseDate"] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        LeaseChange: {
+            /**
+             * @description In UTC, to the minute. Default: as it is.
+             * @example 2026-12-01 09:00
+             * @example now
+             */
+            end_date?: string;
+            /**
+             * @description New numbers. A type that is missing stays as it is.
+             * @default []
+             */
+            reservations: ({
+                /** @description The number of anything else. */
+                amount?: number;
+                /** @description The largest number of hosts. */
+                max?: number;
+                /** @description The least number of hosts. Default: as it is, or max. */
+                min?: number;
+                /**
+                 * @description A type that the lease has reserved.
+                 * @example physical:host
+                 */
+                resource_type: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /**
+             * @description In UTC, to the minute; `now` = the current minute. Only of a lease that has not begun. Default: as it is.
+             * @example 2026-12-01 09:00
+             * @example now
+             */
+            start_date?: string;
         } & {
             [key: string]: unknown;
         };
@@ -4425,6 +4571,81 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    estimateLeaseChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                lease_id: string;
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "end_date": "2027-01-16 17:00",
+                 *       "reservations": [
+                 *         {
+                 *           "resource_type": "physical:host",
+                 *           "max": 2
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["LeaseChange"];
+            };
+        };
+        responses: {
+            /** @description The estimate. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeEstimate"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description The project has no such lease, or no filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description The lease has ended, or the ledger does not know what it reserves. */
+            409: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["ApiTooLarge"];
+            415: components["responses"]["ApiWrongType"];
             429: components["responses"]["ApiTooManyTokens"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["NotAnswered"];

@@ -6,6 +6,7 @@ import type { ConfigSources } from '../config/sources.ts';
 import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/base-filter.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
+import { toInstant } from '../lease/dates.ts';
 import type { CreateRequest, EndRequest, UpdateRequest } from '../lease/lease.ts';
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/request.ts';
 import type { Claimant } from '../ledger/ledger-request.ts';
@@ -206,19 +207,21 @@ export class UsageEnforcement {
   }
 
   /**
-   * What a new lease would cost, and whether it would be allowed; for one that would be refused, leases near it that would be allowed.
-   * Records nothing. Filters that call other services are asked at most three times. Throws `InvalidRequestError` if the request is malformed.
+   * What a new lease, or a change of one, would cost, and whether it would be allowed; for one that would be refused, leases near it that
+   * would be allowed. Records nothing. Filters that call other services are asked at most three times. Throws `InvalidRequestError` if the
+   * request is malformed.
    */
-  async estimate(request: CreateRequest, options: EstimateOptions = {}): Promise<Estimate> {
+  async estimate(request: CreateRequest | UpdateRequest, options: EstimateOptions = {}): Promise<Estimate> {
     this.#begin();
     try {
-      const parsed = parseCreateRequest(request);
+      const isChange = 'currentLease' in request || 'current_lease' in request;
+      const parsed = isChange ? parseUpdateRequest(request) : parseCreateRequest(request);
       const names = await this.names?.of(parsed.context, options.deadline);
       // Checks do not need it.
       const { estimate } = await import('./estimate/estimate.ts');
       const parts = {
         ...{ chain: this.#chain, exemptions: this.#exemptions, ledger: this.#ledger },
-        ...{ claimants: this.claimants, logger: this.#logger },
+        ...{ claimants: this.claimants, logger: this.#logger, now: toInstant(this.clock.now()) ?? 0n },
       };
       return await estimate(parts, parsed, options, names);
     } finally {

@@ -417,3 +417,55 @@ it('check reads the ledger and records nothing', async () => {
     expect((await ledger('export')).stdout).toBe(before);
   }
 });
+
+describe('check --estimate', () => {
+  const context = { user_id: 'alice', project_id: 'climate' };
+  const hosts = (max: number) => [{ id: 'h', resource_type: 'physical:host', min: 1, max }];
+  const lease = { name: 'mine', start_date: '2096-12-01', end_date: '2096-12-02', reservations: hosts(1) };
+
+  async function estimated(operation: string, request: object, ...flags: string[]) {
+    const connection = await newLedger();
+    const conf = confFile(
+      `[enforcement]\nenabled_filters = UsageBudgetFilter\n[ledger]\nconnection = ${connection}\n`,
+    );
+    const file = temporaryFile('request.json', JSON.stringify(request));
+    return runProgramInProcess(['check', operation, file, '--estimate', '--config-file', conf, ...flags]);
+  }
+
+  it('shows what a lease takes, and what is left after it', async () => {
+    const { code, stdout } = await estimated('create', { context, lease });
+    expect(code).toBe(0);
+    expect(rows(stdout).at(-1)).toEqual([
+      ...['', 'takes', 'UsageBudgetFilter', '24 of usage_budget/1, 928 left after it'],
+    ]);
+  });
+
+  it('shows what would be allowed instead of a change that is rejected', async () => {
+    const request = {
+      ...{ context, current_lease: { ...lease, id: 'mine' } },
+      lease: { end_date: '2098-02-02', reservations: hosts(1) },
+    };
+    const { code, stdout } = await estimated('update', request, '--format', 'json');
+    expect(code).toBe(1);
+    expect(answers(stdout)).toMatchObject([
+      {
+        ...{ operation: 'update', allowed: false, filter: 'UsageBudgetFilter' },
+        charges: [
+          { amount: '9504', left: expect.stringMatching(/^-/) },
+          { left: expect.stringMatching(/^-/) },
+        ],
+        suggestions: [{ change: 'shorter', lease: { end_date: '2097-01-09T16:00:00Z' } }],
+        searched: expect.stringContaining('Found none that is smaller.'),
+      },
+    ]);
+    const table = await estimated('update', request);
+    expect(rows(table.stdout).map(([, what]) => what)).toContain('instead');
+  });
+
+  it('is not for ends, and not beside --explain', async () => {
+    expect(await estimated('end', { context, lease })).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('expected the operation create or update') },
+    });
+    expect((await estimated('create', { context, lease }, '--explain')).code).toBe(2);
+  });
+});

@@ -1,20 +1,23 @@
-/** What a lease would cost and whether it would be allowed; for one that would be refused, what would be allowed instead. */
+/** What a lease or a change of one would cost and whether it would be allowed; for one that would be refused, what would be allowed instead. */
 
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
-import type { CreateRequest, Lease } from '../../lease/lease.ts';
+import type { Instant } from '../../lease/dates.ts';
+import {
+  type CreateRequest,
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  type UpdateRequest,
+} from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
-import {
-  type FittingTimes,
-  fittingTimes,
-  previewedCharges,
-} from '../../ledger/transactions/previewed-charges.ts';
+import { fittingTimes, previewedCharges } from '../../ledger/transactions/previewed-charges.ts';
 import { failureMessage } from '../chain/messages.ts';
 import type { Estimate, Suggestion } from './contract.ts';
-import { type Candidate, halves, search } from './search.ts';
+import { type Candidate, halves, NO_TIMES, type RefusedLease, search } from './search.ts';
 import {
   type EstimateOptions,
   type EstimateParts,
@@ -27,7 +30,7 @@ import { LATEST, SHORTEST } from './ways.ts';
 /** `request`: one that was parsed. */
 export async function estimate(
   parts: EstimateParts,
-  request: CreateRequest,
+  request: CreateRequest | UpdateRequest,
   options: EstimateOptions,
   names: RequestNames | undefined,
 ): Promise<Estimate> {
@@ -49,7 +52,8 @@ export async function estimate(
   const preview = previewed instanceof LedgerUnavailableError ? undefined : previewed;
   const charges = preview === undefined ? [] : previewedCharges(preview);
   await yieldToEventLoop();
-  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, preview);
+  const refused = refusedLease(request, decision.lease, parts.now);
+  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, preview, refused);
   return { decision: named(decision), charges, ...result };
 }
 
@@ -103,7 +107,19 @@ function claimingNothingOnFailure(claimant: Claimant): Claimant {
 
 type Instead = Pick<Estimate, 'suggestions' | 'searched'>;
 
-const NO_TIMES: FittingTimes = { ends: [], starts: [] };
+/** With the dates that a change leaves out. */
+function refusedLease(request: CreateRequest | UpdateRequest, lease: Lease, now: Instant): RefusedLease {
+  if (!('currentLease' in request)) {
+    return { lease, current: undefined, now };
+  }
+  const { currentLease: current } = request;
+  const { start_date, end_date, end_time } = current;
+  const dates = {
+    ...(leaseStart(lease) === undefined && start_date !== undefined && { start_date }),
+    ...(leaseEnd(lease) === undefined && { end_time, ...(end_date !== undefined && { end_date }) }),
+  };
+  return { lease: { ...lease, ...dates }, current, now };
+}
 
 const CHANGES = ['shorter', 'smaller', 'later'] as const;
 
@@ -115,8 +131,9 @@ async function instead(
   trial: Trial,
   decision: Decision,
   preview: LeasePreview | undefined,
+  refused: RefusedLease,
 ): Promise<Instead> {
-  const { lease, outcomes } = decision;
+  const { outcomes } = decision;
   const enforced = outcomes.filter(({ audit }) => !audit);
   if (decision.failed || enforced.some(({ failed }) => failed)) {
     return { suggestions: [], searched: FAILED };
@@ -134,12 +151,17 @@ async function instead(
       said.push(
         `${elsewhere.join(', ')} does not answer here: it was asked only about half the time, and about half the resources.`,
       );
-      await confirm(trial, halves(lease, times), suggestions, said);
+      await confirm(trial, halves(refused, times), suggestions, said);
     } else {
-      const { candidates, isCutShort } = await search(trial, lease, times, refusers);
+      const { candidates, isCutShort } = await search(trial, refused, times, refusers);
       said.push(LOOKED, ...(isCutShort ? ['The search ended before everything was looked at.'] : []));
       const missing = CHANGES.filter((change) => !candidates.some((one) => one.change === change));
       said.push(...missing.map((change) => `Found none that is ${change}.`));
+      if (missing.length === CHANGES.length) {
+        said.push(
+          `Looked for two of these changes at once${candidates.length > 0 ? '' : ', and found none'}.`,
+        );
+      }
       if (trial.isElsewhere()) {
         await confirm(trial, candidates, suggestions, said);
       } else {
@@ -172,16 +194,20 @@ async function confirm(
     }
     const tried = await trial.askAll(lease);
     if (tried === undefined) {
-      const rest = candidates.slice(index).map((one) => `a ${one.change} one`);
+      const rest = candidates.slice(index).map((one) => `a ${inWords(one.change)} one`);
       said.push(`Another service was not asked about ${rest.join(' and ')}: it was asked often enough.`);
       return;
     }
     if (tried.allowed) {
       suggestions.push(suggestionOf(candidate, tried.preview));
     } else {
-      said.push(`One that is ${change} was refused in the end.`);
+      said.push(`One that is ${inWords(change)} was refused in the end.`);
     }
   }
+}
+
+function inWords(change: Candidate['change']): string {
+  return change.replace('-', ' and ');
 }
 
 function suggestionOf({ change, lease, text }: Candidate, preview: LeasePreview | undefined): Suggestion {

@@ -1,15 +1,32 @@
 /** Looks for leases near a refused one that the filters which answer in this process allow, with few questions. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import type { Lease } from '../../lease/lease.ts';
+import type { Instant } from '../../lease/dates.ts';
+import {
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  reservationSize,
+  reservationsAfterUpdate,
+} from '../../lease/lease.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
-import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
+import { type FittingTimes, fittingTimes } from '../../ledger/transactions/previewed-charges.ts';
+import type { SuggestedChange } from './contract.ts';
 import { type Trial, TrialOverError } from './trial.ts';
-import { type Line, later, shorter, smaller, type Way } from './ways.ts';
+import { datesText, type Line, later, shorter, smaller, type Way } from './ways.ts';
+
+/** The lease that is refused. */
+export interface RefusedLease {
+  readonly lease: Lease;
+  /** The lease as it is; `undefined` = it is new. */
+  readonly current: Lease | undefined;
+  readonly now: Instant;
+}
 
 /** A lease that may be suggested once every filter has allowed it. */
 export interface Candidate {
-  readonly change: Way['change'];
+  readonly change: SuggestedChange;
   readonly lease: Lease;
   readonly text: string;
   readonly loss: number;
@@ -17,7 +34,12 @@ export interface Candidate {
   readonly preview?: LeasePreview | undefined;
 }
 
-export interface Found {
+/** A candidate at a step of a way. */
+interface Stepped extends Candidate {
+  readonly step: number;
+}
+
+interface Found {
   /** The nearest first. */
   readonly candidates: readonly Candidate[];
   /** Whether it ended before everything was looked at. */
@@ -29,13 +51,16 @@ const MOST_TRIALS = 240;
 const FEWEST_TRIALS = 40;
 const RESERVATIONS_TRIED = 8000;
 
+export const NO_TIMES: FittingTimes = { ends: [], starts: [] };
+
 /** `refusers`: the filters that have refused the lease itself: they are asked first. @throws TrialFailedError */
 export async function search(
   trial: Trial,
-  lease: Lease,
+  refused: RefusedLease,
   times: FittingTimes,
   refusers: ReadonlySet<string>,
 ): Promise<Found> {
+  const { lease } = refused;
   const size = 1 + (lease.reservations?.length ?? 0);
   let left = Math.max(FEWEST_TRIALS, Math.min(MOST_TRIALS, Math.floor(RESERVATIONS_TRIED / size)));
   const yieldIfDue = timedYield();
@@ -47,16 +72,16 @@ export async function search(
     await yieldIfDue();
     return trial.askHere(tried, refusers);
   };
-  const best = async (way: Way | undefined): Promise<Candidate | undefined> => {
+  const best = async (way: Way | undefined): Promise<Stepped | undefined> => {
     if (way === undefined) {
       return undefined;
     }
-    const allowed = new Map<number, Candidate>();
+    const allowed = new Map<number, Stepped>();
     const isAllowed = async (step: number) => {
       const lease = way.leaseAt(step);
       const tried = await ask(lease);
       if (tried.allowed) {
-        allowed.set(step, { ...candidateAt(way, step, lease), preview: tried.preview });
+        allowed.set(step, { ...candidateAt(way, step, lease), step, preview: tried.preview });
       }
       return tried.allowed;
     };
@@ -65,10 +90,31 @@ export async function search(
     const isEasier = easier !== undefined && easier <= way.line.far && (await isAllowed(easier));
     return step === undefined ? undefined : allowed.get(isEasier ? easier : step);
   };
+  /**
+   * The first way as far as it goes, and half as far; from there the second, until it is allowed; and then the first back, as near as it may
+   * be. So each of two limits has its own change.
+   */
+  const pair = async ([first, second]: readonly [OneWay, OneWay]): Promise<Candidate | undefined> => {
+    const way = first(refused, lease, NO_TIMES);
+    const found: (Candidate | undefined)[] = [];
+    for (const step of way === undefined ? [] : new Set([way.line.far, Math.ceil(way.line.far / 2)])) {
+      const begun = way?.leaseAt(step) ?? lease;
+      const preview = await trial.preview(begun);
+      const other = second(refused, begun, preview === undefined ? NO_TIMES : fittingTimes(preview));
+      const reached = await best(other);
+      const alone = reached && second(refused, lease, NO_TIMES);
+      const back = alone && first(refused, alone.leaseAt(reached.step), NO_TIMES);
+      const one = await best(back && { ...back, line: { ...back.line, guesses: [step] } });
+      found.push(alone && reached && one && together(one, candidateAt(alone, reached.step)));
+    }
+    return sorted(found)[0];
+  };
   const candidates: (Candidate | undefined)[] = [];
-  const { apart, together } = smaller(lease);
+  const isFound = () => changing(refused, candidates).length > 0;
+  let isCutShort = false;
+  const { apart, together: all } = smaller(lease);
   try {
-    candidates.push(await best(shorter(lease, times)));
+    candidates.push(await best(WAYS.shorter(refused, lease, times)));
     const alone: (Candidate | undefined)[] = [];
     for (const way of apart) {
       // Where even the smallest is refused, none in between is looked at.
@@ -76,22 +122,82 @@ export async function search(
         alone.push(await best(way));
       }
     }
-    candidates.push(sorted(alone)[0] ?? (await best(together)));
-    candidates.push(await best(later(lease, times)));
-  } catch (thrown) {
-    if (thrown instanceof TrialOverError) {
-      return { candidates: sorted(candidates), isCutShort: true };
+    candidates.push(sorted(alone)[0] ?? (await best(all)));
+    candidates.push(await best(WAYS.later(refused, lease, times)));
+    for (const both of isFound() ? [] : PAIRS) {
+      candidates.push(await pair(both));
     }
-    throw thrown;
+  } catch (thrown) {
+    if (!(thrown instanceof TrialOverError)) {
+      throw thrown;
+    }
+    isCutShort = true;
   }
-  return { candidates: sorted(candidates), isCutShort: false };
+  return { candidates: changing(refused, candidates), isCutShort };
+}
+
+type OneWay = (refused: RefusedLease, lease: Lease, times: FittingTimes) => Way | undefined;
+
+const WAYS = {
+  shorter: ({ now }, lease, times) => shorter(lease, times, now),
+  smaller: (_, lease) => {
+    const { apart, together } = smaller(lease);
+    return together ?? apart[0];
+  },
+  /** A lease that has begun has its start. */
+  later: ({ current, now }, lease, times) =>
+    current !== undefined && (leaseStart(current) ?? now) <= now ? undefined : later(lease, times),
+} as const satisfies Record<string, OneWay>;
+
+const PAIRS = [
+  [WAYS.smaller, WAYS.shorter],
+  [WAYS.smaller, WAYS.later],
+  [WAYS.shorter, WAYS.later],
+] as const;
+
+/** `first`: the lease with both changes. */
+function together(first: Candidate, second: Candidate): Candidate {
+  const change = `${first.change}-${second.change}`;
+  const isOfDates = change === 'shorter-later';
+  return {
+    ...first,
+    change: isOfDates || change === 'smaller-later' ? change : 'smaller-shorter',
+    text: isOfDates ? datesText(first.lease) : `${first.text} ${second.text}`,
+    loss: 1 - (1 - first.loss) * (1 - second.loss),
+  };
+}
+
+/** Of a change: without those that leave the lease as it is, or do not grow it where that was asked for. */
+function changing({ lease: wished, current }: RefusedLease, candidates: readonly (Candidate | undefined)[]) {
+  const all = sorted(candidates);
+  if (current === undefined) {
+    return all;
+  }
+  const before = shapeOf(current, current);
+  const sizes = new Map(before.sizes);
+  const grows = ({ length, sizes: its }: ReturnType<typeof shapeOf>) =>
+    length > before.length || its.some(([id, size]) => size > (sizes.get(id) ?? 0));
+  const isGrowing = grows(shapeOf(wished, current));
+  return all.filter(({ lease }) => {
+    const shape = shapeOf(lease, current);
+    return isGrowing ? grows(shape) : !isDeepStrictEqual(shape, before);
+  });
+}
+
+function shapeOf(lease: Lease, current: Lease) {
+  const start = leaseStart(lease) ?? leaseStart(current) ?? 0n;
+  const end = leaseEnd(lease) ?? leaseEnd(current) ?? start;
+  const sizes = reservationsAfterUpdate(current, lease).map(
+    (one) => [one.id, reservationSize(one) ?? 0] as const,
+  );
+  return { start, length: end - start, sizes };
 }
 
 /** For a lease that is refused elsewhere only: half as long, and half as large. Nobody here can tell what would be allowed. */
-export function halves(lease: Lease, times: FittingTimes): Candidate[] {
-  const { apart, together } = smaller(lease);
-  const ways = [shorter(lease, times), together ?? apart[0]];
-  return sorted(
+export function halves(refused: RefusedLease, times: FittingTimes): Candidate[] {
+  const ways = [WAYS.shorter(refused, refused.lease, times), WAYS.smaller(refused, refused.lease)];
+  return changing(
+    refused,
     ways.map(
       (way) => way && candidateAt(way, Math.max(1, Math.min(way.line.far, Math.floor(way.line.far / 2)))),
     ),

@@ -4,7 +4,8 @@ import type { Logger } from '../../base/logger.ts';
 import { type BaseFilter, isLedgerFilter, LedgerFilter } from '../../filter/base-filter.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import type { Decision } from '../../filter/verdict.ts';
-import type { Context, CreateRequest, Lease } from '../../lease/lease.ts';
+import type { Instant } from '../../lease/dates.ts';
+import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
@@ -20,6 +21,8 @@ export interface EstimateParts {
   readonly ledger: ChainLedger;
   readonly claimants: readonly Claimant[];
   readonly logger: Logger;
+  /** By the clock of the filters. */
+  readonly now: Instant;
 }
 
 /** How often a filter that asks elsewhere is asked in one estimate. */
@@ -45,9 +48,11 @@ export class TrialOverError extends Error {
 
 export class Trial {
   readonly #parts: EstimateParts;
-  readonly #context: Context;
+  /** What leases are tried in place of. */
+  readonly #asked: CreateRequest | UpdateRequest;
   readonly #options: EstimateOptions;
   readonly #names: RequestNames | undefined;
+  readonly #hook: 'checkCreate' | 'checkUpdate';
   /** Filters that did not answer at once: they may have asked another service. Each with the number of its calls. */
   readonly #elsewhere = new Map<BaseFilter, number>();
   /** The enforced filters; and those of them that do more than the ledger does for them. */
@@ -58,16 +63,17 @@ export class Trial {
 
   constructor(
     parts: EstimateParts,
-    request: CreateRequest,
+    request: CreateRequest | UpdateRequest,
     options: EstimateOptions,
     names: RequestNames | undefined,
   ) {
     this.#parts = parts;
-    this.#context = request.context;
+    this.#asked = request;
     this.#options = options;
     this.#names = names;
+    this.#hook = 'currentLease' in request ? 'checkUpdate' : 'checkCreate';
     this.#members = parts.chain.filter(({ audit }) => !audit);
-    this.#others = this.#members.filter(({ filter }) => !isOfTheLedger(filter));
+    this.#others = this.#members.filter(({ filter }) => !this.#isOfTheLedger(filter));
     this.#usesLedger = parts.claimants.some(({ audit }) => !audit);
     this.#request = this.#newRequest(request.lease);
   }
@@ -89,7 +95,7 @@ export class Trial {
 
   /** Asks the enforced filters that answer in this process. `first`: those to ask first. @throws TrialFailedError, TrialOverError */
   askHere(lease: Lease, first: ReadonlySet<string>): Promise<Tried> {
-    const isFirst = this.#members.some(({ name, filter }) => first.has(name) && isOfTheLedger(filter));
+    const isFirst = this.#members.some(({ name, filter }) => first.has(name) && this.#isOfTheLedger(filter));
     const others = this.#others.filter(({ filter }) => !this.#elsewhere.has(filter));
     const likely = others.filter(({ name }) => first.has(name));
     const rest = others.filter(({ name }) => !first.has(name));
@@ -124,7 +130,7 @@ export class Trial {
     const { claimants, ledger } = this.#parts;
     return claimants.length === 0
       ? undefined
-      : ledger.preview({ context: this.#context, lease }, claimants, request.call);
+      : ledger.preview({ ...this.#asked, lease }, claimants, request.call);
   }
 
   /** Why no lease can be recorded; `undefined` = it can, or no enforced filter has a ledger. */
@@ -190,21 +196,22 @@ export class Trial {
   }
 
   #newRequest(lease: Lease, like?: HookRequest): HookRequest {
-    const request = checkRequest('create', { context: this.#context, lease }, this.#options, this.#names);
+    const operation = this.#hook === 'checkUpdate' ? 'update' : 'create';
+    const request = checkRequest(operation, { ...this.#asked, lease }, this.#options, this.#names);
     this.#parts.ledger.remember(request.call, like?.call);
     return request;
   }
 
   #counted(filter: BaseFilter, returned: unknown): unknown {
     const calls = this.#elsewhere.get(filter);
-    if (calls !== undefined || (isThenable(returned) && !isOfTheLedger(filter))) {
+    if (calls !== undefined || (isThenable(returned) && !this.#isOfTheLedger(filter))) {
       this.#elsewhere.set(filter, (calls ?? 0) + 1);
     }
     return returned;
   }
-}
 
-/** Whether the check of a filter is that of `LedgerFilter`, which asks nobody but the ledger. */
-function isOfTheLedger(filter: BaseFilter): boolean {
-  return isLedgerFilter(filter) && filter.checkCreate === LedgerFilter.prototype.checkCreate;
+  /** Whether the check of a filter is that of `LedgerFilter`, which asks nobody but the ledger. */
+  #isOfTheLedger(filter: BaseFilter): boolean {
+    return isLedgerFilter(filter) && filter[this.#hook] === LedgerFilter.prototype[this.#hook];
+  }
 }

@@ -1,10 +1,11 @@
 /** Ways in which a lease can be changed, step by step: other dates, in whole minutes as Blazar has them, and fewer resources. */
 
 import { onOneLine } from '../../base/visible-text.ts';
+import { larger } from '../../filter/claim.ts';
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/lease.ts';
 import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
-import type { Suggestion } from './contract.ts';
+import type { SuggestedChange } from './contract.ts';
 
 /** Leases that differ from the lease that was asked for in one way, by 1, 2, 3, … steps. */
 export interface Line {
@@ -18,7 +19,7 @@ export interface Line {
 
 /** A way in which a lease can be changed, step by step. */
 export interface Way {
-  readonly change: Suggestion['change'];
+  readonly change: SuggestedChange;
   readonly line: Line;
   leaseAt(step: number): Lease;
   /** How much of what was asked for is lost, from 0 to 1: to compare ways. */
@@ -39,14 +40,15 @@ export const SHORTEST = HOUR;
 export const LATEST = 366;
 const MAX_INSTANT = toInstant('9999-12-31 23:59') ?? 0n;
 
-/** The same start, an earlier end. */
-export function shorter(lease: Lease, { ends }: FittingTimes): Way | undefined {
+/** The same start, an earlier end, at least a minute after `now`. */
+export function shorter(lease: Lease, { ends }: FittingTimes, now: Instant): Way | undefined {
   const [start, end] = [leaseStart(lease), leaseEnd(lease)];
   if (start === undefined || end === undefined) {
     return undefined;
   }
   const last = floor(end - 1n);
-  const first = ceil(start + BigInt(end - start > BigInt(SHORTEST) * MINUTE ? SHORTEST : 1) * MINUTE);
+  const shortest = ceil(start + BigInt(end - start > BigInt(SHORTEST) * MINUTE ? SHORTEST : 1) * MINUTE);
+  const first = larger(shortest, ceil(now + MINUTE));
   const endAt = (step: number) => last - BigInt(step - 1) * MINUTE;
   return wayOn({
     change: 'shorter',
@@ -128,6 +130,12 @@ function written(instant: Instant, before: unknown): string {
     return text.slice(0, 16).replace('T', ' ');
   }
   return /[:\d]$/.test(form) && /^[\d-]{10}T[\d:.]*$/.test(form) ? text.slice(0, -1) : text;
+}
+
+/** The dates of a lease that begins later, and is shorter. */
+export function datesText(lease: Lease): string {
+  const [start, end] = [leaseStart(lease) ?? 0n, leaseEnd(lease) ?? 0n];
+  return `Start on ${shown(start)} and end on ${shown(end)}: later, and shorter.`;
 }
 
 /** `2026-12-03 at 09:00 UTC`; with seconds if they are not 0. */

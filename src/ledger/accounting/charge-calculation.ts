@@ -77,6 +77,8 @@ export interface ChargeCalculation {
   readonly isTooMuch: boolean;
   /** Account → change of its balance; unchanged accounts are left out. */
   readonly deltas: ReadonlyMap<string, Amount>;
+  /** Account → what the lease is charged already, except for what it has used. */
+  readonly givenBack: ReadonlyMap<string, Amount>;
 }
 
 export interface Refusal {
@@ -158,7 +160,7 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
     warnings: refusals.filter(({ audit }) => audit),
     alternatives: [first, ...further],
     isTooMuch: overflowing.length > 0,
-    deltas,
+    ...{ deltas, givenBack },
   };
 }
 

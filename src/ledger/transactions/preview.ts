@@ -47,6 +47,17 @@ export interface LeasePreview {
   /** Of the project, and of the user in it. */
   readonly budgets: readonly Budget[];
   readonly calculation: ChargeCalculation;
+  /** What the filters claim for it, where `wanted` has what is recorded, at other times. */
+  readonly asked: readonly FilterClaims[];
+  /** Only for a change. */
+  readonly changed: ChangedLease | undefined;
+}
+
+interface ChangedLease {
+  /** As in `ChargeInput`. */
+  readonly begun: bigint | undefined;
+  /** What the filters claim for the lease as it is; asks them when it is called. */
+  current(): readonly FilterClaims[];
 }
 
 /**
@@ -135,7 +146,11 @@ export function* previewLease(
       ? undefined
       : { ...input, now: latest / MICROSECONDS_PER_SECOND, begun: begunOf(current, latest) };
   const calculation = calculateChargeWithin(input, late);
-  return { row, isRepeated, overdue, balances, wanted: first, budgets, calculation };
+  const changed =
+    current === undefined
+      ? undefined
+      : { begun: input.begun, current: () => claimedBy(claimants, current, state) };
+  return { row, isRepeated, overdue, balances, wanted: first, budgets, calculation, asked, changed };
 }
 
 /**

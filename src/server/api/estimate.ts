@@ -1,11 +1,13 @@
-/** `POST /v1/projects/{project_id}/estimate` */
+/** `POST /v1/projects/{project_id}/estimate`, and the same for a change of a lease. */
 import { z } from 'zod';
 import { decisionRecordSchema } from '../../decisions/record.ts';
-import { estimateLease } from '../estimate/estimate-lease.ts';
+import { SUGGESTED_CHANGES } from '../../enforcement/estimate/contract.ts';
+import { changeableLease, leaseChangeSchema } from '../estimate/changed-lease.ts';
+import { estimateChange, estimateLease } from '../estimate/estimate-lease.ts';
 import { UnusableLeaseError, wantedLeaseSchema } from '../estimate/wanted-lease.ts';
 import type { Caller } from '../users/caller.ts';
 import { ApiError, type ApiRoute, route } from './route.ts';
-import { pathId } from './shown.ts';
+import { pathId, refusedAs } from './shown.ts';
 
 const bodySchema = wantedLeaseSchema
   .extend({
@@ -30,41 +32,42 @@ const charge = z
   })
   .meta({
     description:
-      'What the lease takes from one account. usage: in unit-hours. held: a number, such as that of leases. left: after the lease; below 0 = too little. limit and left are null where there is no limit.',
+      'What the lease takes from one account; of a change, beyond what the lease is charged already: below 0 = it gives back. usage: in unit-hours. held: a number, such as that of leases. left: after the lease; below 0 = too little. limit and left are null where there is no limit.',
   });
 
 const { outcome, filters: decided } = decisionRecordSchema.shape;
 // Only policies of SkyPilot change something.
 const filters = z.array(decided.element.omit({ changes: true, changes_left_out: true }));
 
-const answerSchema = z
-  .object({
-    project: account,
-    user: account,
-    allowed: z.boolean(),
-    outcome,
-    filter: z.string().nullable(),
-    message: z.string().nullable(),
-    warnings: z.array(z.string()),
-    filters,
-    charges: z.array(charge),
-    suggestions: z.array(
-      z.object({
-        change: z.enum(['shorter', 'smaller', 'later']),
-        text: z.string(),
-        lease: wantedLeaseSchema,
-        charges: z.array(charge),
-      }),
-    ),
-    searched: z.string().nullable(),
-    notes: z.array(z.string()),
-  })
-  .meta({
-    description:
-      'What every filter answers, what the lease costs, and for a refused one leases near it that would be allowed, the nearest first. searched: for a refused lease, what was looked for.',
-  });
+const answerSchema = (sent: z.ZodType) =>
+  z
+    .object({
+      project: account,
+      user: account,
+      allowed: z.boolean(),
+      outcome,
+      filter: z.string().nullable(),
+      message: z.string().nullable(),
+      warnings: z.array(z.string()),
+      filters,
+      charges: z.array(charge),
+      suggestions: z.array(
+        z.object({
+          change: z.enum(SUGGESTED_CHANGES),
+          text: z.string(),
+          lease: sent,
+          charges: z.array(charge),
+        }),
+      ),
+      searched: z.string().nullable(),
+      notes: z.array(z.string()),
+    })
+    .meta({
+      description:
+        'What every filter answers, what the lease costs, and for a refused one leases near it that would be allowed, the nearest first. searched: for a refused lease, what was looked for.',
+    });
 
-export const ESTIMATE: ApiRoute = route({
+const estimateRoute: ApiRoute = route({
   id: 'estimateLease',
   method: 'POST',
   path: '/v1/projects/{project_id}/estimate',
@@ -90,23 +93,62 @@ export const ESTIMATE: ApiRoute = route({
       ],
     },
   },
-  answers: [{ status: 200, description: 'The estimate.', name: 'Estimate', schema: answerSchema }],
+  answers: [
+    { status: 200, description: 'The estimate.', name: 'Estimate', schema: answerSchema(wantedLeaseSchema) },
+  ],
   async answer({ caller, params, body, generation, requestId, deadline }) {
     const { user_id, ...wanted } = body;
     const projectId = pathId(params, 'project_id');
     const userId = forWhom(caller, user_id);
     const forMember = caller.kind === 'member';
-    try {
-      const asked = { generation, requestId, projectId, userId, wanted, deadline, forMember };
-      return { json: await estimateLease(asked) };
-    } catch (thrown) {
-      if (thrown instanceof UnusableLeaseError) {
-        throw new ApiError(400, thrown.message, { field: thrown.field });
-      }
-      throw thrown;
-    }
+    const asked = { generation, requestId, projectId, userId, wanted, deadline, forMember };
+    return { json: await usable(estimateLease(asked)) };
   },
 });
+
+const changeRoute: ApiRoute = route({
+  id: 'estimateLeaseChange',
+  method: 'POST',
+  path: '/v1/projects/{project_id}/leases/{lease_id}/estimate',
+  action: 'estimate',
+  summary: 'What would this change of a lease cost, and would it be allowed?',
+  description:
+    'As for a new lease, for a change of one that the ledger knows. Charges are the difference to what it is charged already. The lease of a suggestion is a change, in the form of this request.',
+  body: {
+    name: 'LeaseChange',
+    schema: leaseChangeSchema,
+    example: { end_date: '2027-01-16 17:00', reservations: [{ resource_type: 'physical:host', max: 2 }] },
+  },
+  answers: [
+    {
+      ...{ status: 200, description: 'The estimate.', name: 'ChangeEstimate' },
+      schema: answerSchema(leaseChangeSchema),
+    },
+    refusedAs(404, 'The project has no such lease, or no filter that needs a ledger is enabled.'),
+    refusedAs(409, 'The lease has ended, or the ledger does not know what it reserves.'),
+  ],
+  async answer({ caller, params, body: change, generation, requestId, deadline }) {
+    const [projectId, leaseId] = [pathId(params, 'project_id'), pathId(params, 'lease_id')];
+    const lease = await changeableLease({ caller, generation, deadline }, leaseId, projectId);
+    const forMember = caller.kind === 'member';
+    return {
+      json: await usable(estimateChange({ generation, requestId, deadline, forMember, lease, change })),
+    };
+  },
+});
+
+export const ESTIMATE_ROUTES: readonly ApiRoute[] = [estimateRoute, changeRoute];
+
+async function usable<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    if (thrown instanceof UnusableLeaseError) {
+      throw new ApiError(400, thrown.message, { field: thrown.field });
+    }
+    throw thrown;
+  }
+}
 
 /** Members ask for themselves. */
 function forWhom({ kind, userId }: Caller, named: string | undefined): string {

@@ -6,7 +6,7 @@ import { BUDGET_REQUEST_ROUTES } from './budgets/request-routes.ts';
 import { BUDGET_ROUTES } from './budgets/routes.ts';
 import { CALENDAR_LINK_ROUTES } from './calendar-links.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
-import { ESTIMATE } from './estimate.ts';
+import { ESTIMATE_ROUTES } from './estimate.ts';
 import { ledgerEntriesRoute, projectLeasesRoute } from './ledger-lists.ts';
 import { projectUsageRoute } from './project-usage.ts';
 import { projectRoute, projectsRoute } from './projects.ts';
@@ -21,7 +21,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   projectUsageRoute,
   usageReportRoute,
   ledgerEntriesRoute,
-  ESTIMATE,
+  ...ESTIMATE_ROUTES,
   projectDecisionsRoute,
   decisionsRoute,
   decisionRoute,

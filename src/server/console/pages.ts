@@ -4,6 +4,7 @@ import { EDIT_BUDGET_PAGES, NEW_BUDGET_PAGES } from './budgets/form-pages.tsx';
 import { importForm, importPage } from './budgets/import-pages.tsx';
 import { budgetHistoryPage, budgetsPage } from './budgets/list-pages.tsx';
 import { ASK_PAGES, REQUEST_PAGES, requestsPage } from './budgets/request-pages.tsx';
+import { CHANGE_PAGES } from './change/change-page.tsx';
 import { configurationPage } from './configuration.tsx';
 import { decisionPage } from './decisions/decision-page.tsx';
 import { decisionsPage } from './decisions/decisions-page.tsx';
@@ -22,6 +23,7 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   ...CALENDAR_PAGES,
   tryPage,
   tryForm,
+  ...CHANGE_PAGES,
   // Those with a path of their own come before those of one budget.
   budgetsPage,
   budgetHistoryPage,

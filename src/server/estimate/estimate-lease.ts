@@ -8,18 +8,17 @@ import { sectionOf } from '../../enforcement/configuration.ts';
 import type { Estimate, EstimatedCharge } from '../../enforcement/estimate/contract.ts';
 import type { Named } from '../../filter/call.ts';
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
-import { toInstant } from '../../lease/dates.ts';
+import { type Instant, toInstant } from '../../lease/dates.ts';
+import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
+import type { RecordedLease } from '../../ledger/reports/recorded-lease.ts';
 import { keystoneSection } from '../../openstack/options.ts';
 import type { Generation } from '../configuration/generation.ts';
+import { changeRequest, changeTo, type LeaseChange } from './changed-lease.ts';
 import { asSentToBlazar, requestFor, type WantedLease } from './wanted-lease.ts';
 
-interface EstimateAsked {
+interface Asking {
   readonly generation: Generation;
   readonly requestId: string;
-  readonly projectId: string;
-  /** For whom the lease would be. */
-  readonly userId: string;
-  readonly wanted: WantedLease;
   readonly deadline: Deadline;
   /** Whether a member asks, who does not see filters that are only tried. Default true. */
   readonly forMember?: boolean;
@@ -30,16 +29,45 @@ export type ShownCharge = ShownEstimate['charges'][number];
 
 /**
  * In the form of the API: asks all filters about a lease, without the effects of a decision; nothing is recorded. It waits as other requests
- * of users do, and takes no place of a decision. Throws `UnusableLeaseError` and `InvalidRequestError`.
+ * of users do, and takes no place of a decision. `userId`: for whom the lease would be. Throws `UnusableLeaseError` and `InvalidRequestError`.
  */
-export async function estimateLease(asked: EstimateAsked) {
-  const { generation, requestId, projectId, userId, wanted, deadline, forMember = true } = asked;
-  const { enforcement, configuration, number } = generation;
+export async function estimateLease(
+  asking: Asking & { readonly projectId: string; readonly userId: string; readonly wanted: WantedLease },
+) {
+  const { generation, projectId, userId, wanted } = asking;
+  const context = { user_id: userId, project_id: projectId, ...cloudOf(generation) };
+  const request = requestFor(wanted, context, filterNow(generation));
+  return shownEstimate(asking, request, (lease) => asSentToBlazar(wanted, request, lease));
+}
+
+/** The same for a change of a lease that the ledger knows. */
+export async function estimateChange(
+  asking: Asking & { readonly lease: RecordedLease; readonly change: LeaseChange },
+) {
+  const { generation, lease, change } = asking;
+  const request = changeRequest(lease, change, cloudOf(generation), filterNow(generation));
+  return shownEstimate(asking, request, (suggested) => changeTo(request, suggested));
+}
+
+/** By the clock that filters see. */
+export function filterNow({ enforcement }: Generation): Instant {
+  return toInstant(enforcement.clock.now()) ?? 0n;
+}
+
+/** What Blazar would say of itself in the context of a request. */
+export function cloudOf({ configuration }: Generation) {
   const { auth_url = null, region_name = null } = sectionOf(configuration, keystoneSection);
-  const context = { user_id: userId, project_id: projectId, auth_url, region_name };
+  return { auth_url, region_name };
+}
+
+/** `sentAs`: what to send to Blazar for a lease that is suggested. */
+async function shownEstimate<Sent>(
+  { generation, requestId, deadline, forMember = true }: Asking,
+  request: CreateRequest | UpdateRequest,
+  sentAs: (lease: Lease) => Sent,
+) {
+  const { enforcement, number } = generation;
   const started = performance.now();
-  const now = toInstant(enforcement.clock.now()) ?? 0n;
-  const request = requestFor(wanted, context, now);
   // As for Blazar, which cannot take a changed lease.
   const how = { deadline, requestId, acceptsChanges: false };
   const estimate = await enforcement.estimate(request, how);
@@ -49,21 +77,21 @@ export async function estimateLease(asked: EstimateAsked) {
   const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
   const { allowed, outcome, filter, message, warnings, filters } = forMember ? memberView(record) : record;
   const { charges, suggestions, searched } = forMember ? memberEstimate(estimate) : estimate;
+  const { user_id, project_id } = request.context;
   return {
-    project: account(projectId, decision.names?.project),
-    user: account(userId, decision.names?.user),
+    project: account(project_id, decision.names?.project),
+    user: account(user_id, decision.names?.user),
     ...{ allowed, outcome, filter, message, warnings, filters },
     charges: charges.map(shown),
     suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
-      change,
-      text,
+      ...{ change, text },
       /** As Blazar takes it. */
-      lease: asSentToBlazar(wanted, request, lease),
+      lease: sentAs(lease),
       charges: its.map(shown),
     })),
     searched,
     /** What an estimate cannot know. */
-    notes: notesOn(charges),
+    notes: 'currentLease' in request ? notesOnChange(charges) : notesOn(charges),
   };
 }
 
@@ -95,6 +123,18 @@ const ABOUT =
 function notesOn(charges: readonly EstimatedCharge[]): string[] {
   const has = (precision: EstimatedCharge['precision']) => charges.some((one) => one.precision === precision);
   return [...(has('at-most') ? [AT_MOST] : []), ...(has('about') ? [ABOUT] : []), NOT_CHECKED];
+}
+
+const CHANGE_IS_ABOUT =
+  'Some of what the lease costs is not known here, such as its hosts or flavours: the change may cost more or less than this.';
+const LATER = 'What a change gives back can be used once Blazar has shown the changed lease.';
+
+export function notesOnChange(charges: readonly EstimatedCharge[]): string[] {
+  return [
+    ...(charges.some(({ precision }) => precision === 'about') ? [CHANGE_IS_ABOUT] : []),
+    ...(charges.some(({ amount }) => amount < 0n) ? [LATER] : []),
+    `${NOT_CHECKED} Only types and numbers of the reservations are known here, not their properties.`,
+  ];
 }
 
 export function memberEstimate(estimate: Estimate): Estimate {

@@ -13,10 +13,10 @@ import {
   MAX_RESERVATIONS,
 } from '../../lease/lease.ts';
 
-const MINUTE = 60n * MICROSECONDS_PER_SECOND;
+export const MINUTE = 60n * MICROSECONDS_PER_SECOND;
 
 const DATE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d$/;
-const date = z
+export const dateSchema = z
   .string('expected a date such as 2026-12-01 09:00')
   .refine(
     (text) => text === 'now' || (DATE.test(text) && toInstant(text) !== undefined),
@@ -24,7 +24,7 @@ const date = z
   )
   .meta({ pattern: `${DATE.source.slice(0, -1)}$|^now$`, examples: ['2026-12-01 09:00', 'now'] });
 
-const count = (most = 1_000_000) =>
+export const countSchema = (most = 1_000_000) =>
   z
     .int(`expected a whole number from 1 to ${most}`)
     .min(1, `expected a whole number from 1 to ${most}`)
@@ -40,11 +40,11 @@ const reservation = z
         description:
           'physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for.',
       }),
-      min: count().optional().meta({ description: 'The least number of hosts.' }),
-      max: count().optional().meta({ description: 'The largest number of hosts.' }),
+      min: countSchema().optional().meta({ description: 'The least number of hosts.' }),
+      max: countSchema().optional().meta({ description: 'The largest number of hosts.' }),
       amount: z
         .union(
-          [count(), z.string().regex(/^[1-9]\d{0,5}$/, 'expected a whole number from 1 on')],
+          [countSchema(), z.string().regex(/^[1-9]\d{0,5}$/, 'expected a whole number from 1 on')],
           'expected a whole number from 1 on',
         )
         .optional()
@@ -67,8 +67,8 @@ export const wantedLeaseSchema = z
   .looseObject(
     {
       name: z.string('expected a text').max(255).optional(),
-      start_date: date.meta({ description: 'In UTC, to the minute; `now` = the current minute.' }),
-      end_date: date.meta({ description: 'In UTC, to the minute.' }),
+      start_date: dateSchema.meta({ description: 'In UTC, to the minute; `now` = the current minute.' }),
+      end_date: dateSchema.meta({ description: 'In UTC, to the minute.' }),
       reservations: z
         .array(reservation, 'expected a list')
         .max(MAX_RESERVATIONS, `expected at most ${MAX_RESERVATIONS} reservations`)
@@ -116,7 +116,7 @@ export function requestFor(wanted: WantedLease, context: Context, now: Instant):
 /** The lease to send to Blazar for one that the filters were asked about: `wanted`, with what is different in `lease`. */
 export function asSentToBlazar(wanted: WantedLease, request: CreateRequest, lease: Lease): WantedLease {
   const date = (written: string, before: Instant | undefined, after: Instant | undefined) =>
-    before === after || after === undefined ? written : formatInstant(after).slice(0, 16).replace('T', ' ');
+    before === after || after === undefined ? written : dateText(after);
   return {
     ...wanted,
     start_date: date(wanted.start_date, leaseStart(request.lease), leaseStart(lease)),
@@ -132,6 +132,11 @@ export function asSentToBlazar(wanted: WantedLease, request: CreateRequest, leas
   };
 }
 
-function asBlazarSends(instant: Instant): string {
+/** `2026-12-01 09:00` */
+export function dateText(instant: Instant): string {
+  return formatInstant(instant).slice(0, 16).replace('T', ' ');
+}
+
+export function asBlazarSends(instant: Instant): string {
   return formatInstant(instant).slice(0, -1);
 }

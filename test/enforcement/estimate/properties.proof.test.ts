@@ -25,7 +25,7 @@ it.each(DIALECTS)(
       await all.close();
     }
     process.stderr.write(`${dialect}: ${JSON.stringify(Object.fromEntries(counts))}\n`);
-    expect(counts.size).toBe(5);
+    expect(counts.size).toBeGreaterThan(10);
   },
   900_000,
 );

@@ -136,7 +136,7 @@ describe('a lease against the rules', () => {
     const { suggestions, searched } = await enforcement.estimate(lasting(0, DAYS));
     expect(suggestions).toEqual([]);
     expect(searched).toBe(
-      'Looked for the nearest lease that is shorter (at least 60 minutes, or less if less was asked for), smaller (not below min, and at least 1) or later (by up to 366 days). Found none that is shorter. Found none that is smaller. Found none that is later.',
+      'Looked for the nearest lease that is shorter (at least 60 minutes, or less if less was asked for), smaller (not below min, and at least 1) or later (by up to 366 days). Found none that is shorter. Found none that is smaller. Found none that is later. Looked for two of these changes at once, and found none.',
     );
   });
 
@@ -164,5 +164,60 @@ describe('a lease against the rules', () => {
     expect(await suggested(enforcement, lasting(0, DAYS))).toEqual([
       'shorter: 2026-12-01 09:00 to 2026-12-01 10:00, 4',
     ]);
+  });
+});
+
+describe('a lease for which one change is not enough', () => {
+  const LIMITS = {
+    enabled: ['MaxLeaseDurationFilter', 'MaxReservationSizeFilter'],
+    options: { max_lease_duration: 172_800, max_reservation_size: { 'physical:host': 3 } },
+  };
+
+  it('fits with two, each as small as it may be', async () => {
+    const { enforcement } = await onLedger(LIMITS);
+    const { suggestions, searched } = await enforcement.estimate(lasting(0, DAYS));
+    expect(suggestions).toMatchObject([
+      {
+        change: 'smaller-shorter',
+        text: 'Ask for at most 3 instead of 4 of physical:host. End on 2026-12-03 at 09:00 UTC instead of 2026-12-11 at 09:00 UTC.',
+        lease: { ...DAYS, end_date: '2026-12-03 09:00', reservations: [hosts(3)] },
+      },
+    ]);
+    expect(searched).toMatch(/Found none that is later\. Looked for two of these changes at once\.$/);
+  });
+
+  it('fits later and shorter, or later and smaller', async () => {
+    const { enforcement } = await onLedger({
+      ...LIMITS,
+      enabled: [...LIMITS.enabled, 'LeaseDatesFilter'],
+      options: {
+        ...{ max_lease_duration: 172_800, lease_dates_earliest_start: '2026-12-24 00:00' },
+        max_reservation_size: { 'physical:host': 3 },
+      },
+    });
+    expect(await suggested(enforcement, lasting(0, { ...DAYS, reservations: [hosts(2)] }))).toEqual([
+      'shorter-later: 2026-12-24 00:00 to 2026-12-26 00:00, 2',
+    ]);
+    expect(await suggested(enforcement, lasting(0, { ...DAYS, end_date: '2026-12-02 09:00' }))).toEqual([
+      'smaller-later: 2026-12-24 00:00 to 2026-12-25 00:00, 3',
+    ]);
+  });
+
+  it('is asked of filters a bounded number of times', async () => {
+    const file = filterSource('CountingFilter', {
+      create: 'globalThis.asked = (globalThis.asked ?? 0) + 1; return reject("never");',
+    });
+    const { enforcement } = await onLedger({
+      ...{ enabled: ['CountingFilter'], files: { CountingFilter: file } },
+    });
+    const counted = globalThis as { asked?: number };
+    try {
+      const { suggestions } = await enforcement.estimate(lasting(0, DAYS));
+      expect(suggestions).toEqual([]);
+      expect(counted.asked).toBeLessThanOrEqual(241);
+      expect(counted.asked).toBeGreaterThan(50);
+    } finally {
+      delete counted.asked;
+    }
   });
 });

@@ -36,7 +36,7 @@ async function runOnLedger(values: Values = {}) {
   const connection = await newLedger();
   const enforcement = {
     enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
-    ...{ max_leases_per_project: 1, max_lease_duration: 172_800 },
+    ...{ max_leases_per_project: 3, max_lease_duration: 172_800 },
   };
   const service = { decision_store: 'refused' };
   return { ...(await run({ ...values, service, enforcement, ledger: { connection } })), connection };
@@ -89,6 +89,15 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   }
   const later = { ...climate, valid_from: '2095-01-01', valid_until: '2096-01-01', ...terms };
   take(await call('createBudget', { body: later }));
+  const { context, lease } = createLasting(3600, { user_id: 'bob' });
+  const hosts = [{ id: 'h', resource_type: 'physical:host', min: 1, max: 1 }];
+  for (const its of [{ id: 'known', reservations: hosts }, { id: 'vague' }]) {
+    await post(
+      '/check-create',
+      { context, lease: { ...lease, ...its } },
+      { 'X-Auth-Token': 'blazar-1-0123456789abcdef' },
+    );
+  }
   for (const seconds of [3600, 3600, 864_000]) {
     await post('/check-create', createLasting(seconds), { 'X-Auth-Token': 'blazar-1-0123456789abcdef' });
   }
@@ -155,6 +164,12 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   const wanted = { ...example, start_date: '2089-12-20 09:00', end_date: '2089-12-21 09:00', user_id: 'u' };
   for (const body of [wanted, { ...wanted, end_date: '2089-12-30 09:00' }, example]) {
     take(await call('estimateLease', { params: climate, body }));
+  }
+  for (const lease_id of ['known', 'vague', 'unknown']) {
+    const params = { ...climate, lease_id };
+    for (const end_date of ['2054-12-02 09:00', '2060-12-22 09:00', 'soon']) {
+      take(await call('estimateLeaseChange', { params, body: { end_date } }));
+    }
   }
   await vi.waitFor(async () => expect((await call('listDecisions')).json.items).toHaveLength(2), {
     timeout: 120_000,

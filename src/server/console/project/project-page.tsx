@@ -10,6 +10,7 @@ import { budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { isExempt, projectLimits } from '../../api/project-limits.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
+import { changePath } from '../change/change-page.tsx';
 import { type ConsolePage, type PageRequest, pathWith } from '../page.ts';
 import { listPage } from '../parts/pager.tsx';
 import { learnNames, nameOfFor } from '../parts/parts.tsx';
@@ -128,15 +129,18 @@ function isAboutLease(operation: string): boolean {
 }
 
 function refusalOf({ record, asked }: Refused): Refusal {
+  const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
   return {
     ...{ record, start: asked?.start, end: asked?.end },
     decisionPath: `/decisions/${encodeURIComponent(record.request_id)}`,
-    tryPath: pathWith('/try', {
-      project: record.project_id ?? undefined,
-      user: record.user_id ?? undefined,
-      name: record.lease_name ?? undefined,
-      start: asked && local(asked.start),
-      end: asked && local(asked.end),
-    }),
+    tryPath:
+      record.operation.endsWith('update') && record.lease_id !== null
+        ? pathWith(changePath(record.lease_id), dates)
+        : pathWith('/try', {
+            project: record.project_id ?? undefined,
+            user: record.user_id ?? undefined,
+            name: record.lease_name ?? undefined,
+            ...dates,
+          }),
   };
 }

@@ -9,6 +9,7 @@ import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
+import { changePath } from '../change/change-page.tsx';
 import {
   Account,
   type Column,
@@ -54,7 +55,22 @@ const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
   ['User', 'who id', ({ userId }) => <Account kind="user" id={userId} />],
   ['Start (UTC)', 'time', ({ start }) => <Time at={start} />],
   ['End (UTC)', 'time', ({ end }) => <Time at={end} />],
-  ['State', undefined, ({ state }) => state],
+  [
+    'State',
+    undefined,
+    ({ state, leaseId, name }) => (
+      <>
+        {state}
+        {state !== 'ended' && leaseId !== null && (
+          <small>
+            <a href={changePath(leaseId)}>
+              Change <span class="unseen">{<Text>{name}</Text>}</span>
+            </a>
+          </small>
+        )}
+      </>
+    ),
+  ],
   [
     'Resources',
     undefined,

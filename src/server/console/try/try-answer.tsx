@@ -1,38 +1,44 @@
 /** The answer to a form, in plain words: allowed or not, what it costs, what would be allowed, and how to get it. */
 
-import type { Estimate, EstimatedCharge, Suggestion } from '../../../enforcement/estimate/contract.ts';
+import type { ComponentChildren } from 'preact';
+import type { Estimate, EstimatedCharge } from '../../../enforcement/estimate/contract.ts';
 import { type Amount, budgetAccount, formatUnitHours } from '../../../filter/claim.ts';
 import type { Outcome as FilterAnswer } from '../../../filter/verdict.ts';
-import type { Lease } from '../../../lease/lease.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { chargeText } from '../../estimate/estimate-lease.ts';
 import type { PageRequest } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
 import { type Column, FilterName, Message, Outcome, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
-import { leaseCommand } from './client-syntax.ts';
-import { type LeaseForm, leaseFormFields } from './lease-form.ts';
-import type { WantedLease } from './lease-of-form.ts';
+
+/** The fields of a form: name and value. */
+export type FormFields = readonly (readonly [name: string, value: string])[];
 
 export interface TryAnswerProps {
-  readonly wanted: WantedLease;
   readonly estimate: Estimate;
+  /** What was asked about. */
+  readonly what: 'lease' | 'change';
+  /** How to get it from Blazar, once it is allowed. */
+  readonly howToGet: ComponentChildren;
+  /** The page of the form. */
+  readonly action: string;
   /** For each suggestion, the form that it makes of the one that was sent. */
-  readonly wishes: readonly LeaseForm[];
+  readonly wishes: readonly FormFields[];
   readonly csrf: string;
   readonly unit: string;
   /** What accounts of the ledger stand for, for people. */
   readonly accountText: (account: string) => string;
 }
 
-export function TryAnswer({ wanted, estimate, wishes, csrf, unit, accountText }: TryAnswerProps) {
-  const { decision, charges, suggestions, searched } = estimate;
+export function TryAnswer(props: TryAnswerProps) {
+  const { estimate, what, howToGet, unit, accountText } = props;
+  const { decision, charges, searched } = estimate;
   const { allowed, failed, exempt, filter, message, outcomes, changed } = decision;
   return (
     <section aria-labelledby="answer" class={`verdict ${allowed ? 'allowed' : 'rejected'}`} tabIndex={-1}>
       <h2 id="answer">
-        <Outcome outcome={allowed ? 'allowed' : failed ? 'failed' : 'rejected'} />{' '}
-        {allowed ? 'This lease would be allowed now' : 'This lease would be refused'}
+        <Outcome outcome={allowed ? 'allowed' : failed ? 'failed' : 'rejected'} /> This {what} would be{' '}
+        {allowed ? 'allowed now' : 'refused'}
         {!allowed && filter !== null && (
           <>
             {' by '}
@@ -47,18 +53,17 @@ export function TryAnswer({ wanted, estimate, wishes, csrf, unit, accountText }:
       )}
       {exempt && <p>The project is exempt: no filter is asked about its leases.</p>}
       {allowed && changed && <Message kind="notice">Filters would change the lease.</Message>}
-      <p class="hint">Nothing was recorded. Other leases may take what is left before yours is created.</p>
-      {allowed && <HowToGet wanted={wanted} />}
-      {charges.length > 0 && <Charges charges={charges} unit={unit} accountText={accountText} />}
-      {!allowed && (
-        <Suggestions
-          suggestions={suggestions}
-          wishes={wishes}
-          csrf={csrf}
-          unit={unit}
-          accountText={accountText}
-        />
+      <p class="hint">
+        Nothing was recorded. Other leases may take what is left before you ask Blazar for it.
+      </p>
+      {allowed && (
+        <>
+          <h3>How to get it</h3>
+          {howToGet}
+        </>
       )}
+      {charges.length > 0 && <Charges {...{ charges, what, unit, accountText }} />}
+      {!allowed && <Suggestions {...props} />}
       {searched !== null && (
         <p class="hint">
           <Text>{searched}</Text>
@@ -69,38 +74,8 @@ export function TryAnswer({ wanted, estimate, wishes, csrf, unit, accountText }:
   );
 }
 
-/** The exact command, or why there is none. */
-function HowToGet({ wanted: { asked, lease } }: { readonly wanted: WantedLease }) {
-  const command = leaseCommand(asked);
-  return (
-    <>
-      <h3>How to get it</h3>
-      {command === undefined ? (
-        <>
-          <p>
-            The openstack client cannot ask for exactly this lease. Send this to Blazar's API, as POST
-            /v1/leases:
-          </p>
-          <pre class="command">{jsonText(lease)}</pre>
-        </>
-      ) : (
-        <>
-          <p>In a shell, as this user in this project:</p>
-          <pre class="command">{command}</pre>
-        </>
-      )}
-    </>
-  );
-}
-
-function jsonText(lease: Lease): string {
-  return JSON.stringify({ ...lease, events: [] }, null, 2);
-}
-
-interface ChargesProps {
+interface ChargesProps extends Pick<TryAnswerProps, 'what' | 'unit' | 'accountText'> {
   readonly charges: readonly EstimatedCharge[];
-  readonly unit: string;
-  readonly accountText: (account: string) => string;
 }
 
 const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
@@ -109,7 +84,7 @@ const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
   about: 'about ',
 };
 
-function Charges({ charges, unit, accountText }: ChargesProps) {
+function Charges({ charges, what, unit, accountText }: ChargesProps) {
   return (
     <>
       <h3>Cost, and what is left after it</h3>
@@ -130,7 +105,7 @@ function Charges({ charges, unit, accountText }: ChargesProps) {
             ),
           ],
           [
-            'It takes',
+            what === 'change' ? 'It takes more' : 'It takes',
             'number',
             (charge) => (
               <>
@@ -163,15 +138,8 @@ function leftAfter(charge: EstimatedCharge) {
   );
 }
 
-interface SuggestionsProps {
-  readonly suggestions: readonly Suggestion[];
-  readonly wishes: readonly LeaseForm[];
-  readonly csrf: string;
-  readonly unit: string;
-  readonly accountText: (account: string) => string;
-}
-
-function Suggestions({ suggestions, wishes, csrf, unit, accountText }: SuggestionsProps) {
+function Suggestions({ estimate, action, wishes, csrf, unit, accountText }: TryAnswerProps) {
+  const { suggestions } = estimate;
   if (suggestions.length === 0) {
     return null;
   }
@@ -180,7 +148,7 @@ function Suggestions({ suggestions, wishes, csrf, unit, accountText }: Suggestio
       <h3>What would be allowed now</h3>
       <ol class="suggestions">
         {suggestions.map(({ text, charges }, index) => {
-          const leaseForm = wishes[index];
+          const fields = wishes[index];
           return (
             <li>
               <p>
@@ -199,9 +167,9 @@ function Suggestions({ suggestions, wishes, csrf, unit, accountText }: Suggestio
                     .join('; ')}
                 </small>
               )}
-              {leaseForm !== undefined && (
-                <ChangeForm action="/try" csrf={csrf}>
-                  {leaseFormFields(leaseForm).map(([name, value]) => (
+              {fields !== undefined && (
+                <ChangeForm action={action} csrf={csrf}>
+                  {fields.map(([name, value]) => (
                     <input type="hidden" name={name} value={value} />
                   ))}
                   <button type="submit" name="do" value="try">

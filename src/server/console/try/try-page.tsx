@@ -11,8 +11,16 @@ import { memberEstimate } from '../../estimate/estimate-lease.ts';
 import { type Caller, may } from '../../users/caller.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
 import { Message, nameOfFor } from '../parts/parts.tsx';
-import { formOfLease, type LeaseForm, local, newReservation, readLeaseForm } from './lease-form.ts';
-import { leaseOf, type Mistakes } from './lease-of-form.ts';
+import { leaseCommand } from './client-syntax.ts';
+import {
+  formOfLease,
+  type LeaseForm,
+  leaseFormFields,
+  local,
+  newReservation,
+  readLeaseForm,
+} from './lease-form.ts';
+import { leaseOf, type Mistakes, type WantedLease } from './lease-of-form.ts';
 import { chargedTo, TryAnswer, type TryAnswerProps } from './try-answer.tsx';
 import { TryForm, type TryFormProps } from './try-form.tsx';
 
@@ -82,11 +90,14 @@ async function tried(request: PageRequest, leaseForm: LeaseForm): Promise<PageAn
     const how = { deadline, requestId, acceptsChanges: false };
     const all = await enforcement.estimate({ context, lease: wanted.lease }, how);
     const estimate = caller.kind === 'member' ? memberEstimate(all) : all;
-    const wishes = estimate.suggestions.map(({ lease }) => formOfLease(lease, leaseForm, wanted.lease));
+    const wishes = estimate.suggestions.map(({ lease }) =>
+      leaseFormFields(formOfLease(lease, leaseForm, wanted.lease)),
+    );
+    const howToGet = <HowToGet wanted={wanted} />;
     const accountText = await chargedTo(request, known.project, estimate);
     const unit = budgetUnit(generation.configuration);
     return shown(request, leaseForm, {
-      answer: { ...{ wanted, estimate, wishes, csrf, unit, accountText } },
+      answer: { ...{ estimate, howToGet, wishes, csrf, unit, accountText }, what: 'lease', action: '/try' },
     });
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {
@@ -146,6 +157,24 @@ function shown(
     title: verdict === undefined ? TITLE : `${TITLE}: ${verdict}`,
     main: <TryView form={form} answer={answer} error={error} />,
   };
+}
+
+/** The exact command, or why there is none. */
+function HowToGet({ wanted: { asked, lease } }: { readonly wanted: WantedLease }) {
+  const command = leaseCommand(asked);
+  return command === undefined ? (
+    <>
+      <p>
+        The openstack client cannot ask for exactly this lease. Send this to Blazar's API, as POST /v1/leases:
+      </p>
+      <pre class="command">{JSON.stringify({ ...lease, events: [] }, null, 2)}</pre>
+    </>
+  ) : (
+    <>
+      <p>In a shell, as this user in this project:</p>
+      <pre class="command">{command}</pre>
+    </>
+  );
 }
 
 function ownProjects(caller: Caller, generation: Generation): [string, string][] {

@@ -59,6 +59,7 @@ beforeAll(async () => {
       context: { user_id: index % 2 === 0 ? 'id-of-bob' : LONG, project_id: 'climate' },
       lease: {
         ...{
+          id: index === 1 ? LONG : `lease-${index}`,
           name,
           start_date: `2026-11-${day} 00:00`,
           end_date: `2026-12-${String(index + 2).padStart(2, '0')} 00:00`,
@@ -134,6 +135,8 @@ const PATHS: [Name, string][] = [
   ['operator', '/projects/climate'],
   ['meg', CALENDAR],
   ['meg', '/try?project=climate'],
+  ['meg', '/leases/lease-0/change'],
+  ['operator', `/leases/${LONG}/change`],
   ['operator', '/budgets'],
   ['mona', '/budgets/new'],
   ['operator', '/budgets/new'],
@@ -318,6 +321,27 @@ describe.runIf(HAS_CHROMIUM)('people do their task by keyboard and mouse', () =>
       await page.getByText('This lease would be allowed now').waitFor();
       expect(await page.locator('pre.command').first().textContent()).toContain(
         'openstack reservation lease create',
+      );
+    },
+  );
+
+  it.each([true, false])(
+    'a member finds out what a day more of a lease costs, and how to get it; script: %s',
+    async (javaScriptEnabled) => {
+      const page = await open('meg', '/projects/climate', { javaScriptEnabled });
+      await page.getByRole('link', { name: 'Change run', exact: true }).click();
+      await page.getByLabel('End (UTC)').fill('2029-12-03T00:00');
+      await page.getByLabel('Hosts, at most').press('Enter');
+      await page.getByText('This change would be refused').waitFor();
+      await page.setViewportSize({ width: 320, height: 800 });
+      if (javaScriptEnabled) {
+        expect(await axeFindings(page)).toEqual([]);
+        await expect.poll(() => overflow(page)).toEqual([]);
+      }
+      await page.getByRole('button', { name: 'Fill in suggestion 1' }).click();
+      await page.getByText('This change would be allowed now').waitFor();
+      expect(await page.locator('pre.command').first().textContent()).toContain(
+        'openstack reservation lease update',
       );
     },
   );

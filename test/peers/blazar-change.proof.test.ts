@@ -1,0 +1,254 @@
+/**
+ * Estimates of changes beside a real Blazar: the verdict is that of the update when it is asked for, the difference is what the ledger charges
+ * then, and what is suggested instead of a refused change is granted.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatUnitHours, parseUnitHours } from '../../src/filter/claim.ts';
+import { UsageEnforcement } from '../../src/index.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
+import type { LeaseChange } from '../../src/server/estimate/changed-lease.ts';
+import type { ShownCharge, ShownEstimate } from '../../src/server/estimate/estimate-lease.ts';
+import { follow } from '../../src/server/followers/follow-blazar.ts';
+import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { peerProgram } from '../support/peers.ts';
+import { startedService } from '../support/started-service.ts';
+import { type BlazarLease, hostReservation, RealBlazar } from './blazar.ts';
+import { headerKeystone } from './header-keystone.ts';
+
+const program = peerProgram('BLAZAR_PEER');
+const newLedger = newLedgers();
+const DAY = 86_400_000;
+/** Far from now, and each case apart: Blazar has hosts for all of them. */
+let day = 20;
+
+const instances = (amount: number) => ({
+  ...{ resource_type: 'virtual:instance', amount, affinity: null },
+  ...{ vcpus: 1, memory_mb: 1000, disk_gb: 1, resource_properties: '' },
+});
+const hosts = (min: number, max: number) => ({ resource_type: 'physical:host', min, max });
+
+/** Of a lease of ten hours that begins at 9. In hours. */
+interface Case {
+  readonly what: string;
+  readonly reservation: object;
+  readonly start?: number;
+  readonly end?: number;
+  readonly reservations?: LeaseChange['reservations'];
+  readonly change?: 'smaller-shorter';
+}
+
+const CASES: readonly Case[] = [
+  { what: 'a day longer', reservation: hostReservation(1, 1), end: 24 },
+  { what: 'shorter', reservation: hostReservation(2, 2), end: -4 },
+  { what: 'later', reservation: hostReservation(1, 1), start: 30, end: 30 },
+  { what: 'a later start', reservation: hostReservation(1, 1), start: 3 },
+  { what: 'more hosts', reservation: hostReservation(1, 1), reservations: [hosts(3, 3)] },
+  { what: 'fewer hosts', reservation: hostReservation(3, 3), reservations: [hosts(1, 1)] },
+  { what: 'a range of hosts for longer', reservation: hostReservation(2, 3), end: 5 },
+  { what: 'more hosts for longer', reservation: hostReservation(1, 2), end: 5, reservations: [hosts(2, 3)] },
+  {
+    ...{ what: 'more instances', reservation: instances(2) },
+    reservations: [{ resource_type: 'virtual:instance', amount: 5 }],
+  },
+  { what: 'too long', reservation: hostReservation(1, 1), end: 11 * 24 },
+  { what: 'too dear', reservation: hostReservation(1, 2), end: 6 * 24 },
+  {
+    ...{ what: 'too many for too long', reservation: hostReservation(1, 1), end: 11 * 24 },
+    ...{ reservations: [hosts(1, 4)], change: 'smaller-shorter' },
+  },
+];
+
+describe.skipIf(program === undefined)('the estimate of a change beside a real Blazar', () => {
+  let blazar: RealBlazar | undefined;
+  let ledger: Ledger;
+  let enforcement: UsageEnforcement;
+  let url = '';
+  let close: () => Promise<void> = async () => {};
+
+  beforeAll(async () => {
+    const values = {
+      ledger: { connection: await newLedger('sqlite') },
+      enforcement: {
+        enabled_filters: [
+          ...['UsageBudgetFilter', 'MaxLeaseDurationFilter', 'MaxReservationSizeFilter', 'MaxLeasesFilter'],
+        ],
+        usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.3 },
+        max_lease_duration: 10 * 86_400,
+        max_reservation_size: { 'physical:host': 3 },
+        max_leases_per_project: 20,
+      },
+    };
+    const service = await startedService({ ...values, service: { port: 0 } });
+    close = () => service.close();
+    url = service.url;
+    const sources = { environment: {}, configFiles: [], values };
+    enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
+    ledger = await ledgerAt(values.ledger.connection, { now: () => new Date().toISOString() });
+    blazar = await RealBlazar.startOrSkip(program ?? '', service.url, 4);
+  });
+
+  afterAll(async () => {
+    await blazar?.stop();
+    await enforcement?.close();
+    await ledger?.close();
+    await close();
+  });
+
+  /** Compares the ledger with Blazar, as the service does: what Blazar shows is what is charged. */
+  const round = async (of: RealBlazar) => {
+    const keystone = headerKeystone(of.url);
+    await follow({
+      ...{ ledger, keystone, endpoint: undefined, region: undefined, claimants: enforcement.claimants },
+      ...{ exemptProjects: [], grace: 3600, isDryRun: false, holder: 'a test', every: 0, who: 'follower' },
+      ...{ reason: null, signal: undefined, report: () => {} },
+    });
+    await keystone.close();
+  };
+  const estimate = async (project: string, id: string, change: object) => {
+    const answer = await fetch(`${url}/v1/projects/${project}/leases/${id}/estimate`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(change),
+    });
+    return { status: answer.status, body: (await answer.json()) as ShownEstimate & { message: string } };
+  };
+  const balances = async (project: string): Promise<Map<string, bigint>> => {
+    const query = ledger.database.queries
+      .selectFrom('accounts')
+      .selectAll()
+      .where('project_id', '=', project);
+    const found = await ledger.read('read', () => rows(query.compile()), NO_WAIT);
+    return new Map(found.map(({ name, balance }) => [name, balance]));
+  };
+  /** That the balance is what was foreseen: exactly, or at most that. */
+  const expectCharged = async (project: string, charges: readonly ShownCharge[]) => {
+    const recorded = await balances(project);
+    for (const { account, kind, amount, taken, precision } of charges) {
+      const balance = recorded.get(account) ?? 0n;
+      if (kind === 'held') {
+        expect(String(balance)).toBe(String(BigInt(taken) + BigInt(amount)));
+        continue;
+      }
+      const foreseen =
+        (parseUnitHours(taken) ?? 0n) +
+        (parseUnitHours(amount.replace('-', '')) ?? 0n) * (amount.startsWith('-') ? -1n : 1n);
+      if (precision === 'exact') {
+        expect(formatUnitHours(balance), account).toBe(formatUnitHours(foreseen));
+      } else {
+        expect(balance, account).toBeLessThanOrEqual(foreseen);
+      }
+    }
+    expect(charges.length).toBeGreaterThan(0);
+  };
+  const sent = (
+    { reservations: [one] }: BlazarLease,
+    { reservations = [], ...dates }: Partial<LeaseChange>,
+  ) => ({
+    ...dates,
+    ...(reservations.length > 0 && {
+      reservations: reservations.map(({ resource_type: _, ...counts }) => ({ id: one?.id, ...counts })),
+    }),
+  });
+
+  it.each(CASES)('is true for a change of a lease: $what', async (of) => {
+    if (blazar === undefined) {
+      return;
+    }
+    const { what, reservation, start, end, reservations, change: pair } = of;
+    day += 15;
+    const first = (Math.floor(Date.now() / DAY) + day) * DAY + 9 * 3_600_000;
+    const project = what.replaceAll(' ', '-');
+    await giveBudget(ledger, { projectId: project, amount: '250', from: '2026-01-01', until: '2040-01-01' });
+    const who = `${project}/alice`;
+    const wanted = { start_date: date(first), end_date: date(first + 10 * 3_600_000) };
+    const made = await blazar.ask('POST', '/v1/leases', who, {
+      name: what,
+      ...wanted,
+      reservations: [reservation],
+    });
+    const lease = made.lease;
+    if (lease === undefined) {
+      throw new Error(made.text);
+    }
+    await round(blazar);
+    const change = {
+      ...(start !== undefined && { start_date: date(first + start * 3_600_000) }),
+      ...(end !== undefined && { end_date: date(first + (10 + end) * 3_600_000) }),
+      ...(reservations !== undefined && { reservations }),
+    };
+    const before = JSON.stringify([...(await balances(project))], String);
+    const { status, body: estimated } = await estimate(project, lease.id, change);
+    expect(status, estimated.message).toBe(200);
+    expect(JSON.stringify([...(await balances(project))], String)).toBe(before);
+    const asked = await blazar.ask('PUT', `/v1/leases/${lease.id}`, who, sent(lease, change));
+    expect(asked.lease !== undefined, asked.text).toBe(estimated.allowed);
+    if (estimated.allowed) {
+      await round(blazar);
+      await expectCharged(project, estimated.charges);
+      return;
+    }
+    expect(asked.text).toContain(estimated.message ?? '?');
+    // Blazar has marked the lease as changed.
+    await round(blazar);
+    expect(estimated.suggestions.length, estimated.searched ?? '').toBeGreaterThan(0);
+    expect(estimated.suggestions.map((one) => one.change)).toEqual(
+      pair === undefined ? expect.not.arrayContaining(['smaller-shorter']) : [pair],
+    );
+    for (const { lease: suggested, change: how } of estimated.suggestions) {
+      const again = await estimate(project, lease.id, suggested);
+      expect(again.body.allowed, `${how}: ${again.body.message}`).toBe(true);
+      const granted = await blazar.ask(
+        'PUT',
+        `/v1/leases/${lease.id}`,
+        who,
+        sent(lease, suggested as Partial<LeaseChange>),
+      );
+      expect(granted.lease, `${how}: ${granted.text}`).toBeDefined();
+      await round(blazar);
+      await expectCharged(project, again.body.charges);
+    }
+    process.stderr.write(`${what}: ${estimated.suggestions.map(({ text }) => text).join(' ')}\n`);
+  });
+
+  it('keeps to the dates that Blazar takes for a lease that has begun', async () => {
+    if (blazar === undefined) {
+      return;
+    }
+    const project = 'begun';
+    const who = `${project}/alice`;
+    await giveBudget(ledger, { projectId: project, amount: '250', from: '2026-01-01', until: '2040-01-01' });
+    const { lease, text } = await blazar.ask('POST', '/v1/leases', who, {
+      ...{ name: 'begun', start_date: 'now', end_date: date(Date.now() + DAY) },
+      reservations: [hostReservation(1, 1)],
+    });
+    if (lease === undefined) {
+      throw new Error(text);
+    }
+    const minute = () => Math.floor(Date.now() / 60_000);
+    const began = minute();
+    // Within the minute in which it begins, Blazar moves it.
+    await expect.poll(minute, { timeout: 120_000, interval: 500 }).toBeGreaterThan(began);
+    await blazar.tick();
+    await round(blazar);
+    for (const change of [
+      { start_date: date(Date.now() + DAY / 2) },
+      { end_date: date(Date.now() - DAY) },
+      { start_date: date(Date.now() - DAY) },
+    ]) {
+      expect((await estimate(project, lease.id, change)).status).toBe(400);
+      expect((await blazar.ask('PUT', `/v1/leases/${lease.id}`, who, change)).status).toBe(400);
+    }
+    const longer = { end_date: date(Date.now() + 2 * DAY) };
+    const { body } = await estimate(project, lease.id, longer);
+    expect(body.allowed).toBe(true);
+    expect((await blazar.ask('PUT', `/v1/leases/${lease.id}`, who, longer)).status).toBe(200);
+    await round(blazar);
+    await expectCharged(project, body.charges);
+  });
+});
+
+function date(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+}
