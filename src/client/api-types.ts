@@ -1046,13 +1046,17 @@ export interface components {
         Decisions: {
             items: ({
                 allowed: boolean;
-                /** @description The dates of a refused lease. */
+                /** @description What a refused lease asked for. */
                 asked: ({
                     /**
                      * @description ISO 8601, UTC.
                      * @example 2026-12-01T09:00:00Z
                      */
                     end: string;
+                    /** @description Without allocations and what Blazar adds. null = they were not kept: more than 20, or more than 4 KiB. */
+                    reservations: {
+                        [key: string]: unknown;
+                    }[] | null;
                     /**
                      * @description ISO 8601, UTC.
                      * @example 2026-12-01T09:00:00Z

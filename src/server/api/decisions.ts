@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../base/errors.ts';
+import type { Asked } from '../../decisions/asked.ts';
 import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../../decisions/record.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
@@ -64,9 +65,17 @@ const decision = z.strictObject({
   user: accountSchema.nullable(),
   lease_id: z.string().nullable(),
   lease_name: z.string().nullable(),
-  asked: z.strictObject({ start: timeSchema, end: timeSchema }).nullable().meta({
-    description: 'The dates of a refused lease.',
-  }),
+  asked: z
+    .strictObject({
+      start: timeSchema,
+      end: timeSchema,
+      reservations: z.array(z.record(z.string(), z.unknown())).nullable().meta({
+        description:
+          'Without allocations and what Blazar adds. null = they were not kept: more than 20, or more than 4 KiB.',
+      }),
+    })
+    .nullable()
+    .meta({ description: 'What a refused lease asked for.' }),
   allowed: z.boolean(),
   outcome: z.enum(OUTCOMES),
   filter: z.string().nullable().meta({ description: 'The filter that caused the outcome.' }),
@@ -212,6 +221,10 @@ function accountJson(
   return id === null ? null : name ? { id, name, domain: domain ?? null } : of(id);
 }
 
+function askedJson({ start, end, reservations }: Asked) {
+  return { start: timeText(start), end: timeText(end), reservations: reservations ?? null };
+}
+
 function decisionJson({ record, asked, replica }: StoredDecision, accounts: Accounts, isMember: boolean) {
   const { project_id, project_name, project_domain, user_id, user_name, user_domain } = record;
   const hidden = <Value>(value: Value) => (isMember ? null : value);
@@ -225,7 +238,7 @@ function decisionJson({ record, asked, replica }: StoredDecision, accounts: Acco
     user: accountJson(accounts.user, user_id, user_name, user_domain),
     lease_id: record.lease_id,
     lease_name: record.lease_name,
-    asked: asked === undefined ? null : { start: timeText(asked.start), end: timeText(asked.end) },
+    asked: asked === undefined ? null : askedJson(asked),
     allowed: record.allowed,
     outcome: record.outcome,
     filter: record.filter,

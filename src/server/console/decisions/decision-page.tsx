@@ -23,6 +23,7 @@ import {
   Time,
   visible,
 } from '../parts/parts.tsx';
+import { tryPathOf } from '../try/refused-lease.ts';
 import { named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 
@@ -97,10 +98,11 @@ function OneDecision({ record, asked, replica, number, entries, isForMember, ask
           <Text>{message}</Text>
         </p>
       )}
-      {askPath !== undefined && (
-        <p>
-          <a href={askPath}>Ask for more budget</a>
-        </p>
+      {(askPath !== undefined || asked !== undefined) && (
+        <nav aria-label={`After this decision${number > 1 ? ` (${number})` : ''}`} class="pages">
+          {asked !== undefined && <a href={tryPathOf(record, asked)}>Try it</a>}
+          {askPath !== undefined && <a href={askPath}>Ask for more budget</a>}
+        </nav>
       )}
       <Warnings warnings={warnings} />
       <dl class="facts">
