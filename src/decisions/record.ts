@@ -109,7 +109,7 @@ export interface FilterRecord extends RecordedChanges {
 }
 
 /** A rule that rejected the request or failed; with `audit`, it refused nothing. */
-interface RuleRecord {
+export interface RuleRecord {
   readonly rule: string;
   readonly outcome: 'rejected' | 'failed';
   readonly audit: boolean;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { askedOf } from '../../src/decisions/asked.ts';
 import type { DecidedRequest } from '../../src/decisions/lease-record.ts';
 import { toInstant } from '../../src/index.ts';
-import type { Lease } from '../../src/lease/lease.ts';
+import type { Lease, Reservation } from '../../src/lease/lease.ts';
 
 const context = { user_id: 'alice', project_id: 'climate' };
 const DATES = { start_date: '2026-12-01 09:00', end_date: '2026-12-03 09:00' };
@@ -60,7 +60,7 @@ describe('what a refused lease asked for', () => {
 
   it('is unknown without dates, and takes no harm from names of prototypes', () => {
     expect(askedOf({ context, lease: { reservations: [HOSTS] } })).toBeUndefined();
-    const hostile = JSON.parse('{"__proto__": {"min": 9}, "constructor": "x", "max": 1}') as object;
+    const hostile = JSON.parse('{"__proto__": {"min": 9}, "constructor": "x", "max": 1}') as Reservation;
     const [kept] = askedOf(created([hostile]))?.reservations ?? [];
     expect(JSON.stringify(kept)).toBe('{"__proto__":{"min":9},"constructor":"x","max":1}');
     expect(kept?.min).toBeUndefined();

@@ -53,7 +53,7 @@ const query = projectQuery.extend({
 });
 
 const FOR_ALL = 'null for members.';
-const decision = z.strictObject({
+export const decisionSchema = z.strictObject({
   time: timeSchema,
   request_id: z.string(),
   operation: z.enum(OPERATIONS),
@@ -106,7 +106,7 @@ const decision = z.strictObject({
   duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
 });
 
-const PAGE = pageAnswer(decision, 'Decisions', 'A page of decisions.');
+const PAGE = pageAnswer(decisionSchema, 'Decisions', 'A page of decisions.');
 const NOT_STORED = refusedAs(404, 'No decisions are stored.');
 const LIST =
   'The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.';
@@ -225,7 +225,11 @@ function askedJson({ start, end, reservations }: Asked) {
   return { start: timeText(start), end: timeText(end), reservations: reservations ?? null };
 }
 
-function decisionJson({ record, asked, replica }: StoredDecision, accounts: Accounts, isMember: boolean) {
+export function decisionJson(
+  { record, asked, replica }: Pick<StoredDecision, 'record' | 'asked' | 'replica'>,
+  accounts: Accounts,
+  isMember: boolean,
+) {
   const { project_id, project_name, project_domain, user_id, user_name, user_domain } = record;
   const hidden = <Value>(value: Value) => (isMember ? null : value);
   return {

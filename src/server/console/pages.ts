@@ -7,6 +7,7 @@ import { ASK_PAGES, REQUEST_PAGES, requestsPage } from './budgets/request-pages.
 import { configurationPage } from './configuration.tsx';
 import { decisionPage } from './decisions/decision-page.tsx';
 import { decisionsPage } from './decisions/decisions-page.tsx';
+import { leasePage } from './lease/lease-page.tsx';
 import { overviewPage } from './overview/overview-page.tsx';
 import type { ConsolePage } from './page.ts';
 import { CALENDAR_PAGES } from './project/calendar-page.tsx';
@@ -36,4 +37,5 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   decisionsPage,
   configurationPage,
   decisionPage,
+  leasePage,
 ];

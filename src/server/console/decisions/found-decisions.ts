@@ -14,6 +14,8 @@ import { type Caller, visibleProjects } from '../../users/caller.ts';
 import type { PageRequest } from '../page.ts';
 
 export interface FoundDecision {
+  /** As in `StoredDecision`; missing for one of this process alone. */
+  readonly id?: bigint;
   readonly record: DecisionRecord;
   readonly asked: Asked | undefined;
   /** `undefined` = this process. */
