@@ -35,14 +35,20 @@ function kept(reservations: readonly Reservation[]): readonly Reservation[] | un
   if (reservations.length > MOST_RESERVATIONS) {
     return undefined;
   }
-  const asked = reservations.map(withoutAdded);
-  return Buffer.byteLength(JSON.stringify(asked)) <= MOST_BYTES ? asked : undefined;
-}
-
-function withoutAdded(reservation: Reservation): Reservation {
-  return Object.fromEntries(
-    Object.entries(reservation).filter(
+  const asked: Reservation[] = [];
+  let length = 0;
+  for (const reservation of reservations) {
+    const own = Object.entries(reservation).filter(
       ([name, value]) => !ADDED.has(name) && value !== undefined && value !== null,
-    ),
-  );
+    );
+    for (const [, value] of own) {
+      length += typeof value === 'string' ? value.length : 0;
+    }
+    if (length > MOST_BYTES) {
+      // Writing a megabyte as JSON to learn that it is too long would hold the process.
+      return undefined;
+    }
+    asked.push(Object.fromEntries(own));
+  }
+  return Buffer.byteLength(JSON.stringify(asked)) <= MOST_BYTES ? asked : undefined;
 }
