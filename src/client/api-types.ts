@@ -536,6 +536,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/projects/{project_id}/leases/{lease_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a lease with its charges and its history
+         * @description `lease_id` is Blazar's id, or `#` and the number of the row. The items are what has happened to the lease, the newest first: decisions, if they are stored, and entries of the ledger. A page may have fewer items than `limit`, even none: only `next` tells whether there are more. Members see entries of budgets, without `who` and `reason`.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["getProjectLease"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projects/{project_id}/leases/{lease_id}/estimate": {
         parameters: {
             query?: never;
@@ -1157,13 +1179,17 @@ export interface components {
         Decisions: {
             items: ({
                 allowed: boolean;
-                /** @description The dates of a refused lease. */
+                /** @description What a refused lease asked for. */
                 asked: ({
                     /**
                      * @description ISO 8601, UTC.
                      * @example 2026-12-01T09:00:00Z
                      */
                     end: string;
+                    /** @description Without allocations and what Blazar adds. null = they were not kept: more than 20, or more than 4 KiB. */
+                    reservations: {
+                        [key: string]: unknown;
+                    }[] | null;
                     /**
                      * @description ISO 8601, UTC.
                      * @example 2026-12-01T09:00:00Z
@@ -1564,6 +1590,231 @@ export interface components {
          * @example 2026-12-01
          */
         LeaseDate: string;
+        LeaseHistory: {
+            items: ({
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                at: string;
+                decision: ({
+                    allowed: boolean;
+                    /** @description What a refused lease asked for. */
+                    asked: ({
+                        /**
+                         * @description ISO 8601, UTC.
+                         * @example 2026-12-01T09:00:00Z
+                         */
+                        end: string;
+                        /** @description Without allocations and what Blazar adds. null = they were not kept: more than 20, or more than 4 KiB. */
+                        reservations: {
+                            [key: string]: unknown;
+                        }[] | null;
+                        /**
+                         * @description ISO 8601, UTC.
+                         * @example 2026-12-01T09:00:00Z
+                         */
+                        start: string;
+                    } & {
+                        [key: string]: unknown;
+                    }) | null;
+                    /** @description null for members. */
+                    duration_ms: number | null;
+                    /** @description The filter that caused the outcome. */
+                    filter: string | null;
+                    filters: ({
+                        audit: boolean;
+                        /** @description What a policy of SkyPilot changed, or would have: cut, and without secrets. `before` and `after` are null where there is nothing. */
+                        changes: ({
+                            after: string | null;
+                            before: string | null;
+                            path: string;
+                        } & {
+                            [key: string]: unknown;
+                        })[];
+                        /** @description How many more changes there were. */
+                        changes_left_out: number;
+                        /** @description null for members. */
+                        duration_ms: number | null;
+                        filter: string;
+                        message: string | null;
+                        /** @enum {string} */
+                        outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed";
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    /** @description Its configuration. null for members. */
+                    generation: number | null;
+                    /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
+                    launch: boolean | null;
+                    lease_id: string | null;
+                    lease_name: string | null;
+                    /** @description What the user was told; null = allowed. */
+                    message: string | null;
+                    /** @enum {string} */
+                    operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
+                    /** @enum {string} */
+                    outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
+                    project: ({
+                        /** @description The name of the account's domain. */
+                        domain: string | null;
+                        id: string;
+                        /** @description As Keystone has it; null = it does not tell. */
+                        name: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    }) | null;
+                    /** @description The process that decided. null for members. */
+                    replica: string | null;
+                    request_id: string;
+                    /** @description Which side of SkyPilot asked; null = not SkyPilot. */
+                    side: ("client" | "server") | null;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    time: string;
+                    user: ({
+                        /** @description The name of the account's domain. */
+                        domain: string | null;
+                        id: string;
+                        /** @description As Keystone has it; null = it does not tell. */
+                        name: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    }) | null;
+                    /** @description Empty for members. */
+                    warnings: string[];
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                entry: ({
+                    account: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    at: string;
+                    /** @description The change of the balance: a whole number. */
+                    delta: string;
+                    /** @description Its number: entries are only ever added. */
+                    entry: string;
+                    lease_id: string | null;
+                    /** @description The number of the lease in the ledger. */
+                    lease_row: string;
+                    operation: string;
+                    /** @description A project or a user. */
+                    project: {
+                        /** @description The name of the account's domain. */
+                        domain: string | null;
+                        id: string;
+                        /** @description As Keystone has it; null = it does not tell. */
+                        name: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    reason: string | null;
+                    request_id: string | null;
+                    /** @description The same in unit-hours, for accounts of budgets; null for others. */
+                    unit_hours: string | null;
+                    /** @description Whose lease it is. */
+                    user: {
+                        /** @description The name of the account's domain. */
+                        domain: string | null;
+                        id: string;
+                        /** @description As Keystone has it; null = it does not tell. */
+                        name: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    who: string | null;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description null = the ledger does not have it. */
+            lease: ({
+                /**
+                 * @description When it was last asked for.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                changed_at: string;
+                charges: ({
+                    /** @example usage_budget/17 */
+                    account: string;
+                    /**
+                     * @description Unit-hours, such as node-hours: a decimal number.
+                     * @example 1234.5
+                     */
+                    amount: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    from: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    until: string;
+                } & {
+                    [key: string]: unknown;
+                })[];
+                /** @description false = it may be as before its last change, or not; the dearest is charged until Blazar shows it. */
+                confirmed: boolean;
+                /**
+                 * @description Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.
+                 * @example 1234.5
+                 */
+                cost: string;
+                /**
+                 * @description The real end, if it ended before its end date.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                end: string;
+                /** @description Blazar's id; null = it has not told it yet. */
+                lease_id: string | null;
+                name: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                recorded_at: string;
+                /** @description Empty = the request named none. */
+                region: string;
+                /** @description How many of each resource type were asked for. Empty = it was recorded by a version that did not note it. */
+                resources: {
+                    [key: string]: unknown;
+                };
+                /** @description The number of the lease in the ledger. */
+                row: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                start: string;
+                /** @enum {string} */
+                state: "pending" | "active" | "ended";
+                /** @description A project or a user. */
+                user: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
         Leases: {
             /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none. */
             folded: ({
@@ -4562,6 +4813,69 @@ export interface operations {
             408: components["responses"]["ArrivedTooSlowly"];
             /** @description Keystone has no account of this name. */
             422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["ApiTooManyTokens"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["NotAnswered"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    getProjectLease: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items. Default: 50. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                lease_id: string;
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of its history. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LeaseHistory"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is no such lease, or there is neither a ledger nor stored decisions. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            405: components["responses"]["ApiWrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Several regions have a lease with this id: ask for a row. */
+            409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;

@@ -1,23 +1,14 @@
 /** The latest decisions, for the console. */
-import type { Instant } from '../lease/dates.ts';
+import type { Asked } from './asked.ts';
 import type { DecisionRecord } from './record.ts';
 
 /** How many are kept. */
 const RECENT = 50;
 
-/** The dates of a refused lease. The page shows them; the log does not have them. */
-export interface AskedTime {
-  readonly start: Instant;
-  readonly end: Instant;
-}
-
-interface RefusedLease extends AskedTime {
-  readonly record: DecisionRecord;
-}
-
 interface Kept {
   readonly record: DecisionRecord;
-  readonly asked: AskedTime | undefined;
+  /** `undefined` = allowed, or not a lease. */
+  readonly asked: Asked | undefined;
 }
 
 export class RecentDecisions {
@@ -25,7 +16,7 @@ export class RecentDecisions {
   readonly #heardBy = new Set<(record: DecisionRecord) => void>();
   #next = 0;
 
-  add(record: DecisionRecord, asked?: AskedTime): void {
+  add(record: DecisionRecord, asked?: Asked): void {
     this.#kept[this.#next] = { record, asked };
     this.#next = (this.#next + 1) % RECENT;
     for (const hear of this.#heardBy) {
@@ -45,8 +36,8 @@ export class RecentDecisions {
   }
 
   /** Decisions that refused a lease, the newest first. */
-  refused(): RefusedLease[] {
-    return this.#latest().flatMap(({ record, asked }) => (asked === undefined ? [] : { record, ...asked }));
+  refused(): (Kept & { readonly asked: Asked })[] {
+    return this.#latest().flatMap(({ record, asked }) => (asked === undefined ? [] : { record, asked }));
   }
 
   #latest(): Kept[] {

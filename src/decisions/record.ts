@@ -109,7 +109,7 @@ export interface FilterRecord extends RecordedChanges {
 }
 
 /** A rule that rejected the request or failed; with `audit`, it refused nothing. */
-interface RuleRecord {
+export interface RuleRecord {
   readonly rule: string;
   readonly outcome: 'rejected' | 'failed';
   readonly audit: boolean;
@@ -156,9 +156,11 @@ export const decisionRecordSchema = z.object({
 }) satisfies z.ZodType<DecisionRecord>;
 
 /** `undefined` = the text is no record, such as a line that was cut off, or one that this version cannot read. */
-export function parsedRecord(text: string): DecisionRecord | undefined {
+export function parsedRecord(text: string): DecisionRecord | undefined;
+export function parsedRecord<Value>(text: string, schema: z.ZodType<Value>): Value | undefined;
+export function parsedRecord(text: string, schema: z.ZodType = decisionRecordSchema): unknown {
   try {
-    return decisionRecordSchema.safeParse(JSON.parse(text)).data;
+    return schema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

@@ -25,6 +25,7 @@ const OWN_FOLDERS: readonly string[] = [
   '/budgets',
   '/calendars',
   '/decisions',
+  '/leases',
   '/login',
   '/projects',
 ];

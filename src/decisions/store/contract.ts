@@ -1,7 +1,7 @@
 /** Decisions in the ledger's database, for all replicas to see, and who they are: types. */
 import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
-import type { AskedTime } from '../recent.ts';
+import type { Asked } from '../asked.ts';
 import type { DecisionRecord } from '../record.ts';
 import type { Selection } from '../selection.ts';
 
@@ -22,8 +22,8 @@ export interface StoredDecision {
   /** Rises, so that a reader can ask for what is newer. Only unique within one ledger. */
   readonly id: bigint;
   readonly record: DecisionRecord;
-  /** The dates of the lease; `undefined` = allowed, or not a lease. */
-  readonly asked: AskedTime | undefined;
+  /** `undefined` = allowed, or not a lease. */
+  readonly asked: Asked | undefined;
   /** The replica that decided: `host/process/random`. */
   readonly replica: string;
 }

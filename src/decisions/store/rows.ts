@@ -1,11 +1,12 @@
 /** A decision as a row of the table `decisions`, and back. */
 
 import { type Kysely, sql } from 'kysely';
+import { z } from 'zod';
 import { rows, type Work } from '../../ledger/storage/database.ts';
 import { prepared } from '../../ledger/storage/prepared.ts';
 import type { DecisionFiltersTable, DecisionsTable, Tables } from '../../ledger/storage/schema.ts';
-import type { AskedTime } from '../recent.ts';
-import { type DecisionRecord, parsedRecord } from '../record.ts';
+import type { Asked } from '../asked.ts';
+import { type DecisionRecord, decisionRecordSchema, parsedRecord } from '../record.ts';
 import type { Retention, StoredDecision } from './contract.ts';
 
 /** What is written. Numbers of 64 bits are texts, since the rows go through JSON. */
@@ -43,9 +44,17 @@ const EVERY_UNKEPT = /\0|\p{Surrogate}/gu;
 /** NUL, or half of a surrogate pair, in JSON. May also match what only looks like it. */
 const UNKEPT_IN_JSON = /\\u(?:0000|d[89a-f])/;
 
+/** A record with what was asked for: older versions drop what they do not know. */
+const storedRecord = decisionRecordSchema.extend({
+  asked_reservations: z.array(z.record(z.string(), z.unknown())).optional(),
+});
+type StoredRecord = DecisionRecord & { readonly asked_reservations?: Asked['reservations'] };
+
 /** A row in JSON. What no database keeps is replaced in its record, and cannot be looked for: different texts must not become equal. */
-export function rowJson(record: DecisionRecord, asked: AskedTime | undefined): string {
-  const json = JSON.stringify(record);
+export function rowJson(record: DecisionRecord, asked: Asked | undefined): string {
+  const stored: StoredRecord =
+    asked === undefined ? record : { ...record, asked_reservations: asked.reservations };
+  const json = JSON.stringify(stored);
   const row: NewRow = {
     at: Date.parse(record.time) * 1000,
     request_id: replaced(record.request_id),
@@ -59,17 +68,23 @@ export function rowJson(record: DecisionRecord, asked: AskedTime | undefined): s
     asked_start: asked === undefined ? null : String(asked.start),
     asked_end: asked === undefined ? null : String(asked.end),
     concerns: concernsOf(record),
-    record: UNKEPT_IN_JSON.test(json) ? JSON.stringify(storable(record)) : json,
+    record: UNKEPT_IN_JSON.test(json) ? JSON.stringify(storable(stored)) : json,
   };
   return JSON.stringify(row);
 }
 
 /** Text that a later version wrote, and this one cannot read, is left out. */
 export function storedDecision({ id, asked_start, asked_end, replica, record }: ReadRow): StoredDecision[] {
-  const parsed = parsedRecord(record);
+  const parsed = parsedRecord(record, storedRecord);
+  if (parsed === undefined) {
+    return [];
+  }
+  const { asked_reservations: reservations, ...decided } = parsed;
   const asked =
-    asked_start === null || asked_end === null ? undefined : { start: asked_start, end: asked_end };
-  return parsed === undefined ? [] : [{ id, record: parsed, asked, replica }];
+    asked_start === null || asked_end === null
+      ? undefined
+      : { start: asked_start, end: asked_end, reservations };
+  return [{ id, record: decided, asked, replica }];
 }
 
 /** `null` for a text that is not kept whole: a record has at most `LONGEST` characters of it, and "…". */

@@ -21,6 +21,8 @@ export interface EntriesQuery extends PageQuery {
   readonly account?: string | undefined;
   /** Blazar's id. */
   readonly leaseId?: string | undefined;
+  /** The row of a lease. */
+  readonly lease?: bigint | undefined;
   readonly operation?: string | undefined;
   readonly requestId?: string | undefined;
   /** Microseconds of the epoch: from `since` on, before `until`. */
@@ -60,9 +62,11 @@ function* piece(
   before: bigint | undefined,
   wanted: number,
 ): Work<Piece<EntryView>> {
-  const { projectId, leaseId } = query;
+  const { projectId, leaseId, lease } = query;
   let looked = queries.selectFrom('entries').select('id');
-  if (projectId !== undefined && leaseId === undefined) {
+  if (lease !== undefined) {
+    looked = looked.where('lease', '=', lease);
+  } else if (projectId !== undefined && leaseId === undefined) {
     looked = looked.where('project_id', '=', projectId);
   }
   // Alone: with the project beside it, SQLite goes through all entries of the project.

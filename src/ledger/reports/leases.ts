@@ -34,6 +34,12 @@ export interface LeaseRowView extends ListedRow {
   /** The real one, if it ended earlier. */
   readonly end: bigint;
   readonly state: 'pending' | 'active' | 'ended';
+  /** When it was last asked for: created or changed. */
+  readonly changedAt: bigint;
+  /** Whether it can be one thing only; else the dearest of its possible states is charged. */
+  readonly isConfirmed: boolean;
+  /** What it takes from each budget, and when. */
+  readonly charges: readonly Share[];
   /** What it takes from budgets of the project, as a budget counts (`Amount`); the dearest it may be. */
   readonly cost: Amount;
   /** Resource type → how many were asked for. Empty = nobody knows: it was recorded by an older version. */
@@ -140,7 +146,11 @@ function filtered({ database }: Ledger, { userId, from, until }: LeasesQuery) {
 }
 
 /** The rows with these ids, in their order. */
-function* rowViews(ledger: Ledger, budgets: BudgetAccounts, ids: readonly bigint[]): Work<LeaseRowView[]> {
+export function* rowViews(
+  ledger: Ledger,
+  budgets: BudgetAccounts,
+  ids: readonly bigint[],
+): Work<LeaseRowView[]> {
   const { queries, dialect } = ledger.database;
   const now = ledger.now();
   const found = yield* rows(
@@ -152,21 +162,21 @@ function* rowViews(ledger: Ledger, budgets: BudgetAccounts, ids: readonly bigint
       .compile(),
   );
   const charges = yield* chargesOf(ledger, found);
-  return found.map((row) => ({
-    ...viewOf(row, now),
-    cost: projectShares(sharesOf(row, charges.get(row.id), budgets), budgets).reduce(
-      (total, { amount }) => total + amount,
-      0n,
-    ),
-  }));
+  return found.map((row) => {
+    const shares = sharesOf(row, charges.get(row.id), budgets);
+    const cost = projectShares(shares, budgets).reduce((total, { amount }) => total + amount, 0n);
+    return { ...viewOf(row, now), charges: shares, cost };
+  });
 }
 
-function viewOf(row: LeaseRow, now: bigint): Omit<LeaseRowView, 'cost'> {
+function viewOf(row: LeaseRow, now: bigint): Omit<LeaseRowView, 'charges' | 'cost'> {
   const isOver = row.state === 'ended' || row.ends_at <= now;
   return {
     ...listedRow(row),
     end: row.ended_at ?? row.ends_at,
     state: isOver ? 'ended' : row.starts_at > now ? 'pending' : 'active',
+    changedAt: row.touched_at,
+    isConfirmed: isOver || row.alternatives === null,
     resources: resourcePeriods(row.resources).at(-1)?.counts ?? new Map(),
   };
 }

@@ -195,7 +195,7 @@ export interface DecisionsTable {
   /** The filters that did anything but allow: a list in JSON; `null` = none. */
   concerns: string | null;
   replica: string;
-  /** The whole record, in JSON. */
+  /** The whole record, in JSON, and what a refused lease asked for. */
   record: string;
 }
 

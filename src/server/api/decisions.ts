@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../base/errors.ts';
+import type { Asked } from '../../decisions/asked.ts';
 import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../../decisions/record.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
@@ -52,7 +53,7 @@ const query = projectQuery.extend({
 });
 
 const FOR_ALL = 'null for members.';
-const decision = z.strictObject({
+export const decisionSchema = z.strictObject({
   time: timeSchema,
   request_id: z.string(),
   operation: z.enum(OPERATIONS),
@@ -64,9 +65,17 @@ const decision = z.strictObject({
   user: accountSchema.nullable(),
   lease_id: z.string().nullable(),
   lease_name: z.string().nullable(),
-  asked: z.strictObject({ start: timeSchema, end: timeSchema }).nullable().meta({
-    description: 'The dates of a refused lease.',
-  }),
+  asked: z
+    .strictObject({
+      start: timeSchema,
+      end: timeSchema,
+      reservations: z.array(z.record(z.string(), z.unknown())).nullable().meta({
+        description:
+          'Without allocations and what Blazar adds. null = they were not kept: more than 20, or more than 4 KiB.',
+      }),
+    })
+    .nullable()
+    .meta({ description: 'What a refused lease asked for.' }),
   allowed: z.boolean(),
   outcome: z.enum(OUTCOMES),
   filter: z.string().nullable().meta({ description: 'The filter that caused the outcome.' }),
@@ -97,7 +106,7 @@ const decision = z.strictObject({
   duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
 });
 
-const PAGE = pageAnswer(decision, 'Decisions', 'A page of decisions.');
+const PAGE = pageAnswer(decisionSchema, 'Decisions', 'A page of decisions.');
 const NOT_STORED = refusedAs(404, 'No decisions are stored.');
 const LIST =
   'The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.';
@@ -212,7 +221,15 @@ function accountJson(
   return id === null ? null : name ? { id, name, domain: domain ?? null } : of(id);
 }
 
-function decisionJson({ record, asked, replica }: StoredDecision, accounts: Accounts, isMember: boolean) {
+function askedJson({ start, end, reservations }: Asked) {
+  return { start: timeText(start), end: timeText(end), reservations: reservations ?? null };
+}
+
+export function decisionJson(
+  { record, asked, replica }: Pick<StoredDecision, 'record' | 'asked' | 'replica'>,
+  accounts: Accounts,
+  isMember: boolean,
+) {
   const { project_id, project_name, project_domain, user_id, user_name, user_domain } = record;
   const hidden = <Value>(value: Value) => (isMember ? null : value);
   return {
@@ -225,7 +242,7 @@ function decisionJson({ record, asked, replica }: StoredDecision, accounts: Acco
     user: accountJson(accounts.user, user_id, user_name, user_domain),
     lease_id: record.lease_id,
     lease_name: record.lease_name,
-    asked: asked === undefined ? null : { start: timeText(asked.start), end: timeText(asked.end) },
+    asked: asked === undefined ? null : askedJson(asked),
     allowed: record.allowed,
     outcome: record.outcome,
     filter: record.filter,

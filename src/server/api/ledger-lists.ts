@@ -107,7 +107,7 @@ export function leaseJson(lease: LeaseRowView, accounts: Accounts) {
   };
 }
 
-const entry = z.strictObject({
+export const entrySchema = z.strictObject({
   entry: z.string().meta({ description: 'Its number: entries are only ever added.' }),
   at: timeSchema,
   project: accountSchema,
@@ -147,7 +147,7 @@ export const ledgerEntriesRoute = route({
     until: timeParameter('Only entries before this time.'),
   }),
   answers: [
-    pageAnswer(entry, 'LedgerEntries', 'A page of entries.', { folded: foldedSchema }),
+    pageAnswer(entrySchema, 'LedgerEntries', 'A page of entries.', { folded: foldedSchema }),
     WITHOUT_LEDGER,
     UNNAMED,
   ],
@@ -180,7 +180,7 @@ export const ledgerEntriesRoute = route({
   },
 });
 
-function entryJson(one: EntryView, accounts: Accounts) {
+export function entryJson(one: EntryView, accounts: Accounts) {
   return {
     entry: String(one.id),
     at: timeText(one.at),

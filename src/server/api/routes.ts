@@ -7,6 +7,7 @@ import { BUDGET_ROUTES } from './budgets/routes.ts';
 import { CALENDAR_LINK_ROUTES } from './calendar-links.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
 import { ESTIMATE_ROUTES } from './estimate.ts';
+import { projectLeaseRoute } from './lease.ts';
 import { ledgerEntriesRoute, projectLeasesRoute } from './ledger-lists.ts';
 import { projectUsageRoute } from './project-usage.ts';
 import { projectRoute, projectsRoute } from './projects.ts';
@@ -18,6 +19,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   projectsRoute,
   projectRoute,
   projectLeasesRoute,
+  projectLeaseRoute,
   projectUsageRoute,
   usageReportRoute,
   ledgerEntriesRoute,

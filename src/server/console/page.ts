@@ -66,6 +66,17 @@ export function projectPath(projectId: string): string {
   return `/projects/${encodeURIComponent(projectId)}`;
 }
 
+/** The page of a lease, by Blazar's id, or by the row of the ledger where that is unknown or would be read as something else. */
+export function leasePath(leaseId: string | null, row?: bigint): string {
+  const isPlain = leaseId !== null && !/^([.#]|$)/.test(leaseId);
+  return `/leases/${encodeURIComponent(isPlain || row === undefined ? (leaseId ?? '') : `#${row}`)}`;
+}
+
+/** The form for a change of a lease, by Blazar's id. */
+export function changePath(leaseId: string): string {
+  return `/leases/${encodeURIComponent(leaseId)}/change`;
+}
+
 const MAX_LENGTH = 2000;
 /** Any origin will do: it must still be the same when the path has been read. */
 const HERE = 'http://here.invalid';

@@ -8,6 +8,7 @@ import { CHANGE_PAGES } from './change/change-page.tsx';
 import { configurationPage } from './configuration.tsx';
 import { decisionPage } from './decisions/decision-page.tsx';
 import { decisionsPage } from './decisions/decisions-page.tsx';
+import { leasePage } from './lease/lease-page.tsx';
 import { overviewPage } from './overview/overview-page.tsx';
 import type { ConsolePage } from './page.ts';
 import { CALENDAR_PAGES } from './project/calendar-page.tsx';
@@ -38,4 +39,5 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   decisionsPage,
   configurationPage,
   decisionPage,
+  leasePage,
 ];

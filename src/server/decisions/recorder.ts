@@ -6,9 +6,10 @@ import type { Logger } from '../../base/logger.ts';
 import { traceId } from '../../base/trace-context.ts';
 import { isTraced } from '../../base/tracing.ts';
 import { withOrigin } from '../../config/option-groups.ts';
+import type { Asked } from '../../decisions/asked.ts';
 import type { DecidedRequest } from '../../decisions/lease-record.ts';
 import { DecisionLog } from '../../decisions/log.ts';
-import { type AskedTime, RecentDecisions } from '../../decisions/recent.ts';
+import { RecentDecisions } from '../../decisions/recent.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { Notifications } from '../../enforcement/notifications/notifications.ts';
@@ -55,7 +56,7 @@ export class DecisionRecorder {
   record(
     decided: DecisionRecord,
     deadline: Deadline,
-    asked?: AskedTime,
+    asked?: Asked,
     judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
   ): Promise<void> | undefined {
     const record = isTraced() ? withTrace(decided) : decided;
@@ -81,12 +82,12 @@ export class DecisionRecorder {
     return isLogged;
   }
 
-  #count(record: DecisionRecord, asked: AskedTime | undefined): void {
+  #count(record: DecisionRecord, asked: Asked | undefined): void {
     this.#metrics.decided(record);
     this.#tell(record, asked);
   }
 
-  #tell(record: DecisionRecord, asked: AskedTime | undefined): void {
+  #tell(record: DecisionRecord, asked: Asked | undefined): void {
     this.recent.add(record, asked);
     const now = this.#hearing?.current;
     now?.decisions?.queue.add(record, asked);

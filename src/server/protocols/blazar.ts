@@ -3,18 +3,12 @@
  * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter. The commits are those of StackHPC's fork.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { askedOf } from '../../decisions/asked.ts';
 import { type DecidedRequest, decisionRecord } from '../../decisions/lease-record.ts';
-import type { AskedTime } from '../../decisions/recent.ts';
 import type { CheckOptions } from '../../enforcement/check-options.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { Decision, EndReport } from '../../filter/verdict.ts';
-import {
-  type CreateRequest,
-  type EndRequest,
-  leaseEnd,
-  leaseStart,
-  type UpdateRequest,
-} from '../../lease/lease.ts';
+import type { CreateRequest, EndRequest, UpdateRequest } from '../../lease/lease.ts';
 import type { Authenticator } from '../authentication/authenticators.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
 import { BLAZAR_ENDPOINTS, type BlazarEndpoint, pathOf } from '../own-paths.ts';
@@ -124,8 +118,8 @@ function decide(
       milliseconds,
       request: decided,
     });
-    const time = record.allowed ? undefined : askedTime(decided);
-    const room = recorder.record(record, deadline, time, { request: decided, names: decision.names });
+    const asked = record.allowed ? undefined : askedOf(decided);
+    const room = recorder.record(record, deadline, asked, { request: decided, names: decision.names });
     if (room !== undefined) {
       await room;
     }
@@ -169,14 +163,6 @@ function idempotencyKeyOf({ headers }: IncomingMessage): string | undefined {
   const sent = headers['idempotency-key'];
   const text = Array.isArray(sent) ? sent.join(', ') : sent;
   return text === undefined ? undefined : (/^"([^"\\]*)"$/.exec(text)?.[1] ?? text);
-}
-
-/** An update need not repeat the dates that do not change. */
-function askedTime({ lease, current_lease, currentLease }: DecidedRequest): AskedTime | undefined {
-  const current = current_lease ?? currentLease ?? {};
-  const start = leaseStart(lease) ?? leaseStart(current);
-  const end = leaseEnd(lease) ?? leaseEnd(current);
-  return start === undefined || end === undefined ? undefined : { start, end };
 }
 
 function answerOtherMethod({ method }: IncomingMessage): Answer {

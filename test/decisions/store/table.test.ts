@@ -200,8 +200,21 @@ for (const dialect of DIALECTS) {
       expect(await table.replicas(NO_WAIT)).toEqual([own]);
     });
 
-    it('have the dates of a refused lease', async () => {
+    it('have what a refused lease asked for, as far as it was kept', async () => {
       const asked = { start: 1_764_000_000_000_000n, end: 253_402_300_799_999_999n };
+      const reservations = [
+        { resource_type: 'physical:host', min: 1, resource_properties: '["=", "\ud800\0"]' },
+      ];
+      const whole = rowJson(aRecord({ request_id: 'whole', time: at(-2000) }), { ...asked, reservations });
+      await table.write([whole], NO_WAIT);
+      const [kept] = (await table.search({ ...FIRST, requestId: 'whole' }, NO_WAIT)).items;
+      expect(kept?.record).toEqual(aRecord({ request_id: 'whole', time: at(-2000) }));
+      expect(kept?.asked).toEqual({
+        ...asked,
+        reservations: [
+          { resource_type: 'physical:host', min: 1, resource_properties: '["=", "\ufffd\ufffd"]' },
+        ],
+      });
       await table.write([rowJson(aRecord({ request_id: 'dated', time: at(-2000) }), asked)], NO_WAIT);
       const [found] = (await table.search({ ...FIRST, requestId: 'dated' }, NO_WAIT)).items;
       expect(found?.asked).toEqual(asked);

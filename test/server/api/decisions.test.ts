@@ -43,7 +43,14 @@ beforeAll(async () => {
   for (const dialect of DIALECTS) {
     const ledger = await ledgerAt(ground(dialect).connection);
     const asked = { start: 1_796_119_200_000_000n, end: 1_796_122_800_000_000n };
-    const rows = RECORDS.map((record) => rowJson(record, record.allowed ? undefined : asked));
+    const reservations = [{ resource_type: 'physical:host', min: 1, max: 2 }];
+    const rows = RECORDS.map((record) =>
+      // A version before 1.1 kept the dates alone.
+      rowJson(
+        record,
+        record.allowed ? undefined : record.request_id === 'req-1' ? { ...asked, reservations } : asked,
+      ),
+    );
     await new DecisionTable(ledger.database, 'host/7').write(rows, NO_WAIT);
     await ledger.close();
   }
@@ -63,7 +70,10 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
         project: { id: 'climate', name: null, domain: null },
         user: { id: 'alice', name: null, domain: null },
         ...{ lease_id: null, lease_name: 'ocean-model' },
-        asked: { start: '2026-12-01T10:00:00Z', end: '2026-12-01T11:00:00Z' },
+        asked: {
+          ...{ start: '2026-12-01T10:00:00Z', end: '2026-12-01T11:00:00Z' },
+          reservations: [{ resource_type: 'physical:host', min: 1, max: 2 }],
+        },
         ...{ allowed: false, outcome: 'rejected', filter: 'MaxLeasesFilter', message: 'At most 1 lease.' },
         ...{
           warnings: ['TriedFilter: not yet'],
@@ -71,6 +81,7 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
         },
         ...{ replica: 'host/7', generation: 1, duration_ms: 0.5 },
       });
+      expect(all.json.items[2].asked.reservations).toBeNull();
       expect(all.json.items[4].user).toEqual({ id: 'alice', name: 'alice', domain: 'Default' });
     }
   });

@@ -4,7 +4,7 @@ import { API_ROUTES } from '../../../src/server/api/routes.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { expectDescribed } from '../../support/api-answers.ts';
 import { leaseDescription } from '../../support/api-description.ts';
-import { breakLedger, newLedger } from '../../support/ledgers.ts';
+import { breakLedger, newLedger, runSql } from '../../support/ledgers.ts';
 import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
@@ -184,6 +184,16 @@ async function fromALedger(): Promise<RouteAnswer[]> {
   take(await call('removeBudget', { params: budget, query: 'reason=over', headers: current }));
   take(await call('getBudget', { params: budget }));
   take(await call('amendBudget', { params: budget, headers: current }));
+  runSql(
+    connection,
+    `CREATE TEMP TABLE other AS SELECT * FROM leases WHERE id = 1;
+    UPDATE leases SET lease_id = 'twice' WHERE id = 1;
+    UPDATE other SET id = 1000, lease_id = 'twice', region = 'elsewhere';
+    INSERT INTO leases SELECT * FROM other`,
+  );
+  for (const lease_id of ['#1', 'twice']) {
+    take(await call('getProjectLease', { params: { project_id: 'climate', lease_id } }));
+  }
   for (const table of ['leases', 'budgets', 'budget_requests', 'decisions']) {
     breakLedger(connection, table);
   }

@@ -36,10 +36,12 @@ export interface Seen {
   readonly location: string;
 }
 
+/** `hasStores`: whether decisions are stored. */
 export async function consoleOn(
   connection: string,
   values: Values = {},
   now?: () => string,
+  hasStores = false,
 ): Promise<ConsoleGround> {
   const callerOf = (name: string): Caller | undefined => PEOPLE[name as Name];
   const people = {
@@ -50,7 +52,7 @@ export async function consoleOn(
   };
   let recorder: DecisionRecorder | undefined;
   const service = await servedGeneration({
-    ...{ connection, values, now, people },
+    ...{ connection, values, now, people, hasStores },
     routes: (parts) => {
       recorder = new DecisionRecorder(parts.metrics, undefined);
       return [

@@ -3,6 +3,7 @@ import { renderToString } from 'preact-render-to-string';
 import { describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { BudgetHistory, BudgetList } from '../../../src/server/console/budgets/list-pages.tsx';
+import { LeaseView, Namesakes } from '../../../src/server/console/lease/lease-view.tsx';
 import { WithNames } from '../../../src/server/console/parts/parts.tsx';
 import { ProjectsView } from '../../../src/server/console/project/projects-page.tsx';
 import { LeasesTable, LimitsTable, RefusalsTable } from '../../../src/server/console/project/tables.tsx';
@@ -50,11 +51,17 @@ function everywhere(text: string): string {
       end: 1n,
     },
     ...{ state: 'active' as const, recordedAt: 0n, cost: 1n, resources: new Map([[text, 1]]) },
+    ...{ changedAt: 1n, isConfirmed: false, charges: [{ account: text, amount: 1n, from: 0n, until: 1n }] },
   };
   const record = {
     ...{ time: '2026-12-01T09:00:00.000Z', request_id: 'r', operation: 'create', outcome: 'rejected' },
     ...{ user_id: text, lease_name: text, filter: text, message: text },
   } as unknown as DecisionRecord;
+  const decided = { ...record, warnings: [text] };
+  const entry = {
+    ...{ id: 1n, at: 0n, project_id: text, account: text, delta: 1n, lease: 1n, operation: text, who: text },
+    ...{ request_id: text, reason: text, leaseId: text, userId: text },
+  };
   const option = {
     option: 'o',
     description: '',
@@ -104,6 +111,17 @@ function everywhere(text: string): string {
       rows: [{ name: text, userId: text, start: 0n, end: 1n, look: 'refused', reason: text }],
     }),
     h(LeasesTable, { leases: [lease], unit: 'node-hours' }),
+    h(Namesakes, { leases: [lease] }),
+    h(LeaseView, {
+      ...{ lease, leaseId: text, latest: record, query, path: '/', unit: 'u', seesLedger: true },
+      history: {
+        items: [
+          { at: 0n, decision: { record: decided, asked: undefined, replica: text } },
+          { at: 0n, entry },
+        ],
+        next: undefined,
+      },
+    }),
     h(LimitsTable, { limits: [limit], isExempt: false, showsOrigins: true }),
     h(RefusalsTable, { refusals: [{ record, start: 0n, end: 1n, decisionPath: '/', tryPath: '/' }] }),
     h(TryForm, {

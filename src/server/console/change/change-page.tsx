@@ -6,7 +6,7 @@ import { pathId } from '../../api/shown.ts';
 import { changeableLease, changeRequest, changeTo } from '../../estimate/changed-lease.ts';
 import { cloudOf, filterNow, memberEstimate, notesOnChange } from '../../estimate/estimate-lease.ts';
 import { UnusableLeaseError } from '../../estimate/wanted-lease.ts';
-import { type ConsolePage, type PageAnswer, type PageRequest, projectPath } from '../page.ts';
+import { type ConsolePage, changePath, type PageAnswer, type PageRequest, projectPath } from '../page.ts';
 import { ChangeForm, Fields } from '../parts/fields.tsx';
 import { Account, LeaseName, learnNames, Message, Small } from '../parts/parts.tsx';
 import { chargedTo, TryAnswer, type TryAnswerProps } from '../try/try-answer.tsx';
@@ -20,23 +20,18 @@ import {
   valuesOf,
 } from './change-form.ts';
 
-const PATH = '/leases/{lease_id}/change';
 const NO_MISTAKES: ReadonlyMap<string, string> = new Map();
-
-export function changePath(leaseId: string): string {
-  return PATH.replace('{lease_id}', encodeURIComponent(leaseId));
-}
 
 export const CHANGE_PAGES: readonly ConsolePage[] = [
   {
-    ...{ method: 'GET', path: PATH, action: 'estimate' },
+    ...{ method: 'GET', path: '/leases/{lease_id}/change', action: 'estimate' },
     answer: async (request) => {
       const lease = await leaseOf(request);
       return shown(request, lease, valuesOf(lease, request.query), {});
     },
   },
   {
-    ...{ method: 'POST', path: PATH, action: 'estimate' },
+    ...{ method: 'POST', path: '/leases/{lease_id}/change', action: 'estimate' },
     answer: async (request) => {
       const lease = await leaseOf(request);
       const values = valuesOf(lease, request.form);

@@ -3,13 +3,13 @@
 import { inTime } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { ChangeRecord, DecisionRecord, FilterRecord } from '../../../decisions/record.ts';
-import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts';
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
 import { ApiError } from '../../api/route.ts';
 import { may } from '../../users/caller.ts';
 import { askPathOf } from '../budgets/request-pages.tsx';
-import type { ConsolePage, PageRequest } from '../page.ts';
+import { type ConsolePage, leasePath, type PageRequest } from '../page.ts';
 import {
   type Column,
   FilterName,
@@ -23,6 +23,7 @@ import {
   Time,
   visible,
 } from '../parts/parts.tsx';
+import { tryPathOf } from '../try/refused-lease.ts';
 import { named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 
@@ -81,6 +82,7 @@ function OneDecision({ record, asked, replica, number, entries, isForMember, ask
   const { outcome, operation, filter, message, filters, warnings, time } = record;
   const { project_id, user_id, lease_id, lease_name, generation, duration_ms } = record;
   const id = `decision-${number}`;
+  const [recorded] = entries ?? [];
   return (
     <section class="verdict" aria-labelledby={id}>
       <h2 id={id}>
@@ -97,10 +99,11 @@ function OneDecision({ record, asked, replica, number, entries, isForMember, ask
           <Text>{message}</Text>
         </p>
       )}
-      {askPath !== undefined && (
-        <p>
-          <a href={askPath}>Ask for more budget</a>
-        </p>
+      {(askPath !== undefined || asked !== undefined) && (
+        <nav aria-label={`After this decision${number > 1 ? ` (${number})` : ''}`} class="pages">
+          {asked !== undefined && <a href={tryPathOf(record, asked)}>Try it</a>}
+          {askPath !== undefined && <a href={askPath}>Ask for more budget</a>}
+        </nav>
       )}
       <Warnings warnings={warnings} />
       <dl class="facts">
@@ -132,9 +135,15 @@ function OneDecision({ record, asked, replica, number, entries, isForMember, ask
         <dt>Lease</dt>
         <dd>
           <LeaseName name={lease_name} />
+          {lease_id === null && recorded !== undefined && (
+            <>
+              {' · '}
+              <a href={leasePath(recorded.leaseId, recorded.lease)}>the lease that it created</a>
+            </>
+          )}
           {lease_id !== null && (
             <small class="id">
-              <a href={`/decisions?${new URLSearchParams({ lease: lease_id })}`}>
+              <a href={leasePath(lease_id)}>
                 <Text>{lease_id}</Text>
               </a>
             </small>
@@ -223,11 +232,7 @@ async function recordedEntries(
 
 const ENTRY_COLUMNS: readonly Column<EntryView>[] = [
   ['Account', undefined, ({ account }) => <Text>{account}</Text>],
-  [
-    'Taken',
-    'number',
-    ({ account, delta }) => (isBudgetAccount(account) ? `${hours(delta)} unit-hours` : String(delta)),
-  ],
+  ['Taken', 'number', (entry) => takenText(entry)],
   [
     'Why',
     undefined,
@@ -245,8 +250,13 @@ function RecordedEntries(props: { readonly label: string; readonly entries: read
 }
 
 /** Less than 0 = it was given back. */
-function hours(delta: Amount): string {
-  return delta < 0n ? `-${formatUnitHours(-delta, 'down')}` : formatUnitHours(delta);
+export function takenText(
+  { account, delta }: Pick<EntryView, 'account' | 'delta'>,
+  unit = 'unit-hours',
+): string {
+  return isBudgetAccount(account)
+    ? `${formatUnitHours(delta, delta < 0n ? 'down' : 'up')} ${unit}`
+    : String(delta);
 }
 
 interface ChangesProps {

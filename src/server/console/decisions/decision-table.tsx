@@ -1,15 +1,7 @@
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import type { Named } from '../../../filter/call.ts';
-import {
-  type Column,
-  LeaseName,
-  Milliseconds,
-  NamedId,
-  Outcome,
-  Small,
-  Table,
-  Text,
-} from '../parts/parts.tsx';
+import { leasePath } from '../page.ts';
+import { type Column, LeaseName, Milliseconds, NamedId, Outcome, Table, Text } from '../parts/parts.tsx';
 
 interface DecisionTableProps {
   readonly label: string;
@@ -73,7 +65,13 @@ function columns(isForMember: boolean): readonly Column<DecisionRecord>[] {
       ({ lease_name, lease_id }) => (
         <>
           <LeaseName name={lease_name} />
-          <Small text={lease_id} look="id" />
+          {lease_id !== null && (
+            <small class="id">
+              <a href={leasePath(lease_id)}>
+                <Text>{lease_id}</Text>
+              </a>
+            </small>
+          )}
         </>
       ),
     ],

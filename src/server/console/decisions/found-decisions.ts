@@ -1,7 +1,7 @@
 /** Decisions of all replicas where they are stored, else those that this process has made lately. */
 
 import { LedgerUnavailableError } from '../../../base/errors.ts';
-import type { AskedTime } from '../../../decisions/recent.ts';
+import type { Asked } from '../../../decisions/asked.ts';
 import {
   type DecisionOutcome,
   type DecisionRecord,
@@ -14,8 +14,10 @@ import { type Caller, visibleProjects } from '../../users/caller.ts';
 import type { PageRequest } from '../page.ts';
 
 export interface FoundDecision {
+  /** As in `StoredDecision`; missing for one of this process alone. */
+  readonly id?: bigint;
   readonly record: DecisionRecord;
-  readonly asked: AskedTime | undefined;
+  readonly asked: Asked | undefined;
   /** `undefined` = this process. */
   readonly replica: string | undefined;
 }
@@ -71,7 +73,7 @@ function ownDecisions(
   filters: DecisionFilters,
 ): FoundDecision[] {
   const visible = visibleProjects(caller);
-  const refused = new Map(recent.refused().map(({ record, ...asked }) => [record, asked]));
+  const refused = new Map(recent.refused().map(({ record, asked }) => [record, asked]));
   return recent
     .list()
     .filter((record) => isVisible(record, visible))

@@ -1,7 +1,8 @@
+import type { Asked } from '../../../decisions/asked.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
-import { type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { foldedOfProject } from '../../../ledger/folding/totals.ts';
 import { listProjectLeases } from '../../../ledger/reports/leases.ts';
@@ -10,11 +11,10 @@ import { budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { isExempt, projectLimits } from '../../api/project-limits.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
-import { changePath } from '../change/change-page.tsx';
-import { type ConsolePage, type PageRequest, pathWith } from '../page.ts';
+import type { ConsolePage, PageRequest } from '../page.ts';
 import { listPage } from '../parts/pager.tsx';
 import { learnNames, nameOfFor } from '../parts/parts.tsx';
-import { local } from '../try/lease-form.ts';
+import { tryPathOf } from '../try/refused-lease.ts';
 import { ProjectView } from './project-view.tsx';
 import type { Refusal } from './tables.tsx';
 import { timeWindow } from './time-window.ts';
@@ -101,7 +101,7 @@ const SHOWN = 20;
 
 interface Refused {
   readonly record: DecisionRecord;
-  readonly asked: { readonly start: Instant; readonly end: Instant } | undefined;
+  readonly asked: Asked | undefined;
 }
 
 /** Of all replicas where decisions are stored, else of this process. @throws LedgerUnavailableError */
@@ -112,7 +112,7 @@ async function refusalsOf(request: PageRequest, projectId: string): Promise<Refu
       ? request.recorder.recent
           .refused()
           .filter(({ record }) => record.project_id === projectId && isAboutLease(record.operation))
-          .map(({ record, start, end }) => ({ record: memberView(record), asked: { start, end } }))
+          .map(({ record, asked }) => ({ record: memberView(record), asked }))
       : (await source.search({ ...refusedIn(projectId), limit: SHOWN, after: undefined }, request.deadline))
           .items;
   return found.slice(0, SHOWN).map(refusalOf);
@@ -129,18 +129,9 @@ function isAboutLease(operation: string): boolean {
 }
 
 function refusalOf({ record, asked }: Refused): Refusal {
-  const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
   return {
     ...{ record, start: asked?.start, end: asked?.end },
     decisionPath: `/decisions/${encodeURIComponent(record.request_id)}`,
-    tryPath:
-      record.operation.endsWith('update') && record.lease_id !== null
-        ? pathWith(changePath(record.lease_id), dates)
-        : pathWith('/try', {
-            project: record.project_id ?? undefined,
-            user: record.user_id ?? undefined,
-            name: record.lease_name ?? undefined,
-            ...dates,
-          }),
+    tryPath: tryPathOf(record, asked),
   };
 }

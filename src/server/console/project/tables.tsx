@@ -9,7 +9,7 @@ import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
-import { changePath } from '../change/change-page.tsx';
+import { changePath, leasePath } from '../page.ts';
 import {
   Account,
   type Column,
@@ -44,9 +44,11 @@ const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
   [
     'Lease',
     'what',
-    ({ name, leaseId, region }) => (
+    ({ name, leaseId, row, region }) => (
       <>
-        <LeaseName name={name} />
+        <a href={leasePath(leaseId, row)}>
+          <LeaseName name={name} />
+        </a>
         <Small text={leaseId} look="id" />
         <Small text={region || null} />
       </>

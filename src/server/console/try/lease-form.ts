@@ -146,7 +146,7 @@ export function formOfLease(
     name: typeof lease.name === 'string' ? lease.name : '',
     start: start === undefined || isUnmoved ? wished : local(start + MINUTE - 1n),
     end: end === undefined ? '' : local(end),
-    reservations: (lease.reservations ?? []).map(wishedOf),
+    reservations: (lease.reservations ?? []).map(formOfReservation),
   };
 }
 
@@ -155,7 +155,8 @@ export function local(instant: Instant): string {
   return formatInstant(instant - (((instant % MINUTE) + MINUTE) % MINUTE)).slice(0, 16);
 }
 
-function wishedOf(reservation: Reservation): ReservationForm {
+/** What the form has no field for is left out. */
+export function formOfReservation(reservation: Reservation): ReservationForm {
   const { resource_type: type = '' } = reservation;
   const empty = newReservation(type);
   const text = (key: string) => {
@@ -171,13 +172,18 @@ function wishedOf(reservation: Reservation): ReservationForm {
       ...{ type, min: text('min'), max: text('max'), amount: text('amount') },
       ...{ vcpus: text('vcpus'), memory_mb: text('memory_mb'), disk_gb: text('disk_gb') },
       ...{ flavor_id: text('flavor_id'), network_id: text('network_id') },
-      affinity: ['True', 'False'].includes(text('affinity')) ? text('affinity') : '',
+      affinity: affinityText(reservation.affinity),
       addresses: Array.isArray(addresses) ? addresses.map(String).join(', ') : '',
       hypervisor: expressionText(reservation.hypervisor_properties),
       properties: comparisons === undefined ? properties : '',
       more: furtherText(reservation),
     },
   };
+}
+
+/** Clients send a text, and Blazar has it as a truth value. */
+function affinityText(value: unknown): string {
+  return ['True', 'False'].find((one) => one.toLowerCase() === String(value).toLowerCase()) ?? '';
 }
 
 function expressionText(value: unknown): string {

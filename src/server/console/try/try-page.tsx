@@ -21,6 +21,7 @@ import {
   readLeaseForm,
 } from './lease-form.ts';
 import { leaseOf, type Mistakes, type WantedLease } from './lease-of-form.ts';
+import { refusedReservations } from './refused-lease.ts';
 import { chargedTo, TryAnswer, type TryAnswerProps } from './try-answer.tsx';
 import { TryForm, type TryFormProps } from './try-form.tsx';
 
@@ -39,8 +40,10 @@ export const tryPage: ConsolePage = {
   answer: async (request) => {
     const { query, caller, generation } = request;
     const types = typesOf(generation);
-    const leaseForm = withDefaults(readLeaseForm(query, types), caller, nowOf(generation));
-    return shown(request, leaseForm, {});
+    const linked = readLeaseForm(query, types);
+    const refused = linked.reservations.length > 0 ? undefined : await refusedReservations(request, types);
+    const wish = { ...linked, reservations: refused?.reservations ?? linked.reservations };
+    return shown(request, withDefaults(wish, caller, nowOf(generation)), { notice: refused?.notice });
   },
 };
 
@@ -135,7 +138,7 @@ async function withIds(
   return { leaseForm: { ...leaseForm, project: await idOf('project'), user: await idOf('user') }, mistakes };
 }
 
-type Shown = Pick<TryViewProps, 'answer' | 'error'> & {
+type Shown = Pick<TryViewProps, 'answer' | 'error' | 'notice'> & {
   readonly mistakes?: Mistakes;
   readonly status?: number;
 };
@@ -143,7 +146,7 @@ type Shown = Pick<TryViewProps, 'answer' | 'error'> & {
 function shown(
   { caller, csrf, generation }: PageRequest,
   leaseForm: LeaseForm,
-  { answer, error, mistakes = NO_MISTAKES, status = 200 }: Shown,
+  { answer, error, notice, mistakes = NO_MISTAKES, status = 200 }: Shown,
 ): PageAnswer {
   const isMember = caller.kind === 'member';
   const form = {
@@ -155,7 +158,7 @@ function shown(
   return {
     status,
     title: verdict === undefined ? TITLE : `${TITLE}: ${verdict}`,
-    main: <TryView form={form} answer={answer} error={error} />,
+    main: <TryView {...{ form, answer, error, notice }} />,
   };
 }
 
@@ -220,13 +223,16 @@ interface TryViewProps {
   readonly answer?: TryAnswerProps | undefined;
   /** Why there is no answer, apart from mistakes at the fields. */
   readonly error?: string | undefined;
+  /** What a link did not fill in. */
+  readonly notice?: string | undefined;
 }
 
-function TryView({ form, answer, error }: TryViewProps) {
+function TryView({ form, answer, error, notice }: TryViewProps) {
   const { size } = form.mistakes;
   return (
     <>
       {error !== undefined && <Message kind="error">{error}</Message>}
+      {notice !== undefined && <Message kind="notice">{notice}</Message>}
       {size > 0 && (
         <Message kind="error">
           {size === 1 ? 'One field needs' : `${size} fields need`} another value: see below.

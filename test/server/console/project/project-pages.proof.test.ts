@@ -151,6 +151,8 @@ const PATHS: [Name, string][] = [
   ['operator', '/budgets/requests/1'],
   ['operator', '/budgets/requests/2'],
   ['meg', '/decisions/req-refused'],
+  ['meg', '/leases/%231'],
+  ['operator', '/leases/%232'],
 ];
 
 describe.runIf(HAS_CHROMIUM)('a page', () => {

@@ -1,0 +1,83 @@
+/** A lease: what it is charged and why, and what has happened to it. */
+import { budgetUnit } from '../../../enforcement/configuration.ts';
+import { textMistake } from '../../../ledger/identity.ts';
+import { ApiError } from '../../api/route.ts';
+import { ledgerFor } from '../../budgets/named-accounts.ts';
+import { foundLease, leaseHistory } from '../../leases/lease-history.ts';
+import { may, visibleProjects } from '../../users/caller.ts';
+import { findDecisions } from '../decisions/found-decisions.ts';
+import { type ConsolePage, leasePath, type PageAnswer, type PageRequest } from '../page.ts';
+import { listPage } from '../parts/pager.tsx';
+import { learnNames } from '../parts/parts.tsx';
+import { LeaseView, Namesakes } from './lease-view.tsx';
+
+const STEPS = 50;
+
+/** The same whether there is none, or it is of others. */
+const UNKNOWN =
+  'there is no lease with this id, or it is of a project that you may not see, or nothing of it is kept any more';
+
+export const leasePage: ConsolePage = {
+  method: 'GET',
+  path: '/leases/{lease_id}',
+  action: 'see-project',
+  answer: async (request) => {
+    const { lease_id: key = '' } = request.params;
+    if (textMistake(key) !== undefined) {
+      throw new ApiError(404, UNKNOWN);
+    }
+    return answered(request, key);
+  },
+};
+
+async function answered(request: PageRequest, key: string): Promise<PageAnswer> {
+  const { caller, query, generation, deadline } = request;
+  const ledger = generation.ledger === undefined ? undefined : await ledgerFor(request);
+  const { one: found, several } =
+    ledger === undefined ? {} : await foundLease(ledger, key, visibleProjects(caller), deadline);
+  if (several !== undefined) {
+    await learnNames(
+      generation,
+      several.map(({ projectId }) => projectId),
+      several.map(({ userId }) => userId),
+    );
+    return { title: `${several.length} leases with the same id`, main: <Namesakes leases={several} /> };
+  }
+  const projects = found && [found.lease.projectId];
+  const history = await leaseHistory(
+    {
+      ...{ limit: STEPS, after: listPage(query).after, caller, found, ledger },
+      leaseId: found === undefined ? key : found.lease.leaseId,
+      search: async (wanted, page) => {
+        const { decisions: items, next } = await findDecisions(request, {
+          filters: { ...wanted, projects },
+          ...page,
+        });
+        return { items, next };
+      },
+    },
+    deadline,
+  );
+  const latest = history.items.find(({ decision }) => decision !== undefined)?.decision?.record;
+  if (found === undefined && latest === undefined && history.next === undefined) {
+    throw new ApiError(404, UNKNOWN);
+  }
+  await learnNames(
+    generation,
+    [found?.lease.projectId ?? latest?.project_id ?? []].flat(),
+    [found?.lease.userId ?? latest?.user_id ?? []].flat(),
+  );
+  const name = found?.lease.name ?? latest?.lease_name;
+  return {
+    title: name ? `Lease ${name}` : 'A lease without a name',
+    main: (
+      <LeaseView
+        {...{ lease: found?.lease, latest, history, query }}
+        leaseId={found === undefined ? key : found.lease.leaseId}
+        path={leasePath(found === undefined ? key : found.lease.leaseId, found?.lease.row)}
+        unit={budgetUnit(generation.configuration)}
+        seesLedger={may(caller, 'see-ledger')}
+      />
+    ),
+  };
+}

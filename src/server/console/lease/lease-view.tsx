@@ -1,0 +1,286 @@
+import type { DecisionRecord } from '../../../decisions/record.ts';
+import { budgetIdOf, formatUnitHours } from '../../../filter/claim.ts';
+import type { Share } from '../../../ledger/reports/charges.ts';
+import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
+import type { PageOf } from '../../../ledger/reports/pages.ts';
+import { isBudgetAccount, type ListedRow } from '../../../ledger/reports/reports.ts';
+import type { Step as AnyStep } from '../../leases/lease-history.ts';
+import { takenText } from '../decisions/decision-page.tsx';
+import { operationText, Warnings } from '../decisions/decision-table.tsx';
+import type { FoundDecision } from '../decisions/found-decisions.ts';
+import { changePath, leasePath, pathWith } from '../page.ts';
+import { Pager } from '../parts/pager.tsx';
+import {
+  Account,
+  type Column,
+  LeaseName,
+  LivePart,
+  Message,
+  Outcome,
+  ProjectLink,
+  Small,
+  Span,
+  Table,
+  Text,
+  Time,
+} from '../parts/parts.tsx';
+
+type Step = AnyStep<FoundDecision>;
+
+interface LeaseViewProps {
+  /** `undefined` = the ledger does not have it. */
+  readonly lease: LeaseRowView | undefined;
+  readonly leaseId: string | null;
+  /** The latest decision of the page. */
+  readonly latest: DecisionRecord | undefined;
+  readonly history: PageOf<Step>;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly unit: string;
+  /** Whether the caller sees who wrote an entry, and why. */
+  readonly seesLedger: boolean;
+}
+
+export function LeaseView(props: LeaseViewProps) {
+  const { lease, leaseId, latest, history, path, query, unit, seesLedger } = props;
+  const projectId = lease?.projectId ?? latest?.project_id;
+  const userId = lease?.userId ?? latest?.user_id;
+  return (
+    <>
+      <nav aria-label="This lease" class="pages">
+        {lease !== undefined && lease.state !== 'ended' && leaseId !== null && (
+          <a href={changePath(leaseId)}>Change</a>
+        )}
+        {leaseId !== null && <a href={pathWith('/decisions', { lease: leaseId })}>Search its decisions</a>}
+      </nav>
+      <LivePart name="lease">
+        <section aria-labelledby="facts">
+          <h2 id="facts">What it is</h2>
+          {lease === undefined && (
+            <Message kind="notice">
+              The ledger does not have this lease: only decisions about it are shown.
+            </Message>
+          )}
+          <dl class="facts">
+            <dt>Id</dt>
+            <dd class="id">{leaseId === null ? 'Blazar has not told it yet' : <Text>{leaseId}</Text>}</dd>
+            {projectId != null && (
+              <>
+                <dt>Project</dt>
+                <dd>
+                  <ProjectLink id={projectId} />
+                </dd>
+              </>
+            )}
+            {userId != null && (
+              <>
+                <dt>User</dt>
+                <dd>
+                  <Account kind="user" id={userId} />
+                </dd>
+              </>
+            )}
+            {lease !== undefined && <LedgerFacts {...lease} />}
+          </dl>
+        </section>
+        {lease !== undefined && <Charges lease={lease} unit={unit} />}
+        <section aria-labelledby="history">
+          <h2 id="history">History</h2>
+          {history.items.length === 0 ? (
+            <p>
+              {history.next === undefined
+                ? 'Nothing is kept.'
+                : 'Nothing on this page; go on to the next one.'}
+            </p>
+          ) : (
+            <Table
+              label="What has happened, the latest first"
+              columns={historyColumns(unit, seesLedger)}
+              rows={history.items}
+              isLong
+            />
+          )}
+          <Pager label="the history" path={path} query={query} next={history.next} />
+        </section>
+      </LivePart>
+    </>
+  );
+}
+
+function LedgerFacts({ region, start, end, state, resources, recordedAt, changedAt }: LeaseRowView) {
+  return (
+    <>
+      {region !== '' && (
+        <>
+          <dt>Region</dt>
+          <dd>
+            <Text>{region}</Text>
+          </dd>
+        </>
+      )}
+      <dt>State</dt>
+      <dd>
+        {state}: <Time at={start} /> to <Time at={end} /> UTC
+      </dd>
+      <dt>Resources</dt>
+      <dd>
+        {resources.size === 0
+          ? 'not known'
+          : [...resources].map(([type, count]) => (
+              <div>
+                {count} × <Text>{type}</Text>
+              </div>
+            ))}
+      </dd>
+      <dt>Recorded</dt>
+      <dd>
+        <Time at={recordedAt} /> UTC
+        {changedAt !== recordedAt && (
+          <>
+            , last asked for <Time at={changedAt} /> UTC
+          </>
+        )}
+      </dd>
+    </>
+  );
+}
+
+function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit: string }) {
+  return (
+    <section aria-labelledby="charges">
+      <h2 id="charges">Charges</h2>
+      {!lease.isConfirmed && (
+        <Message kind="notice">
+          It may be as before its last change, or not: Blazar has not shown it since. Until then the dearest
+          of both is charged.
+        </Message>
+      )}
+      {lease.charges.length === 0 ? (
+        <p>It takes nothing from budgets.</p>
+      ) : (
+        <>
+          <Table
+            label="What it takes from budgets"
+            columns={[
+              ['Budget', undefined, ({ account }) => <BudgetAccount account={account} />],
+              ['Used (UTC)', 'time', (share) => <Span from={share.from} until={share.until} />],
+              [`Each hour (${unit})`, 'number', (share) => formatUnitHours(inAnHour(share))],
+              [`Together (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
+            ]}
+            rows={lease.charges}
+          />
+          <p>
+            Cost: {formatUnitHours(lease.cost)} {unit}
+          </p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function inAnHour({ amount, from, until }: Share): bigint {
+  return (amount * 3600n) / (until - from);
+}
+
+function BudgetAccount({ account }: { readonly account: string }) {
+  const id = budgetIdOf(account);
+  return id === undefined ? (
+    <Text>{isBudgetAccount(account) ? 'no budget was valid' : account}</Text>
+  ) : (
+    <a href={pathWith('/budgets/history', { budget: String(id) })}>Budget {String(id)}</a>
+  );
+}
+
+/** What the operations of entries mean. */
+const OPERATIONS: ReadonlyMap<string, string> = new Map([
+  ['create', 'recorded'],
+  ['update', 'changed'],
+  ['end', 'ended'],
+  ['end-date', 'ended by its date'],
+  ['undo', 'taken back: the change was not made'],
+  ['reconcile', 'corrected after a comparison with Blazar'],
+  ['reopen', 'opened again: the clock had been ahead'],
+]);
+
+function historyColumns(unit: string, seesLedger: boolean): readonly Column<Step>[] {
+  return [
+    ['Time (UTC)', 'time', ({ at }) => <Time at={at} />],
+    [
+      'What',
+      'outcomes',
+      ({ decision, entry }) => (
+        <>
+          {decision !== undefined && (
+            <>
+              <Outcome outcome={decision.record.outcome} />
+              <small>{operationText(decision.record)}</small>
+              <Small text={decision.record.filter} />
+            </>
+          )}
+          {entry !== undefined && (OPERATIONS.get(entry.operation) ?? <Text>{entry.operation}</Text>)}
+        </>
+      ),
+    ],
+    [
+      'Details',
+      'why',
+      ({ decision, entry }) => (
+        <>
+          {decision !== undefined && <Decided {...decision} />}
+          {entry !== undefined && (
+            <>
+              <BudgetAccount account={entry.account} />: {takenText(entry, unit)}
+              {seesLedger && <Small text={entry.who} />}
+              <Small text={entry.reason} />
+            </>
+          )}
+        </>
+      ),
+    ],
+    ['Request id', 'request', (step) => <RequestLink {...step} />],
+  ];
+}
+
+function Decided({ record: { message, warnings }, asked }: FoundDecision) {
+  return (
+    <>
+      {message !== null && <Text>{message}</Text>}
+      {asked !== undefined && (
+        <small>
+          asked for <Time at={asked.start} /> to <Time at={asked.end} />
+        </small>
+      )}
+      <Warnings warnings={warnings} />
+    </>
+  );
+}
+
+function RequestLink({ decision, entry }: Step) {
+  const id = decision?.record.request_id ?? entry?.request_id;
+  return id == null ? null : (
+    <a class="id" href={`/decisions/${encodeURIComponent(id)}`}>
+      <Text>{id}</Text>
+    </a>
+  );
+}
+
+/** Leases with the same id, in several regions or projects. */
+export function Namesakes({ leases }: { readonly leases: readonly ListedRow[] }) {
+  return <Table label="These leases" columns={NAMESAKE_COLUMNS} rows={leases} />;
+}
+
+const NAMESAKE_COLUMNS: readonly Column<ListedRow>[] = [
+  [
+    'Lease',
+    'what',
+    ({ name, row }) => (
+      <a href={leasePath(null, row)}>
+        <LeaseName name={name} /> <Text>{`#${row}`}</Text>
+      </a>
+    ),
+  ],
+  ['Region', undefined, ({ region }) => <Text>{region}</Text>],
+  ['Project', undefined, ({ projectId }) => <ProjectLink id={projectId} />],
+  ['User', 'who', ({ userId }) => <Account kind="user" id={userId} />],
+  ['Start (UTC)', 'time', ({ start }) => <Time at={start} />],
+];

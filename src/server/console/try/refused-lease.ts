@@ -1,0 +1,64 @@
+/** "Try it" from a refusal: the same wish in the form. The link names the decision, since reservations may be longer than an address. */
+import type { Asked } from '../../../decisions/asked.ts';
+import type { DecisionRecord } from '../../../decisions/record.ts';
+import { decisionsOf } from '../decisions/found-decisions.ts';
+import { changePath, type PageRequest, pathWith } from '../page.ts';
+import { formOfReservation, local, MOST_RESERVATIONS, type ReservationForm } from './lease-form.ts';
+
+/** A request may be decided more than once. */
+const LIMIT = 20;
+
+/** Without the decision, which may be gone when somebody follows it, the rest is filled in. */
+export function tryPathOf(record: DecisionRecord, asked: Asked | undefined): string {
+  const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
+  if (record.operation.endsWith('update') && record.lease_id !== null) {
+    return pathWith(changePath(record.lease_id), dates);
+  }
+  return pathWith('/try', {
+    project: record.project_id ?? undefined,
+    user: record.user_id ?? undefined,
+    name: record.lease_name ?? undefined,
+    ...dates,
+    decision: record.request_id,
+  });
+}
+
+interface RefusedReservations {
+  readonly reservations: readonly ReservationForm[];
+  /** What is not filled in. */
+  readonly notice?: string | undefined;
+}
+
+/** Those of the decision that a link names, if the caller may see it; `undefined` = the link names none. `types`: those of the form. */
+export async function refusedReservations(
+  request: PageRequest,
+  types: readonly string[],
+): Promise<RefusedReservations | undefined> {
+  const id = request.query.get('decision');
+  if (!id) {
+    return undefined;
+  }
+  const { decisions } = await decisionsOf(request, id, LIMIT);
+  const found = decisions.flatMap(({ asked }) =>
+    asked?.reservations === undefined ? [] : [asked.reservations],
+  );
+  const [asked] = found;
+  if (asked === undefined) {
+    return {
+      reservations: [],
+      notice: 'The reservations of the refused lease were not kept: fill them in.',
+    };
+  }
+  const reservations = asked
+    .map(formOfReservation)
+    .filter(({ fields }) => types.includes(fields.type))
+    .slice(0, MOST_RESERVATIONS);
+  const left = asked.length - reservations.length;
+  return {
+    reservations,
+    notice:
+      left === 0
+        ? undefined
+        : `The refused lease had ${asked.length} reservations; ${left} of them do not fit into this form.`,
+  };
+}

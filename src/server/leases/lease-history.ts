@@ -1,0 +1,201 @@
+/** What has happened to a lease: decisions about it and entries of the ledger in one list, the newest first, in pages. */
+import { inTime, type Wait } from '../../base/deadline.ts';
+import type { Asked } from '../../decisions/asked.ts';
+import type { DecisionRecord } from '../../decisions/record.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
+import type { LeaseRowView } from '../../ledger/reports/leases.ts';
+import { leasesWithKey, leaseWithCharges } from '../../ledger/reports/one-lease.ts';
+import { cursorOf, keyOf, numberIn, type PageOf, type PageQuery } from '../../ledger/reports/pages.ts';
+import { isBudgetAccount, type ListedRow } from '../../ledger/reports/reports.ts';
+import { type Caller, may } from '../users/caller.ts';
+
+export interface FoundLease {
+  readonly lease: LeaseRowView;
+  /** The request that has created it; `null` = unknown. */
+  readonly createdBy: string | null;
+}
+
+/**
+ * The lease that the ledger has for a key: an id of Blazar, or its row, `#17`, as `ledger show` takes it. `several`: the id is that of more leases
+ * than one, in several regions or projects. `projects`: only of these; `undefined` = of all. @throws LedgerUnavailableError
+ */
+export async function foundLease(
+  ledger: Ledger,
+  key: string,
+  projects: readonly string[] | undefined,
+  wait: Wait,
+): Promise<{ readonly one?: FoundLease | undefined; readonly several?: readonly ListedRow[] }> {
+  const row = /^#(\d{1,18})$/.exec(key)?.[1];
+  const found = await inTime(
+    leasesWithKey(ledger, row === undefined ? key : BigInt(row), projects, wait),
+    wait,
+  );
+  const [first] = found;
+  if (first === undefined) {
+    return {};
+  }
+  if (found.length > 1) {
+    return { several: found };
+  }
+  const charged = await inTime(leaseWithCharges(ledger, first, wait), wait);
+  return { one: charged };
+}
+
+export interface HistoryDecision {
+  /** Missing for one of this process alone. */
+  readonly id?: bigint;
+  readonly record: DecisionRecord;
+  readonly asked: Asked | undefined;
+}
+
+/** Searches what the caller may see, as they may see it, the newest first: by the id of the lease, or by the request that created it. */
+type SearchDecisions<Decision> = (
+  wanted: { readonly leaseId: string } | { readonly requestId: string },
+  page: PageQuery,
+) => Promise<PageOf<Decision>>;
+
+/** A decision, or an entry. */
+export interface Step<Decision> {
+  /** Microseconds of the epoch. */
+  readonly at: bigint;
+  readonly decision?: Decision;
+  readonly entry?: EntryView;
+}
+
+interface Wanted<Decision> extends PageQuery {
+  readonly caller: Caller;
+  readonly leaseId: string | null;
+  /** `undefined` = the ledger does not have it. */
+  readonly found: FoundLease | undefined;
+  readonly ledger: Ledger | undefined;
+  /** `undefined` = decisions are not stored. */
+  readonly search: SearchDecisions<Decision> | undefined;
+}
+
+/** Up to where the pages before have come: the last decision and the last entry. */
+interface Position {
+  readonly at: bigint;
+  readonly id: bigint;
+  readonly entry: bigint;
+}
+
+/** Of one source, in its order. `edge`: what is behind it was not read. */
+interface Read<Decision> {
+  readonly steps: readonly { readonly step: Step<Decision>; readonly reached: Partial<Position> }[];
+  readonly edge: { readonly at: bigint; readonly reached: Partial<Position> } | undefined;
+}
+
+/** Behind nothing: the largest number of 64 bits. */
+const START = 2n ** 63n - 1n;
+
+/**
+ * A page may have fewer steps than its limit, even none: only `next` tells whether there are more. Members see of entries those of budgets, without
+ * who wrote them and why, as they see no entries elsewhere. @throws LedgerUnavailableError, CursorError
+ */
+export async function leaseHistory<Decision extends HistoryDecision>(
+  wanted: Wanted<Decision>,
+  wait: Wait,
+): Promise<PageOf<Step<Decision>>> {
+  const [at = START, id = START, entry = START] =
+    wanted.after === undefined ? [] : keyOf(wanted.after, ['number', 'number', 'number']).map(BigInt);
+  let position: Position = { at, id, entry };
+  const left = [await readDecisions(wanted, position), await readEntries(wanted, position, wait)].map(
+    (read) => ({
+      ...read,
+      steps: [...read.steps],
+    }),
+  );
+  const items: Step<Decision>[] = [];
+  while (items.length < wanted.limit) {
+    const headOf = ({ steps, edge }: Read<Decision>) => steps[0]?.step.at ?? edge?.at ?? -START;
+    const next = left.reduce((best, one) => (headOf(one) > headOf(best) ? one : best)).steps.shift();
+    if (next === undefined) {
+      break;
+    }
+    items.push(next.step);
+    position = { ...position, ...next.reached };
+  }
+  for (const { steps, edge } of left) {
+    // What was looked at in vain is not looked at again.
+    position = steps.length === 0 && edge !== undefined ? { ...position, ...edge.reached } : position;
+  }
+  const isLast = left.every(({ steps, edge }) => steps.length === 0 && edge === undefined);
+  return {
+    items: may(wanted.caller, 'see-ledger') ? items : items.flatMap(shownToMember),
+    next: isLast ? undefined : cursorOf([position.at, position.id, position.entry]),
+  };
+}
+
+function shownToMember<Decision>(step: Step<Decision>): Step<Decision>[] {
+  const { entry } = step;
+  if (entry === undefined) {
+    return [step];
+  }
+  return isBudgetAccount(entry.account) ? [{ ...step, entry: { ...entry, who: '', reason: null } }] : [];
+}
+
+async function readDecisions<Decision extends HistoryDecision>(
+  { search, leaseId, found, limit }: Wanted<Decision>,
+  { at, id }: Position,
+): Promise<Read<Decision>> {
+  const after = at === START ? undefined : cursorOf([at, id]);
+  const page = { limit, after };
+  const pages =
+    search === undefined
+      ? []
+      : [
+          ...(leaseId === null ? [] : [await search({ leaseId }, page)]),
+          ...(found?.createdBy == null
+            ? []
+            : [ofCreation(await search({ requestId: found.createdBy }, page), found)]),
+        ];
+  const isAfter = (one: { at: bigint; id: bigint }, other: { at: bigint; id: bigint }) =>
+    one.at < other.at || (one.at === other.at && one.id < other.id);
+  const edges = pages.flatMap(({ next }) => {
+    const [edgeAt, edgeId] = next === undefined ? [] : keyOf(next, ['number', 'number']).map(BigInt);
+    return edgeAt === undefined || edgeId === undefined ? [] : [{ at: edgeAt, id: edgeId }];
+  });
+  const edge = edges.sort((one, other) => (isAfter(one, other) ? 1 : -1))[0];
+  const steps = pages
+    .flatMap(({ items }) => items)
+    .map((decision) => ({
+      decision,
+      at: BigInt(Date.parse(decision.record.time)) * 1000n,
+      id: decision.id ?? 0n,
+    }))
+    .filter((one) => isAfter(one, { at, id }) && (edge === undefined || !isAfter(one, edge)))
+    .sort((one, other) => (isAfter(one, other) ? 1 : -1))
+    .map(({ decision, ...reached }) => ({ step: { at: reached.at, decision }, reached }));
+  return { steps, edge: edge && { at: edge.at, reached: edge } };
+}
+
+/** Blazar tells no id when it creates a lease, and clients may send the id of a request again. */
+function ofCreation<Decision extends HistoryDecision>(page: PageOf<Decision>, { lease }: FoundLease) {
+  const isOfIt = ({ record: { operation, lease_id, project_id, user_id } }: HistoryDecision) =>
+    operation.endsWith('create') &&
+    lease_id === null &&
+    project_id === lease.projectId &&
+    user_id === lease.userId;
+  return { ...page, items: page.items.filter(isOfIt) };
+}
+
+async function readEntries(
+  { ledger, found, limit }: Pick<Wanted<never>, 'ledger' | 'found' | 'limit'>,
+  { entry }: Position,
+  wait: Wait,
+): Promise<Read<never>> {
+  if (ledger === undefined || found === undefined) {
+    return { steps: [], edge: undefined };
+  }
+  const after = entry === START ? undefined : cursorOf([entry]);
+  const { items, next } = await inTime(
+    listEntries(ledger, { lease: found.lease.row, limit, after }, wait),
+    wait,
+  );
+  const last = numberIn(next);
+  return {
+    steps: items.map((one) => ({ step: { at: one.at, entry: one }, reached: { entry: one.id } })),
+    edge: last === undefined ? undefined : { at: items.at(-1)?.at ?? START, reached: { entry: last } },
+  };
+}
