@@ -50,6 +50,8 @@ const isAttracted = (count: number) => ({
   },
 });
 
+const VALUES = many(100, (index) => `a-value-with-a-long-name-${index}`);
+
 interface Shape {
   readonly what: string;
   readonly strategy: MergeStrategy;
@@ -96,13 +98,11 @@ const SHAPES: readonly Shape[] = [
   {
     what: 'labels',
     strategy: 'deep',
-    most: 20_000,
+    most: 600,
     specs: (size) => [
-      {
-        allowed: { ...FREE, nodeSelectors: Object.fromEntries(many(size, (one) => [`l${one}`, ['1', '2']])) },
-      },
+      { allowed: { ...FREE, nodeSelectors: Object.fromEntries(many(size, (one) => [`l${one}`, VALUES])) } },
     ],
-    pod: (size) => ({ nodeSelector: Object.fromEntries(many(size, (one) => [`l${one}`, '2'])) }),
+    pod: (size) => ({ nodeSelector: Object.fromEntries(many(size, (one) => [`l${one}`, VALUES[0]])) }),
   },
   ...MERGE_STRATEGIES.map((strategy) => ({
     what: `rules in each of many policies, merged with ${strategy},`,
