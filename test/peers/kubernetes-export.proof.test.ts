@@ -34,9 +34,9 @@ const onSubresource = (subresource: string): Partial<AskedRequest> => ({
 });
 const template = (spec: object) => ({
   metadata: { name: 'web' },
-  spec: { selector: {}, template: { metadata: { labels: { a: 'b' } }, ...pod(spec) } },
+  spec: { selector: {}, template: { ...pod(spec), metadata: { labels: { a: 'b' } } } },
 });
-const bound = (resource: string, subresource?: string): Partial<AskedRequest> => ({
+const bound = (resource: string, subresource = ''): Partial<AskedRequest> => ({
   ...{ resource, subresource, kind: 'Binding' },
   object: { metadata: { name: 'web' }, target: { kind: 'Node', name: 'n1' } },
   allowed: [`${RIGHT}@lin`],
