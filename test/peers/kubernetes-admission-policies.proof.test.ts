@@ -146,7 +146,8 @@ describe.skipIf(judge === undefined)('exported policies in the admission plugin 
         const verdict = verdicts?.[index];
         const got = verdict && { allowed: verdict.allowed, said: said(verdict) };
         if (!isDeepStrictEqual(got, expected)) {
-          expect({ got, request: asked(one, name) }).toEqual({ got: expected, one });
+          const request = asked(one, name);
+          expect({ got, request, one }).toEqual({ got: expected, request, one });
         }
         seen.add(`${one.strategy} ${one.subject} ${isTrial} ${webhook}`);
       }
