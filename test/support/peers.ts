@@ -1,6 +1,6 @@
 /**
- * Other people's software, to try the project against: a real Blazar, Keystone and Kubernetes control plane. Nothing of it belongs to
- * the project, so it is looked for, and tests that want it skip aloud where it is not.
+ * Other people's software, to try the project against: a real Blazar, Keystone, Kubernetes control plane and admission plugin. Nothing
+ * of it belongs to the project, so it is looked for, and tests that want it skip aloud where it is not.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ const PROGRAMS = {
   BLAZAR_PEER: 'blazar/serve.py',
   KEYSTONE_PEER: 'keystone/up.sh',
   KUBERNETES_PEER: 'kubernetes/up.sh',
+  KUBERNETES_ADMISSION_PEER: 'kubernetes-admission-policies/judge.xz',
 } as const;
 
 /**

@@ -8,8 +8,8 @@ import {
   auditLeftOut,
   defaultsLeftOut,
   type ExportOptions,
-  NotExportableError,
 } from '../../kubernetes/export/admission-policies.ts';
+import { NotExportableError } from '../../kubernetes/export/limits.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import { readPolicyDocuments } from '../../kubernetes/policies/documents/documents.ts';
 import { byName } from '../../kubernetes/policies/merge.ts';

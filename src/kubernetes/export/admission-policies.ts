@@ -8,6 +8,7 @@ import { byName, type MergeStrategy, mergePolicies, partsOf } from '../policies/
 import type { SchedulingPolicy } from '../policies/policy.ts';
 import { KINDS, type Kind } from '../policies/rules/expression-rules.ts';
 import { and, atom, type Cel, literal, not, or, TRUE } from './cel.ts';
+import { ensureWithinLimits } from './limits.ts';
 import {
   type ClusterTolerations,
   type MatchCondition,
@@ -22,14 +23,6 @@ import type { ConditionalPolicy } from './usable-policies.ts';
 import { bindingValidations, podValidations, type Validation } from './validations.ts';
 
 const API_VERSION = 'admissionregistration.k8s.io/v1';
-
-/**
- * One check of a right costs 350,000 of the 10,000,000 that a policy may cost. The rest is for the pod. Source: Kubernetes,
- * `RuntimeCELCostBudget` and its library Authz.
- */
-export const MAX_POLICIES = 24;
-/** The parser of CEL reads no longer ones. */
-const MAX_EXPRESSION = 100_000;
 
 export interface AdmissionPolicy {
   readonly apiVersion: typeof API_VERSION;
@@ -64,21 +57,15 @@ export interface ExportOptions extends ClusterTolerations {
   readonly isTrial: boolean;
 }
 
-/** The export would not be accepted, or not be evaluated. */
-export class NotExportableError extends Error {
-  override readonly name = 'NotExportableError';
-}
-
-/** A policy and a binding for each of pods, DaemonSets and bindings. */
+/**
+ * A policy and a binding for each of pods, DaemonSets and bindings.
+ *
+ * @throws NotExportableError if the API server would not accept or not evaluate one
+ */
 export function admissionPolicies(
   policies: readonly SchedulingPolicy[],
   options: ExportOptions,
 ): (AdmissionPolicy | AdmissionPolicyBinding)[] {
-  if (policies.length > MAX_POLICIES) {
-    throw new NotExportableError(
-      `expected at most ${MAX_POLICIES} policies, because each costs a check of rights, got ${policies.length}`,
-    );
-  }
   return SUBJECTS.flatMap((subject) => {
     const policy = admissionPolicy(policies, subject, options);
     return [policy, bindingOf(policy, options)];
@@ -122,19 +109,9 @@ export function admissionPolicy(
     variables: needed(variables, validations),
     validations,
   };
-  for (const { expression } of [...spec.variables, ...spec.validations]) {
-    if (expression.length > MAX_EXPRESSION) {
-      throw new NotExportableError(
-        `expected rules that fit into expressions of at most ${MAX_EXPRESSION} characters, got ${expression.length}`,
-      );
-    }
-  }
-  return {
-    apiVersion: API_VERSION,
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: `${options.name}-${subject}` },
-    spec,
-  };
+  const name = `${options.name}-${subject}`;
+  ensureWithinLimits(name, spec);
+  return { apiVersion: API_VERSION, kind: 'ValidatingAdmissionPolicy', metadata: { name }, spec };
 }
 
 /** Without those that nothing names: each one names only those before it. */

@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import {
-  admissionPolicies,
-  admissionPolicy,
-  MAX_POLICIES,
-} from '../../../src/kubernetes/export/admission-policies.ts';
+import { admissionPolicies, admissionPolicy } from '../../../src/kubernetes/export/admission-policies.ts';
 import { MERGE_STRATEGIES } from '../../../src/kubernetes/policies/merge.ts';
 import '../../support/properties.ts';
 import { pod, policy, proposalPolicies } from '../../support/scheduling-policies.ts';
@@ -251,19 +247,50 @@ describe('an exported ValidatingAdmissionPolicy', () => {
   });
 
   it('is not written for more policies than Kubernetes would ask for', () => {
-    const many = Array.from({ length: MAX_POLICIES + 1 }, (_, index) => policy(`p${index}`, {}));
-    expect(() => admissionPolicies(many, OPTIONS)).toThrow('expected at most 24 policies');
-    expect(admissionPolicies(many.slice(1), OPTIONS)).toHaveLength(6);
+    const many = Array.from({ length: 50 }, (_, index) => policy(`p${index}`, {}));
+    expect(() => admissionPolicies(many, OPTIONS)).toThrow(
+      /^test-pods: expected a cost, to which each policy adds 350000 for a check of rights, of at most 10000000, got 17\d{6}: /,
+    );
+    expect(admissionPolicies(many.slice(0, 28), OPTIONS)).toHaveLength(6);
   });
 
-  it('is not written with an expression that Kubernetes could not read', () => {
-    const values = Array.from({ length: 5000 }, (_, index) => `a-value-with-a-long-name-${index}`);
-    const long = policy('long', { allowed: { nodeSelectors: { disk: values } } });
-    expect(() => admissionPolicies([long], OPTIONS)).toThrow(
-      /^expected rules that fit into expressions of at most 100000 characters, got \d+$/,
-    );
+  it.each<[what: string, spec: object, message: RegExp]>([
+    [
+      'could not read',
+      { allowed: { nodeSelectors: { disk: values(5000) } } },
+      /^test-pods: expected expressions of at most 100000, got \d+: /,
+    ],
+    [
+      'could not evaluate',
+      {
+        default: {
+          affinity: {
+            podAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: values(600, 'web').map((app) => ({
+                topologyKey: 'z',
+                labelSelector: { matchLabels: { app } },
+              })),
+            },
+          },
+        },
+      },
+      /^test-pods: expected an expression with a cost of at most 1000000, got \d+: /,
+    ],
+    [
+      'could not store',
+      {
+        allowed: { nodeSelectors: Object.fromEntries(values(400, 'l').map((label) => [label, values(150)])) },
+      },
+      /^test-pods: expected an object of at most 1400000, got \d+: /,
+    ],
+  ])('is not written with what Kubernetes %s', (_, spec, message) => {
+    expect(() => admissionPolicies([policy('long', spec)], OPTIONS)).toThrow(message);
   });
 });
+
+function values(count: number, name = 'a-value-with-a-long-name'): string[] {
+  return Array.from({ length: count }, (_, index) => `${name}-${index}`);
+}
 
 function variablesOf() {
   const { variables } = admissionPolicy(

@@ -1,7 +1,11 @@
 /** Requests to judge by both: by the webhook, and by the policies that were exported. */
 import fc from 'fast-check';
 import type { BindingRequest, PodRequest } from '../../../src/kubernetes/admission/admission-review.ts';
-import { admissionPolicy, type ExportOptions } from '../../../src/kubernetes/export/admission-policies.ts';
+import {
+  type AdmissionPolicy,
+  admissionPolicy,
+  type ExportOptions,
+} from '../../../src/kubernetes/export/admission-policies.ts';
 import { SUBJECTS, type Subject } from '../../../src/kubernetes/export/subject.ts';
 import { PolicyAccess, serviceAccount } from '../../../src/kubernetes/policies/access.ts';
 import {
@@ -53,7 +57,7 @@ export function bothOf(one: AdmissionCase): { webhook: boolean; exported: Judgem
   return { webhook: byWebhook(one), exported: byExport(one) };
 }
 
-function byWebhook({
+export function byWebhook({
   policies,
   rights,
   strategy,
@@ -95,14 +99,21 @@ function requestOf({ subject, pod, current, username, node }: Asked): PodRequest
 }
 
 function byExport(one: AdmissionCase): Judgement {
-  const { policies, strategy, subject, defaultPriorityClass, refusesTopologySpread } = one;
-  const exported = admissionPolicy(policies, subject, {
+  return judge(exportOf(one), admissionRequest(one));
+}
+
+/** The exported policy that judges the request, with a name of its own. */
+export function exportOf(
+  { policies, strategy, subject, defaultPriorityClass, refusesTopologySpread }: AdmissionCase,
+  name = OPTIONS.name,
+): AdmissionPolicy {
+  return admissionPolicy(policies, subject, {
     ...OPTIONS,
+    name,
     strategy,
     defaultPriorityClass,
     topologySpreadConstraints: refusesTopologySpread ? 'refuse' : 'allow',
   });
-  return judge(exported, admissionRequest(one));
 }
 
 export function admissionRequest({
@@ -263,7 +274,10 @@ function podOf(written: object, constraints: unknown, isMirror: boolean): Pod {
 /** The kinds that the API knows. */
 const KINDS: readonly string[] = ['nodeAffinity', 'podAffinity', 'podAntiAffinity'];
 
-/** As the API server stores a pod: without empty fields and without those that it does not know, and with a scheduler. */
+/**
+ * As the API server stores a pod: without empty fields and without those that it does not know, with a scheduler, and with terms where
+ * an affinity requires some.
+ */
 export function asStored(pod: Pod): Pod {
   const { affinity, ...spec } = pod.spec;
   const known = Object.entries(affinity ?? {}).filter(([kind]) => KINDS.includes(kind));
@@ -287,9 +301,15 @@ function withoutEmpty(value: unknown, name = ''): unknown {
     one !== null &&
     one !== undefined &&
     (name === 'nodeSelector' || (one !== '' && !(Array.isArray(one) && one.length === 0)));
+  const isEmpty = (one: unknown) => Object.keys(one ?? {}).length === 0;
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([field, one]) => keeps(one) && !(field === 'nodeSelector' && Object.keys(one).length === 0))
+      .filter(
+        ([field, one]) =>
+          keeps(one) &&
+          !(field === 'nodeSelector' && isEmpty(one)) &&
+          !(name === 'nodeAffinity' && isEmpty(withoutEmpty(one, field))),
+      )
       .map(([field, one]) => [field, withoutEmpty(one, field)]),
   );
 }
