@@ -66,6 +66,7 @@ describe.skipIf(program === undefined)('ExternalServiceFilter beside a real cora
             enabled_filters: ['ExternalServiceFilter'],
             external_service_base_endpoint: `${url}/consumer`,
             external_service_bearer_token: token,
+            external_service_timeout: 600,
             external_service_message_fields: ['message', 'error'],
             ...(commit !== undefined && {
               external_service_commit_create_endpoint: `${url}/consumer/create`,
@@ -231,7 +232,7 @@ describe.skipIf(program === undefined)('ExternalServiceFilter beside a real cora
     };
     const ours = { ...context, project_id: PROJECT_ID };
     const { results } = await runConformance({
-      ...{ endpoints, credentials: { bearer: real.token }, timeout: 60 },
+      ...{ endpoints, credentials: { bearer: real.token }, timeout: 600 },
       allowLease: JSON.stringify({ context: ours, lease: lease({ vcpus: 1, hours: 1 }) }),
       denyLease: JSON.stringify({ context: ours, lease: lease({ vcpus: 8, hours: 500 }) }),
     });

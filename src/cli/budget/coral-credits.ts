@@ -21,6 +21,10 @@ interface CoralFlags {
 
 const TOKEN_VARIABLE = 'CORAL_CREDITS_TOKEN';
 const MAX_ANSWER_BYTES = 67_108_864;
+/** As many budgets as a file may have. */
+const MAX_PROJECTS = 10_000;
+/** Of one account. */
+const MAX_ALLOCATIONS = 1000;
 
 export function fromCoralCreditsCommand(): Command {
   return new Command('from-coral-credits')
@@ -91,10 +95,14 @@ const resources = z.array(
 const providers = z.array(z.object({ id: z.int(), name: z.string() }));
 /** Keystone and Blazar write ids without the dashes that coral-credits puts in. */
 const projectId = z.uuid().transform((id) => id.replaceAll('-', ''));
-const projects = z.array(z.object({ account: link, provider: link, project_id: projectId }));
+const projects = z
+  .array(z.object({ account: link, provider: link, project_id: projectId }))
+  .max(MAX_PROJECTS);
 const account = z.object({
   name: z.string(),
-  allocations: z.array(z.object({ id: z.int(), name: z.string(), ...period, resources })),
+  allocations: z
+    .array(z.object({ id: z.int(), name: z.string(), ...period, resources }))
+    .max(MAX_ALLOCATIONS),
   consumers: z.array(
     z.object({ resource_provider_account: z.object({ provider: link }), ...period, resources }),
   ),
@@ -158,12 +166,10 @@ async function budgetsOf(service: CoralCredits, flags: CoralFlags, now: bigint):
       if (all.some((one) => one.account === id && one.provider !== provider.id)) {
         warnings.push(`account ${name} also pays for leases in other clouds: only ${provider.name} is read`);
       }
-      const open = consumers.filter(
-        (one) => one.resource_provider_account.provider === provider.id && one.end > now,
-      );
+      const ours = consumers.filter((one) => one.resource_provider_account.provider === provider.id);
       budgets.push(
         ...credits.map((one) => {
-          const shares = open.flatMap((consumer) =>
+          const shares = ours.flatMap((consumer) =>
             hoursOf(consumer, flags.resourceClass).map((spent) => shareOf(one, consumer, spent, now)),
           );
           return budgetOf(project_id, one, shares);
@@ -243,13 +249,16 @@ function inSeconds({ start, end }: Period): Period {
   return { start: second(start), end: second(end) };
 }
 
+/** The first overlap, if there is one. */
 function doubtsIn(name: string, credits: readonly Allocation[]): string[] {
-  return credits.flatMap((one) =>
-    credits
-      .filter((other) => other.id > one.id && other.start < one.end && one.start < other.end)
-      .map(
-        (other) =>
-          `account ${name}: the allocations ${JSON.stringify(one.name)} and ${JSON.stringify(other.name)} overlap, and coral-credits charges the second one; budgets cannot overlap: change a line before you import the file`,
-      ),
-  );
+  for (const one of credits) {
+    const other = credits.find(({ id, start, end }) => id > one.id && start < one.end && one.start < end);
+    if (other !== undefined) {
+      const both = `${JSON.stringify(one.name)} and ${JSON.stringify(other.name)}`;
+      return [
+        `account ${name}: the allocations ${both} overlap, and coral-credits charges the second one; budgets cannot overlap: change a line before you import the file`,
+      ];
+    }
+  }
+  return [];
 }

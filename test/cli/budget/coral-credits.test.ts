@@ -138,6 +138,7 @@ describe('budget from-coral-credits', () => {
   it.each<[string, Answers]>([
     ['a number that is none', withAccount({ allocations: [{ ...allocation, resources: hours('many') }] })],
     ['half an hour', withAccount({ allocations: [{ ...allocation, resources: hours(0.5) }] })],
+    ['very many allocations', withAccount({ allocations: Array(1001).fill(allocation) })],
     ['a date that is none', withAccount({ allocations: [{ ...allocation, end: 'soon' }] })],
     ['a project that is none', { ...ANSWERS, '/resource_provider_account': [{ project_id: '=1+1' }] }],
     [
