@@ -1,6 +1,7 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command, Option } from 'commander';
 import type { RequestStep } from '../ledger/budgets/requests/steps.ts';
+import { fromCoralCreditsCommand } from './budget/coral-credits.ts';
 import type { AskFlags, StepFlags, WantedState } from './budget/requests.ts';
 import type {
   AuthorFlags,
@@ -84,6 +85,7 @@ export function budgetCommand(): Command {
         .addOption(formatFlag('csv', 'json'))
         .action(exportFile),
     )
+    .addCommand(fromCoralCreditsCommand())
     .addCommand(
       addLocalOrRemote(
         new Command('request').description('Ask for more budget, for a project or one user in it.'),

@@ -13,6 +13,8 @@ export interface Check {
   readonly sources: readonly string[];
   /** It is skipped where the service has no such endpoint. */
   readonly needs: readonly Operation[];
+  /** The id of the check whose request this one differs from in one thing. It is skipped where that one has failed. */
+  readonly variant?: string;
   /** Sends requests and returns the findings; empty = passed. */
   run(run: Run): Promise<Verdict> | Verdict;
 }
@@ -145,6 +147,17 @@ export async function expectSameVerdict(
 export function askAgain({ target, leases }: Pick<Run, 'target' | 'leases'>): Promise<Exchange> {
   const operation = target.has('create') ? 'create' : target.has('update') ? 'update' : 'end';
   return target.ask(operation, leases.make(), `${ASKED[operation]}: does the service still answer?`);
+}
+
+/** Asks again. No finding if the service answered such a request like this before: then other checks report it. */
+export async function expectAsBefore(run: Run): Promise<Finding[]> {
+  const before = run.target.exchanges.filter(({ valid }) => valid);
+  const exchange = await askAgain(run);
+  const { operation, answer } = exchange;
+  const isAsBefore = before.some(
+    (one) => one.operation === operation && one.answer?.status === answer?.status,
+  );
+  return answer !== undefined && isAsBefore ? [] : expectAnswerTo(exchange);
 }
 
 export const ASKED: Readonly<Record<Operation, string>> = {

@@ -12,6 +12,7 @@ import {
   type Asked,
   asks,
   type Fault,
+  idsOf,
   isReal,
   rightAnswer,
   runAgainst,
@@ -362,3 +363,43 @@ describe('a service that asks for a token', () => {
     expect(asked).toHaveLength(1);
   });
 });
+
+it('a service that understands no lease is told so once for each kind of request, and of nothing that this does not prove', async () => {
+  const { url } = await smallService((asked) =>
+    isReal(asked) ? { status: 400, body: '{"lease": "it has no resource_requests"}' } : undefined,
+  );
+  const report = await runAgainst(url, {
+    allowLease: undefined,
+    denyLease: undefined,
+    denyUpdate: undefined,
+    denyCommit: undefined,
+  });
+  expect(idsOf(report, 'failed').filter((id) => !/^(create|update|end)-/.test(id))).toEqual([
+    ...['documented-example', 'commit-create', 'commit-update'],
+  ]);
+  expect(idsOf(report, 'passed')).toEqual([
+    ...['token-missing', 'token-wrong', 'token-right', 'invalid-json', 'empty-body', 'not-an-object'],
+    ...['no-redirect', 'no-stack-trace'],
+  ]);
+  const reasonOf = (id: string) => report.results.find(({ check }) => check.id === id)?.reason;
+  expect(reasonOf('unknown-fields')).toBe(
+    'create-physical-host has failed, and this differs in one thing only',
+  );
+  expect(reasonOf('date-without-offset')).toBe('a lease whose dates have an offset is not understood either');
+  expect(reasonOf('no-content')).toBe('nothing was answered with 204; pass a lease with --allow-lease');
+});
+
+it.each(['invalid-json', 'empty-body', 'not-an-object'])(
+  '%s fails a service that answers no lease any more afterwards',
+  async (id) => {
+    let isBroken = false;
+    const fault: Fault = (asked) => {
+      isBroken ||= asked.json === undefined && asked.token === TOKEN;
+      return isBroken && isReal(asked) ? { status: 400 } : undefined;
+    };
+    const { url } = await smallService(fault);
+    const checks = CHECKS.filter((check) => check.id === id || check.id === 'create-network');
+    const { results } = await runAgainst(url, { checks });
+    expect(results.map(({ result }) => result)).toEqual(['passed', 'failed']);
+  },
+);

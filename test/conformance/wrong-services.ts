@@ -82,7 +82,7 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
   'update-flavor-instance': updatedNot('flavor:instance'),
   'update-virtual-floatingip': updatedNot('virtual:floatingip'),
   'update-network': updatedNot('network'),
-  'end-physical-host': { ...endedNot('physical:host'), alsoFails: ['end-unknown-lease', 'end-twice'] },
+  'end-physical-host': endedNot('physical:host'),
   'end-virtual-instance': endedNot('virtual:instance'),
   'end-flavor-instance': endedNot('flavor:instance'),
   'end-virtual-floatingip': endedNot('virtual:floatingip'),
@@ -148,7 +148,6 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
   'commit-create': {
     mistake: 'says 201 to a commit',
     fault: when((asked) => asks(asked, 'commitCreate') && rightAnswer(asked).status === 204, { status: 201 }),
-    alsoFails: ['commit-twice'],
   },
   'commit-update': {
     mistake: 'has forgotten the commit of updates',

@@ -1,6 +1,6 @@
 /**
- * Other people's software, to try the project against: a real Blazar, Keystone, Kubernetes control plane and admission plugin. Nothing
- * of it belongs to the project, so it is looked for, and tests that want it skip aloud where it is not.
+ * Other people's software, to try the project against: a real Blazar, coral-credits, Keystone, Kubernetes control plane and admission
+ * plugin. Nothing of it belongs to the project, so it is looked for, and tests that want it skip aloud where it is not.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { projectFile } from './files.ts';
 /** Which program starts a peer, below the folder of all peers. */
 const PROGRAMS = {
   BLAZAR_PEER: 'blazar/serve.py',
+  CORAL_CREDITS_PEER: 'coral-credits/serve.py',
   KEYSTONE_PEER: 'keystone/up.sh',
   KUBERNETES_PEER: 'kubernetes/up.sh',
   KUBERNETES_ADMISSION_PEER: 'kubernetes-admission-policies/judge.xz',

@@ -62,8 +62,7 @@ export async function withEndpoint(
   work: (client: ApiClient) => Promise<void>,
 ): Promise<void> {
   const { createApiClient } = await import('../../client/client.ts');
-  const { EndpointError } = await import('../../client/bounded-fetch.ts');
-  const ca = flags.caFile === undefined ? undefined : fileText('--ca-file', flags.caFile);
+  const ca = pemOf(flags.caFile);
   const credentials = await credentialsOf(flags);
   let client: ApiClient;
   try {
@@ -72,7 +71,17 @@ export async function withEndpoint(
     throw new UsageError(`--endpoint: ${errorText(thrown)}`);
   }
   try {
-    await work(client);
+    await endpointFailures(() => work(client));
+  } finally {
+    await client.close();
+  }
+}
+
+/** When a service does not answer as it should, prints one line and sets exit code 3. @throws UsageError if it refuses */
+export async function endpointFailures(work: () => Promise<void>): Promise<void> {
+  const { EndpointError } = await import('../../client/bounded-fetch.ts');
+  try {
+    await work();
   } catch (thrown) {
     if (!(thrown instanceof EndpointError)) {
       throw thrown;
@@ -82,9 +91,12 @@ export async function withEndpoint(
     }
     process.stderr.write(`error: ${onOneLine(thrown.message)}\n`);
     process.exitCode = ExitCode.failed;
-  } finally {
-    await client.close();
   }
+}
+
+/** Of `--ca-file`. */
+export function pemOf(caFile: string | undefined): string | undefined {
+  return caFile === undefined ? undefined : fileText('--ca-file', caFile);
 }
 
 /** None of both: the service may need none. */
@@ -93,17 +105,26 @@ async function credentialsOf({
   osCloud,
 }: EndpointFlags): Promise<Pick<ApiClientOptions, 'token' | 'cloud'>> {
   const { env } = process;
+  const token = await tokenOf(tokenFile, osCloud === undefined ? TOKEN_VARIABLE : undefined);
+  return token === undefined
+    ? { cloud: osCloud ?? (env.OS_CLOUD || env.OS_AUTH_URL ? 'envvars' : undefined) }
+    : { token };
+}
+
+/** The token of a file, else of a variable. `undefined` = in neither. @throws UsageError */
+export async function tokenOf(
+  tokenFile: string | undefined,
+  variable: string | undefined,
+): Promise<string | undefined> {
   if (tokenFile !== undefined) {
     const token = fileText('--token-file', tokenFile).trim();
     if (isReadByEveryone(tokenFile)) {
       throw new UsageError(`--token-file: everyone may read ${tokenFile}; remove that permission: chmod o-r`);
     }
-    return { token: await checked('--token-file', token) };
+    return checked('--token-file', token);
   }
-  if (osCloud === undefined && env[TOKEN_VARIABLE]) {
-    return { token: await checked(`$${TOKEN_VARIABLE}`, env[TOKEN_VARIABLE]) };
-  }
-  return { cloud: osCloud ?? (env.OS_CLOUD || env.OS_AUTH_URL ? 'envvars' : undefined) };
+  const token = variable === undefined ? undefined : process.env[variable];
+  return token ? checked(`$${variable}`, token) : undefined;
 }
 
 async function checked(where: string, token: string): Promise<string> {

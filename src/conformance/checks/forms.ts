@@ -19,6 +19,7 @@ export const formChecks: readonly Check[] = [
       'The lease of a check-update has both dates, the reservations, and what the caller changes. Everything else is in current_lease.',
     sources: [SOURCE.unsaid, SOURCE.blazarUpdate],
     needs: ['update'],
+    variant: 'update-physical-host',
     run: async (run) => {
       const lease = await createdLease(run);
       const changes = { ...dayLonger(run.leases), reservations: lease.current.reservations };
@@ -33,6 +34,7 @@ export const formChecks: readonly Check[] = [
       'When the caller changes a reservation, Blazar sends only what the caller gave, the type, and the new allocations.',
     sources: [SOURCE.blazarUpdate, SOURCE.unsaid],
     needs: ['update'],
+    variant: 'update-physical-host',
     run: async (run) => {
       const lease = await createdLease(run);
       const [reservation] = lease.current.reservations;
@@ -54,6 +56,7 @@ export const formChecks: readonly Check[] = [
     protocol: 'Blazar sends its option os_region_name as region_name, and null if it is not set.',
     sources: [SOURCE.blazarContext],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: async ({ target, leases }) => {
       const lease = leases.make({ context: { region_name: null } });
       return expectVerdict(await target.ask('create', lease, 'a lease whose context names no region'));
@@ -65,7 +68,13 @@ export const formChecks: readonly Check[] = [
     protocol: 'Dates are in ISO 8601. Blazar writes them in UTC, without an offset.',
     sources: [SOURCE.unsaid],
     needs: ['create'],
-    run: (run) => dates(run, isoText),
+    run: async (run) => {
+      const findings = await dates(run, isoText);
+      const others = findings.length === 0 ? [] : await dates(run, (date) => `${isoText(date)}Z`);
+      return others.length === 0
+        ? findings
+        : { skipped: 'a lease whose dates have an offset is not understood either' };
+    },
   },
   {
     id: 'date-with-fraction',
@@ -73,6 +82,7 @@ export const formChecks: readonly Check[] = [
     protocol: 'Dates are in ISO 8601, to the microsecond.',
     sources: [SOURCE.blazarDocs],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: (run) => dates(run, (date) => `${isoText(date)}.012345`),
   },
   {
@@ -81,6 +91,7 @@ export const formChecks: readonly Check[] = [
     protocol: 'Dates are in ISO 8601; those of the documented example have an offset.',
     sources: [SOURCE.blazarDocs, SOURCE.unsaid],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: (run) => dates(run, (date) => `${isoText(date)}+02:00`),
   },
   {
@@ -90,6 +101,7 @@ export const formChecks: readonly Check[] = [
       'Blazar passes before_end_date on as the user wrote it, YYYY-MM-DD HH:MM, and early releases wrote all dates with a space instead of the T.',
     sources: [SOURCE.blazarCreate, SOURCE.unsaid],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: async (run) => [
       ...(await dates(run, (date) => isoText(date).slice(0, 16).replace('T', ' '), { withBeforeEnd: true })),
       ...(await dates(run, (date) => isoText(date).replace('T', ' '))),
@@ -111,6 +123,7 @@ export const formChecks: readonly Check[] = [
       'Requests have more attributes than are documented, such as the properties that a site gives its hosts, and each release adds some. Unknown ones are ignored.',
     sources: [SOURCE.keepInMind, SOURCE.unsaid],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: unknownFields,
   },
 ];

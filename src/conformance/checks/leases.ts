@@ -72,6 +72,7 @@ export const resourceTypeChecks: readonly Check[] = [
     protocol: 'A lease has any number of reservations, each with its own allocations.',
     sources: [SOURCE.requests, SOURCE.unsaid],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: async ({ target, leases }) => {
       const lease = leases.make({
         reservations: [resources['physical:host'], resources['virtual:floatingip']],
@@ -92,6 +93,7 @@ export const endChecks: readonly Check[] = [
     protocol: `${NO_PROMISE} A lease may be older than the service.`,
     sources: [SOURCE.endpoints, SOURCE.blazarDocs],
     needs: ['end'],
+    variant: 'end-physical-host',
     run: async ({ target, leases }) =>
       expectNoContent(await target.ask('end', leases.make(), 'the end of a lease that was never created')),
   },
@@ -101,6 +103,7 @@ export const endChecks: readonly Check[] = [
     protocol: NO_PROMISE,
     sources: [SOURCE.endpoints, SOURCE.blazarDocs],
     needs: ['end'],
+    variant: 'end-physical-host',
     run: async (run) => {
       const lease = await createdLease(run);
       const first = await run.target.ask('end', lease, 'the end of a lease');
@@ -148,6 +151,7 @@ export const commitChecks: readonly Check[] = [
       'A commit whose answer was lost is sent again with the same Idempotency-Key and id: it is one lease, and is charged once.',
     sources: COMMIT_SOURCES,
     needs: ['commitCreate'],
+    variant: 'commit-create',
     run: async (run) => {
       const lease = await createdLease(run);
       const key = lease.id;
@@ -169,6 +173,7 @@ export const repetitionChecks: readonly Check[] = [
       'ExternalServiceFilter of this package sends an Idempotency-Key. The same key means that a request is sent again: it is one lease, with one answer.',
     sources: [SOURCE.endpoints, SOURCE.keepInMind],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: sentAgain,
   },
 ];

@@ -1,9 +1,8 @@
 /** What a service must bear: invalid requests, large leases, many requests at once, and several on one connection. */
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  askAgain,
   type Check,
-  expectAnswerTo,
+  expectAsBefore,
   expectComplaint,
   expectVerdict,
   type Finding,
@@ -45,7 +44,7 @@ async function goesOn(run: Run, bodies: Readonly<Record<string, string>>): Promi
       findings.push(...expectComplaint(await run.target.send({ operation, what, body })));
     }
   }
-  return [...findings, ...expectAnswerTo(await askAgain(run))];
+  return [...findings, ...(await expectAsBefore(run))];
 }
 
 const CONCURRENT = 32;
@@ -61,6 +60,7 @@ export const loadChecks: readonly Check[] = [
       'A lease has one allocation per host, each with all that Blazar knows about the host: ten thousand are about 5 MB. Blazar waits for the answer without a limit, and so does its user.',
     sources: [SOURCE.unsaid, SOURCE.duties],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: async ({ target, leases, largeLeaseHosts }) => {
       const lease = leases.make({ reservations: [hosts(largeLeaseHosts)] });
       return expectVerdict(await target.ask('create', lease, `a lease of ${largeLeaseHosts} hosts`));
@@ -72,6 +72,7 @@ export const loadChecks: readonly Check[] = [
     protocol: 'Leases are created by many users at the same time, and Blazar does not ask again.',
     sources: [SOURCE.unsaid, SOURCE.duties],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: async ({ target, leases }) => {
       const questions = Array.from({ length: CONCURRENT }, (_, index) =>
         target.ask('create', leases.make(), `a lease, number ${index + 1} of ${CONCURRENT} at once`),
@@ -86,6 +87,7 @@ export const loadChecks: readonly Check[] = [
       'HTTP/1.1 keeps a connection open unless one side sends Connection: close, and ExternalServiceFilter of this package does so. The unread rest of a body must not become the next request.',
     sources: [SOURCE.persistence],
     needs: ['create'],
+    variant: 'create-physical-host',
     run: keptConnection,
   },
 ];

@@ -11,7 +11,7 @@ import { budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { isExempt, projectLimits } from '../../api/project-limits.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
-import type { ConsolePage, PageRequest } from '../page.ts';
+import { type ConsolePage, type PageRequest, pathWith } from '../page.ts';
 import { listPage } from '../parts/pager.tsx';
 import { learnNames, nameOfFor } from '../parts/parts.tsx';
 import { tryPathOf } from '../try/refused-lease.ts';
