@@ -9,9 +9,11 @@ import type { LeaseRow } from '../../storage/schema.ts';
 import type { ChargedRow } from '../charges.ts';
 import { CHARGED } from '../leases.ts';
 
-/** Leases that the database sums up at once: others of the process wait for it. SQLite reads them twice, and has as many in its cache. */
-const PIECE = 5000;
-const PIECE_ROWS = BigInt(PIECE);
+/**
+ * Leases that the database sums up at once. Others of the process wait for SQLite, which reads them twice, and has as many in its cache. Nobody waits
+ * for PostgreSQL: of more leases, there are fewer groups for each, and its memory for a sort, 4 MB, still holds them.
+ */
+const PIECES: Readonly<Record<Dialect, number>> = { sqlite: 5000, postgresql: 20_000 };
 /** Numbers are summed in two halves: SQLite fails when an intermediate sum overflows. */
 const HALF = 2n ** 32n;
 
@@ -68,7 +70,8 @@ export type OtherLease = ChargedRow &
 interface Piece {
   readonly groups: readonly LeaseGroup[];
   readonly charges: readonly ChargeGroup[];
-  readonly others: readonly OtherLease[];
+  /** Those of `otherLeases`. */
+  readonly odd: readonly bigint[];
   /** The last row of the piece; `undefined` = there are no more. */
   readonly last: bigint | undefined;
 }
@@ -77,11 +80,10 @@ export function* usagePiece(ledger: Ledger, query: PieceQuery, after: bigint | u
   const { queries, dialect } = ledger.database;
   const range = { after, last: yield* lastOf(ledger, query, after) };
   const groups = yield* rows(leaseGroups(dialect, query, range).compile(queries));
-  const odd = groups.flatMap((group) => group.odd ?? []);
   return {
     groups: groups.filter((group) => group.odd === null),
     charges: query.hasAmounts ? yield* rows(chargeGroups(dialect, query, range).compile(queries)) : [],
-    others: odd.length === 0 ? [] : yield* rows(otherLeases(dialect, odd).compile(queries)),
+    odd: groups.flatMap((group) => group.odd ?? []),
     last: range.last,
   };
 }
@@ -92,14 +94,15 @@ export function amountOf({ high, low }: Pick<ChargeGroup, 'high' | 'low'>): bigi
 
 /** Of all projects, rows are numbered nearly without gaps: none has to be read to find where a piece ends. */
 function* lastOf(
-  { database: { queries } }: Ledger,
+  { database: { queries, dialect } }: Ledger,
   { projectId }: PieceQuery,
   after: bigint | undefined,
 ): Work<bigint | undefined> {
   const all = queries.selectFrom('leases');
+  const size = PIECES[dialect];
   if (projectId === undefined) {
     const [highest] = yield* rows(all.select(({ fn }) => fn.max<bigint | null>('id').as('id')).compile());
-    const last = (after ?? 0n) + PIECE_ROWS;
+    const last = (after ?? 0n) + BigInt(size);
     return last < (highest?.id ?? 0n) ? last : undefined;
   }
   let query = all.select('id').where('project_id', '=', projectId);
@@ -108,7 +111,7 @@ function* lastOf(
   }
   const bound = query
     .orderBy('id')
-    .offset(PIECE - 1)
+    .offset(size - 1)
     .limit(1);
   return (yield* rows(bound.compile()))[0]?.id;
 }
@@ -156,6 +159,7 @@ function owner({ byProject, byUser }: PieceQuery): RawBuilder<unknown> {
 
 /** Those of the piece that may count. The limit is never reached: it has SQLite compute each column once. */
 function counted(
+  dialect: Dialect,
   query: PieceQuery,
   range: RowRange,
   columns: RawBuilder<unknown>,
@@ -167,12 +171,12 @@ function counted(
     select id as number, ${owner(query)}, ${partOf(query)} as part, ${columns}
     from leases where ${within(query, range)} and ${more} and
       (ends_at > ${instant(from)} and starts_at < ${instant(until)} or alternatives is not null)
-    limit ${sql.lit(PIECE)}) as counted`;
+    limit ${sql.lit(PIECES[dialect])}) as counted`;
 }
 
 function leaseGroups(dialect: Dialect, query: PieceQuery, range: RowRange): RawBuilder<LeaseGroup> {
   const position = sql`${sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos')}(claims, '["usage_budget/')`;
-  const onBudgets = sql`case when ${position} > 0 then '[' || substr(claims, ${position}) else '[]' end`;
+  const onBudgets = sql`coalesce('[' || substr(claims, nullif(${position}, 0)), '[]')`;
   // A claim for the whole lease is the same text then, whenever the lease is.
   const even = sql`replace(${onBudgets}, ',"' || ${BEGAN} || '","' || ${ENDS} || '"]', ',"0","1"]')`;
   const claims = query.hasAmounts ? sql`case when ${TELLS_CHARGE} then ${even} else '' end` : sql`''`;
@@ -187,7 +191,7 @@ function leaseGroups(dialect: Dialect, query: PieceQuery, range: RowRange): RawB
       cast(sum(case when ended > began then ended - began else 0 end) as bigint) as run,
       cast(sum(early) as bigint) as early,
       cast(sum(early * (ends - case when ended > began then ended else began end)) as bigint) as unused
-    from ${counted(query, range, columns)}
+    from ${counted(dialect, query, range, columns)}
     where part is null or early is not null
     group by project_id, resources, taken, part, user_id, case when part is null then number end`;
 }
@@ -202,15 +206,19 @@ function chargeGroups(dialect: Dialect, query: PieceQuery, range: RowRange): Raw
   return sql<ChargeGroup>`
     select counted.project_id as project_id, user_id, cast(part as bigint) as part, account,
       cast(sum(delta / ${sql.lit(HALF)}) as text) as high, cast(sum(delta % ${sql.lit(HALF)}) as text) as low
-    from ${counted(query, range, sql`1 as one`, sql`not ${TELLS_CHARGE}`)}
+    from ${counted(dialect, query, range, sql`1 as one`, sql`not ${TELLS_CHARGE}`)}
     ${entries}
     where part is not null and account like 'usage!_budget/%' escape '!'
     group by counted.project_id, user_id, part, account`;
 }
 
-function otherLeases(dialect: Dialect, numbers: readonly bigint[]): RawBuilder<OtherLease> {
-  return sql<OtherLease>`
+export function otherLeases(
+  { database: { queries, dialect } }: Ledger,
+  numbers: readonly bigint[],
+): Work<OtherLease[]> {
+  const query = sql<OtherLease>`
     select project_id, ${sql.join(CHARGED.map((column) => sql.ref(column)))},
       cast(case when ${IS_EARLY} then case when ${IS_UNDONE} then 1 else 0 end else 0 end as bigint) as undone
     from leases where id in (select value from ${rowsTable(dialect, numbers)})`;
+  return rows(query.compile(queries));
 }

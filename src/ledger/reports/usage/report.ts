@@ -7,7 +7,7 @@ import type { Ledger } from '../../ledger.ts';
 import type { Snapshot, Work } from '../../storage/database.ts';
 import { Gate } from '../../storage/gate.ts';
 import { chargesOf } from '../leases.ts';
-import { amountOf, usagePiece } from './pieces.ts';
+import { amountOf, otherLeases, usagePiece } from './pieces.ts';
 import {
   MAX_REPORT_DAYS,
   nextMonth,
@@ -39,8 +39,9 @@ export function reportSpan(
   return { from, until };
 }
 
-/** Leases that are looked at one by one before others have their turn. */
+/** Leases that are looked at one by one before others have their turn, and groups of them. */
 const CHUNK = 250;
+const GROUPS = 5000;
 const gates = new WeakMap<Ledger, Gate>();
 
 /**
@@ -74,15 +75,17 @@ async function addLeases(
   let last: bigint | undefined;
   do {
     const piece = await ran(snapshot, usagePiece(ledger, { ...sums.pieces, projectId }, last));
-    await nextTurn();
-    for (const group of piece.groups) {
-      sums.addGroup(group);
+    for (const groups of chunksOf(piece.groups, GROUPS)) {
+      await nextTurn();
+      for (const group of groups) {
+        sums.addGroup(group);
+      }
     }
     for (const group of piece.charges) {
       sums.addCharge(group, group.account, amountOf(group));
     }
-    for (let start = 0; start < piece.others.length; start += CHUNK) {
-      const some = piece.others.slice(start, start + CHUNK);
+    for (const numbers of chunksOf(piece.odd, CHUNK)) {
+      const some = await ran(snapshot, otherLeases(ledger, numbers));
       const charges = await ran(snapshot, chargesOf(ledger, some));
       await nextTurn();
       for (const lease of some) {
@@ -91,6 +94,12 @@ async function addLeases(
     }
     last = piece.last;
   } while (last !== undefined);
+}
+
+function* chunksOf<Item>(items: readonly Item[], length: number): Iterable<readonly Item[]> {
+  for (let start = 0; start < items.length; start += length) {
+    yield items.slice(start, start + length);
+  }
 }
 
 /** Those of the projects, removed ones too: what was charged to them stays charged. */
