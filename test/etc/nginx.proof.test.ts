@@ -1,47 +1,28 @@
 /** etc/nginx with a real nginx: if the service is down, a real Blazar refuses the request and keeps the lease. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { BLAZAR_ENDPOINTS, OWN_PATHS } from '../../src/server/own-paths.ts';
-import { projectFile } from '../support/files.ts';
-import { peerProgram, skipAloud } from '../support/peers.ts';
+import { HAS_NGINX, nginxFile, startNginx } from '../support/nginx.ts';
+import { peerProgram } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { capturedText } from '../support/requests.ts';
 import { startTcpService, unusedPort } from '../support/services.ts';
 
-const HAS_NGINX = spawnSync('nginx', ['-v']).status === 0;
-if (!HAS_NGINX) {
-  skipAloud('nginx', 'there is no command nginx');
-}
 const blazar = peerProgram('BLAZAR_PEER');
-const SOON = { timeout: 120_000, interval: 50 };
 
-/** nginx with the file, except for ports and a time limit. Resolves when it answers. */
-async function startNginx(policyPort: number): Promise<string> {
+/** Resolves to the URL of nginx. */
+async function startProxy(policyPort: number): Promise<string> {
   const port = await unusedPort();
-  const folder = mkdtempSync(join(tmpdir(), 'nginx-'));
-  mkdirSync(join(folder, 'temporary'));
-  const server = readFileSync(projectFile('etc/nginx/policy-service.conf'), 'utf8')
-    .replace('listen 127.0.0.1:8641', `listen 127.0.0.1:${port}`)
-    .replace('server 127.0.0.1:8642', `server 127.0.0.1:${policyPort}`)
-    .replace('proxy_read_timeout 35s', 'proxy_read_timeout 10s');
-  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  const conf = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log; events {}
-http { access_log off; ${paths.map((name) => `${name}_temp_path ${folder}/temporary/${name};`).join(' ')}
-${server} }`;
-  writeFileSync(join(folder, 'nginx.conf'), conf);
-  const nginx = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' });
-  onTestFinished(async () => {
-    await ended(nginx);
-    rmSync(folder, { recursive: true, force: true });
-  });
   const url = `http://127.0.0.1:${port}`;
-  await vi.waitFor(() => fetch(url), SOON);
+  const file = nginxFile('policy-service.conf', [
+    ['listen 127.0.0.1:8641', `listen 127.0.0.1:${port}`],
+    ['server 127.0.0.1:8642', `server 127.0.0.1:${policyPort}`],
+    ['proxy_read_timeout 35s', 'proxy_read_timeout 10s'],
+  ]);
+  onTestFinished(await startNginx([file], url));
   return url;
 }
 
@@ -71,7 +52,7 @@ const rawStatus = (url: string, path: string) =>
 describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
   it('passes requests and answers on unchanged', async () => {
     const service = await policyServer({ status: 403, body: '{"message":"No."}' });
-    const url = await startNginx(Number(new URL(service.url).port));
+    const url = await startProxy(Number(new URL(service.url).port));
     const answer = await ask(url, { 'X-Auth-Token': 'secret' });
     expect([answer.status, await answer.text()]).toEqual([403, '{"message":"No."}']);
     const asked = service.requests.filter(({ method }) => method === 'POST');
@@ -82,7 +63,7 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
 
   it('passes on what Blazar asks, and nothing else', async () => {
     const service = await policyServer({ status: 204 });
-    const url = await startNginx(Number(new URL(service.url).port));
+    const url = await startProxy(Number(new URL(service.url).port));
     const own = BLAZAR_ENDPOINTS.flatMap((name) => [`/${name}`, `/v1/${name}`]);
     const others = OWN_PATHS.filter((path) => !own.includes(path));
     const statusOf = async (path: string) => (await fetch(url + path, { redirect: 'manual' })).status;
@@ -112,7 +93,7 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
   it('answers 503 if the service does not listen or does not answer', async () => {
     const silent = await startTcpService(() => {});
     for (const port of [await unusedPort(), silent.port]) {
-      const answer = await ask(await startNginx(port));
+      const answer = await ask(await startProxy(port));
       expect(answer.status).toBe(503);
       expect(await answer.json()).toEqual({ message: expect.stringContaining('could not be checked') });
     }
@@ -121,7 +102,7 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
   it.skipIf(blazar === undefined)('keeps leases of a real Blazar out of ERROR', async () => {
     const service = await policyServer({ status: 204 });
     const policyPort = Number(new URL(service.url).port);
-    const behind = await startBlazar(await startNginx(policyPort));
+    const behind = await startBlazar(await startProxy(policyPort));
     const direct = await startBlazar(service.url);
     const [kept, lost] = [await behind.create(), await direct.create()];
     service.server.closeAllConnections();

@@ -1,7 +1,8 @@
 /** A small cloud for people: a real Keystone, two policy services on one ledger in PostgreSQL, as commands, and a real Blazar that asks the first. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { giveBudget, ledgerAt, type newLedgers } from '../support/ledgers.ts';
 import { type RunningCommand, startCommand } from '../support/run-command.ts';
 import { RealBlazar } from './blazar.ts';
@@ -17,8 +18,12 @@ const DAY = 86_400_000;
 export interface PeopleCloud {
   readonly keystone: RealKeystone;
   readonly blazar: RealBlazar;
-  /** The policy service that Blazar asks, and another one. */
+  /** The first is asked by Blazar, unless something stands between them. */
   readonly replicas: readonly [string, string];
+  /** A configuration, for a command that asks Blazar. */
+  file(): string;
+  /** `kill -9`, once it has not moved for `frozen` milliseconds, and a start at the same address. */
+  restart(index: number, frozen: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -26,6 +31,7 @@ export async function startPeopleCloud(
   keystone: RealKeystone,
   blazarProgram: string,
   newLedger: ReturnType<typeof newLedgers>,
+  proxy = async ([first]: PeopleCloud['replicas']) => first,
 ): Promise<PeopleCloud> {
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-people-'));
   const connection = await newLedger('postgresql');
@@ -35,16 +41,41 @@ export async function startPeopleCloud(
     await giveBudget(ledger, { projectId, amount: String(PROJECT_HOURS), ...dates });
   }
   await ledger.close();
-  const file = join(folder, 'blazar.conf');
-  writeFileSync(file, configuration(connection, keystone.url), { mode: 0o600 });
-  const commands = [0, 1].map(() => startCommand(['serve', '--config-file', file]));
-  const [first = '', second = ''] = await Promise.all(commands.map(addressOf));
+  const fileOf = (index: number) => join(folder, `replica-${index}.conf`);
+  const commands: RunningCommand[] = [];
+  // An address that is nobody else's: no connection can take the port while the replica is away.
+  const write = (index: number, port: string) => {
+    const place = `host = 127.0.0.${index + 2}\nport = ${port}`;
+    writeFileSync(fileOf(index), configuration(connection, keystone.url, place), { mode: 0o600 });
+  };
+  const start = async (index: number) => {
+    const command = startCommand(['serve', '--config-file', fileOf(index)]);
+    commands[index] = command;
+    const url = await addressOf(command);
+    write(index, new URL(url).port);
+    return url;
+  };
+  write(0, '0');
+  write(1, '0');
+  const replicas = await Promise.all([start(0), start(1)] as const);
   const options = ['--keystone', keystone.url, '--policy-token', BLAZAR_TOKEN];
-  const blazar = await RealBlazar.start(blazarProgram, `${first}/v1/`, options);
+  const blazar = await RealBlazar.start(blazarProgram, `${await proxy(replicas)}/v1/`, options);
   return {
     keystone,
     blazar,
-    replicas: [first, second],
+    replicas,
+    file: () => {
+      const file = join(folder, 'followed.conf');
+      writeFileSync(file, `${readFileSync(fileOf(0), 'utf8')}endpoint = ${blazar.url}\n`, { mode: 0o600 });
+      return file;
+    },
+    restart: async (index, frozen) => {
+      commands[index]?.process.kill('SIGSTOP');
+      await pause(frozen);
+      commands[index]?.process.kill('SIGKILL');
+      await commands[index]?.ended;
+      await start(index);
+    },
     stop: async () => {
       await blazar.stop();
       for (const { process: child, ended } of commands) {
@@ -61,12 +92,14 @@ async function addressOf(command: RunningCommand): Promise<string> {
   return url;
 }
 
-function configuration(connection: string, keystone: string): string {
+function configuration(connection: string, keystone: string, place: string): string {
   return `[enforcement]
 enabled_filters = MaxLeaseDurationFilter, UsageBudgetFilter
 max_lease_duration = ${LONGEST_DAYS * 86_400}
 [service]
-port = 0
+${place}
+trusted_proxies = 127.0.0.1
+deadline = 30
 tokens = ${BLAZAR_TOKEN}
 keystone_auth = true
 [ledger]
@@ -74,6 +107,7 @@ connection = ${connection}
 doubt_folder =
 [keystone]
 auth_url = ${keystone}
+timeout = 30
 username = blazar
 password = blazar
 project_name = service

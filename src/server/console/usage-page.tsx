@@ -105,7 +105,7 @@ interface FormProps {
 function UsageForm({ asked, mistakes, projects }: FormProps) {
   const dateType = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? 'date' : 'text');
   return (
-    <form method="get" action={PATH}>
+    <form method="get" action={PATH} autocomplete="off">
       <div class="fields">
         <Fields
           values={{ ...asked }}

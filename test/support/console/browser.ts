@@ -175,15 +175,26 @@ export function overlaps(page: Page): Promise<string[]> {
   })()`);
 }
 
+/** What can be used by a mouse, and is not reached by the tab key, or not seen then. */
+export async function unreachable(page: Page): Promise<string[]> {
+  const unseen = (await tabStops(page, 1000)).filter((stop) => stop.includes('(unseen)'));
+  const missed = (await page.evaluate(`[...document.querySelectorAll(
+    'a[href], button, input, select, textarea, summary, [tabindex="0"]',
+  )].filter((at) => !at.disabled && !at.ariaHidden && at.checkVisibility({ visibilityProperty: true }) && !tabStops.has(at))
+    .map((at) => at.outerHTML.slice(0, 200))`)) as string[];
+  return [...unseen, ...missed];
+}
+
 /** What the tab key leads to, from the top of a page: the accessible text of each stop, at most `most`. */
 export async function tabStops(page: Page, most = 60): Promise<string[]> {
   const stops: string[] = [];
-  await page.evaluate('document.body.focus(); getSelection()?.removeAllRanges()');
+  await page.evaluate('tabStops = new Set(); document.body.focus(); getSelection()?.removeAllRanges()');
   while (stops.length < most) {
     await page.keyboard.press('Tab');
     const stop = (await page.evaluate(`(() => {
       const at = document.activeElement;
       if (at === null || at === document.body) return '';
+      tabStops.add(at);
       const box = at.getBoundingClientRect();
       const isSeen = box.width > 0 && box.height > 0 && box.bottom > 0;
       const name = at.getAttribute('aria-label') ?? at.labels?.[0]?.textContent ?? at.textContent ?? '';

@@ -17,6 +17,12 @@ if (document.querySelector('time, input[type=datetime-local]') !== null) {
   showLocalTimes();
   takeLocalTimes();
 }
+// A browser that goes back fills in what differs from its default: the version, too, must be the one that was seen then.
+for (const etag of document.querySelectorAll<HTMLInputElement>('input[name=etag]')) {
+  const { value } = etag;
+  etag.value = value;
+  etag.defaultValue = '';
+}
 if (document.querySelector('[data-live]') !== null) {
   const { keepUpToDate } = await import('./live.js');
   keepUpToDate();

@@ -48,13 +48,19 @@ class FormTimes {
     });
     this.#select.id = id;
     this.#select.append(new Option('UTC', 'utc'), new Option(ZONE, 'local'));
-    // A browser that goes back fills in what was chosen then, and not the texts around it.
-    this.#select.autocomplete = 'off';
-    this.#select.addEventListener('change', () => {
+    const change = () => {
       for (const field of this.#fields) {
         field.change(this.#isLocal);
       }
+    };
+    this.#select.addEventListener('change', change);
+    // A browser that goes back fills in what stood here then, and not the texts around it.
+    this.#select.autocomplete = 'off';
+    addEventListener('pagehide', () => {
+      this.#select.value = 'utc';
+      change();
     });
+    addEventListener('pageshow', change);
     const choice = document.createElement('div');
     choice.append(label, this.#select);
     first.before(choice);

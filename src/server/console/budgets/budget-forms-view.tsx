@@ -140,7 +140,8 @@ export function EditBudgetView(props: EditBudgetProps) {
       {isRemoval && <p>Remove this budget? What was charged to it stays charged.</p>}
       <Facts {...props} />
       <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
-        <input type="hidden" name="etag" value={etag} />
+        {/* A text: browsers that go back do not fill in what is of the type hidden. */}
+        <input name="etag" value={etag} hidden />
         {!isRemoval && (
           <div class="fields">
             <Fields fields={[amountField(unit), UNTIL]} {...sent} />

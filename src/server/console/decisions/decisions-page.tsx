@@ -65,7 +65,7 @@ function SearchForm({ asked, request }: { readonly asked: AskedDecisions; readon
       {Object.keys(mistakes).length > 0 && (
         <Message kind="error">Nothing was looked for: some fields below are not valid.</Message>
       )}
-      <form method="get" action={PATH}>
+      <form method="get" action={PATH} autocomplete="off">
         <div class="fields">
           <Field
             {...field('project')}

@@ -11,6 +11,7 @@ interface Described {
   readonly hasFocus?: boolean | undefined;
 }
 
+/** `autocomplete="off"` would empty it when somebody goes back to a form that could not be sent: forms that only search have it. */
 interface FieldProps extends Described {
   readonly value?: string | undefined;
   /** Default `text`. */
@@ -43,7 +44,6 @@ export function Field(props: FieldProps) {
         max={props.max}
         step={props.step}
         list={list}
-        autocomplete="off"
         spellcheck={false}
         {...described(props)}
       />
@@ -94,7 +94,6 @@ export function LongField(props: LongFieldProps) {
         rows={rows}
         required={isRequired}
         spellcheck={false}
-        autocomplete="off"
         {...described(props)}
         // A browser drops the first line break.
         value={`\n${value}`}
@@ -202,17 +201,9 @@ interface SearchFormProps {
 
 export function SearchForm({ action, label, search, isNarrowed, children }: SearchFormProps) {
   return (
-    <form method="get" action={action} class="inline">
+    <form method="get" action={action} class="inline" autocomplete="off">
       <label for="search">{label}</label>
-      <input
-        id="search"
-        name="search"
-        type="search"
-        value={search}
-        maxLength={255}
-        autocomplete="off"
-        spellcheck={false}
-      />
+      <input id="search" name="search" type="search" value={search} maxLength={255} spellcheck={false} />
       {children}
       <button type="submit">Search</button>
       {isNarrowed && <a href={action}>Show all</a>}

@@ -4,12 +4,14 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { decisionRecord } from '../../../../src/decisions/lease-record.ts';
 import { toInstant } from '../../../../src/index.ts';
 import { askForBudget } from '../../../../src/ledger/budgets/requests/requests.ts';
+import { CONSOLE_PAGES } from '../../../../src/server/console/pages.ts';
 import {
   axeFindings,
   HAS_CHROMIUM,
   openPage,
   overflow,
   sharedBrowser,
+  unreachable,
 } from '../../../support/console/browser.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
 import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
@@ -130,6 +132,7 @@ function overlaps(page: Page): Promise<string[]> {
 
 const CALENDAR = '/projects/climate/calendar';
 const PATHS: [Name, string][] = [
+  ['operator', '/'],
   ['operator', '/projects'],
   ['meg', '/projects/climate'],
   ['operator', '/projects/climate'],
@@ -150,17 +153,30 @@ const PATHS: [Name, string][] = [
   ['mona', '/budgets/requests/1'],
   ['operator', '/budgets/requests/1'],
   ['operator', '/budgets/requests/2'],
+  ['operator', '/usage'],
+  ['operator', '/decisions'],
   ['meg', '/decisions/req-refused'],
   ['meg', '/leases/%231'],
   ['operator', '/leases/%232'],
+  ['operator', '/configuration'],
 ];
+/** Of a budget, which has no words of its own. */
+const patternOf = (path: string) =>
+  new RegExp(`^${path.replaceAll(/\{\w+\}/g, '(?!new|import|history)[^/]+')}$`);
+
+it('every page of the console is looked at', () => {
+  const looked = PATHS.map(([, path]) => path.replace(/\?.*/, ''));
+  const pages = CONSOLE_PAGES.filter(({ method }) => method === 'GET').map(({ path }) => path);
+  expect(pages.filter((path) => !looked.some((one) => patternOf(path).test(one)))).toEqual([]);
+});
 
 describe.runIf(HAS_CHROMIUM)('a page', () => {
   it.each(PATHS)(
-    'has nothing that axe finds, in both themes, and needs no more than 320 pixels, with local times: %s, %s',
+    'has nothing that axe finds, in both themes, needs no more than 320 pixels, with local times, and no mouse: %s, %s',
     async (who, path) => {
       const page = await open(who, path, { colorScheme: 'dark', timezoneId: 'Asia/Kathmandu' });
       expect(await axeFindings(page)).toEqual([]);
+      expect(await unreachable(page)).toEqual([]);
       await page.emulateMedia({ colorScheme: 'light' });
       await page.setViewportSize({ width: 320, height: 800 });
       // A chart is drawn again a moment later.
@@ -245,6 +261,56 @@ describe.runIf(HAS_CHROMIUM)('times', () => {
     await page.getByText('The budget is set.').waitFor();
     const { html } = await ground.get('operator', '/budgets?project=summer');
     expect(html).toMatch(/>2027-07-01 07:30<.*>2027-11-30 23:00</s);
+  });
+});
+
+describe.runIf(HAS_CHROMIUM)('a form whose answer was lost', () => {
+  const lost = async (page: Page, button: string) => {
+    const isSent = ({ pathname }: URL) => pathname.startsWith('/budgets/');
+    await page.route(isSent, (route) =>
+      route.request().method() === 'POST' ? route.fulfill({ status: 404, body: 'lost' }) : route.fallback(),
+    );
+    await page.getByRole('button', { name: button }).click();
+    await page.getByText('lost').waitFor();
+    await page.unroute(isSent);
+    await page.goBack();
+  };
+
+  it('is as it was when somebody goes back to it, with times in UTC', async () => {
+    const page = await open('operator', '/budgets/new', { timezoneId: 'Europe/Berlin' });
+    await page.getByLabel('Times are in').selectOption('Europe/Berlin');
+    for (const [label, text] of [
+      ['Project', 'lost'],
+      [/^User/, 'of-lost'],
+      [/^Valid from/, '2027-07-01T09:30'],
+      [/^Valid until/, '2027-12-01T00:00'],
+      [/^Amount/, '5'],
+      ['Reason', 'a workshop'],
+    ] as const) {
+      await page.getByLabel(label, typeof label === 'string' ? { exact: true } : {}).fill(text);
+    }
+    await lost(page, 'Set the budget');
+    expect(await page.getByLabel('Times are in').inputValue()).toBe('utc');
+    await page.getByText('= 2027-07-01 09:30 GMT+2').waitFor();
+    await page.getByRole('button', { name: 'Set the budget' }).click();
+    await page.getByText('The budget is set.').waitFor();
+    const { html } = await ground.get('operator', '/budgets?project=lost');
+    expect(html).toMatch(/>2027-07-01 07:30<.*>2027-11-30 23:00</s);
+  });
+
+  it('is refused when it is sent again and somebody has changed the budget meanwhile', async () => {
+    const page = await open('operator', '/budgets/4');
+    await page.getByLabel(/^Amount/).fill('2');
+    await page.getByLabel('Reason').fill('more');
+    const other = await open('operator', '/budgets/4');
+    await other.getByLabel(/^Amount/).fill('3');
+    await other.getByLabel('Reason').fill('still more');
+    await other.getByRole('button', { name: 'Change the budget' }).click();
+    await other.getByText('The budget is changed.').waitFor();
+    await lost(page, 'Change the budget');
+    expect(await page.getByLabel(/^Amount/).inputValue()).toBe('2');
+    await page.getByRole('button', { name: 'Change the budget' }).click();
+    await page.getByText('has changed this budget meanwhile').waitFor();
   });
 });
 
