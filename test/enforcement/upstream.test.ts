@@ -207,6 +207,6 @@ it('docs/architecture.md names what differs', () => {
   const rows = tableUnder(pageNamed('docs/architecture.md'), 'Where we differ from upstream Blazar');
   const differing = [...DURATION, ...EXTERNAL, ...HOOKS].flatMap(({ differs }) => differs?.row ?? []);
   expect(rows.map(([upstream]) => upstream)).toEqual(
-    expect.arrayContaining([...differing, '`format_context` finds Keystone in the catalog of the request']),
+    expect.arrayContaining([...differing, 'the URL of Keystone is looked up in the catalog of the request']),
   );
 });

@@ -1,3 +1,4 @@
+/** `npm run simulate` runs histories, and refuses flags that it does not know. */
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 
