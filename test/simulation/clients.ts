@@ -28,8 +28,10 @@ export async function create(world: World): Promise<void> {
   const id = blazar.newId();
   const isStock = world.commit === 'check';
   const wanted: Asked = { min, max, start, end };
-  const alike = world.asked.get(looksOf({ user, ...wanted })) ?? new Set();
-  world.asked.set(looksOf({ user, ...wanted }), alike.add(hosts));
+  const looks = [user, min, max, start, end].join();
+  const alike = (world.asked.get(looks) ?? new Set()).add(hosts);
+  world.asked.set(looks, alike);
+  world.mayMistake ||= alike.size > 1;
   const key = isStock && chance.happens(0.5) ? `key-${id}` : undefined;
   const context = { user_id: user, project_id: PROJECT };
   const lease = asSent(wanted, hostIds(hosts));
@@ -92,7 +94,6 @@ export async function update(world: World): Promise<void> {
   const min = isRecounted ? 1 + chance.below(2) : lease.min;
   const max = isRecounted ? min + chance.below(3) : lease.max;
   const hosts = isRecounted ? Math.min(max, Math.max(min, lease.hosts + chance.below(3))) : lease.hosts;
-  world.hasMistaken ||= (world.asked.get(looksOf(lease))?.size ?? 0) > 1;
   world.busy.add(lease.id);
   blazar.change(lease.id, world.now, { status: 'UPDATING' });
   const context = { user_id: lease.user, project_id: PROJECT };
@@ -182,17 +183,6 @@ export async function end(world: World, over?: Held): Promise<void> {
 
 function idleLease({ chance, blazar, busy, now }: World): Held | undefined {
   return chance.some([...blazar.leases.values()].filter(({ id, end }) => !busy.has(id) && end > now));
-}
-
-/** What a lease is found by while its id is unknown. */
-function looksOf({
-  user,
-  min,
-  max,
-  start,
-  end,
-}: Pick<Held, 'user' | 'min' | 'max' | 'start' | 'end'>): string {
-  return [user, min, max, start, end].join();
 }
 
 type Ask = (

@@ -81,13 +81,13 @@ export class World {
   readonly mayNotAsk: boolean;
   /** Whether it has: then what is there may be above all limits, and is charged from the next comparison on. */
   hasNotAsked = false;
-  /** How many hosts were asked for by leases that look alike. */
+  /** How many hosts leases that look alike were asked for with. */
   readonly asked = new Map<string, Set<number>>();
   /**
-   * Whether a lease was changed that looks like one with other hosts. Where the ledger knows neither by its id it takes the cheaper one to be
-   * changed, and charges what Blazar shows of the lease, even above what is granted.
+   * Whether there are leases that look alike and have other hosts. While the ledger does not know their ids, an update or a comparison may take
+   * one for the other, and charges what Blazar shows of it, even above what is granted, until the other one is known, too.
    */
-  hasMistaken = false;
+  mayMistake = false;
   /** Leases whose end was acknowledged, and those whose end the external service was told. */
   readonly ended = new Set<string>();
   readonly told = new Set<string>();
