@@ -88,7 +88,7 @@ export async function update(world: World): Promise<void> {
   const hasBegun = lease.start <= world.now;
   const later = hasBegun ? 0 : chance.pick([0, 0, HOUR, 24 * HOUR]);
   const start = lease.start + later;
-  world.hasMoved ||= later > 0;
+  world.hasChanged = true;
   const longer = chance.pick([-2, -1, 0, 1, 3]) * HOUR;
   const end = Math.max(start + 60, world.now + 60, lease.end + later + longer);
   const isRecounted = chance.happens(0.5);

@@ -8,7 +8,7 @@ const FOUND: readonly Asked[] = [
   // Of two leases that look alike, one is changed, or found by a comparison: more is charged than granted for a while.
   [815396554, [0, 1, 6, 7, 13, 33, 34, 36, 38, 47, 50, 52]],
   [672275395, [9, 17, 20, 25, 53, 68, 75, 76]],
-  // A lease was moved to a later start, and ends or changes before a comparison: the time since its first start stays charged.
+  // A lease was moved to a later start, and ends before a comparison: the time since its first start stays charged.
   [3610197274, [70, 76, 77, 78, 79, 80, 81, 83, 90, 91, 94, 102, 103, 106, 107, 108, 112]],
 ];
 

@@ -73,8 +73,8 @@ export class World {
   hasWasted = false;
   /** How many seconds have passed between our answers and what Blazar then did. */
   delays = 0;
-  /** Whether a lease was moved to a later start: from the first start on, it is charged until a comparison shows that it was moved. */
-  hasMoved = false;
+  /** Whether a lease was changed: what it may have been until a comparison stays charged. */
+  hasChanged = false;
   /** How many changes were measured by a clock that is not Blazar's. */
   measured = 0;
   /** How many changes were seen by comparing alone. */
