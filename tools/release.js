@@ -1,7 +1,8 @@
 /**
  * `npm run release -- --dry-run`: makes all that a release has, in `release/`: the npm package, the Debian package, the bill of materials
- * and, where docker or podman is, the image; tests and proofs pass before. Without the flag it publishes them, too, as the release workflow
- * does for a tag: to npm with provenance, the image for all platforms to `$IMAGE`, and the files to the release of the tag.
+ * and, where docker or podman is, the image; tests, proofs and 20 minutes of simulation pass before. Without the flag it publishes them,
+ * too, as the release workflow does for a tag: to npm with provenance, the image for all platforms to `$IMAGE`, and the files to the
+ * release of the tag.
  *
  * `--skip tests,deb,image`: leaves steps out; only a dry run may.
  */
@@ -75,6 +76,7 @@ if (!isDry && !output('git', 'tag', '--points-at', 'HEAD').split('\n').includes(
 if (!skips('tests')) {
   run('npm', 'test');
   run('npm', 'run', 'test:proofs');
+  run('npm', 'run', 'simulate', '--', '--minutes', '20');
 }
 rmSync(FOLDER, { recursive: true, force: true });
 mkdirSync(FOLDER);

@@ -28,6 +28,10 @@ export async function create(world: World): Promise<void> {
   const id = blazar.newId();
   const isStock = world.commit === 'check';
   const wanted: Asked = { min, max, start, end };
+  const looks = [user, min, max, start, end].join();
+  const alike = (world.asked.get(looks) ?? new Set()).add(hosts);
+  world.asked.set(looks, alike);
+  world.mayMistake ||= alike.size > 1;
   const key = isStock && chance.happens(0.5) ? `key-${id}` : undefined;
   const context = { user_id: user, project_id: PROJECT };
   const lease = asSent(wanted, hostIds(hosts));
@@ -84,6 +88,7 @@ export async function update(world: World): Promise<void> {
   const hasBegun = lease.start <= world.now;
   const later = hasBegun ? 0 : chance.pick([0, 0, HOUR, 24 * HOUR]);
   const start = lease.start + later;
+  world.hasChanged = true;
   const longer = chance.pick([-2, -1, 0, 1, 3]) * HOUR;
   const end = Math.max(start + 60, world.now + 60, lease.end + later + longer);
   const isRecounted = chance.happens(0.5);

@@ -14,22 +14,26 @@ const HOUR = 3600;
 const FOLDED_AFTER = 1800;
 /** How long Blazar waits for an answer, in seconds. */
 const PATIENCE = 60;
+/** The steps of a whole history, by number. */
+const STEPS: readonly number[] = Array.from({ length: 120 }, (_, step) => step);
 
 export interface History {
   readonly seed: number;
+  /** The steps that were made, up to the one that broke a promise. */
+  readonly steps: readonly number[];
   /** The broken promise; `undefined` = all were kept. */
   readonly broken: string | undefined;
-  /** At which step it was broken. */
-  readonly step: number;
   /** What happened: seconds of virtual time, and who did what. */
   readonly lines: readonly string[];
 }
 
-/** Runs the history of a seed, of so many steps. Timers and `Math.random` are those of the history meanwhile. */
+export type HistoryGround = Ground & { readonly budgets: readonly Budget[] };
+
+/** Runs the history of a seed, or some of its steps. Timers and `Math.random` are those of the history meanwhile. */
 export async function runHistory(
-  ground: Ground & { readonly budgets: readonly Budget[] },
+  ground: HistoryGround,
   seed: number,
-  steps: number,
+  steps: readonly number[] = STEPS,
 ): Promise<History> {
   const chance = new Chance(seed);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
@@ -37,17 +41,20 @@ export async function runHistory(
   const world = await World.open(ground, chance);
   const promises = new Promises(ground.file, ground.budgets);
   const { lines } = world;
-  let step = 0;
+  const made: number[] = [];
   try {
-    for (; step < steps; step += 1) {
+    for (const step of steps) {
+      made.push(step);
+      chance.beginStep(step);
       await happen(world);
       promises.atEachStep(world);
     }
+    chance.beginStep(STEPS.length);
     await becomeQuiet(world, promises);
     await promises.whenQuiet(world);
-    return { seed, broken: undefined, step, lines };
+    return { seed, steps: made, broken: undefined, lines };
   } catch (thrown) {
-    return { seed, broken: errorText(thrown), step, lines };
+    return { seed, steps: made, broken: errorText(thrown), lines };
   } finally {
     promises.close();
     for (const replica of world.replicas) {

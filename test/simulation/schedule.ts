@@ -3,10 +3,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** A source of random numbers that repeats itself. Source: mulberry32, Tommy Ettinger. */
 export class Chance {
+  readonly #seed: number;
   #state: number;
 
   constructor(seed: number) {
+    this.#seed = seed;
     this.#state = (seed ^ 0x9e3779b9) >>> 0;
+  }
+
+  /** Goes on as this step of the seed does, whatever was drawn before: a step stays what it is without those before it. */
+  beginStep(step: number): void {
+    this.#state = (Math.imul(this.#seed + 1, 0x85ebca6b) ^ Math.imul(step + 1, 0xc2b2ae35)) >>> 0;
   }
 
   /** From 0 to below 1. */

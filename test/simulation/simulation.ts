@@ -2,6 +2,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import type { Configuration } from '../../src/enforcement/configuration.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { notificationsSection } from '../../src/enforcement/notifications/options.ts';
@@ -13,7 +14,7 @@ import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
 import { ledgerAt, NO_WAIT, upgraded } from '../support/ledgers.ts';
 import { ANCHOR, ANCHOR_PROJECT, asSent, BEGIN, hostIds, PROJECT } from './blazar.ts';
-import { type History, runHistory } from './history.ts';
+import { type History, type HistoryGround, runHistory } from './history.ts';
 import { type Budget, MOST_LEASES } from './promises.ts';
 import type { Commit } from './world.ts';
 
@@ -34,46 +35,60 @@ const SERVICE = {
   external_service_delivery: 'durable',
 };
 
-/** How many steps a history has at most. */
-const STEPS = 120;
+/** A seed, and its steps if it is not all of them: what `simulate` prints. */
+export type Asked = readonly [seed: number, steps?: readonly number[]];
 
-const { SIMULATION_SEED: oneSeed, SIMULATION_RUNS: asked } = process.env;
-
-export interface Simulated {
-  /** The first broken promise, how to see it again, and what happened; `undefined` = none was broken. */
-  readonly broken: string | undefined;
-  /** What happened in all histories. */
-  readonly lines: readonly string[];
+export interface Watch {
+  readonly see?: (history: History) => void;
+  /** Those of the replicas. */
+  readonly filters?: readonly string[];
 }
 
 /**
- * Runs histories with one seed after the other. `SIMULATION_SEED` is the first instead of `firstSeed`, and then the only one;
- * `SIMULATION_RUNS` says how many.
+ * Runs histories one after the other, until a promise is broken. Resolves to which one, how to see it again and what happened, in as few
+ * steps as it takes; `undefined` = none was broken.
  */
-export async function simulate(runs: number, firstSeed: number): Promise<Simulated> {
-  const ground = await prepareGround();
-  const lines: string[] = [];
+export async function simulate(
+  asked: Iterable<Asked>,
+  { see = () => {}, filters = FILTERS }: Watch = {},
+): Promise<string | undefined> {
+  const ground = await prepareGround(filters);
   try {
     // What is imported at the first use takes turns of the loop that no later history has.
-    await runHistory(ground, 0, STEPS);
-    const first = oneSeed === undefined ? firstSeed : Number(oneSeed);
-    const count = Number(asked ?? (oneSeed === undefined ? runs : 1));
-    for (let run = 0; run < count; run += 1) {
-      const history = await runHistory(ground, first + run, STEPS);
-      lines.push(...history.lines);
+    await runHistory(ground, 0);
+    for (const [seed, steps] of asked) {
+      const history = await runHistory(ground, seed, steps);
+      see(history);
       if (history.broken !== undefined) {
-        return { broken: describe(history, run + 1), lines };
+        return describe(history, await shrink(ground, history));
       }
     }
-    return { broken: undefined, lines };
+    return undefined;
   } finally {
     rmSync(ground.folder, { recursive: true, force: true });
   }
 }
 
-function describe({ seed, step, broken, lines }: History, run: number): string {
-  const command = `SIMULATION_SEED=${seed} npx vitest run --project proofs test/simulation`;
-  return [`history ${run}, step ${step}: ${broken}`, `The same again: ${command}`, ...lines].join('\n');
+/** Leaves out steps as long as some promise is still broken. */
+async function shrink(ground: HistoryGround, history: History): Promise<History> {
+  let smallest = history;
+  const isKept = fc.asyncProperty(fc.subarray([...history.steps]), async (steps) => {
+    const shorter = await runHistory(ground, history.seed, steps);
+    smallest = shorter.broken === undefined ? smallest : shorter;
+    return shorter.broken === undefined;
+  });
+  await fc.check(isKept, { numRuns: 1, examples: [[[...history.steps]]] });
+  return smallest;
+}
+
+function describe(whole: History, { seed, steps, broken, lines }: History): string {
+  return [
+    `A promise is broken: ${broken}`,
+    `The same again: npm run simulate -- --seed ${seed}`,
+    `${steps.length} of ${whole.steps.length} steps are enough; a test of them, for test/simulation/simulation.test.ts:`,
+    `  [${seed}, [${steps.join(', ')}]],`,
+    ...lines,
+  ].join('\n');
 }
 
 /** A ledger does not believe a Blazar that lists none of its leases. */
@@ -88,7 +103,7 @@ async function recordAnchor(configuration: Configuration): Promise<void> {
   }
 }
 
-async function prepareGround() {
+async function prepareGround(filters: readonly string[]) {
   // In memory where there is such a file system: what is simulated is not the disk.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'simulation-'));
   const empty = join(folder, 'empty.db');
@@ -112,7 +127,7 @@ async function prepareGround() {
         values: {
           ledger: { connection: `sqlite://${file}`, commit, doubt_folder: '' },
           enforcement: {
-            enabled_filters: [...FILTERS, ...(hasService ? ['ExternalServiceFilter'] : [])],
+            enabled_filters: [...filters, ...(hasService ? ['ExternalServiceFilter'] : [])],
             max_leases_per_project: MOST_LEASES,
             ...(hasService ? SERVICE : {}),
           },

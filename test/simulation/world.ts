@@ -73,6 +73,8 @@ export class World {
   hasWasted = false;
   /** How many seconds have passed between our answers and what Blazar then did. */
   delays = 0;
+  /** Whether a lease was changed: what it may have been until a comparison stays charged. */
+  hasChanged = false;
   /** How many changes were measured by a clock that is not Blazar's. */
   measured = 0;
   /** How many changes were seen by comparing alone. */
@@ -81,6 +83,13 @@ export class World {
   readonly mayNotAsk: boolean;
   /** Whether it has: then what is there may be above all limits, and is charged from the next comparison on. */
   hasNotAsked = false;
+  /** How many hosts leases that look alike were asked for with. */
+  readonly asked = new Map<string, Set<number>>();
+  /**
+   * Whether there are leases that look alike and have other hosts. While the ledger does not know their ids, an update or a comparison may take
+   * one for the other, and charges what Blazar shows of it, even above what is granted, until the other one is known, too.
+   */
+  mayMistake = false;
   /** Leases whose end was acknowledged, and those whose end the external service was told. */
   readonly ended = new Set<string>();
   readonly told = new Set<string>();
