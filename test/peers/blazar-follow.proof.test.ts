@@ -225,6 +225,19 @@ class History {
     return texts({ more, differing, last, truth });
   }
 
+  /** One that stays: a ledger does not believe a Blazar that lists none of its leases. */
+  async anchor(begin: number): Promise<void> {
+    const at = (hours: number) =>
+      new Date(begin + hours * HOUR * 1000).toISOString().slice(0, 16).replace('T', ' ');
+    const reservations = [{ resource_type: 'virtual:floatingip', network_id: 'net1', amount: 1 }];
+    const body = { name: 'anchor', start_date: at(240), end_date: at(241), reservations };
+    const { lease } = await this.blazar.ask('POST', '/v1/leases', 'climate/carol', body);
+    for (const { id } of lease?.reservations ?? []) {
+      this.scene.owners.set(id, 'climate/carol');
+    }
+    await this.compare();
+  }
+
   async deleteAll(): Promise<void> {
     await this.blazar.failNova(false);
     for (const [id, { who }] of this.scene.leases) {
@@ -266,6 +279,7 @@ describe.skipIf(program === undefined)('a ledger that follows a real Blazar', ()
         return;
       }
       const history = new History(charged, charged.blazar, callers);
+      await history.anchor(begin);
       const isAlone = callers === 1;
       const steps = (isAlone ? STEPS[1] : undefined) ?? STEPS[0] ?? 0;
       const isMissing = (what: string) => (history.counts.get(what) ?? 0) < OFTEN;

@@ -249,6 +249,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges =
   const heal = () => {
     const count = one([1, 2, 12]);
     return byAdmin('heal', async (blazar) => {
+      await blazar.tick();
       const changed = await blazar.heal(count);
       return ['resources_changed', 'missing_resources'].find((one) => changed.includes(one)) ?? 'nothing';
     });

@@ -180,10 +180,7 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
 }
 
 /** A change of which the ledger has not heard: nobody knows when it was made, so what was used until now stays charged. */
-function* unheard(
-  { ledger, transaction, row: found, terms }: Correction,
-  shown: ShownLease,
-): Work<Result> {
+function* unheard({ ledger, transaction, row: found, terms }: Correction, shown: ShownLease): Work<Result> {
   const row = yield* named(ledger.statements, found, shown.id);
   const current = currentOf(row, alternativesOf(row));
   const request = requestFor(identityOf(row, shown), shown, current, terms);

@@ -117,6 +117,17 @@ describe('a round', () => {
     expect((await world.round()).changes).toEqual([]);
   });
 
+  it('charges a lease that has lost hosts for what it has, after a change of it has failed', async () => {
+    const world = await followedWorld();
+    const lease = world.leases[1] as Listed;
+    Object.assign(lease, { degraded: true });
+    await world.askChange(lease, { reservations: lease.reservations.map((one) => ({ ...one, max: 12 })) });
+    expect(await world.taken()).toBeGreaterThan(TRUE_COST);
+    world.now = '2026-11-22T10:00:00Z';
+    await world.round();
+    expect(await world.taken()).toBeCloseTo(TRUE_COST);
+  });
+
   it('charges the hosts that Blazar has found beyond those that it had named', async () => {
     const world = await World.start();
     for (const { reservations, ...lease } of world.leases) {
