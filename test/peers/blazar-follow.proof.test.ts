@@ -19,7 +19,7 @@ import { TrueCost } from './true-cost.ts';
 const numbers = (text: string) => text.split(',').map(Number);
 const SEEDS = numbers(process.env.BLAZAR_SEED ?? '1');
 /** For eight callers at once, and for one, who waits for a round after each. */
-const STEPS = numbers(process.env.BLAZAR_STEPS ?? '96,32');
+const STEPS = numbers(process.env.BLAZAR_STEPS ?? '48,16');
 const CALLERS = numbers(process.env.BLAZAR_CALLERS ?? '1,8');
 /** In seconds: longer than Blazar takes to build a lease, on a busy machine too. */
 const GRACE = 60;
