@@ -1,5 +1,6 @@
 /** What users of Blazar do to it, by a seed: what is usual, what fails, and what is meant to. */
 import type { BlazarLease, RealBlazar } from './blazar.ts';
+import { generator, shuffled } from './seeded.ts';
 
 export interface Deed {
   readonly kind: string;
@@ -291,15 +292,6 @@ function times<Item>(count: number, item: Item): Item[] {
   return Array.from({ length: count }, () => item);
 }
 
-function shuffled<Item>(items: readonly Item[], below: (most: number) => number): Item[] {
-  const mixed = [...items];
-  for (let last = mixed.length - 1; last > 0; last -= 1) {
-    const other = below(last + 1);
-    [mixed[last], mixed[other]] = [mixed[other] as Item, mixed[last] as Item];
-  }
-  return mixed;
-}
-
 /** Of a date of Blazar, in milliseconds. */
 function time(text: string): number {
   return Date.parse(`${text.slice(0, 19).replace(' ', 'T')}Z`);
@@ -307,15 +299,4 @@ function time(text: string): number {
 
 function date(milliseconds: number): string {
   return new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ');
-}
-
-/** Numbers from 0 to 1, the same for the same seed. Source: mulberry32, in the public domain. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
