@@ -199,7 +199,7 @@ function shownAs(lease: HeldLease, ground: Ground): ShownLease {
   const given = [{ ...reservation, min: hosts, max: hosts }];
   const micro = (at: number) => BigInt(at) * MICROSECONDS_PER_SECOND;
   const dates = { start: micro(starts(lease)), end: micro(end) };
-  const state = { createdAt: undefined, isHealed: false, isChanging: false };
+  const state = { createdAt: undefined, isHealed: false, isChanging: false, isEmpty: false };
   return { id, name, projectId, userId, ...dates, ...state, reservations: [listed], given };
 }
 

@@ -67,7 +67,7 @@ async function newSite(): Promise<Site> {
   const forServices = await forwarding((headers) => ({ ...headers, 'x-auth-token': 'admin' }));
   const setup = {
     ...{ connection, enabled: 'UsageBudgetFilter, MaxLeasesFilter' },
-    enforcement: `usage_budget_rates = physical:host:1, virtual:instance:0.3
+    enforcement: `usage_budget_rates = physical:host:1, virtual:instance:0.3, virtual:floatingip:0.1
 max_leases_per_project = 16
 [keystone]
 auth_url = ${keystone.url}
@@ -162,16 +162,16 @@ async function emptied(site: Site, scene: Scene): Promise<void> {
 async function* deeds(
   site: Site,
 ): AsyncGenerator<{ step: number; scene: Scene; since: number; said: () => string }> {
-  const scene: Scene = { leases: new Map() };
+  const scene: Scene = { leases: new Map(), owners: new Map() };
   const done: Deed[] = [];
   let step = 0;
   for (const deed of randomDeeds(SEED, STEPS, scene)) {
     const since = performance.now();
-    const status = await deed.do(site.blazar);
-    done.push({ ...deed, status });
+    const outcome = await deed.do(site.blazar);
+    done.push({ ...deed, outcome });
     const said = () =>
       JSON.stringify(
-        done.slice(-8).map(({ kind, who, body, status: one }) => ({ kind, who, body, status: one })),
+        done.slice(-8).map(({ kind, who, body, outcome: one }) => ({ kind, who, body, outcome: one })),
       );
     yield { step, scene, since, said };
     step += 1;
@@ -185,7 +185,7 @@ describe.skipIf(program === undefined || library === undefined)(
       const site = await newSite();
       const { blazar, ledger, clocks, services } = site;
       const cost = new TrueCost({ late: 30 });
-      let last: Scene = { leases: new Map() };
+      let last: Scene = { leases: new Map(), owners: new Map() };
       for await (const { step, scene, since, said } of deeds(site)) {
         last = scene;
         if (step % SET_EVERY === 0) {
@@ -193,6 +193,7 @@ describe.skipIf(program === undefined || library === undefined)(
           clocks[0].set(WRONG[turn % WRONG.length] ?? 0);
           clocks[1].set(WRONG[(turn + 1) % WRONG.length] ?? 0);
         }
+        cost.heard();
         cost.observe(await there(blazar), since);
         const real = cost.total() - cost.slack;
         expect(real, `more is there than is charged: ${said()}`).toBeLessThanOrEqual(await taken(ledger));
@@ -211,7 +212,7 @@ describe.skipIf(program === undefined || library === undefined)(
     it('release no lease that is there, wherever the clock of Blazar is set', async () => {
       const site = await newSite();
       const { blazar, clocks, services } = site;
-      let last: Scene = { leases: new Map() };
+      let last: Scene = { leases: new Map(), owners: new Map() };
       let looked = 0;
       for await (const { step, scene, said } of deeds(site)) {
         last = scene;

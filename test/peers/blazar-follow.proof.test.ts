@@ -1,204 +1,305 @@
 /**
- * The ledger follows a real Blazar: whatever users do, and whatever fails after our yes, what is really allocated never costs more than the
- * budgets of project and user, nor is charged less than it costs; and after a round it is charged exactly that.
+ * The ledger follows a real Blazar, with one caller and with eight at once: whatever users do, and whatever fails after our yes, what is really
+ * allocated never costs more than the budgets of project and user, nor is charged less than it costs; and once nobody asks any more, a round
+ * later, it is charged exactly that. `BLAZAR_SEED`, `BLAZAR_STEPS` and `BLAZAR_CALLERS` are for long runs: each takes one number, or several.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { UsageEnforcement } from '../../src/index.ts';
-import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import type { Ledger } from '../../src/ledger/ledger.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
+import { RowAges } from '../../src/ledger/reconciliation/row-ages.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
-import { rows } from '../../src/ledger/storage/database.ts';
 import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
-import { type Followed, type Following, follow } from '../../src/server/followers/follow-blazar.ts';
-import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
-import { recordingLogger } from '../support/logger.ts';
+import { NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
-import { startedService } from '../support/started-service.ts';
-import { RealBlazar } from './blazar.ts';
-import { type Deed, randomDeeds, type Scene } from './deeds.ts';
-import { headerKeystone } from './header-keystone.ts';
+import type { RealBlazar, TrueReservation } from './blazar.ts';
+import { ChargedBlazar, type GivenBudget, MOST_LEASES, PROJECT, tenths } from './charged-blazar.ts';
+import { beginOfLeases, type Deed, randomDeeds, type Scene } from './deeds.ts';
 import { TrueCost } from './true-cost.ts';
 
-const PROJECT = 'climate';
-/** Of the project, in units and hours. */
-const BUDGET = 1200;
-const MOST_LEASES = 16;
+const numbers = (text: string) => text.split(',').map(Number);
+const SEEDS = numbers(process.env.BLAZAR_SEED ?? '1');
+/** For eight callers at once, and for one, who waits for a round after each. */
+const STEPS = numbers(process.env.BLAZAR_STEPS ?? '48,16');
+const CALLERS = numbers(process.env.BLAZAR_CALLERS ?? '1,8');
+/** In seconds: longer than Blazar takes to build a lease, on a busy machine too. */
+const GRACE = 60;
 const HOUR = 3600;
 
-class ChargedBlazar {
-  /** `undefined` = it does not start. */
-  readonly blazar: RealBlazar | undefined;
-  readonly ledger: Ledger;
-  readonly enforcement: UsageEnforcement;
-  readonly #service: Awaited<ReturnType<typeof startedService>>;
+/** Leases begin under the first budgets, and end under the others; user and project have theirs for other times. */
+function budgetsOf(begin: number, more: number): GivenBudget[] {
+  const after = (hours: number) => new Date(begin + hours * HOUR * 1000).toISOString();
+  const [first, last] = ['2026-01-01T00:00:00Z', '2040-01-01T00:00:00Z'];
+  return [
+    { user: null, from: first, until: after(9), amount: 300 * more },
+    { user: null, from: after(9), until: last, amount: 700 * more },
+    { user: 'alice', from: first, until: after(30), amount: 350 * more },
+    { user: 'alice', from: after(30), until: last, amount: 200 * more },
+  ];
+}
 
-  private constructor(
-    blazar: RealBlazar | undefined,
-    ledger: Ledger,
-    enforcement: UsageEnforcement,
-    service: Awaited<ReturnType<typeof startedService>>,
-  ) {
+/** How often each must have happened in the end. */
+const OFTEN = 2;
+const WANTED = [
+  'several types 201',
+  'begin now 201',
+  'begin now with several types 201',
+  'prolong a running 200',
+  'shorten a running 200',
+  'end early 204',
+  'delete 204',
+  'heal resources_changed',
+  'heal missing_resources',
+];
+
+class History {
+  readonly charged: ChargedBlazar;
+  readonly blazar: RealBlazar;
+  readonly callers: number;
+  readonly counts = new Map<string, number>();
+  readonly scene: Scene = { leases: new Map(), owners: new Map(), look: () => this.#look() };
+  readonly #cost = new TrueCost();
+  readonly #done: Deed[] = [];
+  readonly #known = new RowAges();
+  /** When the deeds began that are being done. */
+  readonly #begun = new Set<{ at: number }>();
+  /** Before anything began that may have changed since the last look. */
+  #since = performance.now();
+  #looking: Promise<void> = Promise.resolve();
+  #nextLook: Promise<void> | undefined;
+  #released: Reconciled[] = [];
+
+  constructor(charged: ChargedBlazar, blazar: RealBlazar, callers: number) {
+    this.charged = charged;
     this.blazar = blazar;
-    this.ledger = ledger;
-    this.enforcement = enforcement;
-    this.#service = service;
+    this.callers = callers;
   }
 
-  static async start(program: string, connection: string): Promise<ChargedBlazar> {
-    const values = {
-      ledger: { connection },
-      enforcement: {
-        enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'],
-        usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.3 },
-        max_leases_per_project: MOST_LEASES,
-      },
+  get steps(): number {
+    return this.#done.length;
+  }
+
+  count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+
+  /** Some deeds, by all callers at once. */
+  async wave(deeds: Iterator<Deed>, meanwhile: () => Promise<void>): Promise<void> {
+    const ending = new AbortController();
+    // One caller waits for a round after each deed.
+    const following = this.callers === 1 ? undefined : this.#follow(ending.signal);
+    let left = this.callers === 1 ? 1 : 2 * this.callers;
+    const caller = async () => {
+      while (left > 0) {
+        left -= 1;
+        const { value: deed } = deeds.next();
+        await this.#do(deed);
+      }
     };
-    const service = await startedService({ ...values, service: { port: 0 } });
-    const sources = { environment: {}, configFiles: [], values };
-    const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
-    const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-    await giveBudget(ledger, { projectId: PROJECT, amount: String(BUDGET), ...VALID });
-    const blazar = await RealBlazar.startOrSkip(program, service.url, 12);
-    return new ChargedBlazar(blazar, ledger, enforcement, service);
+    try {
+      await Promise.all([meanwhile(), ...Array.from({ length: this.callers }, caller)]);
+    } finally {
+      ending.abort();
+      await following;
+    }
   }
 
-  /** Of one user in the project. */
-  async giveBudgetTo(userId: string, amount: number): Promise<void> {
-    await giveBudget(this.ledger, { projectId: PROJECT, userId, amount: String(amount), ...VALID });
+  async #do(deed: Deed): Promise<void> {
+    const begun = { at: performance.now() };
+    this.#begun.add(begun);
+    const outcome = await deed.do(this.blazar);
+    await this.#look();
+    this.#begun.delete(begun);
+    this.count(`${deed.kind} ${outcome}`);
+    this.#done.push({ ...deed, outcome });
   }
 
-  openRows(): Promise<LeaseRow[]> {
-    const query = this.ledger.database.queries.selectFrom('leases').selectAll().where('state', '=', 'open');
-    return this.ledger.read('read', () => rows(query.compile()), NO_WAIT);
+  /** Each second, until it is over. */
+  async #follow(ending: AbortSignal): Promise<void> {
+    while (!ending.aborted) {
+      await this.#round(GRACE, this.#known);
+      await sleep(1000, undefined, { signal: ending }).catch(() => {});
+    }
   }
 
-  /** Of the budget of the project, or of a user, in tenths of a unit, times seconds. */
-  async taken(userId: string | null = null): Promise<number> {
-    const budgets = await listBudgets(this.ledger, PROJECT, NO_WAIT);
-    return Number(budgets.find((one) => one.userId === userId)?.taken ?? 0n) / 100_000;
+  async #round(grace: number, known?: RowAges) {
+    const began = performance.now();
+    const one = await this.charged.round(this.blazar, grace, known);
+    this.#cost.heard(began);
+    for (const change of one.done) {
+      this.count(`round ${change.outcome}`);
+      if (change.outcome === 'released') {
+        this.#released.push(change);
+      }
+    }
+    return one;
   }
 
-  async stop(): Promise<void> {
-    await this.blazar?.stop();
-    await this.enforcement.close();
-    await this.ledger.close();
-    await this.#service.close();
+  /** Looks at what is there, after what runs has looked. */
+  #look(): Promise<void> {
+    this.#nextLook ??= this.#looking.then(() => {
+      this.#nextLook = undefined;
+      this.#looking = this.#observe().then(() => {});
+      return this.#looking;
+    });
+    return this.#nextLook;
+  }
+
+  async #observe(): Promise<TrueReservation[]> {
+    const since = this.#since;
+    this.#since = Math.min(performance.now(), ...[...this.#begun].map(({ at }) => at));
+    const truth = (await this.blazar.truth()).filter(({ status }) => status !== 'TERMINATED');
+    this.#cost.observe(truth, since);
+    return truth;
+  }
+
+  /** Nobody asks: the ledger may be charged more than is there, and a round later is charged that. */
+  async compare(): Promise<void> {
+    const truth = await this.#observe();
+    const early = (await this.#sums()).filter(({ least, taken, amount }) => least > taken || least > amount);
+    if (early.length > 0) {
+      expect.fail(`more is there than is charged or allowed: ${await this.#said(truth, early)}`);
+    }
+    let one = await this.#round(GRACE);
+    for (let more = 0; more < 4 && one.done.some(({ outcome }) => outcome === 'left'); more += 1) {
+      // The grace is over. The first round may doubt to release so many.
+      one = await this.#round(0);
+    }
+    const sums = await this.#sums();
+    const isExact = sums.every(({ least, most, taken }) => least <= taken && taken <= most);
+    if (!isExact || one.followed.kind !== 'done' || one.followed.doubts.length > 0) {
+      expect.fail(`something else is charged than is there: ${await this.#said(truth, one, sums)}`);
+    }
+    const now = new Date();
+    const there = truth.filter(({ end_date }) => date(end_date) > now);
+    const ids = [...new Set(there.map(({ lease_id }) => lease_id))].sort();
+    const open = await this.charged.openRows(now);
+    const charges = await this.charged.chargesByRow();
+    const isCharged = ({ id, lease_id, starts_at }: LeaseRow) => {
+      const own = new Set(
+        there.filter((each) => each.lease_id === lease_id).map((each) => each.reservation_id),
+      );
+      const isPlanned = starts_at > BigInt(now.getTime()) * 1000n && !this.#cost.hasRun(own);
+      const real = this.#cost.total({ isOf: (reservation) => own.has(reservation) });
+      // A row with an id that users reuse has what earlier leases have used.
+      return !isPlanned || isChosen(lease_id) || charges.get(id) === real;
+    };
+    const isSame = JSON.stringify(open.map(({ lease_id }) => lease_id).sort()) === JSON.stringify(ids);
+    const wrongly = this.#released.filter(({ leaseId }) => ids.includes(leaseId ?? '') && !isChosen(leaseId));
+    if (!isSame || ids.length > MOST_LEASES || !open.every(isCharged) || wrongly.length > 0) {
+      expect.fail(`other leases are charged than are there: ${await this.#said(truth, open, wrongly)}`);
+    }
+    this.#released = [];
+  }
+
+  /** Of each budget: what is charged, and what it costs. Where several users have asked for leases with one id, the last of them pays. */
+  async #sums() {
+    const { slack } = this.#cost;
+    return (await this.charged.budgets()).map(({ userId, validFrom, validUntil, taken, amount }) => {
+      const times = { from: Number(validFrom), until: Number(validUntil) };
+      const owner = (id: string) => this.scene.owners.get(id);
+      const isSurely = (id: string) => userId === null || owner(id) === `${PROJECT}/${userId}`;
+      const mayBe = (id: string) => isSurely(id) || owner(id) === undefined;
+      return {
+        name: `${userId ?? PROJECT} from ${new Date(times.from * 1000).toISOString()}`,
+        least: this.#cost.total({ isOf: isSurely, ...times }) - slack,
+        most: this.#cost.total({ isOf: mayBe, ...times }) + slack,
+        taken: tenths(taken),
+        amount: tenths(amount),
+      };
+    });
+  }
+
+  /** For whoever looks for a cause: what each lease costs and is charged, where that differs, and what was done last. */
+  async #said(truth: readonly TrueReservation[], ...more: unknown[]): Promise<string> {
+    const charges = await this.charged.chargesByRow();
+    const open = await this.charged.openRows(new Date(0));
+    const ids = new Set([...truth, ...open].map(({ lease_id }) => lease_id));
+    const leases = [...ids].map((leaseId) => {
+      const own = new Set(truth.filter((one) => one.lease_id === leaseId).map((one) => one.reservation_id));
+      const rows = open.filter(({ lease_id }) => lease_id === leaseId);
+      const charged = rows.reduce((sum, { id }) => sum + (charges.get(id) ?? 0), 0);
+      return { leaseId, costs: this.#cost.total({ isOf: (id) => own.has(id) }), charged, rows };
+    });
+    const last = this.#done.slice(-16).map(({ kind, who, body, outcome }) => ({ kind, who, body, outcome }));
+    const differing = leases.filter(({ costs, charged }) => costs !== charged);
+    return texts({ more, differing, last, truth });
+  }
+
+  /** One that stays: a ledger does not believe a Blazar that lists none of its leases. */
+  async anchor(begin: number): Promise<void> {
+    const at = (hours: number) =>
+      new Date(begin + hours * HOUR * 1000).toISOString().slice(0, 16).replace('T', ' ');
+    const reservations = [{ resource_type: 'virtual:floatingip', network_id: 'net1', amount: 1 }];
+    const body = { name: 'anchor', start_date: at(240), end_date: at(241), reservations };
+    const { lease } = await this.blazar.ask('POST', '/v1/leases', 'climate/carol', body);
+    for (const { id } of lease?.reservations ?? []) {
+      this.scene.owners.set(id, 'climate/carol');
+    }
+    await this.compare();
+  }
+
+  async deleteAll(): Promise<void> {
+    await this.blazar.failNova(false);
+    for (const [id, { who }] of this.scene.leases) {
+      await this.blazar.ask('DELETE', `/v1/leases/${id}`, who);
+    }
+    this.scene.leases.clear();
   }
 }
 
-const VALID = { from: '2026-01-01', until: '2040-01-01' };
+/** Users choose such ids, and give them to other leases later. */
+function isChosen(leaseId: string | null): boolean {
+  return leaseId?.startsWith('own-') === true;
+}
 
-const STEPS = Number(process.env.BLAZAR_STEPS ?? 120);
-const SEEDS = (process.env.BLAZAR_SEED ?? '1').split(',').map(Number);
-/** In seconds: longer than a test takes. */
-const GRACE = 3600;
-/** The budget of one of the users. */
-const ALICE = 700;
+function date(text: string): Date {
+  return new Date(`${text.replace(' ', 'T')}Z`);
+}
+
+function texts(value: unknown): string {
+  return JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? String(one) : one), 1);
+}
 
 const program = peerProgram('BLAZAR_PEER');
 const newLedger = newLedgers();
+const runs = SEEDS.flatMap((seed) => CALLERS.map((callers) => ({ seed, callers })));
 
-describe.skipIf(program === undefined).each(SEEDS)(
-  'a ledger that follows a real Blazar (BLAZAR_SEED=%s)',
-  (seed) => {
-    let charged: ChargedBlazar;
-    const counts = new Map<string, number>();
-    const count = (what: string) => counts.set(what, (counts.get(what) ?? 0) + 1);
-
-    beforeAll(async () => {
-      charged = await ChargedBlazar.start(program ?? '', await newLedger('sqlite'));
-      await charged.giveBudgetTo('alice', ALICE);
-    });
-
-    afterAll(() => charged?.stop());
-
-    async function round(of: RealBlazar, grace = GRACE): Promise<{ followed: Followed; done: Reconciled[] }> {
-      const keystone = headerKeystone(of.url);
-      const done: Reconciled[] = [];
-      const following: Following = {
-        ledger: charged.ledger,
-        keystone,
-        endpoint: undefined,
-        region: undefined,
-        claimants: charged.enforcement.claimants,
-        exemptProjects: [],
-        grace,
-        isDryRun: false,
-        holder: 'a test',
-        every: 0,
-        who: 'follower',
-        reason: null,
-        signal: undefined,
-        report: (one) => {
-          done.push(one);
-          count(`round ${one.outcome}`);
-        },
-      };
-      const followed = await follow(following);
-      await keystone.close();
-      return { followed, done };
-    }
-
-    it(`is charged what is there, after each of ${STEPS} steps`, async ({ skip }) => {
-      const { blazar } = charged;
-      if (blazar === undefined) {
-        return skip('it does not start');
+describe.skipIf(program === undefined)('a ledger that follows a real Blazar', () => {
+  it.each(runs)(
+    'is charged what is there (BLAZAR_SEED=$seed BLAZAR_CALLERS=$callers)',
+    async ({ seed, callers }) => {
+      const begin = beginOfLeases();
+      const charged = await ChargedBlazar.start(
+        program ?? '',
+        await newLedger('sqlite'),
+        budgetsOf(begin, 1),
+      );
+      onTestFinished(() => charged.stop());
+      if (charged.blazar === undefined) {
+        return;
       }
-      const cost = new TrueCost();
-      const scene: Scene = { leases: new Map() };
-      const done: Deed[] = [];
-      for (const deed of randomDeeds(seed, STEPS, scene)) {
-        const since = performance.now();
-        const status = await deed.do(blazar);
-        count(`${deed.kind} ${status}`);
-        done.push({ ...deed, status });
-        const truth = (await blazar.truth()).filter(({ status: one }) => one !== 'TERMINATED');
-        cost.observe(truth, since);
-        const said = () =>
-          JSON.stringify(
-            {
-              last: done
-                .slice(-8)
-                .map(({ kind, who, body, status: one }) => ({ kind, who, body, status: one })),
-              truth,
-            },
-            null,
-            1,
-          );
-        expect(cost.total() - cost.slack, `more is there than is charged: ${said()}`).toBeLessThanOrEqual(
-          await charged.taken(),
-        );
-        expect(cost.total() - cost.slack, said()).toBeLessThanOrEqual(BUDGET * HOUR * 10);
-        const hers = cost.total((id) => scene.leases.get(id)?.who.endsWith('/alice') === true) - cost.slack;
-        expect(hers, said()).toBeLessThanOrEqual(await charged.taken('alice'));
-        expect(hers, said()).toBeLessThanOrEqual(ALICE * HOUR * 10);
-        expect(new Set(truth.map(({ lease_id }) => lease_id)).size, said()).toBeLessThanOrEqual(MOST_LEASES);
-
-        let one = await round(blazar);
-        if (one.done.some(({ outcome }) => outcome === 'left')) {
-          // The grace is over.
-          one = await round(blazar, 0);
-        }
-        const changes = () =>
-          `${JSON.stringify(one, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))} ${said()}`;
-        expect(one.followed, changes()).toMatchObject({ kind: 'done', doubts: [] });
-        expect(
-          Math.abs(cost.total() - (await charged.taken())),
-          `${changes()}: ${cost.total()} / ${await charged.taken()}`,
-        ).toBeLessThanOrEqual(cost.slack);
-        const open = await charged.openRows();
-        expect(open.map(({ lease_id }) => lease_id).sort(), changes()).toEqual(
-          [...new Set(truth.map(({ lease_id }) => lease_id))].sort(),
-        );
+      const history = new History(charged, charged.blazar, callers);
+      await history.anchor(begin);
+      const isAlone = callers === 1;
+      const steps = (isAlone ? STEPS[1] : undefined) ?? STEPS[0] ?? 0;
+      const isMissing = (what: string) => (history.counts.get(what) ?? 0) < OFTEN;
+      const deeds = randomDeeds(seed, Number.POSITIVE_INFINITY, history.scene, isAlone);
+      let isImported = false;
+      while (history.steps < steps || (!isAlone && WANTED.some(isMissing))) {
+        const isDue: boolean = !isImported && history.steps >= steps / 2;
+        isImported ||= isDue;
+        await history.wave(deeds, async () => {
+          if (isDue) {
+            await charged.import(budgetsOf(begin, 1.25));
+          }
+        });
+        await history.compare();
       }
-      await blazar.failNova(false);
-      for (const [id, { who }] of scene.leases) {
-        await blazar.ask('DELETE', `/v1/leases/${id}`, who);
-      }
-      expect(await charged.openRows()).toEqual([]);
+      await history.deleteAll();
+      await history.compare();
       expect((await verifyLedger(charged.ledger, NO_WAIT)).differences).toEqual([]);
-      process.stderr.write(`${JSON.stringify(Object.fromEntries([...counts].sort()))}\n`);
-    }, 3_600_000);
-  },
-);
+      process.stderr.write(`${JSON.stringify(Object.fromEntries([...history.counts].sort()))}\n`);
+    },
+    7_200_000,
+  );
+});

@@ -1,6 +1,7 @@
 /** A real Blazar in a process of its own, asked as its users ask it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { projectFile } from '../support/files.ts';
 import { skipAloud } from '../support/peers.ts';
 
 /** What Blazar has really allocated, from its database. */
@@ -45,7 +46,8 @@ export class RealBlazar {
     options: readonly string[] = [],
     environment: Readonly<Record<string, string>> = {},
   ): Promise<RealBlazar> {
-    const child = spawn('/usr/bin/python3', [program, '--policy-url', policyUrl, ...options], {
+    const inUse = projectFile('test/peers/busy-blazar.py');
+    const child = spawn('/usr/bin/python3', [inUse, program, '--policy-url', policyUrl, ...options], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...environment },
     });
@@ -73,8 +75,14 @@ export class RealBlazar {
   }
 
   /** With so many hosts, and asking the policy service at `url`. `undefined` = it does not start, and that was said. */
-  static startOrSkip(program: string, url: string, hosts: number): Promise<RealBlazar | undefined> {
-    return RealBlazar.start(program, `${url}/v1/`, ['--hosts', String(hosts)]).catch((thrown: unknown) => {
+  static startOrSkip(
+    program: string,
+    url: string,
+    hosts: number,
+    options: readonly string[] = [],
+  ): Promise<RealBlazar | undefined> {
+    const all = ['--hosts', String(hosts), ...options];
+    return RealBlazar.start(program, `${url}/v1/`, all).catch((thrown: unknown) => {
       skipAloud('BLAZAR_PEER', `it does not start: ${String(thrown)}`);
       return undefined;
     });
@@ -100,6 +108,11 @@ export class RealBlazar {
   /** Runs the events that are due. */
   async tick(): Promise<void> {
     await this.ask('POST', '/_tick', 'admin', {});
+  }
+
+  /** So many hosts fail, and Blazar replaces them where it can. Returns what has changed in which reservations, as JSON. */
+  async heal(hosts: number): Promise<string> {
+    return (await this.ask('POST', '/_heal', 'admin', { hosts })).text;
   }
 
   async failNova(nova: boolean): Promise<void> {

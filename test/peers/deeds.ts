@@ -1,35 +1,47 @@
 /** What users of Blazar do to it, by a seed: what is usual, what fails, and what is meant to. */
 import type { BlazarLease, RealBlazar } from './blazar.ts';
+import { generator, shuffled } from './seeded.ts';
 
 export interface Deed {
   readonly kind: string;
   readonly who: string;
   readonly body?: unknown;
-  readonly status?: number;
-  do(blazar: RealBlazar): Promise<number>;
+  readonly outcome?: Outcome;
+  do(blazar: RealBlazar): Promise<Outcome>;
 }
 
-/** Leases that are there, as far as their users know. */
+/** The status of the answer, or what a deed did that is no request of a user. */
+export type Outcome = number | string;
+
 export interface Scene {
+  /** Those that are there, as far as their users know. */
   readonly leases: Map<string, { readonly who: string; lease: BlazarLease }>;
+  /** Id of a reservation → who has asked for it; `undefined` = others may have asked for a lease with its id, too. */
+  readonly owners: Map<string, string | undefined>;
+  /** Called before a new lease is known to other callers. */
+  look?(): Promise<void>;
 }
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
+const MINUTE = 60_000;
 
-export function* randomDeeds(seed: number, steps: number, scene: Scene): Generator<Deed> {
+/**
+ * `ranges`: whether a new lease may ask for from `min` to `max` hosts. Of these, Blazar may find more than it has said, if another lease ends
+ * between its question and its search.
+ */
+export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges = true): Generator<Deed> {
   const random = generator(seed);
   const below = (most: number) => Math.floor(random() * most);
   const one = <Item>(items: readonly Item[]): Item => items[below(items.length)] as Item;
-  const begin = Math.ceil(Date.now() / DAY) * DAY;
-  let nova = false;
+  const begin = beginOfLeases();
 
   const hosts = () => {
     const min = 1 + below(2);
     return {
       resource_type: 'physical:host',
       min,
-      max: min + below(4),
+      max: min + (ranges ? below(4) : 0),
       hypervisor_properties: '',
       resource_properties: one(['', '["<=", "$vcpus", "48"]']),
     };
@@ -43,37 +55,37 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
     affinity: one([null, null, null, null, false]),
     resource_properties: '',
   });
+  const floatingIps = () => ({
+    ...{ resource_type: 'virtual:floatingip', network_id: 'net1', amount: 1 + below(2) },
+  });
   const dates = () => {
     const start = one([begin, begin, begin + DAY, begin + 2 * DAY]);
     return { start_date: date(start), end_date: date(start + one([6, 12, 12, 24, 48]) * HOUR) };
   };
 
-  const create = (): Deed => {
+  const single = () => one([hosts, hosts, hosts, instances])();
+  const several = () =>
+    one([
+      [hosts, instances],
+      [hosts, floatingIps],
+      [hosts, instances, floatingIps],
+      [hosts, hosts],
+    ]).map((make) => make());
+  const create = (kind: string, when: () => object, reservations: () => object[]): Deed => {
     const who = one(['climate/alice', 'climate/alice', 'climate/bob']);
-    const reservations = one([
-      () => [hosts()],
-      () => [hosts()],
-      () => [hosts()],
-      () => [hosts(), hosts()],
-      () => [instances()],
-      () => [hosts(), instances()],
-      () => [{ ...hosts(), max: one(['2', 1.5, 0, -1, 2, 3, 4, 5]) }],
-    ])();
-    const isNow = below(8) === 0;
-    const ends = begin + one([6, 12]) * HOUR;
-    const body = {
-      name: one(['run', 'test']),
-      ...(isNow ? { start_date: 'now', end_date: date(ends) } : dates()),
-      reservations,
-      // Blazar takes the id of whoever asks.
-      ...(below(8) === 0 ? { id: `own-${below(6)}` } : {}),
-    };
+    // Blazar takes the id of whoever asks.
+    const own = below(8) === 0 ? { id: `own-${below(6)}` } : {};
+    const body = { name: one(['run', 'test']), ...when(), reservations: reservations(), ...own };
     return {
-      kind: 'create',
+      kind,
       who,
       body,
       async do(blazar) {
         const { status, lease } = await blazar.ask('POST', '/v1/leases', who, body);
+        for (const { id } of lease?.reservations ?? []) {
+          scene.owners.set(id, 'id' in body ? undefined : who);
+        }
+        await scene.look?.();
         if (lease !== undefined) {
           scene.leases.set(lease.id, { who, lease });
         }
@@ -81,14 +93,31 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
       },
     };
   };
+  const now = () => ({
+    start_date: 'now',
+    end_date: date(
+      one([Date.now() + 2 * MINUTE, Date.now() + HOUR, Date.now() + 3 * HOUR, begin + 6 * HOUR]),
+    ),
+  });
 
-  const change = (kind: string, of: (lease: BlazarLease) => unknown): Deed => {
-    const known = [...scene.leases.keys()];
-    const id = one(known);
-    const found = scene.leases.get(id);
-    if (found === undefined) {
-      return create();
+  const isRunning = ({ start_date, end_date }: BlazarLease) =>
+    time(start_date) <= Date.now() && Date.now() < time(end_date);
+  /** `undefined` = there is none. */
+  const someLease = (isMeant: (lease: BlazarLease) => boolean) => {
+    const known = [...scene.leases].filter(([, { lease }]) => isMeant(lease));
+    return known.length === 0 ? undefined : one(known);
+  };
+
+  const change = (
+    kind: string,
+    of: (lease: BlazarLease) => unknown,
+    isMeant = (_: BlazarLease) => true,
+  ): Deed => {
+    const chosen = someLease(isMeant);
+    if (chosen === undefined) {
+      return create('begin now', now, () => [hosts()]);
     }
+    const [id, found] = chosen;
     const { who, lease } = found;
     const body = of(lease);
     return {
@@ -106,8 +135,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
     };
   };
 
-  const shifted = (text: string, hours: number) =>
-    date(Date.parse(`${text.slice(0, 19).replace(' ', 'T')}Z`) + hours * HOUR);
+  const shifted = (text: string, hours: number) => date(time(text) + hours * HOUR);
   const newCounts = (lease: BlazarLease) =>
     lease.reservations.map(({ id, resource_type }) => {
       const min = 1 + below(2);
@@ -127,6 +155,16 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
         : { id, ...one([{ amount: max }, { amount: String(max) }, { vcpus: 8 }]) };
     });
   const changes: readonly (() => Deed)[] = [
+    () =>
+      change(
+        'prolong a running',
+        ({ end_date }) => ({ end_date: shifted(end_date, one([1, 2])) }),
+        isRunning,
+      ),
+    () => change('prolong a running', ({ end_date }) => ({ end_date: shifted(end_date, 3) }), isRunning),
+    () =>
+      change('shorten a running', () => ({ end_date: date(Date.now() + one([2, 10]) * MINUTE) }), isRunning),
+    () => change('counts of a running', (lease) => ({ reservations: newCounts(lease) }), isRunning),
     () => change('extend', ({ end_date }) => ({ end_date: shifted(end_date, one([1, 6, 24])) })),
     () => change('shorten', ({ end_date }) => ({ end_date: shifted(end_date, -one([1, 3, 6])) })),
     () =>
@@ -176,11 +214,14 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
         end_date: shifted(end_date, 1),
       })),
   ];
-  const remove = (): Deed => {
-    const id = one([...scene.leases.keys()]);
-    const who = scene.leases.get(id)?.who ?? 'climate/alice';
+  const remove = (kind: string, isMeant = (_: BlazarLease) => true): Deed => {
+    const chosen = someLease(isMeant);
+    if (chosen === undefined) {
+      return create('begin now', now, () => [hosts()]);
+    }
+    const [id, { who }] = chosen;
     return {
-      kind: 'delete',
+      kind,
       who,
       body: id,
       async do(blazar) {
@@ -193,50 +234,69 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
       },
     };
   };
+  const byAdmin = (kind: string, act: (blazar: RealBlazar) => Promise<Outcome>): Deed => ({
+    ...{ kind, who: 'admin', do: act },
+  });
+  const nova = (fails: boolean) =>
+    byAdmin(fails ? 'nova fails' : 'nova works', async (blazar) => {
+      await blazar.failNova(fails);
+      return 200;
+    });
+  const tick = () =>
+    byAdmin('tick', async (blazar) => {
+      await blazar.tick();
+      return 200;
+    });
+  const heal = () => {
+    const count = one([1, 2, 12]);
+    return byAdmin('heal', async (blazar) => {
+      await blazar.tick();
+      const changed = await blazar.heal(count);
+      return ['resources_changed', 'missing_resources'].find((one) => changed.includes(one)) ?? 'nothing';
+    });
+  };
 
-  for (let step = 0; step < steps; step += 1) {
-    const dice = below(100);
-    if (dice < 3) {
-      nova = !nova && below(3) === 0;
-      const fails = nova;
-      yield {
-        kind: fails ? 'nova fails' : 'nova works',
-        who: 'admin',
-        async do(blazar) {
-          await blazar.failNova(fails);
-          return 200;
-        },
-      };
-    } else if (dice < 6) {
-      yield {
-        kind: 'tick',
-        who: 'admin',
-        async do(blazar) {
-          await blazar.tick();
-          return 200;
-        },
-      };
-    } else if (dice < 44 || scene.leases.size === 0) {
-      yield create();
-    } else if (dice < 84) {
-      yield one(changes)();
-    } else {
-      yield remove();
+  const deck: readonly (() => Deed)[] = [
+    ...times(12, () => create('create', dates, () => [single()])),
+    ...times(2, () =>
+      create('create oddly', dates, () => {
+        const max = one(['2', 1.5, 0, -1, 2, 3, 4, 5]);
+        return [{ ...hosts(), max, ...(ranges ? {} : { min: max }) }];
+      }),
+    ),
+    ...times(4, () => create('several types', dates, several)),
+    ...times(5, () => create('begin now', now, () => [single()])),
+    ...times(2, () => create('begin now with several types', now, several)),
+    ...changes,
+    ...times(7, () => remove('delete')),
+    ...times(3, () => remove('end early', isRunning)),
+    ...times(4, tick),
+    ...times(3, heal),
+    () => nova(true),
+    ...times(3, () => nova(false)),
+  ];
+  for (let step = 0; step < steps; ) {
+    for (const make of shuffled(deck, below).slice(0, steps - step)) {
+      step += 1;
+      yield make();
     }
   }
 }
 
-function date(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ');
+/** When most leases begin: not while a test runs. */
+export function beginOfLeases(): number {
+  return Math.ceil((Date.now() + 2 * HOUR) / DAY) * DAY;
 }
 
-/** Numbers from 0 to 1, the same for the same seed. Source: mulberry32, in the public domain. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+function times<Item>(count: number, item: Item): Item[] {
+  return Array.from({ length: count }, () => item);
+}
+
+/** Of a date of Blazar, in milliseconds. */
+function time(text: string): number {
+  return Date.parse(`${text.slice(0, 19).replace(' ', 'T')}Z`);
+}
+
+function date(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ');
 }

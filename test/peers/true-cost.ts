@@ -9,76 +9,124 @@ const TENTHS: Readonly<Record<string, number>> = {
   'virtual:floatingip': 1,
 };
 
+/** What was there from one moment to another, in seconds. */
+interface Used {
+  readonly from: number;
+  readonly until: number;
+  readonly rate: number;
+}
+
 interface Kept {
-  /** In tenths of a unit, times seconds. */
-  used: number;
+  readonly used: Used[];
   /** What is there costs from here on. */
   from: number;
+  /** `undefined` = it is gone. */
   last: TrueReservation | undefined;
 }
+
+/** What runs has changed: by its rates, since when at the latest, and when it was seen. */
+interface Moved {
+  readonly rates: number;
+  readonly since: number;
+  readonly seen: number;
+}
+
+interface Part {
+  readonly isOf?: (reservationId: string) => boolean;
+  /** In seconds. */
+  readonly from?: number;
+  readonly until?: number;
+}
+
+/** Blazar is at work on these: what it shows of them is neither what was there nor what will be. */
+const AT_WORK = new Set(['CREATING', 'UPDATING', 'STARTING', 'TERMINATING', 'DELETING']);
 
 export class TrueCost {
   readonly #kept = new Map<string, Kept>();
   readonly #late: number;
   #settledSlack = 0;
-  /** What changed at the last look, by its rates, and since when. */
-  #moved = { rates: 0, since: 0 };
+  #moved: Moved[] = [];
 
-  /** `late`: how many seconds after a change the ledger may hear of it, beside the time until it is looked again. */
+  /** `late`: how many seconds after a change the ledger may hear of it, beside the time until `heard` is called. */
   constructor({ late = 3 } = {}) {
     this.#late = late;
   }
 
   /** By how much it may be wrong: a change of what runs is seen, and charged, a moment after it was made. */
   get slack(): number {
-    const { rates, since } = this.#moved;
-    return this.#settledSlack + rates * (this.#late + (performance.now() - since) / 1000);
+    return this.#moved.reduce((sum, one) => sum + this.#slackOf(one), this.#settledSlack);
   }
 
-  /** `since`: before what was done last, as `performance.now()`. */
+  #slackOf({ rates, since }: Moved): number {
+    return rates * (this.#late + (performance.now() - since) / 1000);
+  }
+
+  /** The ledger has heard of what was seen before, as `performance.now()`. */
+  heard(before = performance.now()): void {
+    const isHeard = ({ seen }: Moved) => seen < before;
+    for (const one of this.#moved.filter(isHeard)) {
+      this.#settledSlack += this.#slackOf(one);
+    }
+    this.#moved = this.#moved.filter((one) => !isHeard(one));
+  }
+
+  /** `since`: before anything was begun that may have changed since the last look, as `performance.now()`. */
   observe(truth: readonly TrueReservation[], since: number): void {
-    this.#settledSlack = this.slack;
-    this.#moved = { rates: 0, since };
     const now = Math.floor(Date.now() / 1000);
     const there = new Map(truth.map((one) => [one.reservation_id, one]));
+    let rates = 0;
     for (const id of new Set([...this.#kept.keys(), ...there.keys()])) {
       const current = there.get(id);
-      const kept = this.#kept.get(id);
-      if (kept === undefined) {
-        this.#kept.set(id, {
-          used: 0,
-          from: current === undefined ? 0 : second(current.start_date),
-          last: current,
-        });
+      if (current !== undefined && AT_WORK.has(current.status)) {
         continue;
       }
-      if (current !== undefined && kept.last !== undefined && isSame(current, kept.last)) {
+      const kept = this.#kept.get(id);
+      if (kept === undefined) {
+        const from = current === undefined ? 0 : second(current.start_date);
+        this.#kept.set(id, { used: [], from, last: current });
         continue;
       }
       const before = kept.last;
+      if (current === undefined ? before === undefined : before !== undefined && isSame(current, before)) {
+        continue;
+      }
       if (before !== undefined) {
         const until = Math.min(now, second(before.end_date));
-        const hasRun = until > kept.from;
-        kept.used += hasRun ? rate(before) * (until - kept.from) : 0;
-        this.#moved.rates += hasRun ? rate(before) + (current === undefined ? 0 : rate(current)) : 0;
+        if (until > kept.from) {
+          kept.used.push({ from: kept.from, until, rate: rate(before) });
+          rates += rate(before) + (current === undefined ? 0 : rate(current));
+        }
       }
       const begins = current === undefined ? now : second(current.start_date);
       kept.from = begins < now && before !== undefined ? now : begins;
       kept.last = current;
     }
+    if (rates > 0) {
+      this.#moved.push({ rates, since, seen: performance.now() });
+    }
   }
 
-  /** `isOf`: only of the leases that are there and of which it says so. */
-  total(isOf?: (leaseId: string) => boolean): number {
+  /** Whether any of them has run for a time that is over: when it ended is not known to the second. */
+  hasRun(ids: ReadonlySet<string>): boolean {
+    return [...ids].some((id) => (this.#kept.get(id)?.used.length ?? 0) > 0);
+  }
+
+  /** In tenths of a unit, times seconds. */
+  total({ isOf = () => true, from = 0, until = Number.POSITIVE_INFINITY }: Part = {}): number {
     let total = 0;
-    for (const { used, from, last } of this.#kept.values()) {
-      if (isOf !== undefined && (last === undefined || !isOf(last.lease_id))) {
-        continue;
+    for (const [id, kept] of this.#kept) {
+      if (isOf(id)) {
+        for (const one of spansOf(kept)) {
+          total += one.rate * Math.max(0, Math.min(one.until, until) - Math.max(one.from, from));
+        }
       }
-      total += used + (last === undefined ? 0 : rate(last) * Math.max(0, second(last.end_date) - from));
     }
     return total;
   }
+}
+
+function spansOf({ used, from, last }: Kept): readonly Used[] {
+  return last === undefined ? used : [...used, { from, until: second(last.end_date), rate: rate(last) }];
 }
 
 function isSame(one: TrueReservation, other: TrueReservation): boolean {

@@ -71,10 +71,7 @@ function* asListed(
   { ledger: { statements }, transaction, row: found, terms }: Correction,
   lease: ListedLease,
 ): Work<Reconciled | Undone<Reconciled>> {
-  const row = { ...found, lease_id: lease.id };
-  if (found.lease_id === null) {
-    yield* rows(statements.setLease({ ...row, step: revisionStep() }));
-  }
+  const row = yield* named(statements, found, lease.id);
   const done = { ...left(row, null), start: lease.start, end: lease.end };
   if (found.state === 'open' && !differs(found, lease, terms.claimants)) {
     return { ...done, outcome: 'identified' };
@@ -183,12 +180,22 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
 }
 
 /** A change of which the ledger has not heard: nobody knows when it was made, so what was used until now stays charged. */
-function* unheard({ ledger, transaction, row, terms }: Correction, shown: ShownLease): Work<Result> {
+function* unheard({ ledger, transaction, row: found, terms }: Correction, shown: ShownLease): Work<Result> {
+  const row = yield* named(ledger.statements, found, shown.id);
   const current = currentOf(row, alternativesOf(row));
   const request = requestFor(identityOf(row, shown), shown, current, terms);
   const note = row.state === 'ended' ? 'it had ended, and is there' : 'Blazar has changed it without asking';
   yield* resultOf(record(ledger.statements, request, transaction, authorOf(terms, note), true));
   return { ...left(row, note), leaseId: shown.id, start: shown.start, end: shown.end, outcome: 'corrected' };
+}
+
+/** Gives the id to a row that has none: recording the lease finds the row by it. */
+function* named(statements: Ledger['statements'], row: LeaseRow, leaseId: string): Work<LeaseRow> {
+  const withId = { ...row, lease_id: leaseId };
+  if (row.lease_id === null) {
+    yield* rows(statements.setLease({ ...withId, step: revisionStep() }));
+  }
+  return withId;
 }
 
 function identityOf(

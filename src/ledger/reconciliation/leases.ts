@@ -32,6 +32,8 @@ export interface ShownLease extends WholeLease {
   readonly isHealed: boolean;
   /** Blazar is creating, changing or ending it at the moment: it may be different by now. */
   readonly isChanging: boolean;
+  /** It has reserved hosts, and has none of them: Blazar is at work on it, or has lost them all without a word. Time tells. */
+  readonly isEmpty: boolean;
 }
 
 /** In the column `shown`: a complete list without the lease, since it was asked for. */

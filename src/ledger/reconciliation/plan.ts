@@ -164,9 +164,17 @@ export async function planForObservation(
 ): Promise<Plan> {
   const open = [...before.rows.values()];
   const pairing = await pairShown(listed, [...open, ...ended]);
-  const pairs = pairing.pairs.filter(({ lease }) => !lease.isChanging);
+  const isLate = latenessOf(before, terms.grace);
+  const stable = pairing.pairs.filter(({ lease }) => !lease.isChanging);
+  // Blazar forgets to say that a lease has lost its hosts if another one is deleted while it looks for others.
+  const isUnclear = ({ row, lease }: (typeof stable)[number]) =>
+    lease.isEmpty && (!isLate(row) || terms.doubts.length > 0);
+  const pairs = stable.filter((one) => !isUnclear(one));
   const hasMatched = pairs.length > 0;
   const steps: Step[] = [];
+  for (const { row } of stable.filter(isUnclear)) {
+    steps.push({ kind: 'leave', left: left(row, 'Blazar shows no hosts of it') });
+  }
   for (const { row, lease } of pairs) {
     if (row.shown !== digestOf(lease) || row.state === 'ended' || row.lease_id === null) {
       steps.push({ kind: 'correct', row, lease });
@@ -178,18 +186,18 @@ export async function planForObservation(
   const unrecordedLeases: ShownLease[] = [];
   for (const lease of pairing.unknown) {
     const isOurs = !terms.exemptProjects.includes(lease.projectId);
-    if (isOurs && !lease.isChanging && !isForeign && lease.projectId !== '') {
+    const isChanging = lease.isChanging || lease.isEmpty;
+    if (isOurs && !isChanging && !isForeign && lease.projectId !== '') {
       steps.push({ kind: 'record', lease });
     } else if (isOurs) {
       unrecordedLeases.push(lease);
-      if (!lease.isChanging && !isForeign) {
+      if (!isChanging && !isForeign) {
         steps.push({ kind: 'leave', left: unrecorded(lease, 'Blazar does not say whose it is') });
       }
     }
   }
 
   const absent = pairing.absent.filter(({ id }) => before.rows.has(id));
-  const isLate = latenessOf(before, terms.grace);
   const late = absent.filter(isLate);
   const early = absent.filter((row) => !isLate(row));
   const doubts = [...terms.doubts, ...doubtsOf(late, listed, hasMatched, terms)];

@@ -128,7 +128,8 @@ export function* previewLease(
     current: currentClaims,
     recorded,
     staysOpen: current === undefined,
-    countsAreSeen: showsCounts(isCertain ? proposal : (current ?? proposal)),
+    // What was observed is all that there is.
+    countsAreSeen: request.shown !== undefined || showsCounts(isCertain ? proposal : (current ?? proposal)),
     // A lease that is over has nothing that could be set off against the change.
     isOver:
       current === undefined ||

@@ -97,6 +97,7 @@ function shownAs(
   const { id, name, start_date, end_date, project_id, user_id, status, created_at, degraded, reservations } =
     lease;
   const given = reservations.map((one) => givenBy(one, allocations, hosts));
+  const isEmpty = given.some(({ isComplete }) => !isComplete);
   return {
     id,
     name: keptName(typeof name === 'string' ? name : ''),
@@ -108,10 +109,13 @@ function shownAs(
     reservations,
     given: given.map(({ reservation }) => reservation),
     isHealed:
+      isEmpty ||
       degraded === true ||
       reservations.some((one) => one.missing_resources === true || one.resources_changed === true),
+    // Where no lease has hosts, the answer about hosts may not be what it seems.
     isChanging:
-      (typeof status === 'string' && !STABLE.has(status)) || given.some(({ isComplete }) => !isComplete),
+      (typeof status === 'string' && !STABLE.has(status)) || (isEmpty && allocations.leases.size === 0),
+    isEmpty,
   };
 }
 
@@ -204,7 +208,7 @@ function trimmed(endpoint: string): string {
 interface Given {
   /** The reservation with the counts and the allocations that it has. */
   readonly reservation: Reservation;
-  /** `false`: Blazar has allocated nothing to it that it should have, so it is at work on it. */
+  /** `false`: Blazar has allocated nothing to it that it should have. */
   readonly isComplete: boolean;
 }
 
@@ -222,10 +226,10 @@ function givenBy(
   const allocations = own.map((host) => hosts.get(host) ?? { id: host });
   if (type === 'physical:host') {
     const count = own.length;
-    const isAtWork = count === 0 && isMissing !== true && (status === 'pending' || status === 'active');
+    const isEmpty = count === 0 && isMissing !== true && (status === 'pending' || status === 'active');
     return {
       reservation: { ...reservation, min: count, max: count, allocations },
-      isComplete: !isAtWork,
+      isComplete: !isEmpty,
     };
   }
   return INSTANCES.has(type) && own.length > 0

@@ -92,6 +92,56 @@ describe('a round', () => {
     expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 18);
   });
 
+  it('charges a lease that has lost all its hosts without a word for what it has used, once the grace is over', async () => {
+    const world = await followedWorld();
+    world.now = '2030-01-01T06:00:00Z';
+    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    // As if Blazar were about to give it hosts.
+    expect((await world.round({ grace: 1_000_000_000 })).kept).toEqual([
+      'left #1: Blazar shows no hosts of it',
+    ]);
+    expect(await world.taken()).toBe(TRUE_COST);
+    expect((await world.round()).changes).toEqual(['corrected #1: Blazar has changed it without asking']);
+    expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 18);
+    expect((await world.round()).changes).toEqual([]);
+  });
+
+  it('charges a lease once that has lost hosts before it was first seen', async () => {
+    const world = await askedWorld();
+    Object.assign(world.leases[0] as Listed, { degraded: true });
+    Object.assign(world.leases[0]?.reservations[0] ?? {}, { missing_resources: true });
+    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    expect((await world.round()).changes).toContain('corrected #1: Blazar has changed it without asking');
+    expect(await world.open()).toHaveLength(3);
+    expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 24);
+    expect((await world.round()).changes).toEqual([]);
+  });
+
+  it('charges a lease that has lost hosts for what it has, after a change of it has failed', async () => {
+    const world = await followedWorld();
+    const lease = world.leases[1] as Listed;
+    Object.assign(lease, { degraded: true });
+    await world.askChange(lease, { reservations: lease.reservations.map((one) => ({ ...one, max: 12 })) });
+    expect(await world.taken()).toBeGreaterThan(TRUE_COST);
+    world.now = '2026-11-22T10:00:00Z';
+    await world.round();
+    expect(await world.taken()).toBeCloseTo(TRUE_COST);
+  });
+
+  it('charges the hosts that Blazar has found beyond those that it had named', async () => {
+    const world = await World.start();
+    for (const { reservations, ...lease } of world.leases) {
+      const named = reservations.map((one) =>
+        one.max === 9 ? { ...one, min: 1, allocations: [{ id: '1' }] } : one,
+      );
+      await world.ask({ ...lease, reservations: named }, '2026-11-22T08:12:00Z');
+    }
+    expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 12);
+    // Another lease has ended between Blazar's question and its search.
+    expect((await world.round()).changes).toContain('corrected #2: Blazar shows what it was given');
+    expect(await world.taken()).toBe(TRUE_COST);
+  });
+
   it('charges a lease once that has run beyond the end of a budget when it is changed', async () => {
     const world = await World.start();
     // The one ends when a quarter of the lease is over.
