@@ -79,8 +79,13 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     await page.getByRole('row', { name: /MaxLeaseDurationFilter.*allowed/ }).waitFor();
     await expectSound(page, 'the decision');
 
-    await page.getByRole('link', { name: 'Try it', exact: true }).click();
-    await wish(page, { name: 'training', from: 2, until: 8, hosts: 2 });
+    await page.getByRole('link', { name: 'Try this lease' }).click();
+    expect(await page.getByLabel('Name of the lease').inputValue()).toBe('training');
+    expect(await page.getByLabel('Start (UTC)').inputValue()).toBe(`${dayFromNow(2)}T00:00`);
+    expect(await page.getByLabel('End (UTC)').inputValue()).toBe(`${dayFromNow(8)}T00:00`);
+    expect(await page.getByLabel('Hosts, at least').inputValue()).toBe('2');
+    expect(await page.getByLabel('Hosts, at most').inputValue()).toBe('2');
+    await page.getByRole('button', { name: 'Try it' }).last().click();
     await page.getByRole('heading', { name: 'This lease would be refused by UsageBudgetFilter' }).waitFor();
     await expectSound(page, 'what would work');
     await page.getByRole('button', { name: 'Fill in suggestion 1' }).click();
@@ -216,15 +221,6 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     expect([...said, ...later.said]).toEqual([]);
   });
 });
-
-async function wish(page: Page, asked: { name: string; from: number; until: number; hosts: number }) {
-  await page.getByLabel('Name of the lease').fill(asked.name);
-  await page.getByLabel('Start (UTC)').fill(`${dayFromNow(asked.from)}T00:00`);
-  await page.getByLabel('End (UTC)').fill(`${dayFromNow(asked.until)}T00:00`);
-  await page.getByLabel('Hosts, at least').fill(String(asked.hosts));
-  await page.getByLabel('Hosts, at most').fill(String(asked.hosts));
-  await page.getByRole('button', { name: 'Try it' }).last().click();
-}
 
 /** What the command of the page would send to Blazar. */
 function leaseOfCommand(command: string) {

@@ -101,7 +101,7 @@ function OneDecision({ record, asked, replica, number, entries, isForMember, ask
       )}
       {(askPath !== undefined || asked !== undefined) && (
         <nav aria-label={`After this decision${number > 1 ? ` (${number})` : ''}`} class="pages">
-          {asked !== undefined && <a href={tryPathOf(record, asked)}>Try it</a>}
+          {asked !== undefined && <a href={tryPathOf(record, asked)}>Try this lease</a>}
           {askPath !== undefined && <a href={askPath}>Ask for more budget</a>}
         </nav>
       )}

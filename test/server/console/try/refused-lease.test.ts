@@ -71,7 +71,7 @@ describe.each([true, false])('"Try it" from a refusal, with stored decisions: %s
     await expect
       .poll(async () => {
         const page = await get(`/decisions/${id}`);
-        link = /href="(\/try\?[^"]*)">Try it/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
+        link = /href="(\/try\?[^"]*)">Try this lease/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
         return link;
       })
       .toContain(`decision=${id}`);
