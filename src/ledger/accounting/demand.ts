@@ -48,7 +48,8 @@ interface ResourcePeriod {
 /** What is beyond these is forgotten: the row of a lease stays small. */
 const MAX_TYPES = 16;
 const MAX_PERIODS = 32;
-const OTHERS = 'other';
+/** The type that stands for all that are beyond. */
+export const OTHERS = 'other';
 
 /**
  * The column `resources` of a lease with these reservations, which replaces what is `recorded`. `begun`: the second up to which the lease has

@@ -2,7 +2,7 @@
 import type { Wait } from '../../base/deadline.ts';
 import type { Reservation } from '../../lease/lease.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
-import { demandOf, resourcePeriods } from '../accounting/demand.ts';
+import { demandOf, OTHERS, resourcePeriods } from '../accounting/demand.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
@@ -15,7 +15,7 @@ export interface RecordedLease extends ListedRow {
   readonly isEnded: boolean;
   /**
    * One for each type, which is its id here, with its number: that of several reservations of a type is added up, and properties, flavours and
-   * hosts are not kept. Empty = nobody knows: it was recorded by an older version.
+   * hosts are not kept. Empty = nobody knows all: it was recorded by an older version, or has more types than the ledger keeps.
    */
   readonly reservations: readonly (Reservation & { readonly resource_type: string })[];
 }
@@ -59,6 +59,9 @@ function recordedLease(row: LeaseRow, leaseId: string, now: bigint): RecordedLea
 
 function reservationsOf({ resources }: LeaseRow, demand: string): RecordedLease['reservations'] {
   const counts = [...(resourcePeriods(resources).at(-1)?.counts ?? [])];
+  if (counts.some(([type]) => type === OTHERS)) {
+    return [];
+  }
   const withMin = (min: number) =>
     counts.map(([resource_type, count]) => ({
       ...{ id: resource_type, resource_type },

@@ -83,7 +83,10 @@ export async function changeableLease(
     throw new ApiError(409, 'the lease has ended: it cannot be changed');
   }
   if (lease.reservations.length === 0) {
-    throw new ApiError(409, 'the ledger does not know what the lease reserves: an older version recorded it');
+    throw new ApiError(
+      409,
+      'the ledger does not know all that the lease reserves: it has too many types, or an older version recorded it',
+    );
   }
   return lease;
 }

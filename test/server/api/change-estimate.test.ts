@@ -129,6 +129,18 @@ describe('the estimate of a change', () => {
     });
   });
 
+  it('gives no verdict on a lease with more types than the ledger keeps: some of what it reserves is unknown', async () => {
+    const types = Array.from({ length: 16 }, (_, index) => ({
+      ...{ id: `t${index}`, resource_type: `type:${index}`, amount: 1 },
+    }));
+    await record('climate', 'sixteen', types);
+    expect(await ask({}, { lease: 'sixteen' })).toMatchObject({ status: 200, json: { allowed: true } });
+    await record('climate', 'seventeen', [...types, hosts(1, 1)]);
+    expect(await ask({}, { lease: 'seventeen' })).toMatchObject({
+      ...{ status: 409, json: { message: expect.stringContaining('too many types') } },
+    });
+  });
+
   it('takes no other body, and nothing by names of JavaScript', async () => {
     const hostile = '{"__proto__":{"end_date":"2026-12-02 09:00"}}';
     expect(await ask(hostile)).not.toMatchObject({ json: { charges: [{ amount: '42' }] } });
