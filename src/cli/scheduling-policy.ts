@@ -168,7 +168,12 @@ function exportCommand(): Command {
           'A file or folder with scheduling policies; - reads standard input; repeatable. Default: those of --config-file.',
           repeatable,
         )
-        .option('--cluster', 'Read the policies of the cluster, instead of files.'),
+        .option('--cluster', 'Read the policies of the cluster, instead of files.')
+        .option(
+          '--rules <path>',
+          'Export the rules for pods of a file or folder, instead of policies.',
+          named,
+        ),
     ),
   )
     .addOption(formatFlag('vap'))

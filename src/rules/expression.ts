@@ -15,6 +15,7 @@ const MAX_LENGTH = 10_000;
 
 export interface Expression {
   readonly text: string;
+  readonly ast: Node;
   /** An upper bound of what it costs, for requests of the usual sizes. */
   readonly steps: number;
   readonly ledgerCalls: readonly LedgerCall[];
@@ -138,6 +139,7 @@ function compiled(environment: RuleEnvironment, text: string, ast: Node, shared:
   return {
     expression: {
       text,
+      ast,
       steps,
       ledgerCalls: compiler.ledgerCalls,
       namedTypes: namedTypes(ast),

@@ -180,6 +180,7 @@ class Reader {
           ...{ name: one.name, audit: one.mode === 'audit', until, exempt, match, allow, message },
           place: { file: this.#file, line },
           needs,
+          placeOf: (part, offset = 0) => this.#placeIn([...at, part], offset),
         });
       }
     }

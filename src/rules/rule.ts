@@ -20,6 +20,8 @@ export interface Rule {
   readonly message: string | Expression;
   readonly place: Place;
   readonly needs: readonly Need[];
+  /** Where a character of a part of it is written. */
+  placeOf(part: 'match' | 'allow' | 'message' | 'until', offset?: number): Need['place'];
 }
 
 /** What a rule needs from elsewhere, and where that is written: a function of the ledger, a name of Keystone such as `climate@Default`, or a resource type. */

@@ -10,10 +10,13 @@ import {
   type ExportOptions,
 } from '../../kubernetes/export/admission-policies.ts';
 import { NotExportableError } from '../../kubernetes/export/limits.ts';
+import { rulesPolicy } from '../../kubernetes/export/pod-rules.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import { readPolicyDocuments } from '../../kubernetes/policies/documents/documents.ts';
 import { byName } from '../../kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../kubernetes/policies/policy.ts';
+import { podEnvironment } from '../../rules/pod/environment.ts';
+import { readRules } from '../../rules/read-rules.ts';
 import { ExitCode, onOneLine, printWarnings, UsageError } from '../common/output.ts';
 import { type ExportFlags, judgeOptions } from './options.ts';
 
@@ -31,6 +34,10 @@ export async function exportPolicies(names: readonly string[], flags: ExportFlag
       `--name: expected lower-case letters, digits, "-" and ".", got ${JSON.stringify(flags.name)}`,
     );
   }
+  if (flags.rules !== undefined) {
+    exportRules(flags.rules, names, flags);
+    return;
+  }
   const { configured, asksCluster, paths } = await judgeOptions(flags);
   if (!asksCluster) {
     print(chosen(ofFiles(paths), names), configured, flags);
@@ -46,6 +53,43 @@ export async function exportPolicies(names: readonly string[], flags: ExportFlag
     }
     print(chosen(valid, names), configured, flags);
   });
+}
+
+/** Rules for pods, all or none: what Kubernetes may understand differently is a mistake with its place. */
+function exportRules(path: string, names: readonly string[], flags: ExportFlags): void {
+  if (
+    names.length > 0 ||
+    flags.policies !== undefined ||
+    flags.cluster === true ||
+    flags.configFile !== undefined
+  ) {
+    throw new UsageError('expected either --rules or policies, got both');
+  }
+  const { rules, problems } = readRules(path, { pod: podEnvironment() });
+  if (problems.some(({ severity }) => severity === 'error')) {
+    throw new ConfigurationError(problems);
+  }
+  printWarnings(problems);
+  const isTrial = flags.warnOnly === true;
+  const now = Date.now();
+  const valid = rules.pod.filter(({ until }) => until === undefined || now < until);
+  const kept = valid.filter(({ audit }) => isTrial || !audit);
+  if (kept.length === 0) {
+    throw new UsageError('expected at least one rule for pods that is enforced');
+  }
+  const leftOut = valid
+    .filter((one) => !kept.includes(one))
+    .map(({ name }) => `rule ${name} is in audit mode and is left out`);
+  const { name, exemptNamespace: exemptNamespaces = EXEMPT } = flags;
+  const objects = exported(() => rulesPolicy(kept, { name, exemptNamespaces, isTrial }));
+  process.stdout.write(
+    commented([
+      'Rules for pods as a ValidatingAdmissionPolicy, for Kubernetes 1.30 or newer.',
+      'A copy of these rules: export them again when they change.',
+      ...leftOut.map((one) => `Not expressed: ${one}`),
+    ]),
+  );
+  written(objects, leftOut, flags);
 }
 
 function ofFiles(paths: readonly string[]): readonly SchedulingPolicy[] {
@@ -95,18 +139,22 @@ function print(all: readonly SchedulingPolicy[], configured: KubernetesOptions, 
     isTrial,
   };
   const leftOut = [...auditLeftOut(audited.map(({ name }) => name)), ...defaultsLeftOut(policies)];
-  const objects = exported(policies, options);
-  const documents = objects.map((one) => YamlDocument.from(one).toString());
-  process.stdout.write(`${comments(policies, options, leftOut)}${documents.join('---\n')}`);
+  const objects = exported(() => admissionPolicies(policies, options));
+  process.stdout.write(comments(policies, options, leftOut));
+  written(objects, leftOut, flags);
+}
+
+function written(objects: readonly object[], leftOut: readonly string[], flags: ExportFlags): void {
+  process.stdout.write(objects.map((one) => YamlDocument.from(one).toString()).join('---\n'));
   for (const one of leftOut) {
     process.stderr.write(`warning: ${onOneLine(one)}\n`);
   }
   process.exitCode = flags.strict === true && leftOut.length > 0 ? ExitCode.rejected : ExitCode.ok;
 }
 
-function exported(policies: readonly SchedulingPolicy[], options: ExportOptions) {
+function exported<T>(objects: () => T): T {
   try {
-    return admissionPolicies(policies, options);
+    return objects();
   } catch (thrown) {
     throw thrown instanceof NotExportableError ? new UsageError(thrown.message) : thrown;
   }
@@ -128,5 +176,9 @@ function comments(
     leftOut.length === 0 ? 'Everything is expressed.' : 'Not expressed:',
     ...leftOut.map((one) => `- ${one}`),
   ];
+  return commented(lines);
+}
+
+function commented(lines: readonly string[]): string {
   return lines.map((line) => `# ${onOneLine(line)}\n`).join('');
 }

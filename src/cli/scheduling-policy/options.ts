@@ -143,6 +143,8 @@ export interface ScanFlags extends ClusterFlags, JudgeFlags {
 export interface ExportFlags extends ClusterFlags, JudgeFlags {
   readonly policies?: readonly string[];
   readonly cluster?: boolean;
+  /** Rules for pods, instead of policies. */
+  readonly rules?: string;
   /** Prefix of the names of all objects. */
   readonly name: string;
   readonly exemptNamespace?: readonly string[];

@@ -22,7 +22,7 @@ import {
 import type { ConditionalPolicy } from './usable-policies.ts';
 import { bindingValidations, podValidations, type Validation } from './validations.ts';
 
-const API_VERSION = 'admissionregistration.k8s.io/v1';
+export const API_VERSION = 'admissionregistration.k8s.io/v1';
 
 export interface AdmissionPolicy {
   readonly apiVersion: typeof API_VERSION;
@@ -37,7 +37,7 @@ export interface AdmissionPolicy {
   };
 }
 
-interface AdmissionPolicyBinding {
+export interface AdmissionPolicyBinding {
   readonly apiVersion: typeof API_VERSION;
   readonly kind: 'ValidatingAdmissionPolicyBinding';
   readonly metadata: { readonly name: string };
@@ -115,7 +115,7 @@ export function admissionPolicy(
 }
 
 /** Without those that nothing names: each one names only those before it. */
-function needed(variables: readonly Variable[], validations: readonly Validation[]): Variable[] {
+export function needed(variables: readonly Variable[], validations: readonly Validation[]): Variable[] {
   const expressions = validations.flatMap(({ expression, messageExpression = '' }) => [
     expression,
     messageExpression,
@@ -139,7 +139,7 @@ const RULES: Readonly<Record<Subject, object>> = {
   bindings: rule('', ['CREATE'], ['pods/binding', 'bindings']),
 };
 
-function rule(group: string, operations: readonly string[], resources: readonly string[]) {
+export function rule(group: string, operations: readonly string[], resources: readonly string[]) {
   return { apiGroups: [group], apiVersions: ['v1'], operations, resources, scope: 'Namespaced' };
 }
 
@@ -194,7 +194,11 @@ function usableValidation(uses: readonly Cel[]): Validation {
   };
 }
 
-function bindingOf({ metadata }: AdmissionPolicy, options: ExportOptions): AdmissionPolicyBinding {
+/** Binds a policy everywhere but in exempt namespaces. */
+export function bindingOf(
+  { metadata }: Pick<AdmissionPolicy, 'metadata'>,
+  options: Pick<ExportOptions, 'exemptNamespaces' | 'isTrial'>,
+): AdmissionPolicyBinding {
   const { exemptNamespaces, isTrial } = options;
   return {
     apiVersion: API_VERSION,

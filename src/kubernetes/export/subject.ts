@@ -162,7 +162,7 @@ function changed(spec: string, field: string): Cel {
 }
 
 /** The kubelet reports a static pod, which runs whatever is answered. Others cannot create one for its node. */
-const NOT_A_MIRROR: MatchCondition = {
+export const NOT_A_MIRROR: MatchCondition = {
   name: 'not-reported-by-the-kubelet',
   expression: not(
     and(

@@ -16,6 +16,19 @@ interface Exported {
 const read = (text: string) => parseAllDocuments(text).map((one) => one.toJS() as Exported);
 
 describe('scheduling-policy export', () => {
+  it('writes rules for pods, and refuses with its place what Kubernetes may understand differently', async () => {
+    const rules = (name: string, allow: string) =>
+      temporaryFile(name, `rules:\n  - name: one\n    on: pod\n    allow: ${allow}\n    message: No.\n`);
+    const { code, stdout } = await run('export', '--rules', rules('same.yaml', 'pod.claims == 0'));
+    expect({ code, actions: actions(stdout) }).toEqual({ code: 0, actions: [['Deny']] });
+    const file = rules('other.yaml', 'pod.claims == 0 && gpus(pod) <= 2.0');
+    const refused = await run('export', '--rules', file);
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain(`${file}:4:31: `);
+    expect(refused.stderr).toContain('"gpus(pod)" may mean something else in Kubernetes');
+    expect(await run('export', 'gpu', '--rules', file)).toMatchObject({ code: 2, stdout: '' });
+  });
+
   it('writes policies and bindings for pods, DaemonSets and bindings, and says what it leaves out', async () => {
     const { code, stdout, stderr } = await run('export', '--policies', EXAMPLES);
     expect({ code, stderr }).toEqual({ code: 0, stderr: `warning: ${NOTHING_ADDED}\n` });
