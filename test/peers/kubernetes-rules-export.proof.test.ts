@@ -36,81 +36,94 @@ const SPECS = [
 const USERS = [
   { user: 'ada', groups: ['admins'] },
   { user: 'system:robot', groups: [] },
+  { user: 'bob', groups: [] },
 ];
 
-describe.skipIf(judge === undefined)('rules as ValidatingAdmissionPolicies', () => {
-  it('are judged by Kubernetes as by the webhook', async () => {
-    for (const [index, allow] of RULES.entries()) {
-      const match = index % 2 === 0 ? undefined : RULES[(index + 3) % RULES.length];
-      const rule = {
-        name: 'one',
-        on: 'pod',
-        match,
-        allow,
-        message: "It's refused.",
-        exempt: { users: index === 3 ? ['ada'] : [] },
-      };
-      const file = temporaryFile(`rules-${index}.yaml`, `${JSON.stringify({ rules: [rule] })}\n`);
-      const { rules, problems } = readRules(file, { pod: podEnvironment() });
-      expect(problems).toEqual([]);
-      const policies = rulesPolicy(rules.pod, { name: 'x', exemptNamespaces: [], isTrial: false });
-      const requests = METADATA.flatMap((metadata) =>
-        SPECS.flatMap((spec) =>
-          USERS.flatMap((user) =>
-            (['CREATE', 'UPDATE'] as const).map(
-              (operation): AskedRequest => ({
-                ...user,
-                operation,
-                resource: 'pods',
-                kind: 'Pod',
-                namespace: 'default',
-                object: {
-                  apiVersion: 'v1',
-                  kind: 'Pod',
-                  metadata: { name: 'p', namespace: 'default', ...metadata },
-                  spec,
-                },
-                oldObject:
-                  operation === 'CREATE'
-                    ? null
-                    : {
-                        apiVersion: 'v1',
-                        kind: 'Pod',
-                        metadata: { name: 'p', namespace: 'default' },
-                        spec: SPECS[0],
-                      },
-              }),
-            ),
-          ),
+/** Each object by each user, created and updated, to an object or one of its subresources. */
+function requestsFor(subresource?: string): AskedRequest[] {
+  const pod = (metadata: object, spec: object) => ({
+    ...{ apiVersion: 'v1', kind: 'Pod', spec },
+    metadata: { name: 'p', namespace: 'default', ...metadata },
+  });
+  const operations = subresource === undefined ? (['CREATE', 'UPDATE'] as const) : (['UPDATE'] as const);
+  return METADATA.flatMap((metadata) =>
+    SPECS.flatMap((spec) =>
+      USERS.flatMap((user) =>
+        operations.map(
+          (operation): AskedRequest => ({
+            ...{ ...user, operation, resource: 'pods', kind: 'Pod', namespace: 'default' },
+            ...(subresource !== undefined && { subresource }),
+            object: pod(metadata, spec),
+            oldObject: operation === 'CREATE' ? null : pod({}, SPECS[0] ?? {}),
+          }),
         ),
-      );
-      const verdicts = (await judge?.judge(policies, requests)) ?? [];
-      const ours = new PodRules(rules.pod);
-      for (const [at, { user, groups, operation, object, oldObject }] of requests.entries()) {
-        let expected: string | undefined;
-        try {
-          const said = ours.judge(
-            {
-              kind: 'pod',
-              isUpdate: operation === 'UPDATE',
-              namespace: 'default',
-              username: user,
-              groups,
-              pod: object,
-              current: oldObject ?? undefined,
-            } as never,
-            object as never,
-          );
-          expected = said[0] === undefined ? undefined : "It's refused.";
-        } catch {
-          expected = 'expression';
-        }
-        const { allowed, message } = verdicts[at] ?? {};
-        expect({ allow, match, object, user, operation, allowed, message }).toMatchObject({
+      ),
+    ),
+  );
+}
+
+/** What the webhook refuses a request for: messages, or `expression` where a rule has no value. */
+function refusalsOf(rules: PodRules, asked: AskedRequest): readonly string[] {
+  const { user, groups, operation, object, oldObject } = asked;
+  const request = {
+    ...{ kind: 'pod', isUpdate: operation === 'UPDATE', namespace: 'default', username: user, groups },
+    ...{ pod: object, current: oldObject ?? undefined },
+  };
+  try {
+    return rules.judge(request as never, object as never).map(String);
+  } catch {
+    return ['expression'];
+  }
+}
+
+function readPodRules(rules: readonly object[]) {
+  const file = temporaryFile('rules.yaml', `${JSON.stringify({ rules })}\n`);
+  const { rules: read, problems } = readRules(file, { pod: podEnvironment() });
+  expect(problems).toEqual([]);
+  return read.pod;
+}
+
+const OPTIONS = { name: 'x', exemptNamespaces: [], isTrial: false };
+
+describe.skipIf(judge === undefined)('rules as ValidatingAdmissionPolicies', () => {
+  it.each(RULES.map((allow, index) => [allow, index] as const))(
+    'are judged by Kubernetes as by the webhook: %s',
+    async (allow, index) => {
+      const match = index % 2 === 0 ? undefined : RULES[(index + 3) % RULES.length];
+      const exempt = { users: index === 3 ? ['ada'] : [] };
+      const rules = readPodRules([
+        { ...{ name: 'one', on: 'pod', match, allow, exempt }, message: "It's refused." },
+      ]);
+      const ours = new PodRules(rules);
+      const requests = [undefined, 'ephemeralcontainers', 'resize'].flatMap((one) => requestsFor(one));
+      const verdicts = (await judge?.judge(rulesPolicy(rules, OPTIONS), requests)) ?? [];
+      const refused = requests.map((asked) => refusalsOf(ours, asked));
+      expect(verdicts).toHaveLength(requests.length);
+      for (const [at, { allowed, message }] of verdicts.entries()) {
+        const [expected] = refused[at] ?? [];
+        expect({ request: requests[at], allowed, message }).toMatchObject({
           allowed: expected === undefined,
-          message: expect.stringContaining(expected ?? ''),
+          message: expect.stringContaining(
+            expected === undefined ? '' : expected === 'expression' ? 'expression' : "It's refused.",
+          ),
         });
       }
-    }
+      expect(new Set(refused.map(({ length }) => length > 0))).toContain(true);
+    },
+  );
+
+  it('refuse together what one of them refuses', async () => {
+    const rules = readPodRules(
+      RULES.slice(1, 6).map((allow, index) => ({
+        ...{ name: `rule-${index}`, on: 'pod', allow, message: `Refused by ${index}.` },
+      })),
+    );
+    const ours = new PodRules(rules);
+    const requests = requestsFor();
+    const verdicts = (await judge?.judge(rulesPolicy(rules, OPTIONS), requests)) ?? [];
+    expect(verdicts.map(({ allowed }) => allowed)).toEqual(
+      requests.map((asked) => refusalsOf(ours, asked).length === 0),
+    );
+    expect(new Set(verdicts.map(({ allowed }) => allowed)).size).toBe(2);
   });
 });
