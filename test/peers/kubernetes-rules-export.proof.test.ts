@@ -21,6 +21,7 @@ const RULES = [
   'pod.containers.all(c, pod.containers.exists(d, d.image != c.image))',
   'pod.claims <= 1 && pod.namespace == "default"',
   'pod.service_account != "default" ? request.operation == "create" : request.kind == "Pod"',
+  'pod.containers.all(c, c.image != "bad/x")',
 ];
 const METADATA = [{}, { labels: { team: 'a' } }, { labels: { team: "'b\\" }, annotations: { team: '' } }];
 const SPECS = [
