@@ -248,9 +248,9 @@ function attributeOf(node: Node, base: Node, name: string, scope: Scope): Typed 
   if (name === 'is_init') {
     return { text: String(container.isInit), type: 'bool' };
   }
-  // An empty text is none, which must fail there, too.
+  // Kubernetes leaves out an empty one: neither there nor here is there a value.
   return name === 'name' || name === 'image'
-    ? { text: `[${container.name}.${name}].filter(x, x != '')[0]`, type: 'string' }
+    ? { text: `${container.name}.${name}`, type: 'string' }
     : refuse(node);
 }
 
