@@ -133,10 +133,14 @@ describe('the estimate of a change', () => {
     const types = Array.from({ length: 16 }, (_, index) => ({
       ...{ id: `t${index}`, resource_type: `type:${index}`, amount: 1 },
     }));
-    await record('climate', 'sixteen', types);
-    expect(await ask({}, { lease: 'sixteen' })).toMatchObject({ status: 200, json: { allowed: true } });
-    await record('climate', 'seventeen', [...types, hosts(1, 1)]);
-    expect(await ask({}, { lease: 'seventeen' })).toMatchObject({
+    const asked = { who: 'pat', project: 'physics' };
+    await record('physics', 'sixteen', types);
+    expect(await ask({}, { ...asked, lease: 'sixteen' })).toMatchObject({
+      status: 200,
+      json: { allowed: true },
+    });
+    await record('physics', 'seventeen', [...types, hosts(1, 1)]);
+    expect(await ask({}, { ...asked, lease: 'seventeen' })).toMatchObject({
       ...{ status: 409, json: { message: expect.stringContaining('too many types') } },
     });
   });
