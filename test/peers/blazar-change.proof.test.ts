@@ -6,11 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { formatUnitHours, parseUnitHours } from '../../src/filter/claim.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { rows } from '../../src/ledger/storage/database.ts';
 import type { LeaseChange } from '../../src/server/estimate/changed-lease.ts';
 import type { ShownCharge, ShownEstimate } from '../../src/server/estimate/estimate-lease.ts';
 import { follow } from '../../src/server/followers/follow-blazar.ts';
-import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { balancesOf, giveBudget, ledgerAt, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { peerProgram } from '../support/peers.ts';
 import { startedService } from '../support/started-service.ts';
@@ -114,17 +113,9 @@ describe.skipIf(program === undefined)('the estimate of a change beside a real B
     });
     return { status: answer.status, body: (await answer.json()) as ShownEstimate & { message: string } };
   };
-  const balances = async (project: string): Promise<Map<string, bigint>> => {
-    const query = ledger.database.queries
-      .selectFrom('accounts')
-      .selectAll()
-      .where('project_id', '=', project);
-    const found = await ledger.read('read', () => rows(query.compile()), NO_WAIT);
-    return new Map(found.map(({ name, balance }) => [name, balance]));
-  };
   /** That the balance is what was foreseen: exactly, or at most that. */
   const expectCharged = async (project: string, charges: readonly ShownCharge[]) => {
-    const recorded = await balances(project);
+    const recorded = await balancesOf(ledger, project);
     for (const { account, kind, amount, taken, precision } of charges) {
       const balance = recorded.get(account) ?? 0n;
       if (kind === 'held') {
@@ -178,10 +169,10 @@ describe.skipIf(program === undefined)('the estimate of a change beside a real B
       ...(end !== undefined && { end_date: date(first + (10 + end) * 3_600_000) }),
       ...(reservations !== undefined && { reservations }),
     };
-    const before = JSON.stringify([...(await balances(project))], String);
+    const before = JSON.stringify([...(await balancesOf(ledger, project))], String);
     const { status, body: estimated } = await estimate(project, lease.id, change);
     expect(status, estimated.message).toBe(200);
-    expect(JSON.stringify([...(await balances(project))], String)).toBe(before);
+    expect(JSON.stringify([...(await balancesOf(ledger, project))], String)).toBe(before);
     const asked = await blazar.ask('PUT', `/v1/leases/${lease.id}`, who, sent(lease, change));
     expect(asked.lease !== undefined, asked.text).toBe(estimated.allowed);
     if (estimated.allowed) {

@@ -6,9 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { formatUnitHours, parseUnitHours } from '../../src/filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../src/index.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { rows } from '../../src/ledger/storage/database.ts';
 import type { ShownCharge, ShownEstimate } from '../../src/server/estimate/estimate-lease.ts';
-import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { balancesOf, giveBudget, ledgerAt, newLedgers } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
 import { startedService } from '../support/started-service.ts';
 import { hostReservation, RealBlazar } from './blazar.ts';
@@ -85,17 +84,9 @@ describe.skipIf(program === undefined)('an estimate beside a real Blazar', () =>
     expect(answer.status).toBe(200);
     return (await answer.json()) as ShownEstimate;
   };
-  const balances = async (project: string): Promise<Map<string, bigint>> => {
-    const query = ledger.database.queries
-      .selectFrom('accounts')
-      .selectAll()
-      .where('project_id', '=', project);
-    const found = await ledger.read('read', () => rows(query.compile()), NO_WAIT);
-    return new Map(found.map(({ name, balance }) => [name, balance]));
-  };
   /** That what is recorded is what was foreseen: exactly, or at most that. */
   const expectCharged = async (project: string, charges: readonly ShownCharge[]) => {
-    const recorded = await balances(project);
+    const recorded = await balancesOf(ledger, project);
     for (const { account, kind, amount, taken, precision } of charges) {
       const balance = recorded.get(account) ?? 0n;
       if (kind === 'held') {
@@ -130,9 +121,9 @@ describe.skipIf(program === undefined)('an estimate beside a real Blazar', () =>
       end_date: at(day, 9 * 60 + minutes),
       reservations,
     };
-    const before = JSON.stringify([...(await balances(project))], String);
+    const before = JSON.stringify([...(await balancesOf(ledger, project))], String);
     const estimated = await estimate(project, lease);
-    expect(JSON.stringify([...(await balances(project))], String)).toBe(before);
+    expect(JSON.stringify([...(await balancesOf(ledger, project))], String)).toBe(before);
     const asked = await blazar.ask('POST', '/v1/leases', `${project}/alice`, lease);
     expect(asked.lease !== undefined, asked.text).toBe(estimated.allowed);
     if (estimated.allowed) {
@@ -168,7 +159,7 @@ describe.skipIf(program === undefined)('an estimate beside a real Blazar', () =>
     expect(asked.lease).toBeDefined();
     const minute = (parseUnitHours('0.6') ?? 0n) / 60n;
     const [usage] = estimated.charges;
-    const charged = (await balances(project)).get(usage?.account ?? '') ?? 0n;
+    const charged = (await balancesOf(ledger, project)).get(usage?.account ?? '') ?? 0n;
     // Minutes may have begun between the two.
     const foreseen = parseUnitHours(usage?.amount ?? '') ?? 0n;
     expect(foreseen - charged).toBeLessThanOrEqual(begun * minute + MICROSECONDS_PER_SECOND);

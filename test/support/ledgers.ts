@@ -11,6 +11,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import { openLedger } from '../../src/ledger/open.ts';
 import type { BudgetWatch } from '../../src/ledger/outbox/crossings.ts';
 import { type Connection, parseConnection } from '../../src/ledger/storage/connection.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
 import { upgradeTables } from '../../src/ledger/storage/migrations/index.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { temporaryFolder } from './filter-folder.ts';
@@ -137,6 +138,13 @@ export async function openedLedger(connection: string, setup?: LedgerSetup): Pro
   const ledger = await ledgerAt(connection, setup);
   onTestFinished(() => ledger.close().catch(() => {}));
   return ledger;
+}
+
+/** Of the accounts of a project, by name. */
+export async function balancesOf(ledger: Ledger, project: string): Promise<Map<string, bigint>> {
+  const query = ledger.database.queries.selectFrom('accounts').selectAll().where('project_id', '=', project);
+  const found = await ledger.read('read', () => rows(query.compile()), NO_WAIT);
+  return new Map(found.map(({ name, balance }) => [name, balance]));
 }
 
 export interface BudgetText {
