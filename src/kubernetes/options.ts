@@ -42,7 +42,7 @@ export const kubernetesOptions = z.object({
   }),
   write_status: z.boolean().default(true).meta({
     description:
-      'With source = cluster: whether the service writes the conditions Accepted and Enforced into the status of each policy, and events about refused pods and invalid policies.',
+      'With source = cluster: whether the service writes the conditions Accepted, Enforced and Exportable into the status of each policy, and events about refused pods and invalid policies.',
   }),
   status_lease: z
     .string()

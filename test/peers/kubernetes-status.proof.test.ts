@@ -18,6 +18,8 @@ const GROUP = 'scheduling.blazar-enforcement';
 /** As in the service, but for `retry`: a busy machine does not lose the lead. */
 const TIMING = { lease: 15, renew: 10, retry: 0.3 };
 
+const VALID = ['Accepted=True Valid', 'Enforced=True Enforced', 'Exportable=True Complete'];
+
 const policy = (name: string, schedulerNames: unknown = []) => ({
   apiVersion: `${GROUP}/v1alpha1`,
   kind: 'SchedulingPolicy',
@@ -99,9 +101,9 @@ describe.skipIf(!there)('beside a real API server', () => {
       '--timeout=300s',
     ]);
     expect(waited).toMatchObject({ status: 0, stderr: '' });
-    await shows('x', 'Accepted=True Valid', 'Enforced=True Enforced');
+    await shows('x', ...VALID);
     await cluster.apply([invalid('x')]);
-    await shows('x', 'Accepted=False Invalid', 'Enforced=True LastGoodForm');
+    await shows('x', 'Accepted=False Invalid', 'Enforced=True LastGoodForm', 'Exportable=False Invalid');
     await vi.waitFor(async () => {
       const { stdout } = await cluster.kubectl(['describe', 'schedpol', 'x']);
       expect(stdout).toMatch(/Generation 1, the last valid one, is in force/);
@@ -113,16 +115,16 @@ describe.skipIf(!there)('beside a real API server', () => {
     const next = replica('b');
     await vi.waitFor(() => expect(next.writer.isLeader).toBe(true), PATIENT);
     // It does not know the last good form.
-    await shows('x', 'Accepted=False Invalid', 'Enforced=False Invalid');
+    await shows('x', 'Accepted=False Invalid', 'Enforced=False Invalid', 'Exportable=False Invalid');
     await cluster.kubectl(['delete', 'schedpol', 'x']);
     await cluster.apply([policy('x')]);
-    await shows('x', 'Accepted=True Valid', 'Enforced=True Enforced');
+    await shows('x', ...VALID);
   });
 
   it('conditions of others stay, and ours are repaired', async () => {
     const { stop } = replica('a');
     await cluster.apply([policy('shared')]);
-    await shows('shared', 'Accepted=True Valid', 'Enforced=True Enforced');
+    await shows('shared', ...VALID);
     const foreign = {
       ...{ type: 'Reviewed', status: 'True', reason: 'Seen', message: 'by a person' },
       lastTransitionTime: '2026-01-01T00:00:00Z',
@@ -140,6 +142,7 @@ describe.skipIf(!there)('beside a real API server', () => {
         expect((await conditionsOf('shared')).sort()).toEqual([
           'Accepted=True Valid',
           'Enforced=True Enforced',
+          'Exportable=True Complete',
           'Reviewed=True Seen',
         ]),
       PATIENT,
@@ -196,20 +199,20 @@ describe.skipIf(!there)('beside a real API server', () => {
     await leads.stop();
     await cluster.apply(bind('writes', [rule(GROUP, 'schedulingpolicies/status', 'patch')]));
     replica('writes', { kubeconfig });
-    await shows('right', 'Accepted=True Valid', 'Enforced=True Enforced');
+    await shows('right', ...VALID);
   });
 
   it('goes on after the API server was killed and started again', async () => {
     const { writer, outcomes } = replica('a');
     await vi.waitFor(() => expect(writer.isLeader).toBe(true), PATIENT);
     await cluster.apply([policy('before')]);
-    await shows('before', 'Accepted=True Valid', 'Enforced=True Enforced');
+    await shows('before', ...VALID);
     await cluster.stopApiServer();
     await vi.waitFor(() => expect(writer.isLeader, 'no leader without a lease').toBe(false), PATIENT);
     await cluster.startApiServer();
     await cluster.apply([policy('before', ['other']), policy('after')]);
-    await shows('before', 'Accepted=True Valid', 'Enforced=True Enforced');
-    await shows('after', 'Accepted=True Valid', 'Enforced=True Enforced');
+    await shows('before', ...VALID);
+    await shows('after', ...VALID);
     expect(outcomes.filter((one) => one === 'refused' || one === 'gone')).toEqual([]);
   });
 

@@ -3,12 +3,8 @@
 import { ConfigurationError } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { nearestName } from '../../config/nearest.ts';
-import {
-  admissionPolicies,
-  auditLeftOut,
-  defaultsLeftOut,
-  type ExportOptions,
-} from '../../kubernetes/export/admission-policies.ts';
+import { admissionPolicies, type ExportOptions } from '../../kubernetes/export/admission-policies.ts';
+import { auditLeftOut, defaultsLeftOut } from '../../kubernetes/export/left-out.ts';
 import { NotExportableError } from '../../kubernetes/export/limits.ts';
 import { rulesPolicy } from '../../kubernetes/export/pod-rules.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';

@@ -2,11 +2,8 @@
  * Scheduling policies as ValidatingAdmissionPolicies and their bindings. They judge as the webhook does that may add no defaults.
  * Source: Kubernetes docs, "Validating Admission Policy"; API admissionregistration.k8s.io/v1, Kubernetes 1.30.
  */
-import { formatPath } from '../../base/yaml/tree.ts';
-import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
-import { byName, type MergeStrategy, mergePolicies, partsOf } from '../policies/merge.ts';
+import { byName, type MergeStrategy } from '../policies/merge.ts';
 import type { SchedulingPolicy } from '../policies/policy.ts';
-import { KINDS, type Kind } from '../policies/rules/expression-rules.ts';
 import { and, atom, type Cel, literal, not, or, TRUE } from './cel.ts';
 import { ensureWithinLimits } from './limits.ts';
 import {
@@ -218,63 +215,4 @@ export function bindingOf(
       }),
     },
   };
-}
-
-/** Defaults: a ValidatingAdmissionPolicy changes nothing. Sorted by policy. */
-export function defaultsLeftOut(policies: readonly SchedulingPolicy[]): string[] {
-  return policies.flatMap((policy) =>
-    partsOf(mergePolicies([policy], 'first'))
-      .filter(({ path }) => path[0] === 'default')
-      .map(
-        ({ path, value }) =>
-          `policy ${policy.name}: ${formatPath(path)} = ${JSON.stringify(value)} is not added: ${consequence(policy, path.map(String))}`,
-      ),
-  );
-}
-
-/** What becomes of a pod that would have got the default. */
-function consequence(policy: SchedulingPolicy, [, field, name = '', time = '']: readonly string[]): string {
-  const { required } = policy;
-  switch (field) {
-    case 'schedulerName':
-      return accepts(policy, DEFAULT_SCHEDULER)
-        ? `pods that name no scheduler get ${DEFAULT_SCHEDULER}`
-        : `pods that name no scheduler get ${DEFAULT_SCHEDULER} and are refused`;
-    case 'priorityClassName':
-      return outcome(required.priorityClassNames !== undefined, 'pods without a priority class');
-    case 'nodeSelector':
-      return outcome(
-        name !== '' && Object.hasOwn(required.nodeSelectors ?? {}, name),
-        'pods without this label',
-      );
-    case 'tolerations':
-      return outcome(required.tolerations !== undefined, 'pods without tolerations');
-    default:
-      return outcome(requiresAffinity(policy, name, time), 'pods without such an affinity');
-  }
-}
-
-function outcome(isRequired: boolean, pods: string): string {
-  return isRequired ? `${pods} are refused` : `${pods} stay without`;
-}
-
-function accepts({ required, allowed }: SchedulingPolicy, name: string): boolean {
-  const names = required.schedulerNames ?? allowed.schedulerNames;
-  return (
-    names !== undefined &&
-    (names.includes(name) || (names.length === 0 && required.schedulerNames === undefined))
-  );
-}
-
-function requiresAffinity({ required }: SchedulingPolicy, kind: string, time: string): boolean {
-  const ofKind = Object.hasOwn(KINDS, kind) ? required.affinities?.[KINDS[kind as Kind]] : undefined;
-  return ofKind !== undefined && (Object.keys(ofKind).length === 0 || Object.hasOwn(ofKind, time));
-}
-
-/** Policies in audit mode: a set of policies has one mode. */
-export function auditLeftOut(names: readonly string[]): string[] {
-  return names.map(
-    (name) =>
-      `policy ${name} is in audit mode and is left out: accounts that may use no other policy are refused`,
-  );
 }

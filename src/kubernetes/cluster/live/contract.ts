@@ -44,6 +44,8 @@ export interface LivePolicy {
   readonly mistake: string | undefined;
   /** What is in force. `undefined` = nothing: it has never been valid since the service started. */
   readonly enforcedGeneration: number | undefined;
+  /** What an export of what is in force leaves out: a sentence for each. */
+  readonly leftOut: readonly string[];
 }
 
 /** All policies of the cluster at one moment. Configurations that merge in different ways each build a `PolicySet` from it. */

@@ -1,6 +1,7 @@
 /** The scheduling policies of a cluster, as a list and a watch tell of them. */
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
+import { defaultsLeftOut } from '../../export/left-out.ts';
 import type { SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';
@@ -178,7 +179,9 @@ export class WatchedPolicies implements LivePolicies {
     }
     const { mistake, ...read } = lastValid(objects, before);
     const live = { name, uid, generation: generation ?? 0, resourceVersion, status, mistake };
-    this.#keep({ live: { ...live, enforcedGeneration: read.generation }, policy: read.policy, digest });
+    const leftOut = read.policy === undefined ? [] : defaultsLeftOut([read.policy]);
+    const enforced = { enforcedGeneration: read.generation, leftOut };
+    this.#keep({ live: { ...live, ...enforced }, policy: read.policy, digest });
     this.#isKnownOld ||= read.policy === undefined || read.policy !== before?.policy;
     if (mistake !== undefined) {
       this.#logMistake(name, live.generation, read.generation, mistake);

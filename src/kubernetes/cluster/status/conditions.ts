@@ -1,17 +1,19 @@
 /** What the status of a policy says. Source: Kubernetes API conventions, "Typical status properties"; meta/v1, Condition. */
 import { z } from 'zod';
 import { visibleText } from '../../../base/visible-text.ts';
+import { auditLeftOut } from '../../export/left-out.ts';
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { LivePolicy } from '../live/contract.ts';
 import { POLICIES_PATH } from '../live/read-policy.ts';
 
 export const ACCEPTED = 'Accepted';
 const ENFORCED = 'Enforced';
+const EXPORTABLE = 'Exportable';
 
 export interface Condition {
-  readonly type: typeof ACCEPTED | typeof ENFORCED;
+  readonly type: typeof ACCEPTED | typeof ENFORCED | typeof EXPORTABLE;
   readonly status: 'True' | 'False';
-  readonly reason: 'Valid' | 'Invalid' | 'Enforced' | 'Audited' | 'LastGoodForm';
+  readonly reason: 'Valid' | 'Invalid' | 'Enforced' | 'Audited' | 'LastGoodForm' | 'Complete' | 'LeftOut';
   readonly message: string;
   readonly observedGeneration: number;
 }
@@ -22,6 +24,7 @@ export function conditionsOf(policy: LivePolicy, isAudited: boolean): readonly C
   return [
     { type: ACCEPTED, ...accepted(policy), observedGeneration },
     { type: ENFORCED, ...enforced(policy, isAudited), observedGeneration },
+    { type: EXPORTABLE, ...exportable(policy, isAudited), observedGeneration },
   ];
 }
 
@@ -55,6 +58,17 @@ function enforced({ generation, enforcedGeneration }: LivePolicy, isAudited: boo
         message: `${which} is in force until the service restarts; then pods of accounts that may use the policy are refused.`,
       }
     : { status: 'True', reason: 'Enforced', message: 'The policy is in force.' };
+}
+
+/** What `scheduling-policy export` leaves out. */
+function exportable({ name, mistake, leftOut }: LivePolicy, isAudited: boolean): Said {
+  if (mistake !== undefined) {
+    return { status: 'False', reason: 'Invalid', message: 'The policy is invalid: it stops an export.' };
+  }
+  const missing = isAudited ? auditLeftOut([name]) : leftOut;
+  return missing.length === 0
+    ? { status: 'True', reason: 'Complete', message: 'An export says all that the policy says.' }
+    : { status: 'False', reason: 'LeftOut', message: shownText(missing.join('; ')) };
 }
 
 /** The API server refuses longer notes of events. In bytes. Source: Kubernetes API, events.k8s.io/v1. */

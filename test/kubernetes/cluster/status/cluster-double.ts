@@ -65,7 +65,7 @@ export class ClusterDouble {
     const before = this.policies.get(name);
     const generation = (before?.generation ?? 0) + 1;
     this.policies.set(name, {
-      ...{ name, uid: `uid-${name}`, status: undefined, mistake: undefined },
+      ...{ name, uid: `uid-${name}`, status: undefined, mistake: undefined, leftOut: [] },
       ...before,
       ...{ generation, enforcedGeneration: generation, resourceVersion: this.#next() },
       ...changes,

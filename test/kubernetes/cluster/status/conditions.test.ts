@@ -12,7 +12,7 @@ const NOW = new Date('2026-11-22T10:00:00.999Z');
 function live(changes: Partial<LivePolicy> = {}): LivePolicy {
   return {
     ...{ name: 'a', uid: 'u', generation: 4, resourceVersion: '9', status: undefined },
-    ...{ mistake: undefined, enforcedGeneration: 4 },
+    ...{ mistake: undefined, enforcedGeneration: 4, leftOut: [] },
     ...changes,
   };
 }
@@ -22,31 +22,36 @@ const said = (policy: LivePolicy, isAudited = false) =>
 describe('the conditions', () => {
   const mistake = 'spec.allowed: expected an object';
   it.for<[string, LivePolicy, boolean, string]>([
-    ['valid', live(), false, 'Accepted=True Valid, Enforced=True Enforced'],
-    ['valid and tried', live(), true, 'Accepted=True Valid, Enforced=False Audited'],
+    ['valid', live(), false, 'Accepted=True Valid, Enforced=True Enforced, Exportable=True Complete'],
+    [
+      'valid and tried',
+      live(),
+      true,
+      'Accepted=True Valid, Enforced=False Audited, Exportable=False LeftOut',
+    ],
     [
       'invalid with a last good form',
       live({ mistake, enforcedGeneration: 3 }),
       false,
-      'Accepted=False Invalid, Enforced=True LastGoodForm',
+      'Accepted=False Invalid, Enforced=True LastGoodForm, Exportable=False Invalid',
     ],
     [
       'invalid with a last good form that is tried',
       live({ mistake, enforcedGeneration: 3 }),
       true,
-      'Accepted=False Invalid, Enforced=False Audited',
+      'Accepted=False Invalid, Enforced=False Audited, Exportable=False Invalid',
     ],
     [
       'never valid',
       live({ mistake, enforcedGeneration: undefined }),
       false,
-      'Accepted=False Invalid, Enforced=False Invalid',
+      'Accepted=False Invalid, Enforced=False Invalid, Exportable=False Invalid',
     ],
     [
       'never valid, and tried',
       live({ mistake, enforcedGeneration: undefined }),
       true,
-      'Accepted=False Invalid, Enforced=False Audited',
+      'Accepted=False Invalid, Enforced=False Audited, Exportable=False Invalid',
     ],
   ])('of a policy that is %s', ([, policy, isAudited, expected]) => {
     expect(said(policy, isAudited).join(', ')).toBe(expected);
@@ -56,6 +61,13 @@ describe('the conditions', () => {
     const [accepted, enforced] = conditionsOf(live({ mistake, enforcedGeneration: 3 }), false);
     expect(accepted).toMatchObject({ message: mistake, observedGeneration: 4 });
     expect(enforced?.message).toContain('Generation 3');
+  });
+
+  it('name what an export leaves out', () => {
+    const leftOut = ['policy a: default.schedulerName = "x" is not added', 'and more'];
+    const [, , exportable] = conditionsOf(live({ leftOut }), false);
+    expect(exportable).toMatchObject({ type: 'Exportable', status: 'False', message: leftOut.join('; ') });
+    expect(conditionsOf(live({ leftOut }), true)[2]?.message).toContain('in audit mode');
   });
 
   it('have messages of at most 1024 bytes, which hide nothing', () => {
@@ -73,12 +85,12 @@ describe('the conditions', () => {
 describe('a written status', () => {
   const conditions = conditionsOf(live(), false);
   const written = statusPatch(live(), conditions, NOW).body.status;
-  const [accepted, enforced] = written.conditions;
+  const [accepted, enforced, exportable] = written.conditions;
 
   it('is recognized, beside conditions of others', () => {
     const foreign = { type: 'Foreign', status: 'True' };
     expect(isWritten(live({ status: written }), conditions)).toBe(true);
-    const beside = { ...written, conditions: [foreign, enforced, accepted, 7, null], more: 1 };
+    const beside = { ...written, conditions: [foreign, exportable, enforced, accepted, 7, null], more: 1 };
     expect(isWritten(live({ status: beside }), conditions)).toBe(true);
   });
 
@@ -92,12 +104,24 @@ describe('a written status', () => {
     ['is of another generation', { ...written, observedGeneration: 3 }],
     [
       'has a condition of another generation',
-      { ...written, conditions: [{ ...accepted, observedGeneration: 3 }, enforced] },
+      { ...written, conditions: [{ ...accepted, observedGeneration: 3 }, enforced, exportable] },
     ],
-    ['has another reason', { ...written, conditions: [accepted, { ...enforced, reason: 'Fine' }] }],
-    ['has another message', { ...written, conditions: [accepted, { ...enforced, message: 'Fine.' }] }],
-    ['has another status', { ...written, conditions: [{ ...accepted, status: 'False' }, enforced] }],
-    ['has no time', { ...written, conditions: [{ ...accepted, lastTransitionTime: 'today' }, enforced] }],
+    [
+      'has another reason',
+      { ...written, conditions: [accepted, { ...enforced, reason: 'Fine' }, exportable] },
+    ],
+    [
+      'has another message',
+      { ...written, conditions: [accepted, { ...enforced, message: 'Fine.' }, exportable] },
+    ],
+    [
+      'has another status',
+      { ...written, conditions: [{ ...accepted, status: 'False' }, enforced, exportable] },
+    ],
+    [
+      'has no time',
+      { ...written, conditions: [{ ...accepted, lastTransitionTime: 'today' }, enforced, exportable] },
+    ],
   ])('that %s is written anew', ([, status]) => {
     expect(isWritten(live({ status }), conditions)).toBe(false);
   });

@@ -56,6 +56,10 @@ describe('the status of a policy', () => {
           ...{ type: 'Enforced', status: 'True', reason: 'Enforced', message: 'The policy is in force.' },
           ...{ observedGeneration: 1, lastTransitionTime: TIME },
         },
+        {
+          ...{ type: 'Exportable', status: 'True', reason: 'Complete', message: expect.any(String) },
+          ...{ observedGeneration: 1, lastTransitionTime: TIME },
+        },
       ],
     });
     expect(patches()).toMatchObject([
@@ -84,6 +88,7 @@ describe('the status of a policy', () => {
     expect(statusOf('a').conditions).toMatchObject([
       { status: 'False', lastTransitionTime: expect.not.stringMatching(/^2020/) },
       { status: 'True', reason: 'LastGoodForm', lastTransitionTime: '2020-01-01T00:00:00Z' },
+      { type: 'Exportable', status: 'False' },
     ]);
   });
 
