@@ -43,6 +43,8 @@ const AT_WORK = new Set(['CREATING', 'UPDATING', 'STARTING', 'TERMINATING', 'DEL
 
 export class TrueCost {
   readonly #kept = new Map<string, Kept>();
+  /** At work whenever they were looked at. */
+  readonly #unsure = new Map<string, TrueReservation>();
   readonly #late: number;
   #settledSlack = 0;
   #moved: Moved[] = [];
@@ -77,10 +79,14 @@ export class TrueCost {
     let rates = 0;
     for (const id of new Set([...this.#kept.keys(), ...there.keys()])) {
       const current = there.get(id);
+      const kept = this.#kept.get(id);
       if (current !== undefined && AT_WORK.has(current.status)) {
+        if (kept === undefined) {
+          this.#unsure.set(id, current);
+        }
         continue;
       }
-      const kept = this.#kept.get(id);
+      this.#unsure.delete(id);
       if (kept === undefined) {
         const from = current === undefined ? 0 : second(current.start_date);
         this.#kept.set(id, { used: [], from, last: current });
@@ -100,6 +106,14 @@ export class TrueCost {
       const begins = current === undefined ? now : second(current.start_date);
       kept.from = begins < now && before !== undefined ? now : begins;
       kept.last = current;
+    }
+    for (const [id, gone] of this.#unsure) {
+      if (!there.has(id)) {
+        // It may have run, or not.
+        this.#unsure.delete(id);
+        const ran = Math.min(now, second(gone.end_date)) - second(gone.start_date);
+        this.#settledSlack += rate(gone) * Math.max(0, ran);
+      }
     }
     if (rates > 0) {
       this.#moved.push({ rates, since, seen: performance.now() });
