@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
-import { type Cloud, OPERATOR_TOKEN, startCloud } from './screenshot/cloud.ts';
+import { type Cloud, leaseId, OPERATOR_TOKEN, startCloud } from './screenshot/cloud.ts';
 import { PROJECT, TRIED } from './screenshot/invented.ts';
 import { smallPng } from './screenshot/small-png.ts';
 
@@ -33,6 +33,8 @@ const PICTURES: readonly Picture[] = [
   },
   { name: 'try', before: 'fieldset', open: tryLease },
   { name: 'budgets', open: (page, { url }) => see(page, `${url}/budgets`) },
+  { name: 'usage', open: (page, { url }) => see(page, `${url}/usage`) },
+  { name: 'lease', open: (page, { url }) => see(page, `${url}/leases/${leaseId(6)}`) },
   {
     name: 'decision',
     open: async (page, { url }) => {

@@ -30,10 +30,10 @@ export async function startCloud(folder: string): Promise<Cloud> {
   const connection = `sqlite://${join(folder, 'ledger.db')}`;
   const sources = { configFiles: [writeConfiguration(folder, connection)], environment: {} };
   await giveBudgets(connection, now);
-  for (const wish of PAST) {
+  for (const [index, wish] of PAST.entries()) {
     const clock = { now: () => new Date(now + (wish.start - 1) * DAY) };
     const enforcement = await UsageEnforcement.load(sources, { clock });
-    await enforcement.checkCreate(requestOf(wish, dateOf));
+    await enforcement.checkCreate(requestOf(wish, dateOf, leaseId(index)));
     await enforcement.close();
   }
   const service = await startService(sources, { logger: createLogger('silent') });
@@ -54,11 +54,17 @@ export async function startCloud(folder: string): Promise<Cloud> {
   };
 }
 
-function requestOf(wish: LeaseForm, dateOf: (days: number) => string) {
+/** Of one of the past leases. */
+export function leaseId(index: number): string {
+  return `6f1c2b7a-4d0e-4b8e-9a51-${String(index).padStart(12, '0')}`;
+}
+
+function requestOf(wish: LeaseForm, dateOf: (days: number) => string, id?: string) {
   const { project = PROJECT, user, name, start, days, hosts } = wish;
   return {
     context: { user_id: user, project_id: project },
     lease: {
+      ...(id !== undefined && { id }),
       name,
       start_date: dateOf(start),
       end_date: dateOf(start + days),
