@@ -33,7 +33,7 @@ const PICTURES: readonly Picture[] = [
   },
   { name: 'try', before: 'fieldset', open: tryLease },
   { name: 'budgets', open: (page, { url }) => see(page, `${url}/budgets`) },
-  { name: 'usage', open: (page, { url }) => see(page, `${url}/usage`) },
+  { name: 'usage', open: (page, { url }) => see(page, `${url}/usage?by=project`) },
   { name: 'lease', open: (page, { url }) => see(page, `${url}/leases/${leaseId(6)}`) },
   {
     name: 'decision',

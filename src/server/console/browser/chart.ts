@@ -70,14 +70,20 @@ function optionsOf(place: HTMLElement, { times, unit, series, now }: ChartData):
     ticks: { stroke: colour('--line'), width: 1 },
     font: `12px ${style.fontFamily}`,
   };
-  const isLong = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * DAY;
+  // Bars stand at the beginning of their months: the first and the last one are whole.
+  const beside = series.some(({ form }) => form === 'bars') ? 16 * DAY : 0;
+  const last = times.at(-1) ?? 0;
+  const isLong = last - (times[0] ?? 0) > 2 * DAY;
   return {
     width: widthOf(place),
     height: HEIGHT,
     // Times are in UTC, as everywhere in the console.
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     cursor: { y: false, drag: { x: true, y: false } },
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
+    scales: {
+      x: { range: (_, min, max) => [min - beside, Math.min(max, last) + beside] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
+    },
     axes: [
       { ...axis, space: 70, values: (_, splits, __, ___, step) => dateTexts(splits, step) },
       { ...axis, size: 64, values: (_, splits) => splits.map(shortNumber) },
