@@ -13,8 +13,6 @@ import { passwordOf } from './mail-options.ts';
 import { mailOf } from './mail-text.ts';
 import type { NotificationsOptions } from './options.ts';
 
-/** No answer of a mail server is longer, in bytes. */
-const MAX_ANSWER_BYTES = 65_536;
 /** How long the server may take to close a connection that is not needed any more, in milliseconds. */
 const CLOSE_WITHIN = 1000;
 const LONGEST_ERROR = 500;
@@ -61,7 +59,6 @@ export class Mail implements OutboxSender {
       },
       ...(user === '' ? {} : { auth: { user, pass: password } }),
       dnsTimeout: options.smtp_timeout * 1000,
-      maxResponseSize: MAX_ANSWER_BYTES,
       socketCloseTimeout: CLOSE_WITHIN,
     };
   }

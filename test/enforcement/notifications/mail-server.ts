@@ -23,7 +23,7 @@ export interface MailServer {
 }
 
 /** Default: it asks for no password, and offers no STARTTLS. */
-export async function mailServer(options: SMTPServerOptions = {}, port = 0): Promise<MailServer> {
+export async function mailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
     logger: false,
@@ -42,7 +42,7 @@ export async function mailServer(options: SMTPServerOptions = {}, port = 0): Pro
   });
   // Of clients that go away.
   server.on('error', () => {});
-  await new Promise<void>((listening) => server.listen(port, '127.0.0.1', listening));
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   onTestFinished(() => new Promise<void>((closed) => server.close(() => closed())));
   return { port: (server.server.address() as AddressInfo).port, mails, server };
 }

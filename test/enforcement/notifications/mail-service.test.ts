@@ -5,7 +5,6 @@ import { NO_WAIT, newLedger, openedLedger } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { capturedText } from '../../support/requests.ts';
 import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
-import { unusedPort } from '../../support/services.ts';
 import { eventIn } from './cloud-events.ts';
 import { type MailServer, mailServer } from './mail-server.ts';
 
@@ -65,7 +64,7 @@ async function waiting(connection: string): Promise<string[]> {
 it('sends each mail once from two replicas, in order, while the webhook is away', async () => {
   const connection = await newLedger();
   const server = await mailServer();
-  const receivers = { mailPort: server.port, webhook: `http://127.0.0.1:${await unusedPort()}/` };
+  const receivers = { mailPort: server.port, webhook: (await policyServer({ status: 503 })).url };
   const first = await running(connection, receivers);
   const second = await running(connection, receivers);
   await twoSteps(first);
@@ -79,13 +78,17 @@ it('sends each mail once from two replicas, in order, while the webhook is away'
 it('tells the webhook while the mail server is away, and sends the mails after a restart', async () => {
   const connection = await newLedger();
   const webhook = await policyServer({ status: 204 });
-  const receivers = { mailPort: await unusedPort(), webhook: webhook.url };
+  let isAway = true;
+  const server = await mailServer({
+    onConnect: (_, done) => done(isAway ? Object.assign(new Error('not now'), { responseCode: 421 }) : null),
+  });
+  const receivers = { mailPort: server.port, webhook: webhook.url };
   const before = await running(connection, receivers);
   await twoSteps(before);
   await vi.waitFor(() => expect(webhook.requests).toHaveLength(2), SOON);
   await before.service.close();
   expect(await waiting(connection)).toEqual(['notifications-mail', 'notifications-mail']);
-  const server = await mailServer({}, receivers.mailPort);
+  isAway = false;
   const after = await running(connection, receivers);
   await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
   await after.service.close();

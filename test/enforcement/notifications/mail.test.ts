@@ -32,7 +32,7 @@ function message({ projectId = 'climate', userId = null as string | null, who = 
 
 function sender(url: string, options: object = {}, logger = recordingLogger()): Mail {
   const values = notificationsOptions.parse({
-    ...{ smtp_url: url, smtp_timeout: 20, mail_from: 'blazar@example.org', mail_to: ['ops@example.org'] },
+    ...{ smtp_url: url, smtp_timeout: 200, mail_from: 'blazar@example.org', mail_to: ['ops@example.org'] },
     ...options,
   });
   return new Mail(url, values, logger);
@@ -318,11 +318,12 @@ describe('a server', () => {
     ['greets without an end', (socket) => flood(socket, '220 hello'), /maximum allowed size/],
     ['speaks HTTP', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), /HTTP\/1\.1 400/],
     ['is full', (socket) => socket.end('554 no SMTP service here\r\n'), /554 no SMTP/],
-    ['closes at once', (socket) => socket.destroy(), /.+/],
-    ['closes in the middle of the mail', (socket) => converse(socket, () => socket.destroy()), /.+/],
+    ['closes at once', (socket) => socket.destroy(), /clos|reset/i],
+    ['closes in the middle of the mail', (socket) => converse(socket, () => socket.destroy()), /clos|reset/i],
     ['is silent after the mail', (socket) => converse(socket, () => {}), /within 1 s/],
   ])('that %s has not taken the mail', async (_, onConnection, error) => {
-    const mail = sender(await strangeServer(onConnection), { smtp_timeout: 1 });
+    const smtp_timeout = error.test('within 1 s') ? 1 : 200;
+    const mail = sender(await strangeServer(onConnection), { smtp_timeout });
     const delivery = await mail.deliver(message(), NEVER);
     expect(delivery).toEqual({ outcome: 'refused', error: expect.stringMatching(error) });
     expect(JSON.stringify(delivery).length).toBeLessThan(700);
