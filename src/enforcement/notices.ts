@@ -5,7 +5,7 @@ import type { BudgetWatch } from '../ledger/outbox/crossings.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
 import type { Notifications } from './notifications/notifications.ts';
-import { notificationsSection } from './notifications/options.ts';
+import { hasReceiver, notificationsSection } from './notifications/options.ts';
 
 interface Notices {
   /** For the ledger; `undefined` = nothing about budgets is announced. */
@@ -19,10 +19,10 @@ interface Notices {
   }): Promise<Notifications | undefined>;
 }
 
-/** `undefined`, and nothing is loaded, without `[notifications] webhook_url`. */
+/** `undefined`, and nothing is loaded, without a receiver in `[notifications]`. */
 export async function noticesOf(configuration: Configuration): Promise<Notices | undefined> {
   const options = sectionOf(configuration, notificationsSection);
-  if (options.webhook_url === undefined) {
+  if (!hasReceiver(options)) {
     return undefined;
   }
   const { budgetWatch, Notifications } = await import('./notifications/notifications.ts');

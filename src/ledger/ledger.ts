@@ -62,8 +62,8 @@ const LATELY = 30_000;
 export class Ledger {
   readonly database: Database;
   readonly statements: Statements;
-  /** As of `BudgetWatch`. */
-  readonly requestBody: BudgetWatch['requestBody'];
+  /** `undefined` = nothing is said about budgets. */
+  readonly watch: BudgetWatch | undefined;
   readonly #parts: LedgerParts;
   readonly #clock: LedgerClock;
   readonly #position = new Position();
@@ -77,7 +77,7 @@ export class Ledger {
   constructor(database: Database, parts: LedgerParts) {
     this.database = database;
     const { watch } = parts;
-    this.requestBody = watch?.requestBody;
+    this.watch = watch;
     this.#clock = new LedgerClock(parts.clock, database.dialect);
     this.statements = recognisable(
       createStatements(

@@ -1,4 +1,4 @@
-/** Each threshold that leases pass is announced once, whatever is killed and however the receiver fails. */
+/** Each threshold that leases pass is announced once, to a webhook and by mail, whatever is killed and however the receivers fail. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -7,6 +7,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import { countOutbox } from '../../src/ledger/outbox/reports.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
 import { eventIn } from '../enforcement/notifications/cloud-events.ts';
+import { mailServer } from '../enforcement/notifications/mail-server.ts';
 import { hours } from '../filters/on-ledger.ts';
 import { SCALE, type ServiceProcess, startServices } from '../support/ledger-processes.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
@@ -103,12 +104,21 @@ describe.each(DIALECTS)('notifications from %s', (dialect) => {
         response.writeHead(200).end('<!doctype html>');
       }
     };
+    const mail = await mailServer({
+      onMailFrom: (_, __, done) => {
+        const responseCode = [421, 451, 550][Math.floor(Math.random() * 3)];
+        done(isCalm || Math.random() < 0.5 ? null : Object.assign(new Error('not now'), { responseCode }));
+      },
+    });
     const setup = {
       connection,
       enabled: 'UsageBudgetFilter',
       sections: [
         '[notifications]',
         `webhook_url = ${receiver.url}`,
+        `smtp_url = smtp://127.0.0.1:${mail.port}`,
+        'mail_from = blazar@example.org',
+        'mail_to = operators@example.org',
         `budget_thresholds = ${THRESHOLDS.join(', ')}`,
         'events = budget.threshold',
       ].join('\n'),
@@ -143,6 +153,8 @@ describe.each(DIALECTS)('notifications from %s', (dialect) => {
       told[name] = (told[name] ?? 0) + 1;
     }
     expect(told).toEqual(await crossingsOf(ledger));
+    const mailed = new Set(mail.mails.map(({ headers }) => headers.get('message-id')));
+    expect(mailed).toEqual(new Set([...heard.keys()].map((id) => `<${id}@example.org>`)));
     expect(Object.keys(told).length).toBeGreaterThan(3);
     expect(strange).toEqual([]);
     await ledger.close();

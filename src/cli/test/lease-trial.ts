@@ -155,6 +155,7 @@ function apart(configuration: Configuration, file: string): Configuration {
     'ledger.commit': 'check',
     'ledger.doubt_folder': '',
     'notifications.webhook_url': undefined,
+    'notifications.smtp_url': undefined,
   };
   return {
     ...configuration,

@@ -24,7 +24,8 @@ interface Facts {
   readonly data: object;
 }
 
-const PREFIX = 'io.blazar-enforcement.';
+/** Of the types of events. */
+export const PREFIX = 'io.blazar-enforcement.';
 /** Ids and names are shorter in OpenStack; reasons are cut by whoever gives them. */
 const LONGEST = 2000;
 

@@ -8,7 +8,7 @@ import type { SharedServices } from '../../filter/services.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
 import type { BudgetWatch } from '../../ledger/outbox/crossings.ts';
-import { messageOf, NOTICES, type Notice } from '../../ledger/outbox/messages.ts';
+import { MAIL_NOTICES, messagesOf, NOTICES, type Notice } from '../../ledger/outbox/messages.ts';
 import { addMessages } from '../../ledger/outbox/statements.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import { rows, Undone, type Work } from '../../ledger/storage/database.ts';
@@ -22,7 +22,7 @@ import {
   requestEvent,
   thresholdEvent,
 } from './events.ts';
-import type { EventKind, NotificationsOptions } from './options.ts';
+import { type EventKind, hasReceiver, type NotificationsOptions } from './options.ts';
 import { MergedRefusals, type Refused } from './refusals.ts';
 import { Webhook } from './webhook.ts';
 
@@ -41,13 +41,17 @@ export interface NotificationsParts {
 
 /** What the ledger says about budgets; `undefined` = nothing. */
 export function budgetWatch(options: NotificationsOptions): BudgetWatch | undefined {
-  const { webhook_url, events, budget_thresholds, source } = options;
+  const { webhook_url, smtp_url, events, budget_thresholds, source } = options;
   const thresholds = [...new Set(budget_thresholds)].sort((one, other) => one - other);
-  if (webhook_url === undefined) {
+  if (!hasReceiver(options)) {
     return undefined;
   }
   return {
     thresholds: events.includes('budget.threshold') ? thresholds : [],
+    senders: [
+      ...(webhook_url === undefined ? [] : [NOTICES]),
+      ...(smtp_url === undefined ? [] : [MAIL_NOTICES]),
+    ],
     body: (crossing, key) => thresholdEvent(source, key, crossing),
     requestBody: events.includes('budget.request')
       ? (request, key) => requestEvent(source, key, request)
@@ -81,31 +85,37 @@ export async function announceCorrections(
 export class Notifications {
   readonly #parts: NotificationsParts;
   readonly #logger: Logger;
-  readonly #webhook: Webhook;
+  /** Refusals, corrections and bypasses are told to it alone. */
+  readonly #webhook: Webhook | undefined;
   readonly #refusals: MergedRefusals | undefined;
   readonly #writing = new Set<Promise<void>>();
   #isDropping = false;
 
-  private constructor(parts: NotificationsParts, webhook: Webhook) {
+  private constructor(parts: NotificationsParts, webhook: Webhook | undefined) {
     this.#parts = parts;
     this.#logger = parts.services.logger;
     this.#webhook = webhook;
-    this.#refusals = parts.options.events.includes('lease.refused')
-      ? new MergedRefusals((refusals) => this.#tell(refusals))
-      : undefined;
+    this.#refusals =
+      webhook !== undefined && parts.options.events.includes('lease.refused')
+        ? new MergedRefusals((refusals) => this.#tell(refusals))
+        : undefined;
   }
 
-  /** Resolves to `undefined` without `webhook_url`. @throws ConfigurationError if there is no usable ledger */
-  static async open(parts: NotificationsParts): Promise<Notifications | undefined> {
+  /** For options with a receiver. @throws ConfigurationError if there is no usable ledger */
+  static async open(parts: NotificationsParts): Promise<Notifications> {
     const { options, outbox, services } = parts;
-    if (options.webhook_url === undefined) {
-      return undefined;
-    }
-    const webhook = new Webhook(options.webhook_url, options, services);
+    const { webhook_url, smtp_url } = options;
+    const webhook = webhook_url === undefined ? undefined : new Webhook(webhook_url, options, services);
     try {
-      await outbox.open(webhook);
+      if (webhook !== undefined) {
+        await outbox.open(webhook);
+      }
+      if (smtp_url !== undefined) {
+        const { Mail } = await import('./mail.ts');
+        await outbox.open(new Mail(smtp_url, options, services.logger));
+      }
     } catch (thrown) {
-      await webhook.close();
+      await webhook?.close();
       throw thrown;
     }
     return new Notifications(parts, webhook);
@@ -127,7 +137,7 @@ export class Notifications {
   /** Never throws. */
   async bypassed(found: FoundBypasses): Promise<void> {
     const { events, source } = this.#parts.options;
-    if (events.includes('skypilot.bypassed')) {
+    if (this.#webhook !== undefined && events.includes('skypilot.bypassed')) {
       const key = randomUUID();
       const body = bypassedEvent(source, key, found);
       await this.#write('skypilot.bypassed', { about: ['skypilot'], projectId: '', key, body });
@@ -141,8 +151,8 @@ export class Notifications {
   }
 
   /** Call it after the outbox was closed. */
-  close(): Promise<void> {
-    return this.#webhook.close();
+  async close(): Promise<void> {
+    await this.#webhook?.close();
   }
 
   #tell(refusals: Refusals): void {
@@ -214,7 +224,8 @@ function addNotices(ledger: Ledger, notices: readonly Notice[], most: number, wa
       if (Number(found?.notices ?? 0n) >= most) {
         return new Undone(false);
       }
-      yield* addMessages(queries, notices.map(messageOf), ledger.now());
+      const messages = notices.flatMap((notice) => messagesOf(notice, [NOTICES]));
+      yield* addMessages(queries, messages, ledger.now());
       return true;
     },
     wait,

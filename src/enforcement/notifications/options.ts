@@ -10,6 +10,7 @@ import {
   timeoutOption,
   tokenOption,
 } from '../../filter/service-options.ts';
+import { mailOptions, mistakesInMail } from './mail-options.ts';
 
 /** The kinds of events, as `events` names them. Their types on the wire begin with `io.blazar-enforcement.`. */
 export const EVENTS = [
@@ -34,7 +35,7 @@ const secretFile = (description: string) =>
 export const notificationsOptions = z
   .object({
     webhook_url: hiddenEndpointOption(
-      'The URL that events are posted to, as CloudEvents in JSON. Without a query: put secrets into webhook_token or webhook_secret. Not set = nothing is sent.',
+      'The URL that events are posted to, as CloudEvents in JSON. Without a query: put secrets into webhook_token or webhook_secret. Not set = nothing is posted.',
     ),
     webhook_token: tokenOption(
       'Sent in the header Authorization, as a bearer token. Empty = the header is not sent.',
@@ -57,6 +58,7 @@ export const notificationsOptions = z
     ),
     webhook_client_cert_file: pemFileOption('The client certificate to present to webhook_url, in PEM.'),
     webhook_client_key_file: pemFileOption('The key of the client certificate, in PEM.', true),
+    ...mailOptions,
     events: z
       .array(z.enum(EVENTS))
       .default([...EVENTS])
@@ -97,18 +99,34 @@ export const notificationsSection = {
   schema: notificationsOptions,
   check: (options: NotificationsOptions): (SectionProblem | Problem)[] => [
     ...mistakeInSecrets(options),
+    ...mistakesInMail(options),
     ...withoutEffect(options),
   ],
 } as const satisfies FurtherSection;
+
+/** Whether anybody is told of anything. */
+export function hasReceiver({
+  webhook_url,
+  smtp_url,
+}: Pick<NotificationsOptions, 'webhook_url' | 'smtp_url'>): boolean {
+  return (webhook_url ?? smtp_url) !== undefined;
+}
 
 function withoutEffect(options: NotificationsOptions): Problem[] {
   const { webhook_url: url, webhook_token: token, webhook_secret: secret } = options;
   const { webhook_token_file: tokenFile, webhook_secret_file: secretsFile } = options;
   const isMeant = token !== '' || secret !== '' || (tokenFile ?? secretsFile) !== undefined;
-  const message = 'nothing is sent: webhook_url is not set';
-  return url === undefined && isMeant
-    ? [{ severity: 'warning', section: 'notifications', option: 'webhook_url', message }]
-    : [];
+  const warning = (option: string, message: string): Problem => ({
+    ...{ severity: 'warning', section: 'notifications', option, message },
+  });
+  return [
+    ...(url === undefined && isMeant
+      ? [warning('webhook_url', 'nothing is sent: webhook_url is not set')]
+      : []),
+    ...(options.smtp_url !== undefined && !options.events.some((event) => event.startsWith('budget.'))
+      ? [warning('events', 'no mail is sent: events names neither budget.threshold nor budget.request')]
+      : []),
+  ];
 }
 
 interface SecretOptions {

@@ -11,7 +11,7 @@ import { budgetOf } from '../budgets/rows.ts';
 import type { Author, JournalEntry, RecordingId } from '../ledger-request.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { Tables } from '../storage/schema.ts';
-import { messageOf, type Notice, orderOf } from './messages.ts';
+import { messageKey, messagesOf, type Notice, orderOf } from './messages.ts';
 import { addMessages } from './statements.ts';
 
 /** A budget of which a threshold is taken now, and was not before. */
@@ -33,6 +33,8 @@ export interface Crossing {
 export interface BudgetWatch {
   /** In percent, each once; empty = nothing is said about crossings. */
   readonly thresholds: readonly number[];
+  /** The senders in the outbox that each notice is written for. */
+  readonly senders: readonly string[];
   /** `key`: identifies the crossing. */
   body(crossing: Crossing, key: string): string;
   /** What is said about each step of a request for more budget. `undefined` = nothing. `key`: identifies the step. */
@@ -127,17 +129,23 @@ export class Crossings {
     if (grown.length === 0) {
       return;
     }
-    const keys = grown.flatMap((id) => this.#watch.thresholds.map((one) => keyOf(id, one, recording)));
+    const { thresholds, senders } = this.#watch;
+    const keys = grown.flatMap((id) => thresholds.map((one) => keyOf(id, one, recording)));
+    const orders = grown.map(aboutOf);
     yield* rows(
       this.#queries
         .deleteFrom('outbox')
         .where(
           'lease',
           'in',
-          grown.map((id) => orderOf(aboutOf(id))),
+          senders.flatMap((sender) => orders.map((about) => orderOf(about, sender))),
         )
         .where('state', '=', 'waiting')
-        .where('key', 'in', keys)
+        .where(
+          'key',
+          'in',
+          senders.flatMap((sender) => keys.map((key) => messageKey(key, sender))),
+        )
         .where('attempts', '=', 0n)
         .where('claimed_until', '<=', this.#now())
         .compile(),
@@ -183,7 +191,8 @@ export class Crossings {
       return { about: aboutOf(budget.id), projectId, key, body: this.#watch.body(crossing, key) };
     });
     const nextAt = recording === undefined ? 0n : now + HELD_BACK;
-    yield* addMessages(this.#queries, notices.map(messageOf), now, nextAt);
+    const messages = notices.flatMap((notice) => messagesOf(notice, this.#watch.senders));
+    yield* addMessages(this.#queries, messages, now, nextAt);
   }
 }
 

@@ -58,8 +58,9 @@ function shown(text: string): string {
     .replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** The sender in the outbox. No filter is called so. */
+/** Senders in the outbox: the webhook and mail. No filter is called so. */
 export const NOTICES = 'notifications';
+export const MAIL_NOTICES = 'notifications-mail';
 
 export interface Notice {
   /** What it is about: notices with equal ones are delivered in the order of writing. */
@@ -71,19 +72,28 @@ export interface Notice {
   readonly body: string;
 }
 
-/** The column that keeps the order. Never equal to that of a lease. */
-export function orderOf(about: readonly string[]): string {
-  return hash('sha256', JSON.stringify(['notice', ...about]), 'base64url');
+/** The column that keeps the order. Never equal to that of a lease, or of another sender: one that fails must not hold back the other. */
+export function orderOf(about: readonly string[], sender: string): string {
+  return hash('sha256', JSON.stringify([sender === NOTICES ? 'notice' : sender, ...about]), 'base64url');
 }
 
-export function messageOf({ about, projectId, key, body }: Notice): NewMessage {
-  return {
-    sender: NOTICES,
-    lease: orderOf(about),
+/** The key of the message to one sender. */
+export function messageKey(key: string, sender: string): string {
+  return sender === NOTICES ? key : `${key}/${sender}`;
+}
+
+/** One message for each sender. */
+export function messagesOf(
+  { about, projectId, key, body }: Notice,
+  senders: readonly string[],
+): NewMessage[] {
+  return senders.map((sender) => ({
+    sender,
+    lease: orderOf(about, sender),
     project_id: projectId,
     lease_id: null,
-    key,
+    key: messageKey(key, sender),
     body,
     ...UNCLAIMED,
-  };
+  }));
 }

@@ -3,7 +3,6 @@
  * start read the same table.
  */
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
 import { kubernetesPathOf, pathOf, queryOf } from '../own-paths.ts';
 import type { UserTokens } from './credentials.ts';
 
@@ -156,10 +155,4 @@ function passwordOf(authorization: string): string | undefined {
   const pair = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('latin1');
   const colon = pair.indexOf(':');
   return colon < 0 ? undefined : pair.slice(colon + 1);
-}
-
-/** Whether only this machine can reach an address. A name other than `localhost` may stand for any address. */
-export function isLoopback(host: string): boolean {
-  const plain = host.replace(/^::ffff:(?=\d+\.)/i, '');
-  return host === 'localhost' || host === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
 }

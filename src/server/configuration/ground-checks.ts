@@ -6,7 +6,7 @@ import { withOrigin } from '../../config/option-groups.ts';
 import { systemErrorText, whyWritable } from '../../config/read-file.ts';
 import type { StoredKind } from '../../decisions/store/queue.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { notificationsSection } from '../../enforcement/notifications/options.ts';
+import { hasReceiver, notificationsSection } from '../../enforcement/notifications/options.ts';
 import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
@@ -136,7 +136,7 @@ export async function usesLedger(configuration: Configuration): Promise<boolean>
   return (
     filtersUseLedger(configuration) ||
     (await storedKind(configuration)) !== 'none' ||
-    sectionOf(configuration, notificationsSection).webhook_url !== undefined ||
+    hasReceiver(sectionOf(configuration, notificationsSection)) ||
     (await policiesUseLedger(configuration))
   );
 }

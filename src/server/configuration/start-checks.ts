@@ -1,6 +1,7 @@
 /** Checks across sections that can keep `serve` from starting, and a reload from taking over. */
 
 import type { Problem } from '../../base/errors.ts';
+import { isLoopback } from '../../base/loopback.ts';
 import { withOrigin } from '../../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { kubernetesSection, servesKubernetes } from '../../kubernetes/options.ts';
@@ -10,7 +11,6 @@ import { asProblem, mistakesOf, type TokenOptions } from '../authentication/cred
 import {
   asksForCertificate,
   type CertificateRules,
-  isLoopback,
   PROTOCOL_NAMES,
   PROTOCOLS,
   type ProtocolName,

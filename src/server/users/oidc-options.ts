@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { errorText } from '../../base/errors.ts';
+import { isLoopback } from '../../base/loopback.ts';
 import type { FurtherSection, SectionProblem } from '../../config/option-groups.ts';
 import { readTextFile } from '../../config/read-file.ts';
-import { isLoopback } from '../authentication/protocols.ts';
 
 const text = z.string().min(1).max(255);
 const texts = (values: string[]) => z.array(text).default(values);

@@ -75,6 +75,87 @@ it('takes a token and secrets from files, and says what is wrong with them witho
   expect(await problemsOf(URL_LINE, `webhook_token_file = ${file}`)).toHaveLength(1);
 });
 
+const MAIL = ['smtp_url = smtp://mail.example.org', 'mail_from = a@example.org', 'mail_to = b@example.org'];
+
+it('takes a mail server with or without a webhook, and addresses of hosts without a domain', async () => {
+  expect(await problemsOf(...MAIL)).toEqual([]);
+  expect(await problemsOf(URL_LINE, ...MAIL)).toEqual([]);
+  const local = [
+    'smtp_url = smtps://[::1]:2525/',
+    'mail_from = root@mailhost',
+    'mail_to = root@a, o+b@c.example',
+  ];
+  const configuration = await read(local);
+  expect(ofSection(configuration.problems)).toEqual([]);
+  expect(sectionOf(configuration, notificationsSection)).toMatchObject({
+    ...{ smtp_timeout: 10, mail_max_age: 604_800, mail_to: ['root@a', 'o+b@c.example'] },
+  });
+});
+
+it.each([
+  'smtp://blazar:tiger@mail.example.org',
+  'smtp://mail.example.org/?pass=tiger',
+  'smtp://mail.example.org/tiger',
+  'smtp://tiger mail',
+  'smtp://mail.example.org:99999',
+  'smtp://b\u00fccher.example',
+  'https://mail.example.org',
+  'smtp://',
+  'mail.example.org:25',
+])('refuses the mail server %s, without its password', async (url) => {
+  const [problem, ...more] = await problemsOf(`smtp_url = ${url}`, ...MAIL.slice(1));
+  expect(more).toEqual([]);
+  expect(problem).toMatch(/blazar\.conf:2: \[notifications\] smtp_url: expected smtp:\/\/HOST:PORT/);
+  expect(problem).not.toContain(':tiger');
+  expect(problem).not.toContain('=tiger');
+});
+
+it.each([
+  [['mail_to = b@example.org'], 2, 'mail_to: expected smtp_url'],
+  [['mail_from = b@example.org'], 2, 'mail_from: expected smtp_url'],
+  [['smtp_username = a', 'smtp_password = tiger'], 2, 'smtp_username: expected smtp_url'],
+  [MAIL.slice(0, 2), 2, 'smtp_url: expected mail_to'],
+  [[MAIL[0] ?? '', MAIL[2] ?? ''], 2, 'smtp_url: expected mail_from'],
+  [[...MAIL, 'smtp_username = a'], 5, 'smtp_username: expected smtp_password'],
+  [[...MAIL, 'smtp_password = tiger'], 2, 'smtp_url: expected smtp_username'],
+  [[...MAIL, 'smtp_username = a', 'smtp_password_file = /nowhere/at/all'], 6, '/nowhere/at/all'],
+  [[...MAIL, 'smtp_ca_file = /nowhere/at/all'], 5, '/nowhere/at/all'],
+  [[...MAIL.slice(0, 2), 'mail_to = b@example.org, tiger'], 4, 'mail_to'],
+  [[...MAIL.slice(0, 2), 'mail_to = Ops <b@example.org>'], 4, 'mail_to'],
+  [[...MAIL.slice(0, 2), `mail_to = ${Array(51).fill('b@example.org').join()}`], 4, 'mail_to'],
+  [
+    [...MAIL.slice(0, 1), 'mail_from = a@example.org, b@example.org', 'mail_to = b@example.org'],
+    3,
+    'mail_from',
+  ],
+])('refuses %j', async (lines, line, said) => {
+  const problems = await problemsOf(...lines);
+  expect(problems[0]).toContain(`blazar.conf:${line}: [notifications] `);
+  expect(problems.join()).toContain(said);
+  expect(problems.join()).not.toContain('got "tiger"');
+});
+
+it('takes the password of the mail server from a file, and never shows it', async () => {
+  const login = [...MAIL, 'smtp_username = blazar'];
+  const file = configFile('#tiger mit \u00dcmlaut\r\n', 'secret');
+  expect(await problemsOf(...login, `smtp_password_file = ${file}`)).toEqual([]);
+  const both = await problemsOf(...login, `smtp_password_file = ${file}`, 'smtp_password = tiger');
+  expect(both).toEqual([expect.stringContaining('smtp_password or smtp_password_file, got both')]);
+  for (const content of ['', '\n', 'tiger\n\n', 'tiger\0', 'tiger'.repeat(1000)]) {
+    writeFileSync(file, content);
+    const problems = await problemsOf(...login, `smtp_password_file = ${file}`);
+    expect(problems, JSON.stringify(content)).toHaveLength(1);
+    expect(problems[0]).toMatch(/blazar\.conf:6: \[notifications\] smtp_password_file: /);
+    expect(problems[0]).not.toContain('tiger');
+  }
+});
+
+it('warns of a mail server that is told of nothing', async () => {
+  expect(await problemsOf(...MAIL, 'events = lease.refused')).toEqual([
+    expect.stringContaining('blazar.conf:5: [notifications] events: no mail is sent'),
+  ]);
+});
+
 it('warns of a token without a URL: nothing would be sent', async () => {
   expect(await problemsOf('webhook_token = tiger')).toEqual([
     expect.stringContaining('nothing is sent: webhook_url is not set'),

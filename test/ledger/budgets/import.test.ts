@@ -80,7 +80,7 @@ describe.each(DIALECTS)('an import into a ledger on %s', (dialect) => {
   });
 
   it('tells of each budget of which more is taken now than a threshold', async () => {
-    const watch = { thresholds: [80], body: () => '{}' };
+    const watch = { thresholds: [80], senders: ['notifications'], body: () => '{}' };
     const { ledger } = await ground(dialect, watch);
     await importBudgets(ledger, wanted(['a', 'b', 'c'], 100n), AUTHOR, NO_WAIT);
     const { queries } = ledger.database;

@@ -18,6 +18,7 @@ import { recordLease, recordNewLease } from '../recorded-leases.ts';
 const newLedger = newLedgers();
 const WATCH: BudgetWatch = {
   thresholds: [80, 95],
+  senders: ['notifications'],
   body: ({ threshold, cause, budget, who }: Crossing, key) =>
     JSON.stringify({ threshold, cause, budget: Number(budget.id), who, key }),
 };
@@ -26,8 +27,8 @@ const END = { operation: 'end', who: 'alice', requestId: null, reason: null } as
 /** A lease of a day takes 24 of them. */
 const HUNDRED_HOURS = '100';
 
-async function opened(connection: string): Promise<Ledger> {
-  return openedLedger(connection, { watch: WATCH });
+async function opened(connection: string, senders = WATCH.senders): Promise<Ledger> {
+  return openedLedger(connection, { watch: { ...WATCH, senders } });
 }
 
 async function notices(ledger: Ledger): Promise<string[]> {
@@ -83,15 +84,15 @@ describe.each(DIALECTS)('a ledger in %s', (dialect) => {
     ]);
   });
 
-  it('withdraws it with a lease that a later filter refuses, and with no other', async () => {
-    const ledger = await opened(await newLedger(dialect));
+  it('withdraws it with a lease that a later filter refuses, from every sender, and with no other', async () => {
+    const ledger = await opened(await newLedger(dialect), ['notifications', 'notifications-mail']);
     await giveBudget(ledger, { amount: HUNDRED_HOURS });
     await recordLease(ledger, days('a', '2026-12-04'));
     await recordLease(ledger, { name: 'b', end: '2026-12-01T09:00Z' });
     const kept = await notices(ledger);
-    expect(kept).toEqual(['notifications climate 80 create']);
+    expect(kept).toEqual(['notifications climate 80 create', 'notifications-mail climate 80 create']);
     const { recording } = await recordNewLease(ledger, { name: 'c', end: '2026-12-01T18:00Z' });
-    expect(await notices(ledger)).toHaveLength(2);
+    expect(await notices(ledger)).toHaveLength(4);
     if (recording.undo === undefined) {
       throw new Error('expected something to take back');
     }

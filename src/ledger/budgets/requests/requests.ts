@@ -7,7 +7,7 @@ import type { Wait } from '../../../base/deadline.ts';
 import { type Budget, MAX_AMOUNT } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { Ledger } from '../../ledger.ts';
-import { messageOf } from '../../outbox/messages.ts';
+import { messagesOf } from '../../outbox/messages.ts';
 import { addMessages } from '../../outbox/statements.ts';
 import { rows, Undone, type Work } from '../../storage/database.ts';
 import { OPEN_STATES } from '../../storage/service-tables.ts';
@@ -217,11 +217,11 @@ function* put(
 
 /** Both are there, the step and what is said about it, or neither. */
 function* announced(ledger: Ledger, request: BudgetRequest): Work<RequestEdit> {
-  const { requestBody, database } = ledger;
-  if (requestBody !== undefined) {
+  const { watch, database } = ledger;
+  if (watch?.requestBody !== undefined) {
     const [about, key] = [['budget request', String(request.id)], randomUUID()];
-    const notice = { about, projectId: request.projectId, key, body: requestBody(request, key) };
-    yield* addMessages(database.queries, [messageOf(notice)], ledger.now());
+    const notice = { about, projectId: request.projectId, key, body: watch.requestBody(request, key) };
+    yield* addMessages(database.queries, messagesOf(notice, watch.senders), ledger.now());
   }
   return { kind: 'done', request };
 }

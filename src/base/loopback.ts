@@ -1,0 +1,7 @@
+import { isIP } from 'node:net';
+
+/** Whether only this machine can reach an address. A name other than `localhost` may stand for any address. */
+export function isLoopback(host: string): boolean {
+  const plain = host.replace(/^::ffff:(?=\d+\.)/i, '');
+  return host === 'localhost' || host === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
+}

@@ -1,0 +1,114 @@
+/** The policy service with a mail server and a webhook, of which each may be away. */
+import { expect, it, vi } from 'vitest';
+import { listOutbox } from '../../../src/ledger/outbox/reports.ts';
+import { NO_WAIT, newLedger, openedLedger } from '../../support/ledgers.ts';
+import { policyServer } from '../../support/policy-server.ts';
+import { capturedText } from '../../support/requests.ts';
+import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
+import { eventIn } from './cloud-events.ts';
+import { type MailServer, mailServer } from './mail-server.ts';
+
+const SOON = { timeout: 120_000, interval: 10 };
+const TOKEN = 'of-an-operator-0123456789abcdef';
+
+interface Receivers {
+  readonly mailPort: number;
+  readonly webhook?: string;
+}
+
+function running(connection: string, { mailPort, webhook }: Receivers): Promise<RunningPolicyService> {
+  return runServiceOn({
+    ...{ environment: {}, configFiles: [] },
+    values: {
+      service: { port: 0, operator_tokens: [TOKEN] },
+      ledger: { connection },
+      enforcement: {
+        enabled_filters: ['MaxLeaseDurationFilter', 'UsageBudgetFilter'],
+        max_lease_duration: 60,
+      },
+      notifications: {
+        smtp_url: `smtp://127.0.0.1:${mailPort}`,
+        mail_from: 'blazar@example.org',
+        mail_to: ['ops@example.org'],
+        ...(webhook === undefined ? {} : { webhook_url: webhook }),
+      },
+    },
+  });
+}
+
+/** Two steps of a request for more budget. */
+async function twoSteps({ request }: RunningPolicyService): Promise<void> {
+  const ask = async (path: string, body: object) => {
+    const { status, json } = await request(`/v1/budget-requests${path}`, {
+      ...{ method: 'POST', body: JSON.stringify(body) },
+      headers: { 'Content-Type': 'application/json', 'X-Auth-Token': TOKEN },
+    });
+    expect([200, 201], JSON.stringify(json)).toContain(status);
+    return json as { readonly id: string };
+  };
+  const wish = { project_id: 'climate', amount: '40', valid_until: '2090-12-31', reason: 'a workshop' };
+  const { id } = await ask('', wish);
+  await ask(`/${id}/endorse`, {});
+}
+
+const STATES = ['new', 'endorsed'];
+const stepsIn = ({ mails }: MailServer) =>
+  mails.map(({ headers }) => headers.get('subject')?.replace(/.*: /, ''));
+
+/** What is not delivered, by sender. */
+async function waiting(connection: string): Promise<string[]> {
+  const ledger = await openedLedger(connection);
+  return (await listOutbox(ledger, { limit: 100 }, NO_WAIT)).map(({ sender }) => sender);
+}
+
+it('sends each mail once from two replicas, in order, while the webhook is away', async () => {
+  const connection = await newLedger();
+  const server = await mailServer();
+  const receivers = { mailPort: server.port, webhook: (await policyServer({ status: 503 })).url };
+  const first = await running(connection, receivers);
+  const second = await running(connection, receivers);
+  await twoSteps(first);
+  await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
+  await Promise.all([first.service.close(), second.service.close()]);
+  expect(stepsIn(server)).toEqual(STATES);
+  expect(new Set(server.mails.map(({ headers }) => headers.get('message-id'))).size).toBe(2);
+  expect(await waiting(connection)).toEqual(['notifications', 'notifications']);
+});
+
+it('tells the webhook while the mail server is away, and sends the mails after a restart', async () => {
+  const connection = await newLedger();
+  const webhook = await policyServer({ status: 204 });
+  let isAway = true;
+  const server = await mailServer({
+    onConnect: (_, done) => done(isAway ? Object.assign(new Error('not now'), { responseCode: 421 }) : null),
+  });
+  const receivers = { mailPort: server.port, webhook: webhook.url };
+  const before = await running(connection, receivers);
+  await twoSteps(before);
+  await vi.waitFor(() => expect(webhook.requests).toHaveLength(2), SOON);
+  await before.service.close();
+  expect(await waiting(connection)).toEqual(['notifications-mail', 'notifications-mail']);
+  isAway = false;
+  const after = await running(connection, receivers);
+  await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
+  await after.service.close();
+  expect(stepsIn(server)).toEqual(STATES);
+  expect(webhook.requests).toHaveLength(2);
+  expect(server.mails.map(({ headers }) => headers.get('message-id'))).toEqual(
+    webhook.requests.map(({ body }) => `<${eventIn(body).id}@example.org>`),
+  );
+  expect(await waiting(connection)).toEqual([]);
+});
+
+it('sends no mail for a refused lease, and writes nothing for a webhook that is not set', async () => {
+  const connection = await newLedger();
+  const server = await mailServer();
+  const only = await running(connection, { mailPort: server.port });
+  const lease = capturedText('check-create-physical-host.json');
+  expect(await only.post('/check-create', lease, { 'X-Auth-Token': TOKEN })).toMatchObject({ status: 403 });
+  await twoSteps(only);
+  await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
+  await only.service.close();
+  expect(stepsIn(server)).toEqual(STATES);
+  expect(await waiting(connection)).toEqual([]);
+});
