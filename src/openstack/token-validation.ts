@@ -41,7 +41,7 @@ interface ValidationServices {
 const MAX_TOKEN_LENGTH = 4096;
 /** The characters of tokens: base64url, the dots of JWS, and those of base64. */
 const TOKEN_FORM = /^[A-Za-z0-9_.~+/=-]+$/;
-/** Validations at the same time; more wait. One line for tokens that are known to be privileged, one for all others. */
+/** Validations at the same time in each line; more wait. Strangers invent tokens: those that are known have lines of their own. */
 const MAX_UNDER_WAY = 32;
 const MAX_WAITING = 256;
 /** After a failure, known tokens go on without waiting for Keystone for so long; it is asked beside them. */
@@ -73,6 +73,7 @@ export class TokenValidation {
   readonly #cache = new TokenCache();
   readonly #flights = new Map<string, Promise<TokenAnswer>>();
   readonly #privileged = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
+  readonly #known = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #others = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   /** When Keystone failed, if it has not answered since. */
   #failedAt: number | undefined;
@@ -129,14 +130,14 @@ export class TokenValidation {
     return (await inSeconds(settings.deadline, this.#validate(key, token, settings))) ?? OUTAGE;
   }
 
-  /** Half of the time, since the lease is still to be judged. */
+  /** Half of the time, since the lease is still to be judged. Too many that wait are no outage: owners of tokens can cause it. */
   async #waitForKnown(
     known: KnownToken,
     flight: Promise<TokenAnswer>,
     { deadline }: ValidationSettings,
   ): Promise<TokenAnswer> {
     const answer = (await inSeconds(deadline / 2, flight)) ?? OUTAGE;
-    return answer.kind === 'unavailable' && isAlive(known, this.#now())
+    return answer.from === 'outage' && isAlive(known, this.#now())
       ? { kind: 'valid', token: known.token, from: 'outage' }
       : answer;
   }
@@ -152,7 +153,7 @@ export class TokenValidation {
   }
 
   async #inTurn(key: string, token: string, settings: ValidationSettings): Promise<TokenAnswer> {
-    const line = this.#cache.isPrivileged(key) ? this.#privileged : this.#others;
+    const line = this.#lineOf(key);
     return withinDeadline(settings.deadline, async (deadline) => {
       try {
         await line.enter(deadline);
@@ -172,6 +173,13 @@ export class TokenValidation {
         line.leave();
       }
     });
+  }
+
+  #lineOf(key: string): ConcurrencyLimiter {
+    if (this.#cache.isPrivileged(key)) {
+      return this.#privileged;
+    }
+    return this.#cache.valid(key) === undefined ? this.#others : this.#known;
   }
 
   #learn(

@@ -234,19 +234,48 @@ describe('many requests', () => {
     expect(tokens.underWay).toBe(0);
   });
 
-  it('with unknown tokens do not keep a known one from being validated again', async () => {
-    let flood = false;
-    const { ask, clock } = validationOf(
-      (token) =>
-        flood && token !== TOKEN ? new Promise(() => {}) : Promise.resolve(validToken(START + 3_600_000)),
-      { deadline: 0.2 },
-    );
-    await ask();
-    flood = true;
-    const others = Array.from({ length: 400 }, (_, index) => ask(`token-${index}`));
+  it.for(['service', 'member'])(
+    'with unknown tokens do not keep the known one of a %s from being validated again, or from ending',
+    async (role) => {
+      let isRevoked = false;
+      let release = () => {};
+      const held = new Promise<undefined>((resolve) => {
+        release = () => resolve(undefined);
+      });
+      const { ask, clock } = validationOf(async (token) =>
+        token !== TOKEN ? held : isRevoked ? undefined : validToken(START + 3_600_000, [role]),
+      );
+      await ask();
+      const others = Array.from({ length: 400 }, (_, index) => ask(`token-${index}`));
+      clock.seconds = 300;
+      expect(await ask()).toMatchObject({ kind: 'valid', from: 'keystone' });
+      isRevoked = true;
+      clock.seconds = 600;
+      expect(await ask()).toMatchObject({ kind: 'invalid', from: 'keystone' });
+      release();
+      expect((await Promise.all(others)).some(({ kind }) => kind === 'valid')).toBe(false);
+    },
+  );
+
+  it('with known tokens keep none of them in use when too many wait', async () => {
+    let release = () => {};
+    let held: Promise<void> | undefined;
+    const { ask, clock } = validationOf(async () => {
+      await held;
+      return validToken(START + 3_600_000, ['member']);
+    });
+    const tokens = Array.from({ length: 300 }, (_, index) => `token-${index}`);
+    for (const token of tokens) {
+      await ask(token);
+    }
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
     clock.seconds = 300;
-    expect(await ask()).toMatchObject({ kind: 'valid', from: 'keystone' });
-    expect((await Promise.all(others)).every(({ kind }) => kind === 'unavailable')).toBe(true);
+    const answers = tokens.map((token) => ask(token));
+    expect(await answers[299]).toMatchObject({ kind: 'unavailable', from: 'busy' });
+    release();
+    expect(await answers[287]).toMatchObject({ kind: 'valid', from: 'keystone' });
   });
 });
 

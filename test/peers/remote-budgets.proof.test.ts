@@ -144,7 +144,7 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
         stderr: expect.stringMatching(/^error: [^\n]*\n$/),
       });
     }
-    for (const nowhere of ['climate@nowhere', 'nowhere@Default', 'climate']) {
+    for (const nowhere of ['climate@nowhere', 'nowhere@Default', 'climate', 'Climate Research']) {
       expect({ nowhere, ...(await operator('set', nowhere, ...small)) }).toMatchObject({
         code: 2,
         stderr: expect.stringMatching(/Keystone has no project/),

@@ -103,14 +103,14 @@ export function pageJson<Item>({ items, next }: PageOf<Item>, json: (item: Item)
 const LONGEST = 255;
 const UNKEPT = /\0|\p{Surrogate}/u;
 
+export const textSchema = z
+  .string()
+  .min(1, 'expected a text')
+  .max(LONGEST, `expected at most ${LONGEST} characters`)
+  .refine((text) => !UNKEPT.test(text), 'expected a text without NUL and without halves of surrogate pairs');
+
 export function textParameter(description: string) {
-  return z
-    .string()
-    .min(1, 'expected a text')
-    .max(LONGEST, `expected at most ${LONGEST} characters`)
-    .refine((text) => !UNKEPT.test(text), 'expected a text without NUL and without halves of surrogate pairs')
-    .optional()
-    .meta({ description });
+  return textSchema.optional().meta({ description });
 }
 
 /** From year 1 to 9999: every other date is a mistake, and no database needs to look for it. */

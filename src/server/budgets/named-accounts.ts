@@ -30,11 +30,13 @@ export async function accountId(
   }
   const { isPlausible, readRecord } = await import('../../openstack/identity-records.ts');
   if (!text.includes('@')) {
-    const record = isPlausible(text)
-      ? await inTime(readRecord(keystone, kind, text), requester.deadline)
-      : undefined;
+    // No id looks so, but names do.
+    if (!isPlausible(text)) {
+      throw unknown(kind, text, field);
+    }
+    const record = await inTime(readRecord(keystone, kind, text), requester.deadline);
     // Whether it cannot be asked or does not answer: an id is an id.
-    if (record !== undefined && 'missing' in record && record.missing === 'unknown') {
+    if ('missing' in record && record.missing === 'unknown') {
       throw unknown(kind, text, field);
     }
     return text;

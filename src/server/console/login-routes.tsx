@@ -116,8 +116,8 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       show(ctx, form === undefined ? 413 : 400, next, { ...shown, message });
       return;
     }
-    const account = JSON.stringify([domain, username]);
     const asked = { name: username, domain: domain === '' ? 'Default' : domain, password, project };
+    const account = JSON.stringify([asked.domain, username]);
     const outcome = await attempts.byPassword(ctx, account, () => loginByPassword(ctx, asked, logger));
     if ('seconds' in outcome) {
       wait(ctx, outcome.seconds, next, shown);

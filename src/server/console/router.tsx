@@ -108,6 +108,11 @@ async function answerOf(
     // The same for projects that do not exist: who may not see one learns nothing about it.
     throw new ApiError(403, 'your roles do not allow it; ask a manager of the project, or an operator');
   }
+  const query = new URLSearchParams(ctx.querystring);
+  if ([...query.values()].some((text) => text.includes('\0'))) {
+    // PostgreSQL takes none.
+    throw new ApiError(400, 'expected an address without NUL');
+  }
   const form =
     page.method === 'POST' ? await checkedForm(ctx, page, isBySession, people) : new URLSearchParams();
   const { generation, requestId } = stateOf(ctx);
@@ -117,8 +122,7 @@ async function answerOf(
     caller,
     (deadline) =>
       page.answer({
-        ...{ caller, params, form, generation, requestId, deadline, recorder },
-        query: new URLSearchParams(ctx.querystring),
+        ...{ caller, params, query, form, generation, requestId, deadline, recorder },
         csrf: people.csrfOf(ctx),
         problems: generations.problems,
         isDraining: isDraining(),

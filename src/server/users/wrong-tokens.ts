@@ -155,9 +155,13 @@ export class PasswordLimit {
   }
 }
 
-/** Keystone may compare names without case, as its database does. */
+/** Keystone may compare names as its database does: MySQL without case, accents and spaces at the end. */
 function digest(...texts: string[]): string {
-  return createHash('sha256').update(JSON.stringify(texts).toLowerCase()).digest('base64');
+  const compared = JSON.stringify(texts)
+    .normalize('NFKD')
+    .replaceAll(/[\p{M}\p{Z}\p{Cf}]/gu, '')
+    .toLowerCase();
+  return createHash('sha256').update(compared).digest('base64');
 }
 
 /** The addresses that one caller usually has: one IPv4 address, or a /64 of IPv6. */

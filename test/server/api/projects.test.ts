@@ -256,6 +256,7 @@ describe('the API of projects', () => {
     [`/v1/projects?after=${'x'.repeat(5000)}`, 'after'],
     ['/v1/projects?search=', 'search'],
     ['/v1/projects?search=%00', 'search'],
+    ['/v1/budgets/charges?project_id=%00', 'project_id'],
     [`/v1/projects?search=${'x'.repeat(300)}`, 'search'],
     ['/v1/projects?colour=red', 'colour'],
     ['/v1/projects?__proto__=x', '__proto__'],

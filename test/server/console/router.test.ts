@@ -1,7 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
+import { newLedgers } from '../../support/ledgers.ts';
 import { runService } from '../../support/running-service.ts';
+import { consoleOn } from './console-ground.ts';
 import { visitor } from './visitor.ts';
 
+const newLedger = newLedgers();
 const SECRET = 's3cret-0123456789abcdef';
 describe('the answer', () => {
   it('lets in nothing but what the service itself serves, and is kept nowhere', async () => {
@@ -40,6 +44,18 @@ describe('the answer', () => {
       expect(head).toMatchObject({ status, html: '' });
       expect(head.headers.get('content-length')).toBe(String(Buffer.byteLength(html)));
     }
+  });
+
+  it('to an address with NUL, which no PostgreSQL takes, is 400 on every page', async () => {
+    const { get, close, logger } = await consoleOn(await newLedger('postgresql'));
+    onTestFinished(close);
+    const paths = CONSOLE_PAGES.filter(({ method }) => method === 'GET').map(
+      ({ path }) => `${path.replace(/\{\w+\}/, '1')}?project=%00&search=a%00b&user=%00`,
+    );
+    for (const path of [...paths, '/projects/%00']) {
+      expect({ path, status: (await get('operator', path)).status }).toEqual({ path, status: 400 });
+    }
+    expect(logger.lines).toEqual([]);
   });
 
   it.for([

@@ -1,7 +1,8 @@
 /** Members see no filter that is only tried, none that let a lease through by failing, and nothing of how the service works. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
-import { newLedgers } from '../../support/ledgers.ts';
+import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
+import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
 import { type ConsoleGround, consoleOn } from './console-ground.ts';
 import { textOf } from './visitor.ts';
 
@@ -63,4 +64,21 @@ describe('a member does not learn of a filter that is only tried', () => {
       [true, true],
     ]);
   });
+});
+
+it('a member does not learn what a project of others is called, by its id in the address', async () => {
+  const { options: keystone } = await recordedKeystone();
+  const connection = await newLedger('sqlite');
+  const ledger = await ledgerAt(connection);
+  await giveBudget(ledger, { projectId: IDS.physics, amount: '1', until: '2098-01-01' });
+  await ledger.close();
+  const named = await consoleOn(connection, { keystone });
+  onTestFinished(() => named.close());
+  for (const path of ['/budgets', '/budgets/requests']) {
+    const told = async (who: 'reader' | 'meg') =>
+      (await named.get(who, `${path}?project=${IDS.physics}`)).html.includes('physics@Default');
+    // A page does not wait long for names.
+    await expect.poll(() => told('reader')).toBe(true);
+    expect(await told('meg'), path).toBe(false);
+  }
 });

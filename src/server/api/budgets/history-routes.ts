@@ -19,6 +19,7 @@ import {
   refusedAs,
   secondText,
   textParameter,
+  textSchema,
   timeSchema,
   timeText,
   UNNAMED,
@@ -117,7 +118,7 @@ const listBudgetCharges = route({
   description:
     'Sorted by end. A page may have fewer items than `limit`, even none: only `next` tells whether there are more.',
   query: listQuery({
-    project_id: z.string().min(1).max(255).meta({ description: 'Its id, or name@domain.' }),
+    project_id: textSchema.meta({ description: 'Its id, or name@domain.' }),
   }),
   answers: [
     pageAnswer(leaseSchema, 'BudgetCharges'),

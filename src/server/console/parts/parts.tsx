@@ -5,7 +5,7 @@ import { nameText } from '../../../filter/account-limits.ts';
 import type { Named } from '../../../filter/call.ts';
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import type { Caller } from '../../users/caller.ts';
+import { type Caller, visibleProjects } from '../../users/caller.ts';
 import { projectPath } from '../page.ts';
 import { shownDate } from './time-scale.ts';
 
@@ -193,16 +193,20 @@ export function NamedId({ id, named }: { readonly id: string; readonly named: Na
   );
 }
 
-/** The names that are known for accounts: Keystone's, and those of the person's own projects. */
-export function nameOfFor({ enforcement }: Generation, { memberships }: Caller): NameOf {
+/** The names that are known for accounts: Keystone's, and those of the person's own projects. Members learn no others: an address may have any id. */
+export function nameOfFor({ enforcement }: Generation, caller: Caller): NameOf {
+  const { memberships } = caller;
+  const visible = visibleProjects(caller);
   const own = new Map(
     memberships.flatMap(({ projectId, name, domain = '' }) =>
       name === undefined ? [] : [[projectId, { name, domain }] as const],
     ),
   );
   return (kind, id) =>
-    enforcement.names?.known({ project_id: id, user_id: id })[kind] ??
-    (kind === 'project' ? own.get(id) : undefined);
+    kind === 'project' && visible?.includes(id) === false
+      ? undefined
+      : (enforcement.names?.known({ project_id: id, user_id: id })[kind] ??
+        (kind === 'project' ? own.get(id) : undefined));
 }
 
 /** In milliseconds: names are a nicety, no page waits long for them. */

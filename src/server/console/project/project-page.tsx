@@ -9,6 +9,7 @@ import { listProjectLeases } from '../../../ledger/reports/leases.ts';
 import { usageOf } from '../../../ledger/reports/usage.ts';
 import { budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { isExempt, projectLimits } from '../../api/project-limits.ts';
+import { pathId } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
 import { type ConsolePage, type PageRequest, pathWith } from '../page.ts';
@@ -24,7 +25,6 @@ const LEASES = 50;
 const BUDGETS = 20;
 /** Of each budget: as many as a picture can show. */
 const POINTS = 120;
-const MAX_ID = 255;
 
 export const projectPage: ConsolePage = {
   method: 'GET',
@@ -32,7 +32,7 @@ export const projectPage: ConsolePage = {
   action: 'see-project',
   answer: async (request) => {
     const { caller, params, query, generation, deadline } = request;
-    const projectId = (params.project_id ?? '').slice(0, MAX_ID);
+    const projectId = pathId(params, 'project_id');
     const ledger = await ledgerFor(request);
     const now = ledger.now();
     const window = timeWindow(query, now);
