@@ -1,5 +1,6 @@
 /** The queries of a report of usage: what leases come to that lie wholly within one part of the time is summed up by the database. */
 import { type RawBuilder, sql } from 'kysely';
+import { ceil, floor } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { Ledger } from '../../ledger.ts';
 import type { Dialect } from '../../storage/connection.ts';
@@ -17,6 +18,9 @@ const PIECES: Readonly<Record<Dialect, number>> = { sqlite: 5000, postgresql: 20
 /** Numbers are summed in two halves: SQLite fails when an intermediate sum overflows. */
 const HALF = 2n ** 32n;
 
+/** Leases whose totals are kept together: see `KeptTotals`. */
+const BLOCK = 25_000;
+
 export interface PieceQuery {
   /** `undefined` = of all projects. */
   readonly projectId: string | undefined;
@@ -30,7 +34,7 @@ export interface PieceQuery {
 }
 
 /** Rows after one and up to another; `undefined` = there is no bound. */
-interface RowRange {
+export interface RowRange {
   readonly after: bigint | undefined;
   readonly last: bigint | undefined;
 }
@@ -76,15 +80,48 @@ interface Piece {
   readonly last: bigint | undefined;
 }
 
-export function* usagePiece(ledger: Ledger, query: PieceQuery, after: bigint | undefined): Work<Piece> {
+/** So many leases of the query, and what tells whether they are what they were. */
+export interface Block {
+  readonly range: RowRange;
+  /** Changes with whatever a report says of one of them; budgets apart. */
+  readonly checksum: string;
+  /** Seconds in which all of them are. */
+  readonly from: bigint;
+  readonly until: bigint;
+  /** Whether any of them may be in the time. */
+  readonly mayCount: boolean;
+}
+
+/**
+ * The revision of a lease rises whenever anything changes that a report says of it. It stays where it is noticed that a lease has ended by date, and
+ * where that is taken back: neither changes a report.
+ */
+export function* usageBlock(ledger: Ledger, query: PieceQuery, after: bigint | undefined): Work<Block> {
+  const range = { after, last: yield* lastOf(ledger, query, { after, last: undefined }, BLOCK) };
+  const [found] = yield* rows(
+    sql<Record<'starts_at' | 'ends_at' | 'moved', bigint | null> & { checksum: string }>`
+      select min(starts_at) as starts_at, max(ends_at) as ends_at, cast(count(alternatives) as bigint) as moved,
+        cast(count(*) as text) || ' ' || coalesce(cast(sum(revision / ${sql.lit(HALF)}) as text), '') || ' ' ||
+          coalesce(cast(sum(revision % ${sql.lit(HALF)}) as text), '') as checksum
+      from leases where ${within(query, range)}`.compile(ledger.database.queries),
+  );
+  const [from, until] = [floor(found?.starts_at ?? 0n), ceil(found?.ends_at ?? 0n)];
+  const [first = 0n, last = 0n] = [query.edges[0], query.edges.at(-1)];
+  const mayCount = (until > first && from < last) || found?.moved !== 0n;
+  return { range, checksum: found?.checksum ?? '', from, until, mayCount };
+}
+
+/** The next of a range: after one row. */
+export function* usagePiece(ledger: Ledger, query: PieceQuery, rest: RowRange): Work<Piece> {
   const { queries, dialect } = ledger.database;
-  const range = { after, last: yield* lastOf(ledger, query, after) };
+  const end = yield* lastOf(ledger, query, rest, PIECES[dialect]);
+  const range = { after: rest.after, last: end ?? rest.last };
   const groups = yield* rows(leaseGroups(dialect, query, range).compile(queries));
   return {
     groups: groups.filter((group) => group.odd === null),
     charges: query.hasAmounts ? yield* rows(chargeGroups(dialect, query, range).compile(queries)) : [],
     odd: groups.flatMap((group) => group.odd ?? []),
-    last: range.last,
+    last: end,
   };
 }
 
@@ -92,28 +129,33 @@ export function amountOf({ high, low }: Pick<ChargeGroup, 'high' | 'low'>): bigi
   return BigInt(high) * HALF + BigInt(low);
 }
 
-/** Of all projects, rows are numbered nearly without gaps: none has to be read to find where a piece ends. */
+/**
+ * The row with which so many of a range end; `undefined` = there are not more. Of all projects, rows are numbered nearly without gaps: none has to be
+ * read to find it.
+ */
 function* lastOf(
-  { database: { queries, dialect } }: Ledger,
-  { projectId }: PieceQuery,
-  after: bigint | undefined,
+  { database: { queries } }: Ledger,
+  query: PieceQuery,
+  range: RowRange,
+  size: number,
 ): Work<bigint | undefined> {
   const all = queries.selectFrom('leases');
-  const size = PIECES[dialect];
-  if (projectId === undefined) {
-    const [highest] = yield* rows(all.select(({ fn }) => fn.max<bigint | null>('id').as('id')).compile());
-    const last = (after ?? 0n) + BigInt(size);
+  if (query.projectId === undefined) {
+    const [highest] =
+      range.last === undefined
+        ? yield* rows(all.select(({ fn }) => fn.max<bigint | null>('id').as('id')).compile())
+        : [{ id: range.last }];
+    const last = (range.after ?? 0n) + BigInt(size);
     return last < (highest?.id ?? 0n) ? last : undefined;
   }
-  let query = all.select('id').where('project_id', '=', projectId);
-  if (after !== undefined) {
-    query = query.where('id', '>', after);
-  }
-  const bound = query
+  const bound = all
+    .select('id')
+    .where(sql<boolean>`${within(query, range)}`)
     .orderBy('id')
     .offset(size - 1)
     .limit(1);
-  return (yield* rows(bound.compile()))[0]?.id;
+  const last = (yield* rows(bound.compile()))[0]?.id;
+  return last === range.last ? undefined : last;
 }
 
 const MICROSECONDS = sql.lit(MICROSECONDS_PER_SECOND);

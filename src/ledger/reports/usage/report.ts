@@ -7,7 +7,8 @@ import type { Ledger } from '../../ledger.ts';
 import type { Snapshot, Work } from '../../storage/database.ts';
 import { Gate } from '../../storage/gate.ts';
 import { chargesOf } from '../leases.ts';
-import { amountOf, otherLeases, usagePiece } from './pieces.ts';
+import { KeptTotals } from './kept-totals.ts';
+import { amountOf, otherLeases, type RowRange, usageBlock, usagePiece } from './pieces.ts';
 import {
   MAX_REPORT_DAYS,
   nextMonth,
@@ -42,21 +43,26 @@ export function reportSpan(
 /** Leases that are looked at one by one before others have their turn, and groups of them. */
 const CHUNK = 250;
 const GROUPS = 5000;
-const gates = new WeakMap<Ledger, Gate>();
+const states = new WeakMap<Ledger, { readonly gate: Gate; readonly kept: KeptTotals }>();
 
 /**
  * As of one moment, while others write; one report at a time. A lease uses what it is charged evenly over its time, as `sharesOf` tells; what it
  * uses before a second is rounded down, so that parts add up to the whole. @throws LedgerUnavailableError, TooManyRowsError
  */
 export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait: Wait): Promise<UsageReport> {
-  const gate = gates.get(ledger) ?? new Gate(1);
-  gates.set(ledger, gate);
-  const leave = await gate.enter(wait);
+  const state = states.get(ledger) ?? { gate: new Gate(1), kept: new KeptTotals() };
+  states.set(ledger, state);
+  const leave = await state.gate.enter(wait);
   try {
     return await ledger.database.snapshot(async (snapshot) => {
       const sums = new ReportSums(query, await budgetsOf(ledger, snapshot, query));
+      const kept = query.keepsTotals === true ? state.kept.of(sums) : undefined;
       for (const projectId of query.projectIds ?? [undefined]) {
-        await addLeases(ledger, snapshot, sums, projectId);
+        if (kept === undefined) {
+          await addLeases(ledger, snapshot, sums, projectId, { after: undefined, last: undefined });
+        } else {
+          await addTotals(ledger, snapshot, sums, projectId, kept);
+        }
       }
       await addFolded(ledger, snapshot, sums);
       return sums.report();
@@ -66,15 +72,43 @@ export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait:
   }
 }
 
+/** Of leases that have not changed since their totals were kept, those are taken. */
+async function addTotals(
+  ledger: Ledger,
+  snapshot: Snapshot,
+  sums: ReportSums,
+  projectId: string | undefined,
+  kept: ReturnType<KeptTotals['of']>,
+): Promise<void> {
+  let last: bigint | undefined;
+  do {
+    const block = await ran(snapshot, usageBlock(ledger, { ...sums.pieces, projectId }, last));
+    let totals = kept.find(projectId, block);
+    if (totals === undefined && block.mayCount) {
+      const ofBlock = new ReportSums(sums.query, sums.budgets);
+      await addLeases(ledger, snapshot, ofBlock, projectId, block.range);
+      totals = ofBlock.totals();
+      kept.keep(projectId, block, totals);
+    }
+    await nextTurn();
+    if (totals !== undefined) {
+      sums.addTotals(totals);
+    }
+    last = block.range.last;
+  } while (last !== undefined);
+}
+
 async function addLeases(
   ledger: Ledger,
   snapshot: Snapshot,
   sums: ReportSums,
   projectId: string | undefined,
+  range: RowRange,
 ): Promise<void> {
-  let last: bigint | undefined;
+  let last = range.after;
   do {
-    const piece = await ran(snapshot, usagePiece(ledger, { ...sums.pieces, projectId }, last));
+    const rest = { ...range, after: last };
+    const piece = await ran(snapshot, usagePiece(ledger, { ...sums.pieces, projectId }, rest));
     for (const groups of chunksOf(piece.groups, GROUPS)) {
       await nextTurn();
       for (const group of groups) {

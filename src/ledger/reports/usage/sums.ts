@@ -23,6 +23,8 @@ export interface UsageReportQuery {
   readonly isDetailed?: boolean;
   /** Throws a `TooManyRowsError` if there were more rows. Default: any number. */
   readonly most?: number;
+  /** Whether what leases come to is kept in memory, for the next report of this process. Default: no. */
+  readonly keepsTotals?: boolean;
 }
 
 /** Ten years. */
@@ -57,6 +59,16 @@ export interface UsageRow extends Readonly<UsageSums> {
   readonly until: bigint;
 }
 
+/** What leases come to in a report. */
+export interface Totals {
+  readonly rows: readonly UsageRow[];
+  /** See `leasesOfUnknownResources`. */
+  readonly unknown: number;
+  /** Seconds: between these, some of the leases are charged; `undefined` = while they are there. */
+  readonly first: bigint | undefined;
+  readonly last: bigint | undefined;
+}
+
 export interface UsageReport {
   /** By time, then what used most first. */
   readonly rows: readonly UsageRow[];
@@ -87,19 +99,22 @@ type Added = Partial<Omit<UsageSums, keyof TypeSums>> & { readonly types?: Reado
 
 export class ReportSums {
   readonly query: UsageReportQuery;
+  readonly budgets: ReadonlyMap<string, ReportBudget>;
   readonly pieces: Omit<PieceQuery, 'projectId'>;
   readonly #edges: readonly bigint[];
-  readonly #budgets: ReadonlyMap<string, ReportBudget>;
   readonly #rows = new Map<string, UsageRow & UsageSums>();
   readonly #undated = { amount: 0n, userAmount: 0n };
   #folded: FoldedTotals | undefined;
   #unknown = 0;
+  /** When leases that were looked at use something: seconds. */
+  #first: bigint | undefined;
+  #last: bigint | undefined;
 
   constructor(query: UsageReportQuery, budgets: ReadonlyMap<string, ReportBudget>) {
     const { by, isDetailed } = query;
     this.query = query;
     this.#edges = by === 'month' || isDetailed === true ? monthsOf(query) : [query.from, query.until];
-    this.#budgets = budgets;
+    this.budgets = budgets;
     const hasAmounts = by !== 'resource_type';
     const byProject = isDetailed === true || by === 'project' || by === 'user';
     this.pieces = { edges: this.#edges, byProject, byUser: by === 'user', hasAmounts };
@@ -122,17 +137,39 @@ export class ReportSums {
 
   /** Charges of other accounts than those of budgets do not count. */
   addCharge(place: Place, account: string, amount: Amount): void {
-    const budget = this.#budgets.get(account);
+    const budget = this.budgets.get(account);
     if (budget !== undefined && amount !== 0n) {
       this.#add(place, { [budget.isOfUser ? 'userAmount' : 'amount']: amount });
     }
   }
 
+  /** Of leases that use all that they do within the time of this report, and of the one in which they were added. */
+  addTotals({ rows, unknown }: Totals): void {
+    for (const { projectId, userId, resourceType, from, until: _, ...sums } of rows) {
+      const next = this.#edges.findIndex((edge, index) => index > 0 && edge > from);
+      const place = { project_id: projectId ?? '', user_id: userId, part: next - 1 };
+      increase(this.#row(place, resourceType), sums);
+    }
+    this.#unknown += unknown;
+  }
+
+  /** What was added so far, without what is folded. */
+  totals(): Totals {
+    return {
+      ...{ rows: [...this.#rows.values()], unknown: this.#unknown },
+      ...{ first: this.#first, last: this.#last },
+    };
+  }
+
   addLease(row: OtherLease, charged: ReadonlyMap<string, Amount> | undefined): void {
     const { project_id, user_id } = row;
-    const lease = spanLease(row, sharesOf(row, charged, this.#budgets), this.#budgets);
+    const lease = spanLease(row, sharesOf(row, charged, this.budgets), this.budgets);
     const unused = unusedTime(row);
     const counts = resourcePeriods(row.resources).at(-1)?.counts ?? new Map<string, number>();
+    for (const { from, until } of lease.charges) {
+      this.#first = smaller(this.#first ?? from, from);
+      this.#last = larger(this.#last ?? until, until);
+    }
     let isThere = false;
     for (const [part, from] of this.#edges.slice(0, -1).entries()) {
       const until = this.#edges[part + 1] ?? from;
@@ -175,7 +212,7 @@ export class ReportSums {
 
   /** `end`: they have used nothing from this second on. */
   addFoldedBalance(project_id: string, account: string, amount: Amount, end: bigint): void {
-    const budget = this.#budgets.get(account);
+    const budget = this.budgets.get(account);
     const [first = 0n, last = 0n] = [this.#edges[0], this.#edges.at(-1)];
     if (!this.pieces.hasAmounts || budget === undefined || end <= first || budget.from >= last) {
       return;

@@ -1,0 +1,84 @@
+/** What leases came to in earlier reports of a process: used again where nothing of them has changed. */
+import { hash } from 'node:crypto';
+import { larger, smaller } from '../../../filter/claim.ts';
+import type { Block } from './pieces.ts';
+import type { ReportSums, Totals } from './sums.ts';
+
+/** Of all totals: some twenty megabytes. Those that were not used for the longest time are forgotten. */
+const MOST_ROWS = 100_000;
+
+interface Kept {
+  readonly checksum: string;
+  /** Seconds: between these, the leases are, and use all that they do. */
+  readonly from: bigint;
+  readonly until: bigint;
+  readonly totals: Totals;
+}
+
+/** Leases that use all that they do within the time of a report come to the same in each report that has all of that time. */
+export class KeptTotals {
+  readonly #kept = new Map<string, Kept>();
+  readonly #most: number;
+  #rows = 0;
+
+  constructor(most = MOST_ROWS) {
+    this.#most = most;
+  }
+
+  /** For one report. When a lease has used what depends on the budgets. */
+  of({ query, budgets }: Pick<ReportSums, 'query' | 'budgets'>) {
+    const texts = [...budgets].map(([account, budget]) => JSON.stringify([account, ...textsOf(budget)]));
+    const digest = hash('sha256', texts.sort().join('\n'), 'base64url');
+    const nameOf = (projectId: string | undefined, { range: { after } }: Block) =>
+      JSON.stringify([projectId, query.by, query.isDetailed === true, String(after), digest]);
+    const checksumOf = ({ range, checksum }: Block) => `${range.last} ${checksum}`;
+    const isIn = ({ from, until }: Kept) => from >= query.from && until <= query.until;
+    return {
+      find: (projectId: string | undefined, block: Block): Totals | undefined => {
+        const name = nameOf(projectId, block);
+        const kept = this.#kept.get(name);
+        if (kept === undefined || kept.checksum !== checksumOf(block) || !isIn(kept)) {
+          return undefined;
+        }
+        this.#keep(name, kept);
+        return kept.totals;
+      },
+      keep: (projectId: string | undefined, block: Block, totals: Totals): void => {
+        const from = smaller(totals.first ?? block.from, block.from);
+        const until = larger(totals.last ?? block.until, block.until);
+        const kept = { from, until, checksum: checksumOf(block), totals };
+        if (isIn(kept)) {
+          this.#keep(nameOf(projectId, block), kept);
+        }
+      },
+    };
+  }
+
+  /** As the one that was used last. */
+  #keep(name: string, kept: Kept): void {
+    this.#forget(name);
+    this.#kept.set(name, kept);
+    this.#rows += sizeOf(kept);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#rows <= this.#most) {
+        break;
+      }
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(name: string): void {
+    const kept = this.#kept.get(name);
+    this.#rows -= kept === undefined ? 0 : sizeOf(kept);
+    this.#kept.delete(name);
+  }
+}
+
+/** In rows. */
+function sizeOf({ totals }: Kept): number {
+  return totals.rows.length + 1;
+}
+
+function textsOf(budget: object): string[] {
+  return Object.values(budget).map(String);
+}

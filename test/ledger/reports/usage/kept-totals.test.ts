@@ -1,0 +1,51 @@
+/** Totals of earlier reports: what is kept, and how much. */
+import { expect, it } from 'vitest';
+import { KeptTotals } from '../../../../src/ledger/reports/usage/kept-totals.ts';
+import type { Totals, UsageReportQuery, UsageRow } from '../../../../src/ledger/reports/usage/sums.ts';
+
+const ROW: UsageRow = {
+  ...{ projectId: null, userId: null, resourceType: null, from: 0n, until: 100n },
+  ...{ amount: 1n, userAmount: 0n, resourceSeconds: 0n, leases: 1, endedEarly: 0, unusedSeconds: 0n },
+};
+const TOTALS: Totals = { rows: [ROW], unknown: 0, first: undefined, last: undefined };
+const QUERY: UsageReportQuery = { projectIds: undefined, from: 0n, until: 100n, by: 'project' };
+
+const of = (kept: KeptTotals, query: Partial<UsageReportQuery> = {}) =>
+  kept.of({ query: { ...QUERY, ...query }, budgets: new Map() });
+const block = (after: bigint, checksum = '1') => ({
+  ...{ range: { after, last: after + 10n }, checksum, from: 10n, until: 20n, mayCount: true },
+});
+
+it('keeps no more than so many rows: those that were used last', () => {
+  const kept = new KeptTotals(4);
+  of(kept).keep(undefined, block(1n), TOTALS);
+  of(kept).keep(undefined, block(2n), TOTALS);
+  expect(of(kept).find(undefined, block(1n))).toBe(TOTALS);
+  of(kept).keep(undefined, block(3n), TOTALS);
+  expect([1n, 2n, 3n].map((after) => of(kept).find(undefined, block(after)))).toEqual([
+    TOTALS,
+    undefined,
+    TOTALS,
+  ]);
+  // Also those without any rows, or with too many.
+  for (let after = 4n; after < 9n; after += 1n) {
+    of(kept).keep(undefined, block(after), { ...TOTALS, rows: [] });
+  }
+  expect(of(kept).find(undefined, block(4n))).toBeUndefined();
+  of(kept).keep(undefined, block(9n), { ...TOTALS, rows: [ROW, ROW, ROW, ROW] });
+  expect([8n, 9n].map((after) => of(kept).find(undefined, block(after)))).toEqual([undefined, undefined]);
+});
+
+it('finds what is kept of the same leases and the same question, in each time that has all of it', () => {
+  const kept = new KeptTotals();
+  of(kept).keep('climate', block(1n), TOTALS);
+  expect(of(kept, { from: 10n, until: 20n }).find('climate', block(1n))).toBe(TOTALS);
+  for (const other of [{ from: 11n }, { until: 19n }, { by: 'user' }, { isDetailed: true }] as const) {
+    expect(of(kept, other).find('climate', block(1n))).toBeUndefined();
+  }
+  expect(of(kept).find(undefined, block(1n))).toBeUndefined();
+  expect(of(kept).find('climate', block(1n, '2'))).toBeUndefined();
+  of(kept).keep('climate', block(2n), { ...TOTALS, first: -1n });
+  of(kept).keep('climate', block(3n), { ...TOTALS, last: 101n });
+  expect([2n, 3n].map((after) => of(kept).find('climate', block(after)))).toEqual([undefined, undefined]);
+});
