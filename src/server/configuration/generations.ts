@@ -148,7 +148,7 @@ export class Generations {
       }
       this.#read = configuration;
       withoutMistakes(configuration);
-      refuseEmptied(before.configuration, configuration);
+      refuseCutOff(before.configuration, configuration);
       refuseOpened(before, configuration, this.#started);
       const open = startProblems(configuration, this.#started);
       if (open.length > 0) {
@@ -222,20 +222,23 @@ export class Generations {
 }
 
 /**
- * A file that became empty was most likely cut off while it was written, for example by a full disk. An empty file has no mistakes, and
- * enforces nothing.
+ * What was cut off while it was written, for example by a full disk, may have no mistakes: an empty file enforces nothing, and one that ends
+ * within a line has lost the filters and limits after it.
  */
-function refuseEmptied(before: Configuration, next: Configuration): void {
-  const emptied = next.emptyFiles.filter(
-    (file) => before.files.includes(file) && !before.emptyFiles.includes(file),
-  );
-  if (emptied.length > 0) {
-    throw new ConfigurationError(
-      emptied.map((file) => ({
-        severity: 'error',
-        message: `${file}: the file became empty; restart to accept it`,
-      })),
-    );
+function refuseCutOff(before: Configuration, next: Configuration): void {
+  const became = (list: 'emptyFiles' | 'unendedFiles', message: string) =>
+    next[list]
+      .filter((file) => before.files.includes(file) && !before[list].includes(file))
+      .map((file) => ({ severity: 'error', message: `${file}: ${message}` }) as const);
+  const problems = [
+    ...became('emptyFiles', 'the file became empty; restart to accept it'),
+    ...became(
+      'unendedFiles',
+      'the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it',
+    ),
+  ];
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
   }
 }
 
