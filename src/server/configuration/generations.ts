@@ -1,5 +1,6 @@
 /** Reloads: a new configuration is built beside the current one, and takes over in one step. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
@@ -118,9 +119,12 @@ export class Generations {
       return Promise.resolve(false);
     }
     if (this.#reloading === undefined) {
-      this.#reloading = this.#load().finally(() => {
-        this.#reloading = undefined;
-      });
+      // A reload may need no turn of the event loop: of many signals, each would cause one, and requests would wait for all of them.
+      this.#reloading = nextTurn()
+        .then(() => this.#load())
+        .finally(() => {
+          this.#reloading = undefined;
+        });
       return this.#reloading;
     }
     this.#next ??= this.#reloading.then(() => {
