@@ -35,17 +35,26 @@ export function shownName(name: string): string {
   return shown === name.trim() ? name : `${shown} …`;
 }
 
+/** A file that was read. */
+export interface FileLayer {
+  readonly file: string;
+  readonly layer: Layer;
+  /** Its last line has no line break. */
+  readonly isUnended: boolean;
+}
+
 /** The layer of a file. A file that cannot be read is a problem, which ends with `hint`, and an empty layer. */
-export async function fileLayer(file: string, problems: Problem[], hint = ''): Promise<Layer> {
+export async function fileLayer(file: string, problems: Problem[], hint = ''): Promise<FileLayer> {
   try {
     const text = readTextFile(file);
-    return isYamlFile(file) ? await yamlLayer(text, file, problems) : iniLayer(text, file, problems);
+    const layer = isYamlFile(file) ? await yamlLayer(text, file, problems) : iniLayer(text, file, problems);
+    return { file, layer, isUnended: /[^\r\n]$/.test(text) };
   } catch (thrown) {
     problems.push({
       severity: 'error',
       message: `${file}: could not be read: ${systemErrorText(thrown)}${hint}`,
     });
-    return new Map();
+    return { file, layer: new Map(), isUnended: false };
   }
 }
 

@@ -7,6 +7,7 @@ import {
   codeLayer,
   type Entry,
   environmentLayer,
+  type FileLayer,
   type FlagSetting,
   fileLayer,
   flagsLayer,
@@ -44,7 +45,7 @@ export interface ReadSources {
   /** Lowest first. */
   readonly layers: readonly Layer[];
   /** The files that were read, lowest first, with their layers. */
-  readonly files: readonly { readonly file: string; readonly layer: Layer }[];
+  readonly files: readonly FileLayer[];
   /** The layers of the user and of the project, which may not set every option. */
   readonly clientLayers: ReadonlySet<Layer>;
   /** The files of those layers. */
@@ -82,11 +83,11 @@ export async function readSources(sources: ConfigSources, projectFolder?: string
       problems.push({ severity: 'error', message: `${path}: ${reason}` });
     }
   }
-  const files: { file: string; layer: Layer }[] = [];
+  const files: FileLayer[] = [];
   for (const file of [...server, ...client]) {
     const isDefault = file === DEFAULT_CONFIG_FILE;
     const hint = isDefault ? `; name another with --config-file or ${SERVER_VARIABLE}` : '';
-    files.push({ file, layer: await fileLayer(file, problems, hint) });
+    files.push(await fileLayer(file, problems, hint));
   }
   return {
     layers: [...files.map(({ layer }) => layer), ...settings],
@@ -128,8 +129,8 @@ async function commandLineLayers(
   const { readDotlist } = await import('./dotlist.ts');
   const dotlist = readDotlist(texts, homeOf(environment));
   if ('file' in dotlist) {
-    const layer = await fileLayer(dotlist.file, problems);
-    return { layers: [layer, flags], files: [{ file: dotlist.file, layer }] };
+    const file = await fileLayer(dotlist.file, problems);
+    return { layers: [file.layer, flags], files: [file] };
   }
   problems.push(...dotlist.problems.map((message) => ({ severity: 'error', message }) as const));
   return { layers: [pairsLayer(dotlist.pairs, problems), flags], files: [] };

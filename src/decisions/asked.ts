@@ -1,6 +1,7 @@
 /** What a refused lease asked for. The store and the console have it, to try the lease again; the log has whole requests, if it is to. */
 import type { Instant } from '../lease/dates.ts';
 import { leaseEnd, leaseStart, type Reservation, reservationsAfterUpdate } from '../lease/lease.ts';
+import { leastJsonLength } from '../lease/request.ts';
 import type { DecidedRequest } from './lease-record.ts';
 
 export interface Asked {
@@ -35,20 +36,16 @@ function kept(reservations: readonly Reservation[]): readonly Reservation[] | un
   if (reservations.length > MOST_RESERVATIONS) {
     return undefined;
   }
-  const asked: Reservation[] = [];
-  let length = 0;
-  for (const reservation of reservations) {
-    const own = Object.entries(reservation).filter(
-      ([name, value]) => !ADDED.has(name) && value !== undefined && value !== null,
-    );
-    for (const [, value] of own) {
-      length += typeof value === 'string' ? value.length : 0;
-    }
-    if (length > MOST_BYTES) {
-      // Writing a megabyte as JSON to learn that it is too long would hold the process.
-      return undefined;
-    }
-    asked.push(Object.fromEntries(own));
-  }
-  return Buffer.byteLength(JSON.stringify(asked)) <= MOST_BYTES ? asked : undefined;
+  const asked = reservations.map(
+    (reservation): Reservation =>
+      Object.fromEntries(
+        Object.entries(reservation).filter(
+          ([name, value]) => !ADDED.has(name) && value !== undefined && value !== null,
+        ),
+      ),
+  );
+  const isShort =
+    leastJsonLength(asked, MOST_BYTES) <= MOST_BYTES &&
+    Buffer.byteLength(JSON.stringify(asked)) <= MOST_BYTES;
+  return isShort ? asked : undefined;
 }

@@ -31,6 +31,8 @@ const LINE_FEED = 0x0a;
 const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
 /** Never wait for the reader of a pipe: a waiting thread blocks other file access, and the end of the process. */
 const FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
+/** Of a new file: it names projects and users, and may hold their requests. */
+const MODE = 0o660;
 
 const writeBytes = promisify(write);
 const openFile = promisify(open);
@@ -275,7 +277,7 @@ function logLine(record: DecisionRecord, request: string | undefined): string {
  */
 function openAtOnce(path: string): number | undefined {
   try {
-    return openSync(path, FLAGS);
+    return openSync(path, FLAGS, MODE);
   } catch (thrown) {
     const isUnread = thrown instanceof Error && 'code' in thrown && thrown.code === 'ENXIO';
     if (isUnread && statSync(path).isFIFO()) {
@@ -287,7 +289,7 @@ function openAtOnce(path: string): number | undefined {
 
 /** Opens the file so that the next write begins a new line, even if the last line was cut off. */
 async function openForAppending(path: string): Promise<number> {
-  const file = await openFile(path, FLAGS);
+  const file = await openFile(path, FLAGS, MODE);
   try {
     if (await endsWithinLine(file, path)) {
       await writeBytes(file, Buffer.of(LINE_FEED));

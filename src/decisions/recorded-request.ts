@@ -1,5 +1,6 @@
 /** The request of a decision, as the decision log holds it: whole and without secrets, or not at all. */
 import type { RequestNames } from '../filter/call.ts';
+import { leastJsonLength } from '../lease/request.ts';
 import { SecretValues } from '../skypilot/secrets.ts';
 import type { DecidedRequest } from './lease-record.ts';
 
@@ -17,6 +18,9 @@ export function requestMember(request: DecidedRequest, names: RequestNames | und
   const { context, lease } = request;
   const current = request.current_lease ?? request.currentLease;
   const recorded = { context, lease, current_lease: current, names };
+  if (leastJsonLength(recorded, MAX_LENGTH) > MAX_LENGTH) {
+    return leftOut('too-long');
+  }
   const text = JSON.stringify(recorded);
   if (text.length > MAX_LENGTH) {
     return leftOut('too-long');

@@ -101,6 +101,8 @@ export interface Configuration {
   readonly namedFiles: readonly string[];
   /** The `files` that set no option. */
   readonly emptyFiles: readonly string[];
+  /** The `files` whose last line has no line break. */
+  readonly unendedFiles: readonly string[];
   /** The `files` of a user or a project folder. Services do not read them. */
   readonly clientFiles: readonly string[];
   /** Every option of every section, in order, with value and origin. */
@@ -211,6 +213,7 @@ export async function readConfiguration(
       ...catalog.watched,
     ],
     emptyFiles: read.files.filter(({ layer }) => isEmpty(layer)).map(({ file }) => file),
+    unendedFiles: read.files.filter(({ isUnended }) => isUnended).map(({ file }) => file),
     clientFiles: read.clientFiles,
     settings,
     problems: sortedByPlace(read, [

@@ -5,8 +5,9 @@ import {
   ConsecutiveBreaker,
   ConstantBackoff,
   circuitBreaker,
-  DelegateBackoff,
   handleWhen,
+  type IBackoff,
+  type IBackoffFactory,
   isBrokenCircuitError,
   retry,
 } from 'cockatiel';
@@ -230,7 +231,7 @@ export function createGuard(
     {
       breaker: new ConsecutiveBreaker(options.breakerFailures),
       // A trial that was aborted says nothing about the service: the next call is a trial again.
-      halfOpenAfter: new DelegateBackoff(({ result }) =>
+      halfOpenAfter: cooldown(({ result }) =>
         'error' in result && result.error instanceof AbortedTrial ? 0 : options.breakerCooldown * 1000,
       ),
     },
@@ -254,6 +255,23 @@ export function createGuard(
       throw error instanceof AbortedTrial ? error.cause : error;
     }
   };
+}
+
+/**
+ * cockatiel compares a duration with the time of day. If that is set back by an hour, it would keep calls from a service that answers again
+ * for an hour.
+ */
+function cooldown<Context>(milliseconds: (context: Context) => number): IBackoffFactory<Context> {
+  const next = (context: Context): IBackoff<Context> => {
+    const until = performance.now() + milliseconds(context);
+    return {
+      next,
+      get duration() {
+        return performance.now() < until ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+      },
+    };
+  };
+  return { next };
 }
 
 /** For cockatiel a trial that ends with an error that it does not handle is a success. It handles this one. */

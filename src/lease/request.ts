@@ -288,23 +288,25 @@ function sizeWithoutAllocations(reservation: Reserved, most: number): number {
       break;
     }
     const value = (reservation as Readonly<Record<string, unknown>>)[name];
-    size += name === 'allocations' ? 0 : name.length + sizeOf(value, most - size);
+    size += name === 'allocations' ? 0 : name.length + leastJsonLength(value, most - size);
   }
   return size;
 }
 
-/** Roughly the length of the value as JSON. Stops counting above `most`. */
-function sizeOf(value: unknown, most: number): number {
+/** The value is at least that long as JSON: what it costs to write, known before it is written. Stops counting above `most`. */
+export function leastJsonLength(value: unknown, most: number): number {
   if (typeof value === 'string') {
     return value.length;
   }
   let size = 1;
   if (typeof value === 'object' && value !== null) {
+    const hasNames = !Array.isArray(value);
     for (const name in value) {
       if (size > most) {
         break;
       }
-      size += name.length + sizeOf((value as Readonly<Record<string, unknown>>)[name], most - size);
+      const member = (value as Readonly<Record<string, unknown>>)[name];
+      size += (hasNames ? name.length : 0) + leastJsonLength(member, most - size);
     }
   }
   return size;

@@ -1,7 +1,8 @@
 /** Makes the tables of a ledger, or brings them up to date. Needs no filter, and no ledger that exists. */
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorText, LedgerUnavailableError } from '../base/errors.ts';
+import { systemErrorText } from '../config/read-file.ts';
 import { SYSTEM_CLOCK } from '../filter/services.ts';
 import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
@@ -20,12 +21,22 @@ export async function upgradeLedger(settings: LedgerSettings): Promise<string[]>
     if (!existsSync(folder)) {
       throw misconfigured(`the folder ${folder} does not exist`);
     }
+    createFile(connection.file);
   } else {
     await refuseNewer(connection, settings);
   }
   return upgradeTables(connection).catch((thrown: unknown) => {
     throw explained(connection, thrown);
   });
+}
+
+/** SQLite would let everyone read it; the files that it makes beside a ledger have the mode of the ledger. */
+function createFile(file: string): void {
+  try {
+    writeFileSync(file, '', { flag: 'a', mode: 0o660 });
+  } catch (thrown) {
+    throw misconfigured(`${file} cannot be written (${systemErrorText(thrown)})`);
+  }
 }
 
 async function refuseNewer(connection: Connection, settings: LedgerSettings): Promise<void> {

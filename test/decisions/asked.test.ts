@@ -58,6 +58,11 @@ describe('what a refused lease asked for', () => {
     ).toEqual([HOSTS]);
   });
 
+  it('does not write as JSON what is too long, however deep it is', () => {
+    const long = { list: [{ text: 'x'.repeat(5000) }], toJSON: () => expect.unreachable('it is written') };
+    expect(askedOf(created([{ ...HOSTS, site: { long } }]))?.reservations).toBeUndefined();
+  });
+
   it('is unknown without dates, and takes no harm from names of prototypes', () => {
     expect(askedOf({ context, lease: { reservations: [HOSTS] } })).toBeUndefined();
     const hostile = JSON.parse('{"__proto__": {"min": 9}, "constructor": "x", "max": 1}') as Reservation;

@@ -6,6 +6,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -56,6 +57,17 @@ const linesIn = (text: string) => text.split('\n').length - 1;
 const logFile = () => join(temporaryFolder(), 'decisions.jsonl');
 
 describe('a decision log', () => {
+  it('makes files that others cannot read', async () => {
+    const file = logFile();
+    const { log, write } = openLog(file);
+    const modes = [statSync(file).mode & 0o007];
+    renameSync(file, `${file}.1`);
+    log.reopen();
+    write([aRecord()]);
+    await vi.waitFor(() => modes.push(statSync(file).mode & 0o007), PATIENT);
+    expect(modes).toEqual([0, 0]);
+  });
+
   it('has one line a decision, as it was made, in order', async () => {
     const file = logFile();
     const { log, write } = openLog(file);

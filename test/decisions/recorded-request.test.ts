@@ -45,6 +45,15 @@ describe('a recorded request', () => {
 
   it('is left out, rather than cut, if it is long', () => {
     expect(membersOf(withLease({ note: 'x'.repeat(64 * 1024) }))).toEqual({ request_left_out: 'too-long' });
+    // Six characters each, as JSON.
+    expect(membersOf(withLease({ note: '\u0001'.repeat(12_000) }))).toEqual({ request_left_out: 'too-long' });
+    const items = Array.from({ length: 30_000 }, () => 1);
+    expect(membersOf(withLease({ items })).request.lease.items).toEqual(items);
+  });
+
+  it('is not written as JSON to learn that it is too long', () => {
+    const note = { text: ['x'.repeat(64 * 1024)], toJSON: () => expect.unreachable('it is written') };
+    expect(membersOf(withLease({ note }))).toEqual({ request_left_out: 'too-long' });
   });
 
   it.each([

@@ -1,7 +1,7 @@
 /** What `serve` does at SIGTERM, SIGINT and SIGHUP, at any moment of its life. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
@@ -124,6 +124,17 @@ describe('serve', () => {
       { msg: expect.stringContaining(`${conf}:3: [enforcement] max_lease_duratoin: unknown option`) },
       { msg: 'configuration not reloaded: the one before it still decides', generation: 2 },
     ]);
+  });
+
+  it('answers requests while signals to reload keep coming', async () => {
+    const { process, url } = await serve(
+      confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200'),
+    );
+    const signals = setInterval(() => process.kill('SIGHUP'), 1);
+    onTestFinished(() => clearInterval(signals));
+    for (let times = 0; times < 20; times += 1) {
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    }
   });
 
   it('answers every request that it has decided at SIGTERM under load, and exits with 0', async () => {

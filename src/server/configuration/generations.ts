@@ -1,5 +1,6 @@
 /** Reloads: a new configuration is built beside the current one, and takes over in one step. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
@@ -118,9 +119,12 @@ export class Generations {
       return Promise.resolve(false);
     }
     if (this.#reloading === undefined) {
-      this.#reloading = this.#load().finally(() => {
-        this.#reloading = undefined;
-      });
+      // A reload may need no turn of the event loop: of many signals, each would cause one, and requests would wait for all of them.
+      this.#reloading = nextTurn()
+        .then(() => this.#load())
+        .finally(() => {
+          this.#reloading = undefined;
+        });
       return this.#reloading;
     }
     this.#next ??= this.#reloading.then(() => {
@@ -148,7 +152,7 @@ export class Generations {
       }
       this.#read = configuration;
       withoutMistakes(configuration);
-      refuseEmptied(before.configuration, configuration);
+      refuseCutOff(before.configuration, configuration);
       refuseOpened(before, configuration, this.#started);
       const open = startProblems(configuration, this.#started);
       if (open.length > 0) {
@@ -222,20 +226,23 @@ export class Generations {
 }
 
 /**
- * A file that became empty was most likely cut off while it was written, for example by a full disk. An empty file has no mistakes, and
- * enforces nothing.
+ * What was cut off while it was written, for example by a full disk, may have no mistakes: an empty file enforces nothing, and one that ends
+ * within a line has lost the filters and limits after it.
  */
-function refuseEmptied(before: Configuration, next: Configuration): void {
-  const emptied = next.emptyFiles.filter(
-    (file) => before.files.includes(file) && !before.emptyFiles.includes(file),
-  );
-  if (emptied.length > 0) {
-    throw new ConfigurationError(
-      emptied.map((file) => ({
-        severity: 'error',
-        message: `${file}: the file became empty; restart to accept it`,
-      })),
-    );
+function refuseCutOff(before: Configuration, next: Configuration): void {
+  const became = (list: 'emptyFiles' | 'unendedFiles', message: string) =>
+    next[list]
+      .filter((file) => before.files.includes(file) && !before[list].includes(file))
+      .map((file) => ({ severity: 'error', message: `${file}: ${message}` }) as const);
+  const problems = [
+    ...became('emptyFiles', 'the file became empty; restart to accept it'),
+    ...became(
+      'unendedFiles',
+      'the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it',
+    ),
+  ];
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
   }
 }
 

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { listOutbox, outboxMessage } from '../../../src/ledger/outbox/reports.ts';
@@ -22,6 +22,12 @@ describe('ledger upgrade', () => {
     });
     expect((await ledger('upgrade')).stdout).toBe(`${file}: is up to date\n`);
     expect((await ledger('list')).code).toBe(0);
+  });
+
+  it('creates a file that others cannot read', async () => {
+    const file = join(temporaryFolder(), 'ledger.db');
+    await commandsOn(`sqlite://${file}`).ledger('upgrade');
+    expect(statSync(file).mode & 0o007).toBe(0);
   });
 
   it('does not change tables of a newer version', async () => {

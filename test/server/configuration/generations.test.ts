@@ -217,6 +217,22 @@ describe('a reload', () => {
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
   });
 
+  it('with a file that ends within a line, and did not before, changes nothing', async () => {
+    const { conf, post, service, logger } = await onFile(ONE_HOUR);
+    const whole = readFileSync(conf, 'utf8');
+    // Still without a mistake, and without the limit.
+    const cut = whole.slice(0, whole.indexOf('max_lease_duration')).trimEnd();
+    writeFileSync(conf, cut);
+    await expect(service.reload()).resolves.toBe(false);
+    expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
+    expect(logger.lines.map(({ message }) => message)).toContain(
+      `${conf}: the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it`,
+    );
+    writeFileSync(conf, `${cut}\n`);
+    await expect(service.reload()).resolves.toBe(true);
+    expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
+  });
+
   it('with a filter that can not be set up changes nothing, and lets go of what was built before it', async () => {
     const { folder, heard, open } = watchedFilters();
     const { change, post, request, logger } = await onFile(
