@@ -37,6 +37,7 @@ export class ChainLedger implements LedgerService {
   readonly #settings: LedgerSettings;
   readonly #parts: ChainLedgerParts;
   #opening: Promise<Opened> | undefined;
+  #opened: Opened | undefined;
   /**
    * Every filter of a chain reports the end of a lease, and the ledger must end it once: for a lease without an id, a second end
    * could be taken for that of another lease that looks the same.
@@ -149,9 +150,9 @@ export class ChainLedger implements LedgerService {
     return work(await this.ledger(waitFor(undefined)));
   }
 
-  /** Microseconds of the epoch. */
+  /** Microseconds of the epoch, by the clock of the ledger: on PostgreSQL all replicas have the same, however wrong their own are. */
   now(): bigint {
-    return toInstant(this.#parts.clock.now()) ?? 0n;
+    return this.#opened?.ledger.now() ?? toInstant(this.#parts.clock.now()) ?? 0n;
   }
 
   async close(): Promise<void> {
@@ -163,6 +164,7 @@ export class ChainLedger implements LedgerService {
   async #open(): Promise<Opened> {
     const { openLedger } = await import('./open.ts');
     const opened = openLedger(this.#settings, this.#parts);
+    this.#opened = opened;
     try {
       await opened.verify('write');
     } catch (thrown) {

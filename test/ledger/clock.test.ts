@@ -3,11 +3,13 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/filter/services.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openLedger } from '../../src/ledger/open.ts';
+import { ChainLedger } from '../../src/ledger/service.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
 import { databaseTime } from '../../src/ledger/transactions/transaction.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { leaseOf, newGrounds } from './ground.ts';
+import { newSender, REFUSED, SOON } from './outboxes.ts';
 
 const newGround = newGrounds();
 
@@ -88,21 +90,26 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
 });
 
 describe('replicas with different clocks on one PostgreSQL', () => {
+  const withClock = async (wrong: string) => {
+    const ground = await newGround('postgresql');
+    const { database } = ground.ledger;
+    const time = async () => {
+      const query = database.queries.selectNoFrom(databaseTime('postgresql').as('now')).compile();
+      const [row] = await database.read(() => rows(query), NO_WAIT);
+      return row?.now ?? 0n;
+    };
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date(wrong) });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const settings = { connection: ground.connection, commit: 'check', timeout: 10, pool_size: 1 } as const;
+    return { ground, time, settings };
+  };
+
   it.each(['2020-01-01', '2040-01-01'])(
     'go by the clock of the database, whatever theirs says: %s',
     async (wrong) => {
-      const ground = await newGround('postgresql');
-      const { ledger: observer } = ground;
-      const time = async () => {
-        const query = observer.database.queries.selectNoFrom(databaseTime('postgresql').as('now')).compile();
-        const [row] = await observer.read('read', () => rows(query), NO_WAIT);
-        return row?.now ?? 0n;
-      };
-      vi.useFakeTimers({ toFake: ['Date'], now: new Date(wrong) });
-      onTestFinished(() => {
-        vi.useRealTimers();
-      });
-      const settings = { connection: ground.connection, commit: 'check', timeout: 10, pool_size: 1 } as const;
+      const { time, settings } = await withClock(wrong);
       const { ledger } = openLedger(settings, { clock: SYSTEM_CLOCK, observer: undefined });
       onTestFinished(() => ledger.close());
       const before = await time();
@@ -118,6 +125,31 @@ describe('replicas with different clocks on one PostgreSQL', () => {
       // What is only looked at has it, too, to within what a message takes.
       const looked = ledger.now();
       expect(before <= looked && looked <= (await time()) + 1_000_000n).toBe(true);
+    },
+  );
+
+  it.each(['2020-01-01', '2040-01-01'])(
+    'try messages again by the clock of the database, whatever theirs says: %s',
+    async (wrong) => {
+      const { ground, time, settings } = await withClock(wrong);
+      const services = { clock: SYSTEM_CLOCK, logger: recordingLogger(), observer: undefined };
+      const chain = new ChainLedger(settings, services);
+      onTestFinished(() => chain.close());
+      const before = await time();
+      const sender = await newSender(ground, { chain });
+      sender.deliver = () => REFUSED;
+      await sender.end('lease');
+      sender.chain.deliver();
+      await vi.waitFor(async () => expect((await sender.list())[0]?.attempts).toBeGreaterThan(0), SOON);
+      await sender.chain.close();
+      const query = ground.ledger.database.queries
+        .selectFrom('outbox')
+        .select(['state', 'next_at'])
+        .where('sender', '=', sender.name);
+      const found = await ground.ledger.read('outbox', () => rows(query.compile()), NO_WAIT);
+      expect(found).toEqual([{ state: 'waiting', next_at: expect.any(BigInt) }]);
+      const [{ next_at: next } = { next_at: 0n }] = found;
+      expect(before <= next && next <= (await time()) + 1_000_000n).toBe(true);
     },
   );
 });

@@ -5,6 +5,7 @@ import type { Call, Delivery, Outbox, OutboxMessage } from '../../src/index.ts';
 import type { Backoff } from '../../src/ledger/outbox/backoff.ts';
 import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import { listOutbox, type OutboxReport } from '../../src/ledger/outbox/reports.ts';
+import type { ChainLedger } from '../../src/ledger/service.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import type { Ground } from './ground.ts';
@@ -44,15 +45,22 @@ export interface SenderOptions {
   readonly name?: string;
   readonly maxAge?: number;
   readonly pace?: Backoff;
+  /** Default: that of the ground. */
+  readonly chain?: ChainLedger;
 }
 
 /** A sender of one test, which does not deliver before `chain.deliver()`. Another of the same name is another process. */
 export async function newSender(
   ground: Ground,
-  { name = `sender-${randomUUID()}`, maxAge = 3600, pace = FAST }: SenderOptions = {},
+  {
+    name = `sender-${randomUUID()}`,
+    maxAge = 3600,
+    pace = FAST,
+    chain: ledger = ground.chain,
+  }: SenderOptions = {},
 ): Promise<Sender> {
   const logger = recordingLogger();
-  const chain = new ChainOutbox({ ledger: ground.chain, logger, observer: undefined, pace });
+  const chain = new ChainOutbox({ ledger, logger, observer: undefined, pace });
   onTestFinished(() => chain.close());
   let [underWay, most] = [0, 0];
   const tries = new Map<string, number>();
