@@ -26,6 +26,9 @@ const MAX_SERVICE_BYTES = 64 * 1024 * 1024;
 /** Of an answer about a token, without the catalog: some 1 KiB. A longer one would take too long to read. */
 const MAX_TOKEN_CHARACTERS = 256 * 1024;
 
+/** Of the clocks of two servers of one Keystone, one of which has issued a token that the other validates. */
+const MOST_APART_MS = 300_000;
+
 type Signal = Pick<HttpCallOptions, 'signal'>;
 
 /** Opens and asks nothing before it is used. The options must be without mistakes. */
@@ -106,6 +109,13 @@ class RealKeystone implements Keystone {
     }
     const now = this.#shared.clock.now().getTime();
     const keystoneClock = Date.parse(answer.headers?.date ?? '');
+    if (keystoneClock < content.issued_at - MOST_APART_MS) {
+      // By such a clock the token would be valid for as much longer.
+      throw new KeystoneError(
+        'unusable-answer',
+        `${called}: the answer is older than the token, by its Date`,
+      );
+    }
     const ahead = Number.isNaN(keystoneClock) ? 0 : keystoneClock - now;
     const expiresAt = content.expires_at - ahead;
     return expiresAt <= now ? undefined : { ...identityOf(content), expiresAt };

@@ -107,6 +107,11 @@ describe('a token of somebody', () => {
       { ...alice(), body: alice().body.replace('"roles":[', `"roles":[${'{"name":"r"},'.repeat(1000)}`) },
       /at token\.roles/,
     ],
+    [
+      'from before the token, by whose clock it would not have expired',
+      { ...alice(), headers: { ...alice().headers, date: 'Thu, 01 Jan 1970 00:00:00 GMT' } },
+      /older than the token/,
+    ],
     ['that is a page', { ...alice(), body: '<html>' }, /no token of Keystone/],
     ['that is a redirect', recordedAnswer('versions'), /redirect/],
     ['that it is overloaded', { ...alice(), status: 503 }, /does not answer now/],
