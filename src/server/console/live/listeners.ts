@@ -42,6 +42,7 @@ interface Listener extends Asked {
   readonly stream: PassThrough;
   /** `undefined` = all. */
   readonly projects: ReadonlySet<string> | undefined;
+  /** By a clock that nobody sets. */
   readonly since: number;
   wroteAt: number;
   askedAt: number;
@@ -80,7 +81,7 @@ export class Listeners {
       this.#end(newest);
     }
     const visible = visibleProjects(asked.caller);
-    const now = Date.now();
+    const now = performance.now();
     const listener: Listener = {
       ...asked,
       stream: new PassThrough(),
@@ -113,10 +114,10 @@ export class Listeners {
   }
 
   /** Looks after the streams. Call it again and again. */
-  tick(now = Date.now()): void {
+  tick(now = performance.now()): void {
     const asked = new Set<string>();
     for (const listener of this.#open) {
-      if (now - listener.since >= LONGEST || now < listener.since) {
+      if (now - listener.since >= LONGEST) {
         this.#end(listener);
       } else {
         if (now - listener.wroteAt >= HEARTBEAT) {
@@ -185,7 +186,7 @@ export class Listeners {
   }
 
   #write(listener: Listener, text: string): void {
-    listener.wroteAt = Date.now();
+    listener.wroteAt = performance.now();
     if (listener.stream.writableNeedDrain) {
       // It does not read. What it was not told it sees when it opens the stream again.
       this.#end(listener);

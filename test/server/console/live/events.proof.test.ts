@@ -107,18 +107,32 @@ describe('a member', () => {
     for (const isStillThere of [async () => false, () => Promise.reject(new Error('Keystone is away'))]) {
       const listeners = new Listeners();
       const one = hearing(listeners, member('mine'), { isStillThere });
-      listeners.tick(Date.now() + 900);
+      listeners.tick(performance.now() + 900);
       expect(listeners.isEmpty).toBe(false);
-      listeners.tick(Date.now() + 1000);
+      listeners.tick(performance.now() + 1000);
       await expect.poll(one.isOver).toBe(true);
       expect(listeners.isEmpty).toBe(true);
     }
   });
 
+  it('is asked about when it is time, though the clock was set back', async () => {
+    const listeners = new Listeners();
+    onTestFinished(() => listeners.close());
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-21T09:00:00Z') });
+    onTestFinished(() => void vi.useRealTimers());
+    const isStillThere = vi.fn(async () => true);
+    hearing(listeners, member('mine'), { askEvery: 0, isStillThere });
+    for (const time of ['2026-11-21T09:02:00Z', '2026-11-21T09:01:00Z']) {
+      vi.setSystemTime(time);
+      listeners.tick();
+    }
+    expect(isStillThere).toHaveBeenCalledTimes(2);
+  });
+
   it('is let go after a while, and asked again who they are', async () => {
     const listeners = new Listeners();
     const one = hearing(listeners, member('mine'));
-    listeners.tick(Date.now() + 600_000);
+    listeners.tick(performance.now() + 600_000);
     await expect.poll(one.isOver).toBe(true);
   });
 });
