@@ -9,11 +9,23 @@ import { databaseTime } from '../../src/ledger/transactions/transaction.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { leaseOf, newGrounds } from './ground.ts';
-import { newSender, REFUSED, SOON } from './outboxes.ts';
+import { DELIVERED, emptied, newSender, REFUSED, SOON } from './outboxes.ts';
 
 const newGround = newGrounds();
 
 describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
+  it('back keeps no message waiting for as long', async () => {
+    const ground = await newGround(dialect);
+    const sender = await newSender(ground);
+    sender.deliver = (_, attempt) => (attempt === 1 ? REFUSED : DELIVERED);
+    await sender.end('lease');
+    sender.chain.deliver();
+    await vi.waitFor(async () => expect((await sender.list())[0]?.attempts).toBe(1n), SOON);
+    ground.now = '2026-11-21T08:00:30Z';
+    await emptied(sender);
+    expect(sender.delivered).toEqual(['lease']);
+  });
+
   it('forwards and back ends no running lease permanently', async () => {
     const ground = await newGround(dialect, { most: 2 });
     await ground.create(leaseOf({ name: 'one' }));

@@ -3,6 +3,7 @@ import { type CompiledQuery, type Insertable, type Kysely, sql } from 'kysely';
 import { rows, type Work } from '../storage/database.ts';
 import { preparedRows } from '../storage/prepared.ts';
 import type { OutboxTable, Tables } from '../storage/schema.ts';
+import { BACKOFF } from './backoff.ts';
 
 export interface ClaimedMessage {
   readonly id: bigint;
@@ -45,9 +46,11 @@ export interface Claimant {
 }
 
 /**
- * No claim and no pause is longer, in microseconds. A time that is further ahead was written before the system clock was set back.
+ * Times that are further ahead, in microseconds, were written before the clock was set back. Of a claim it is much further than any: a
+ * message that two deliver at once is worse than one that waits.
  */
-export const FURTHEST = 7_200_000_000n;
+const FURTHEST_PAUSE = BigInt(2 * BACKOFF.longestPause * 1000);
+const FURTHEST_CLAIM = 7_200_000_000n;
 
 /** A message that nobody has tried. */
 const UNTRIED = { state: 'waiting', attempts: 0n } as const;
@@ -164,8 +167,8 @@ export function* nextRound(
   const due = sql`
     select id from outbox as message
     where sender = ${sender} and state = 'waiting'
-      and (next_at <= ${now} or next_at > ${now + FURTHEST})
-      and (claimed_until <= ${now} or claimed_until > ${now + FURTHEST})
+      and (next_at <= ${now} or next_at > ${now + FURTHEST_PAUSE})
+      and (claimed_until <= ${now} or claimed_until > ${now + FURTHEST_CLAIM})
       and not exists (
         select 1 from outbox as earlier
         where earlier.lease = message.lease and earlier.state = 'waiting' and earlier.id < message.id)
