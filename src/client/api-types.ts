@@ -1784,7 +1784,7 @@ export interface components {
                 recorded_at: string;
                 /** @description Empty = the request named none. */
                 region: string;
-                /** @description How many of each resource type were asked for. Empty = it was recorded by a version that did not note it. */
+                /** @description How many of each resource type were asked for. Empty = none, or it was recorded by a version that did not note it. */
                 resources: {
                     [key: string]: unknown;
                 };
@@ -1849,7 +1849,7 @@ export interface components {
                 recorded_at: string;
                 /** @description Empty = the request named none. */
                 region: string;
-                /** @description How many of each resource type were asked for. Empty = it was recorded by a version that did not note it. */
+                /** @description How many of each resource type were asked for. Empty = none, or it was recorded by a version that did not note it. */
                 resources: {
                     [key: string]: unknown;
                 };
@@ -2176,7 +2176,7 @@ export interface components {
                 recorded_at: string;
                 /** @description Empty = the request named none. */
                 region: string;
-                /** @description How many of each resource type were asked for. Empty = it was recorded by a version that did not note it. */
+                /** @description How many of each resource type were asked for. Empty = none, or it was recorded by a version that did not note it. */
                 resources: {
                     [key: string]: unknown;
                 };

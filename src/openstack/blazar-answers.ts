@@ -119,9 +119,8 @@ async function each<Schema extends z.ZodType>(
   schema: Schema,
   take: (item: z.infer<Schema>) => void,
 ): Promise<void> {
-  const look = (rest: Readonly<Record<string, unknown>>) => {
-    // No version of Blazar does so; one that began to would show only a part.
-    if (Object.keys(rest).some((member) => /links|next|marker/.test(member))) {
+  const look = (rest: object) => {
+    if (isPage(rest)) {
       throw new BlazarError(`${name}: the answer is one page of several`);
     }
   };
@@ -144,6 +143,11 @@ async function each<Schema extends z.ZodType>(
     }
     throw thrown;
   }
+}
+
+/** Whether an answer says that there is more. No version of Blazar does so; one that began to would show only a part. */
+export function isPage(answer: object): boolean {
+  return Object.keys(answer).some((member) => /links|next|marker/.test(member));
 }
 
 /** Blazar does not answer, or not as Blazar does: a round that needed the answer changes nothing. */

@@ -138,13 +138,18 @@ export function leaseOf(name: string, days: readonly [from: number, until: numbe
   };
 }
 
+/** Whose password is the name. Resolves to the id. */
+export async function addUser(keystone: RealKeystone, name: string): Promise<string> {
+  const user = { name, password: name, domain_id: 'default' };
+  const { body } = await keystone.ask('POST', '/users', { user });
+  return (body as { user: { id: string } }).user.id;
+}
+
 /** A user who manages a project, with the role that newer Keystones have from the start. */
 export async function addManager(keystone: RealKeystone, name: string, projectId: string): Promise<void> {
-  const idOf = (body: unknown, key: string) => (body as Record<string, { id: string }>)[key]?.id ?? '';
-  const user = { name, password: name, domain_id: 'default' };
-  const created = await keystone.ask('POST', '/users', { user });
+  const user = await addUser(keystone, name);
   const { roles } = (await keystone.ask('GET', '/roles?name=manager')).body as { roles: { id: string }[] };
-  const role =
-    roles[0]?.id ?? idOf((await keystone.ask('POST', '/roles', { role: { name: 'manager' } })).body, 'role');
-  await keystone.ask('PUT', `/projects/${projectId}/users/${idOf(created.body, 'user')}/roles/${role}`);
+  const made = async () => (await keystone.ask('POST', '/roles', { role: { name: 'manager' } })).body;
+  const role = roles[0]?.id ?? ((await made()) as { role: { id: string } }).role.id;
+  await keystone.ask('PUT', `/projects/${projectId}/users/${user}/roles/${role}`);
 }

@@ -17,6 +17,7 @@ import { tlsFixture } from '../support/tls.ts';
 import { RealKeystone } from './keystone.ts';
 import {
   addManager,
+  addUser,
   dayFromNow,
   leaseOf,
   type PeopleCloud,
@@ -169,7 +170,7 @@ describe.skipIf(real === undefined)('two replicas behind nginx, one killed every
     let isOver = false;
     const member = memberWorks({ alice, cloud, url, until: () => Date.now() >= end });
     const others = Promise.all([
-      managerWorks({ max, url, project: climate, restarts, until: () => isOver }),
+      managerWorks({ max, keystone, url, project: climate, restarts, until: () => isOver }),
       operatorWorks({ admin, url, until: () => isOver }),
       programWorks({ api, project: physics, until: () => isOver }),
     ]);
@@ -356,6 +357,7 @@ async function memberWorks({ alice, cloud: { keystone, blazar }, url, until }: M
 
 interface ManagerWork {
   readonly max: Person;
+  readonly keystone: RealKeystone;
   readonly url: string;
   readonly project: string;
   readonly restarts: Restarts;
@@ -363,7 +365,7 @@ interface ManagerWork {
 }
 
 /** Endorses requests, and gives users budgets, with a form that is sent when a replica is about to die. Resolves to the users. */
-async function managerWorks({ max, url, project, restarts, until }: ManagerWork): Promise<string[]> {
+async function managerWorks({ max, keystone, url, project, restarts, until }: ManagerWork): Promise<string[]> {
   const users: string[] = [];
   while (!until()) {
     await max.open(`${url}/budgets/requests?state=requested`);
@@ -372,7 +374,7 @@ async function managerWorks({ max, url, project, restarts, until }: ManagerWork)
       await max.follow(request);
       await max.send('Endorse', {}, 'The request is endorsed.');
     } else {
-      const user = `user ${users.length}`;
+      const user = await addUser(keystone, `user ${users.length}`);
       await max.open(`${url}/budgets/new?project=${project}`);
       const values = { User: user, Amount: '1', Reason: `of ${user}` };
       await max.send('Set the budget', values, 'The budget is set.', () => restarts.next());

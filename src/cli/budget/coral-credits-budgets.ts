@@ -27,7 +27,7 @@ const resources = z.array(
 );
 const providers = z.array(z.object({ id: z.int(), name: z.string() }));
 /** Keystone and Blazar write ids without the dashes that coral-credits puts in. */
-const projectId = z.uuid().transform((id) => id.replaceAll('-', ''));
+const projectId = z.guid().transform((id) => id.replaceAll('-', ''));
 const projects = z
   .array(z.object({ account: link, provider: link, project_id: projectId }))
   .max(MAX_PROJECTS);

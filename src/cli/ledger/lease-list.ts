@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { toInstant } from '../../lease/dates.ts';
 import type { ListedLease } from '../../ledger/reconciliation/leases.ts';
+import { isPage } from '../../openstack/blazar-answers.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
 
 /** About a hundred thousand leases in full. */
@@ -55,6 +56,9 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
   const name = shownName(file);
   const written = parseJson(name, await readText(file, MAX_BYTES));
   const isAnswer = typeof written === 'object' && written !== null && 'leases' in written;
+  if (isAnswer && isPage(written)) {
+    throw new UsageError(`${name}: expected all leases, got one page of several`);
+  }
   const parsed = list.safeParse(isAnswer ? written.leases : written);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;

@@ -50,6 +50,8 @@ const MAX_TYPES = 16;
 const MAX_PERIODS = 32;
 /** The type that stands for all that are beyond. */
 export const OTHERS = 'other';
+/** The column `resources` of a lease that was asked for without reservations. */
+export const NO_RESOURCES = '[[null,[]]]';
 
 /**
  * The column `resources` of a lease with these reservations, which replaces what is `recorded`. `begun`: the second up to which the lease has

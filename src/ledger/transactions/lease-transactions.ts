@@ -11,7 +11,7 @@ import {
   refundOf,
 } from '../accounting/alternatives.ts';
 import { type Refusal, TOO_MUCH } from '../accounting/charge-calculation.ts';
-import { recordedResources } from '../accounting/demand.ts';
+import { NO_RESOURCES, recordedResources } from '../accounting/demand.ts';
 import type { LeaseIdentity } from '../identity.ts';
 import type { LedgerRequest } from '../ledger-request.ts';
 import { ASKED } from '../reconciliation/leases.ts';
@@ -100,11 +100,12 @@ export function* record(
     ended_at: null,
     touched_at: now,
     shown: request.shown ?? (request.current === undefined ? null : ASKED),
-    resources: recordedResources(
-      request.proposal.reservations,
-      row?.resources ?? null,
-      begunOf(request.current, now),
-    ),
+    resources:
+      recordedResources(
+        request.proposal.reservations,
+        row?.resources ?? null,
+        begunOf(request.current, now),
+      ) ?? (row === undefined ? NO_RESOURCES : null),
   };
   // Before anything else: the lease itself may be one of them.
   const ended = yield* endOverdue(statements, overdue);

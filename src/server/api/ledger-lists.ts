@@ -44,7 +44,7 @@ export const leaseSchema = z.strictObject({
   }),
   resources: z.record(z.string(), z.int()).meta({
     description:
-      'How many of each resource type were asked for. Empty = it was recorded by a version that did not note it.',
+      'How many of each resource type were asked for. Empty = none, or it was recorded by a version that did not note it.',
   }),
 });
 

@@ -135,11 +135,14 @@ function editorOf(caller: Caller, reason: string): BudgetEditor {
 }
 
 const LONGEST_REASON = 1000;
+const VISIBLE = /[^\s\p{C}\p{Default_Ignorable_Code_Point}]/u;
 
 /** @throws ApiError */
 export function reasonOf(text: string): string {
   const reason = text.trim();
-  const mistake = reason === '' ? 'expected why, for the history' : textMistake(reason, LONGEST_REASON);
+  const mistake = VISIBLE.test(reason)
+    ? textMistake(reason, LONGEST_REASON)
+    : 'expected why, for the history';
   if (mistake !== undefined) {
     throw new ApiError(422, mistake, { field: 'reason' });
   }

@@ -52,10 +52,14 @@ export function readTaskFile(file: string): TaskSource[] {
   });
 }
 
-/** Whether two paths name the same file. Devices and pipes, such as `/dev/null`, are never the same. */
+/** Whether two paths name the same file. Devices and pipes, such as `/dev/null`, are never the same, nor is what cannot be read. */
 export function isSameFile(first: string, second: string): boolean {
-  const [one, other] = [first, second].map((file) => statSync(file, { throwIfNoEntry: false }));
-  return one?.isFile() === true && one.dev === other?.dev && one.ino === other.ino;
+  try {
+    const [one, other] = [statSync(first), statSync(second)];
+    return one.isFile() && one.dev === other.dev && one.ino === other.ino;
+  } catch {
+    return false;
+  }
 }
 
 function originsIn(file: string, document: YamlDocument): Source['originOf'] {

@@ -66,6 +66,13 @@ describe('budget from-coral-credits', () => {
     expect(lines).toEqual([`${ID},,${PERIOD},100,0,100`]);
   });
 
+  it('reads the id of a project that is a UUID of no known version', async () => {
+    const [project] = ANSWERS['/resource_provider_account'] as [object];
+    const other = { ...project, project_id: '11111111-1111-1111-1111-111111111111' };
+    const { lines } = await convert({ ...ANSWERS, '/resource_provider_account': [other] });
+    expect(lines).toEqual([`${'1'.repeat(32)},,${PERIOD},100,0,100`]);
+  });
+
   it('leaves out allocations that have ended', async () => {
     const over = { ...allocation, id: 2, start: '2025-01-01T00:00:00Z', end: '2026-01-01T00:00:00Z' };
     const { lines, stderr } = await convert(withAccount({ allocations: [over, allocation] }));

@@ -81,6 +81,7 @@ describe.each([
       [changed('--until', 'soon'), /--until: expected an ISO 8601 date/],
       [changed('--until', '2020-01-01'), /expected a time that is to come/],
       [changed('--reason', ' '), /expected why/],
+      [changed('--reason', '\u200b\ufe0f \u3164'), /expected why/],
       [[...WISH, '--user', 'zoe'], /the user has no budget of their own/],
       [['grant', '99', ...WHY], /there is no request|there is no such request/],
       [['grant', 'x', ...WHY], /there is no request|there is no such request/],

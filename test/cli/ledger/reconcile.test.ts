@@ -184,6 +184,7 @@ describe('ledger reconcile', () => {
     [[{ ...FIRST, end_date: '2096-11-01' }], '0.end_date: expected a date that is not before start_date'],
     [[{ ...WHOLE, reservations: [7] }], '0.reservations.0: expected an object'],
     [[{ ...WHOLE, reservations: 'x' }], '0.reservations: expected a list'],
+    [{ leases: [FIRST], leases_links: [] }, 'expected all leases, got one page of several'],
     [[FIRST, THIRD, FIRST], '2.id: expected each lease once, got lease-1 at 0 already'],
   ])('exits with 2 and names the mistake in the list: %#', async (list, message) => {
     const { ledger } = commandsOn(await newLedger());

@@ -228,6 +228,7 @@ describe('an error in a file or a flag', () => {
     ['--user list.yaml', 'list.yaml:2: expected a mapping, such as "kubernetes:" with options below it'],
     ['--project nowhere.yaml', 'nowhere.yaml: could not be read: there is no such file'],
     ['--server home', 'home: could not be read: it is a folder'],
+    [`--server good.yaml --user ${'x'.repeat(300)}`, /^x+: could not be read: ENAMETOOLONG/],
     [
       '--server none.yaml --user list-over-none.yaml',
       'list-over-none.yaml:3: kubernetes.pod_config.tolerations: expected no list, because the value that it overrides is a mapping',

@@ -210,6 +210,15 @@ describe.each(DIALECTS)('a report of usage on %s', (dialect) => {
     expect(shown(told, 'project')).toEqual(['all 24+0 (0 h, 1)']);
   });
 
+  it('knows of a lease that was asked for without reservations that it reserves nothing', async () => {
+    const ground = await newGround(dialect, { budget: '1000' });
+    await ground.create({ ...leaseOf({ id: 'A' }), reservations: [] });
+    const told = await report(ground, 'project');
+    expect(told.leasesOfUnknownResources).toBe(0);
+    expect(shown(told, 'project')).toEqual(['all 0+0 (0 h, 1)']);
+    await expectKept(ground);
+  });
+
   it('refuses more rows than are wanted, and has none of an empty ledger or of no project', async () => {
     const ground = await newGround(dialect, { budget: '1000' });
     expect(await report(ground, 'month')).toEqual({
