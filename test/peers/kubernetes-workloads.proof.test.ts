@@ -165,7 +165,7 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
             `scheduling_policies = ${file('policies.yaml')}`,
             'tokens = token-put-by-kustomize',
           ],
-          ...['default_priority_class = everybody', `workloads = ${workloads}`, further],
+          ...['default_priority_class = everybody', `workloads = ${workloads}`, further, ''],
         ].join('\n'),
       );
     write('warn');

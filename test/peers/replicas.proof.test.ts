@@ -365,7 +365,14 @@ interface ManagerWork {
 }
 
 /** Endorses requests, and gives users budgets, with a form that is sent when a replica is about to die. Resolves to the users. */
-async function managerWorks({ max, keystone, url, project, restarts, until }: ManagerWork): Promise<string[]> {
+async function managerWorks({
+  max,
+  keystone,
+  url,
+  project,
+  restarts,
+  until,
+}: ManagerWork): Promise<string[]> {
   const users: string[] = [];
   while (!until()) {
     await max.open(`${url}/budgets/requests?state=requested`);
