@@ -159,7 +159,7 @@ export async function usageFor(
   const projectIds = await projectsAsked(requester, project);
   try {
     const span = reportSpan(asked, ledger.now());
-    const query = { ...asked, ...span, projectIds, most: MOST_ROWS, keepsTotals: true };
+    const query = { ...asked, ...span, projectIds, most: MOST_ROWS, cachesTotals: true };
     return { report: await reportUsage(ledger, query, requester.deadline), span };
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {

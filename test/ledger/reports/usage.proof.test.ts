@@ -268,7 +268,7 @@ async function reported(
   const query = { projectIds: [project], from: at(from), until: at(until), by };
   const report = await reportUsage(ledger, query, NO_WAIT);
   for (const _ of [1, 2]) {
-    expect(await reportUsage(ledger, { ...query, keepsTotals: true }, NO_WAIT)).toEqual(report);
+    expect(await reportUsage(ledger, { ...query, cachesTotals: true }, NO_WAIT)).toEqual(report);
   }
   return report;
 }

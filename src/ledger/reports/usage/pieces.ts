@@ -18,7 +18,7 @@ const PIECES: Readonly<Record<Dialect, number>> = { sqlite: 5000, postgresql: 20
 /** Numbers are summed in two halves: SQLite fails when an intermediate sum overflows. */
 const HALF = 2n ** 32n;
 
-/** Leases whose totals are kept together: see `KeptTotals`. */
+/** Leases whose totals are kept together: see `TotalsCache`. */
 const BLOCK = 25_000;
 
 export interface PieceQuery {

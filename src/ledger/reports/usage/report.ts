@@ -7,7 +7,6 @@ import type { Ledger } from '../../ledger.ts';
 import type { Snapshot, Work } from '../../storage/database.ts';
 import { Gate } from '../../storage/gate.ts';
 import { chargesOf } from '../leases.ts';
-import { KeptTotals } from './kept-totals.ts';
 import { amountOf, otherLeases, type RowRange, usageBlock, usagePiece } from './pieces.ts';
 import {
   MAX_REPORT_DAYS,
@@ -17,6 +16,7 @@ import {
   type UsageReport,
   type UsageReportQuery,
 } from './sums.ts';
+import { TotalsCache } from './totals-cache.ts';
 
 const DAY = 86_400n;
 
@@ -43,20 +43,20 @@ export function reportSpan(
 /** Leases that are looked at one by one before others have their turn, and groups of them. */
 const CHUNK = 250;
 const GROUPS = 5000;
-const states = new WeakMap<Ledger, { readonly gate: Gate; readonly kept: KeptTotals }>();
+const states = new WeakMap<Ledger, { readonly gate: Gate; readonly kept: TotalsCache }>();
 
 /**
  * As of one moment, while others write; one report at a time. A lease uses what it is charged evenly over its time, as `sharesOf` tells; what it
  * uses before a second is rounded down, so that parts add up to the whole. @throws LedgerUnavailableError, TooManyRowsError
  */
 export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait: Wait): Promise<UsageReport> {
-  const state = states.get(ledger) ?? { gate: new Gate(1), kept: new KeptTotals() };
+  const state = states.get(ledger) ?? { gate: new Gate(1), kept: new TotalsCache() };
   states.set(ledger, state);
   const leave = await state.gate.enter(wait);
   try {
     return await ledger.database.snapshot(async (snapshot) => {
       const sums = new ReportSums(query, await budgetsOf(ledger, snapshot, query));
-      const kept = query.keepsTotals === true ? state.kept.of(sums) : undefined;
+      const kept = query.cachesTotals === true ? state.kept.of(sums) : undefined;
       for (const projectId of query.projectIds ?? [undefined]) {
         if (kept === undefined) {
           await addLeases(ledger, snapshot, sums, projectId, { after: undefined, last: undefined });
@@ -78,7 +78,7 @@ async function addTotals(
   snapshot: Snapshot,
   sums: ReportSums,
   projectId: string | undefined,
-  kept: ReturnType<KeptTotals['of']>,
+  kept: ReturnType<TotalsCache['of']>,
 ): Promise<void> {
   let last: bigint | undefined;
   do {

@@ -24,7 +24,7 @@ export interface UsageReportQuery {
   /** Throws a `TooManyRowsError` if there were more rows. Default: any number. */
   readonly most?: number;
   /** Whether what leases come to is kept in memory, for the next report of this process. Default: no. */
-  readonly keepsTotals?: boolean;
+  readonly cachesTotals?: boolean;
 }
 
 /** Ten years. */

@@ -81,7 +81,7 @@ async function expectKept(ground: Ground, span: readonly [string, string] = YEAR
     for (const isDetailed of [false, true]) {
       const told = await report(ground, by, span, { isDetailed });
       for (const _ of [1, 2]) {
-        expect(await report(ground, by, span, { isDetailed, keepsTotals: true })).toEqual(told);
+        expect(await report(ground, by, span, { isDetailed, cachesTotals: true })).toEqual(told);
       }
     }
   }
@@ -276,7 +276,7 @@ describe.each(DIALECTS)('a report of usage on %s', (dialect) => {
     const ground = await newGround(dialect, { budget: '1000' });
     const { undo } = await ground.create(leaseOf({ id: 'A' }));
     const unknown = async (span: readonly [string, string] = YEAR) =>
-      (await report(ground, 'project', span, { keepsTotals: true })).leasesOfUnknownResources;
+      (await report(ground, 'project', span, { cachesTotals: true })).leasesOfUnknownResources;
     expect(await unknown()).toBe(0);
     // As nobody does: the revision stays.
     await ground.forgetResources();
@@ -355,11 +355,11 @@ it('reads a ledger, and keeps totals, in pieces: no lease is left out or counted
   file.close();
   const all = { from: second('2026-01-01'), until: second('2028-01-01') };
   for (const projectIds of [undefined, ['climate']]) {
-    for (const [by, keepsTotals] of [
+    for (const [by, cachesTotals] of [
       ...(['project', 'month', 'user', 'user'] as const).map((key) => [key, true] as const),
       ['user', false] as const,
     ]) {
-      const { rows } = await reportUsage(ledger, { ...all, projectIds, by, keepsTotals }, NO_WAIT);
+      const { rows } = await reportUsage(ledger, { ...all, projectIds, by, cachesTotals }, NO_WAIT);
       const sum = (of: (row: (typeof rows)[number]) => bigint) =>
         rows.reduce((total, row) => total + of(row), 0n);
       expect({

@@ -1,7 +1,7 @@
 /** Totals of earlier reports: what is kept, and how much. */
 import { expect, it } from 'vitest';
-import { KeptTotals } from '../../../../src/ledger/reports/usage/kept-totals.ts';
 import type { Totals, UsageReportQuery, UsageRow } from '../../../../src/ledger/reports/usage/sums.ts';
+import { TotalsCache } from '../../../../src/ledger/reports/usage/totals-cache.ts';
 
 const ROW: UsageRow = {
   ...{ projectId: null, userId: null, resourceType: null, from: 0n, until: 100n },
@@ -10,14 +10,14 @@ const ROW: UsageRow = {
 const TOTALS: Totals = { rows: [ROW], unknown: 0, first: undefined, last: undefined };
 const QUERY: UsageReportQuery = { projectIds: undefined, from: 0n, until: 100n, by: 'project' };
 
-const of = (kept: KeptTotals, query: Partial<UsageReportQuery> = {}) =>
+const of = (kept: TotalsCache, query: Partial<UsageReportQuery> = {}) =>
   kept.of({ query: { ...QUERY, ...query }, budgets: new Map() });
 const block = (after: bigint, checksum = '1') => ({
   ...{ range: { after, last: after + 10n }, checksum, from: 10n, until: 20n, mayCount: true },
 });
 
 it('keeps no more than so many rows: those that were used last', () => {
-  const kept = new KeptTotals(4);
+  const kept = new TotalsCache(4);
   of(kept).keep(undefined, block(1n), TOTALS);
   of(kept).keep(undefined, block(2n), TOTALS);
   expect(of(kept).find(undefined, block(1n))).toBe(TOTALS);
@@ -37,7 +37,7 @@ it('keeps no more than so many rows: those that were used last', () => {
 });
 
 it('finds what is kept of the same leases and the same question, in each time that has all of it', () => {
-  const kept = new KeptTotals();
+  const kept = new TotalsCache();
   of(kept).keep('climate', block(1n), TOTALS);
   expect(of(kept, { from: 10n, until: 20n }).find('climate', block(1n))).toBe(TOTALS);
   for (const other of [{ from: 11n }, { until: 19n }, { by: 'user' }, { isDetailed: true }] as const) {

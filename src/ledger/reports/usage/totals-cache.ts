@@ -16,7 +16,7 @@ interface Kept {
 }
 
 /** Leases that use all that they do within the time of a report come to the same in each report that has all of that time. */
-export class KeptTotals {
+export class TotalsCache {
   readonly #kept = new Map<string, Kept>();
   readonly #most: number;
   #rows = 0;
