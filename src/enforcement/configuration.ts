@@ -38,8 +38,7 @@ import {
   keystoneProblem,
   misplacedOptions,
   namesWithoutKeystone,
-  optionsWithoutEffect,
-  settingsWithoutEffect,
+  withoutEffect,
   worldReadableSecrets,
 } from './loading/option-checks.ts';
 
@@ -192,7 +191,7 @@ export async function readConfiguration(
         },
         {
           problems: (extension?.unused ?? []).flatMap(({ schema, reason }) =>
-            settingsWithoutEffect(settings, section, schema, reason),
+            withoutEffect(settings, describeOptions(section, schema), reason),
           ),
         },
       ];
@@ -230,11 +229,11 @@ export async function readConfiguration(
       ...brokenFilters(catalog, named, core.filters_path, invalidFolders).map((problem) =>
         problem.option === undefined ? problem : atOrigin(problem, settings),
       ),
-      ...optionsWithoutEffect(
-        settings,
-        installed,
-        chain.filters.map(({ filter }) => filter),
-      ),
+      ...installed
+        .filter((filter) => !chain.filters.some((chosen) => chosen.filter === filter))
+        .flatMap(({ name, options }) =>
+          withoutEffect(settings, options, `${name} is not in enabled_filters`),
+        ),
       ...worldReadableSecrets(read, options),
       ...misplacedOptions(layers, options),
       ...namesWithoutKeystone(settings, [

@@ -7,7 +7,7 @@ import type { Crossing } from '../../ledger/outbox/crossings.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { EventKind } from './options.ts';
 
-export interface Named {
+interface Named {
   readonly id: string | null;
   readonly name?: string | null | undefined;
   readonly domain?: string | null | undefined;
@@ -101,49 +101,60 @@ function takenStep({ at, who, reason }: TakenStep) {
   return { at: formatInstant(at), by: bounded(who), reason: reason === null ? null : bounded(reason) };
 }
 
-/** A refusal of a lease, or several that were alike. */
-export interface Refusals {
-  /** `null` = of several. */
-  readonly project: Named;
-  readonly user: Named;
-  readonly filter: string | null;
-  readonly count: number;
+/** A refusal of a lease, as the decision log has it: texts are of bounded length. */
+export interface Refused {
   /** ISO 8601. */
-  readonly firstAt: string;
-  readonly lastAt: string;
-  /** The last of them; `null` = they have nothing in common. */
-  readonly last: LastRefusal | null;
-}
-
-export interface LastRefusal {
-  readonly requestId: string;
+  readonly time: string;
+  readonly request_id: string;
   readonly operation: string;
   readonly outcome: string;
   readonly message: string | null;
-  readonly leaseId: string | null;
-  readonly leaseName: string | null;
+  readonly filter: string | null;
+  readonly project_id: string | null;
+  readonly project_name?: string | null | undefined;
+  readonly project_domain?: string | null | undefined;
+  readonly user_id: string | null;
+  readonly user_name?: string | null | undefined;
+  readonly user_domain?: string | null | undefined;
+  readonly lease_id: string | null;
+  readonly lease_name: string | null;
+}
+
+/** One refusal, or several. */
+export interface Refusals {
+  readonly last: Refused;
+  /** Whether they differ in project, user or filter: nothing but their number is told. */
+  readonly isMixed: boolean;
+  readonly count: number;
+  /** ISO 8601. */
+  readonly firstAt: string;
 }
 
 /** `lease.refused` */
 export function refusedEvent(source: string, id: string, refusals: Refusals): string {
-  const { project, user, filter, count, firstAt, lastAt, last } = refusals;
+  const { last, isMixed, count, firstAt } = refusals;
+  const { project_id, user_id, filter, time, message } = last;
+  const project = { id: project_id, name: last.project_name, domain: last.project_domain };
+  const user = { id: user_id, name: last.user_name, domain: last.user_domain };
   return cloudEvent({
-    ...{ kind: 'lease.refused', source, id, time: lastAt },
-    subject: project.id === null ? ['projects'] : ['projects', project.id],
+    ...{ kind: 'lease.refused', source, id, time },
+    subject: isMixed || project_id === null ? ['projects'] : ['projects', project_id],
     data: {
-      project: project.id === null ? null : named(project),
-      user: user.id === null ? null : named(user),
-      filter,
+      project: isMixed || project_id === null ? null : named(project),
+      user: isMixed || user_id === null ? null : named(user),
+      filter: isMixed ? null : filter,
       count,
       first_at: firstAt,
-      last_at: lastAt,
-      last: last && {
-        request_id: bounded(last.requestId),
-        operation: last.operation,
-        outcome: last.outcome,
-        message: last.message === null ? null : bounded(last.message),
-        lease: { id: last.leaseId, name: last.leaseName },
-      },
+      last_at: time,
+      last: isMixed
+        ? null
+        : {
+            request_id: bounded(last.request_id),
+            operation: last.operation,
+            outcome: last.outcome,
+            message: message === null ? null : bounded(message),
+            lease: { id: last.lease_id, name: last.lease_name },
+          },
     },
   });
 }

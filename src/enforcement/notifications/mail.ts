@@ -9,9 +9,8 @@ import { isLoopback } from '../../base/loopback.ts';
 import { cut, onOneLine } from '../../base/visible-text.ts';
 import type { Delivery, OutboxMessage, OutboxSender } from '../../filter/outbox.ts';
 import { MAIL_NOTICES } from '../../ledger/outbox/messages.ts';
-import { passwordOf } from './mail-options.ts';
 import { mailOf } from './mail-text.ts';
-import type { NotificationsOptions } from './options.ts';
+import { type NotificationsOptions, passwordOf } from './options.ts';
 
 /** How long the server may take to close a connection that is not needed any more, in milliseconds. */
 const CLOSE_WITHIN = 1000;

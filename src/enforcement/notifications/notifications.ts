@@ -18,12 +18,13 @@ import {
   correctedEvent,
   type FoundBypasses,
   type Refusals,
+  type Refused,
   refusedEvent,
   requestEvent,
   thresholdEvent,
 } from './events.ts';
 import { type EventKind, hasReceiver, type NotificationsOptions } from './options.ts';
-import { MergedRefusals, type Refused } from './refusals.ts';
+import { MergedRefusals } from './refusals.ts';
 import { Webhook } from './webhook.ts';
 
 /** While so many events are not delivered, refusals and corrections are dropped. Thresholds and requests never are. */
@@ -162,13 +163,9 @@ export class Notifications {
     }
     const key = randomUUID();
     const body = refusedEvent(this.#parts.options.source, key, refusals);
-    const { id } = refusals.project;
-    const written = this.#write('lease.refused', {
-      about: ['refusals', id ?? ''],
-      projectId: shown(id ?? ''),
-      key,
-      body,
-    });
+    const projectId = (refusals.isMixed ? null : refusals.last.project_id) ?? '';
+    const about = ['refusals', projectId];
+    const written = this.#write('lease.refused', { about, projectId: shown(projectId), key, body });
     this.#writing.add(written);
     void written.then(() => this.#writing.delete(written));
   }

@@ -3,16 +3,7 @@
  * once, those that follow within a minute when it is over.
  */
 import { outsideTraces } from '../../base/tracing.ts';
-import type { LastRefusal, Named, Refusals } from './events.ts';
-
-/** One refusal. Texts are of bounded length. */
-export interface Refused extends LastRefusal {
-  /** ISO 8601. */
-  readonly time: string;
-  readonly project: Named;
-  readonly user: Named;
-  readonly filter: string | null;
-}
+import type { Refusals, Refused } from './events.ts';
 
 /** In milliseconds. */
 const WINDOW = 60_000;
@@ -20,20 +11,10 @@ const WINDOW = 60_000;
 const MOST = 100;
 const OTHERS = 'others';
 
-interface Merged {
-  readonly project: Named;
-  readonly user: Named;
-  readonly filter: string | null;
-  count: number;
-  firstAt: string;
-  lastAt: string;
-  last: LastRefusal | null;
-}
-
 export class MergedRefusals {
   readonly #tell: (refusals: Refusals) => void;
   /** `undefined` = told in this window, and not refused again since. */
-  readonly #merged = new Map<string, Merged | undefined>();
+  readonly #merged = new Map<string, Refusals | undefined>();
   #timer: NodeJS.Timeout | undefined;
 
   /** `tell` is called at most once for each project, user, filter and minute. */
@@ -42,23 +23,17 @@ export class MergedRefusals {
   }
 
   add(refused: Refused): void {
-    const own = JSON.stringify([refused.project.id, refused.user.id, refused.filter]);
-    const isOther = !this.#merged.has(own) && this.#merged.size >= MOST;
-    const key = isOther ? OTHERS : own;
-    if (!this.#merged.has(key) && !isOther) {
+    const own = JSON.stringify([refused.project_id, refused.user_id, refused.filter]);
+    const isMixed = !this.#merged.has(own) && this.#merged.size >= MOST;
+    const key = isMixed ? OTHERS : own;
+    if (!isMixed && !this.#merged.has(key)) {
       this.#merged.set(key, undefined);
-      this.#tell(merged(refused));
+      this.#tell({ last: refused, isMixed, count: 1, firstAt: refused.time });
       this.#begin();
       return;
     }
-    const known = this.#merged.get(key);
-    if (known === undefined) {
-      this.#merged.set(key, isOther ? { ...merged(refused), ...SEVERAL } : merged(refused));
-    } else {
-      known.count += 1;
-      known.lastAt = refused.time;
-      known.last = isOther ? null : lastOf(refused);
-    }
+    const { count, firstAt } = this.#merged.get(key) ?? { count: 0, firstAt: refused.time };
+    this.#merged.set(key, { last: refused, isMixed, count: count + 1, firstAt });
   }
 
   /** Tells the rest. */
@@ -92,15 +67,4 @@ export class MergedRefusals {
       }
     }
   }
-}
-
-const SEVERAL = { project: { id: null }, user: { id: null }, filter: null, last: null };
-
-function merged(refused: Refused): Merged {
-  const { project, user, filter, time } = refused;
-  return { project, user, filter, count: 1, firstAt: time, lastAt: time, last: lastOf(refused) };
-}
-
-function lastOf({ requestId, operation, outcome, message, leaseId, leaseName }: Refused): LastRefusal {
-  return { requestId, operation, outcome, message, leaseId, leaseName };
 }
