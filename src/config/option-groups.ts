@@ -57,7 +57,7 @@ export interface OptionGroup {
   readonly schema: z.ZodObject;
   readonly check?: OptionsCheck | undefined;
   /** The option at which to report a mistake that concerns no single option. */
-  readonly named: string | undefined;
+  readonly named?: string | undefined;
 }
 
 /**

@@ -77,18 +77,6 @@ describe('the connections', () => {
     expect(service.requests).toHaveLength(5);
   });
 
-  it('serve 16 callers at once, again and again', async () => {
-    const service = await startService((response) => setTimeout(() => response.writeHead(204).end(), 20));
-    const client = newClient();
-    for (let round = 0; round < 6; round++) {
-      const answers = await Promise.all(Array.from({ length: 16 }, () => client.postJson(service.url, json)));
-      expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(204));
-    }
-    // An answered connection rests for a turn of the event loop, in which a second set may be opened.
-    expect(service.sockets.length).toBeGreaterThanOrEqual(16);
-    expect(service.sockets.length).toBeLessThanOrEqual(32);
-  });
-
   it('are not reused when the service is about to close them', async () => {
     const service = await startService((response) =>
       response.writeHead(204, { 'keep-alive': 'timeout=1' }).end(),

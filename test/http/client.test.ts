@@ -210,10 +210,6 @@ describe('close', () => {
       SOON,
     );
   });
-
-  it('works on a client that was never used', async () => {
-    await newClient().close();
-  });
 });
 
 describe('createHttpClient', () => {
