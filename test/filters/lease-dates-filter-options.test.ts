@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { ALLOWED, REJECTED } from '../support/decisions.ts';
-import { DAY, ending } from './lease-dates.ts';
 import { mistakes } from './loaded.ts';
 
 describe('the options of LeaseDatesFilter', () => {
@@ -54,29 +52,5 @@ describe('the options of LeaseDatesFilter', () => {
     ] as const) {
       expect(await both(start, end), `${start} ${end}`).toEqual([]);
     }
-  });
-
-  it('can be written in YAML, with or without quotes', async () => {
-    for (const [end, last] of [
-      [`+${DAY}`, '2026-11-22T09:00:30.500000'],
-      [`"+${DAY}"`, '2026-11-22T09:00:30.500000'],
-      ['2026-11-22', '2026-11-22T00:00:00.000000'],
-      ['2026-11-22 09:00', '2026-11-22T09:00:00.000000'],
-      ['"2026-11-22T10:00:00+01:00"', '2026-11-22T09:00:00.000000'],
-    ] as const) {
-      const yaml = `enforcement:\n  enabled_filters: [LeaseDatesFilter]\n  lease_dates_latest_end: ${end}\n`;
-      const setup = { yaml };
-      expect(await ending([], last, setup), end).toMatchObject(ALLOWED);
-      expect(await ending([], last.replace(/0$/, '1'), setup), end).toMatchObject(REJECTED);
-    }
-  });
-
-  it('are refused in YAML with file and line too', async () => {
-    const yaml = 'enforcement:\n  enabled_filters: [LeaseDatesFilter]\n  lease_dates_latest_end: tomorrow\n';
-    expect(await mistakes('LeaseDatesFilter', [], { yaml })).toEqual([
-      expect.stringContaining(
-        'blazar.yaml:3: [enforcement] lease_dates_latest_end: expected a date of ISO 8601',
-      ),
-    ]);
   });
 });
