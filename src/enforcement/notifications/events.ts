@@ -241,44 +241,32 @@ function bounded(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 
-/** What a change does to budgets. A lease that has only got its id is none. */
-const CHANGES = ['released', 'recorded', 'corrected'] as const;
-type Change = (typeof CHANGES)[number];
-
 /** Of more leases only these are listed. */
 const MOST_LISTED = 50;
 
+/** What a reconciliation has changed. A lease that has only got its id does not count. */
 export class Corrections {
-  readonly #counts = new Map<Change, number>(CHANGES.map((one) => [one, 0]));
-  readonly #listed: Reconciled[] = [];
-  #total = 0;
+  readonly counts = { released: 0, recorded: 0, corrected: 0 };
+  /** The first of them. */
+  readonly listed: Reconciled[] = [];
 
   add(one: Reconciled): void {
-    const change = CHANGES.find((outcome) => outcome === one.outcome);
-    if (change === undefined) {
+    const { outcome } = one;
+    if (outcome !== 'released' && outcome !== 'recorded' && outcome !== 'corrected') {
       return;
     }
-    this.#total += 1;
-    this.#counts.set(change, (this.#counts.get(change) ?? 0) + 1);
-    if (this.#listed.length < MOST_LISTED) {
-      this.#listed.push(one);
+    this.counts[outcome] += 1;
+    if (this.listed.length < MOST_LISTED) {
+      this.listed.push(one);
     }
   }
 
   get isEmpty(): boolean {
-    return this.#total === 0;
-  }
-
-  get counts(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#counts);
-  }
-
-  /** The first of them. */
-  get listed(): readonly Reconciled[] {
-    return this.#listed;
+    return this.listed.length === 0;
   }
 
   get leftOut(): number {
-    return this.#total - this.#listed.length;
+    const { released, recorded, corrected } = this.counts;
+    return released + recorded + corrected - this.listed.length;
   }
 }

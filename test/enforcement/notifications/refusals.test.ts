@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Refusals, Refused } from '../../../src/enforcement/notifications/events.ts';
-import { MergedRefusals } from '../../../src/enforcement/notifications/refusals.ts';
+import { MergedRefusals } from '../../../src/enforcement/notifications/notifications.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
