@@ -89,7 +89,7 @@ async function yamlLayer(text: string, file: string, problems: Problem[]): Promi
     report(thrown.line ?? 1, `expected YAML: ${thrown.reason}`);
     return new Map();
   }
-  for (const line of await repeatedNames(text)) {
+  for (const { line } of document.repetitions()) {
     report(line, 'this name is repeated');
   }
   const { texts } = document;
@@ -125,28 +125,6 @@ async function yamlLayer(text: string, file: string, problems: Problem[]): Promi
     }
   }
   return layer;
-}
-
-/** The lines of names that repeat another one of their mapping: only the last value would count. */
-async function repeatedNames(text: string): Promise<number[]> {
-  const { isScalar, LineCounter, parseDocument, visit } = await import('yaml');
-  const lineCounter = new LineCounter();
-  const lines: number[] = [];
-  visit(parseDocument(text, { lineCounter, uniqueKeys: false }), {
-    Map(_, { items }) {
-      const seen = new Set<string>();
-      for (const { key } of items) {
-        if (isScalar(key)) {
-          const name = typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
-          if (seen.has(name)) {
-            lines.push(lineCounter.linePos(key.range?.[0] ?? 0).line);
-          }
-          seen.add(name);
-        }
-      }
-    },
-  });
-  return lines;
 }
 
 /** `OS_<SECTION>__<OPTION>`, as in oslo.config. Other variables are ignored. */

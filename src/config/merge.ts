@@ -243,37 +243,25 @@ function partsOf(value: unknown): [string | number, unknown][] {
   return isMapping(value) ? Object.entries(value) : [];
 }
 
-/** Each source of a node once, with those that it overrides. */
-function sourcesOf<Source>(node: Node<Source>): Source[] {
-  const sources = new Set<Source>();
-  const visit = ({ source, beats, children }: Node<Source>): void => {
-    if (source !== undefined) {
-      sources.add(source);
-    }
-    for (const child of children.values()) {
-      visit(child);
-    }
-    for (const beaten of beats) {
-      sources.add(beaten);
-    }
-  };
-  visit(node);
-  return [...sources];
+/** The node and all nodes below it, in order. */
+function* nodesOf<Source>(node: Node<Source>): Generator<Node<Source>> {
+  yield node;
+  for (const child of node.children.values()) {
+    yield* nodesOf(child);
+  }
 }
 
+/** Each source of a node once, before the sources that it overrides. */
+function sourcesOf<Source>(node: Node<Source>): Source[] {
+  const all = [...nodesOf(node)].flatMap(({ source, beats }) =>
+    source === undefined ? [] : [source, ...beats],
+  );
+  return [...new Set(all)];
+}
+
+/** The leaf for a whole list, if it comes from one source. */
 function onlySource<Source>(node: Node<Source> | undefined): Leaf<Source> | undefined {
-  const leaves: Node<Source>[] = [];
-  const visit = (one: Node<Source>): void => {
-    if (one.source !== undefined) {
-      leaves.push(one);
-    }
-    for (const child of one.children.values()) {
-      visit(child);
-    }
-  };
-  if (node !== undefined) {
-    visit(node);
-  }
+  const leaves = node === undefined ? [] : [...nodesOf(node)].filter(({ source }) => source !== undefined);
   const [first] = leaves;
   return first?.source !== undefined && leaves.every(({ source }) => source === first.source)
     ? { path: [], value: undefined, source: first.source, beats: first.beats }

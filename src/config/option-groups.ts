@@ -57,7 +57,7 @@ export interface OptionGroup {
   readonly schema: z.ZodObject;
   readonly check?: OptionsCheck | undefined;
   /** The option at which to report a mistake that concerns no single option. */
-  readonly named: string | undefined;
+  readonly named?: string | undefined;
 }
 
 /**
@@ -88,7 +88,7 @@ export async function checkTogether(
   if (parsed.success && !hasWrong && !problems.some(({ severity }) => severity === 'error')) {
     for (const problem of (await check?.(parsed.data as never, settings)) ?? []) {
       if ('severity' in problem) {
-        problems.push(withOrigin(problem, settings));
+        problems.push(atOrigin(problem, settings, { isSafe: true }));
       } else {
         report(problem.option, problem.message);
       }
@@ -147,30 +147,26 @@ export function optionId(section: string | undefined, option: string | undefined
   return `${section}.${option}`;
 }
 
-/** Adds the place where the option was set to a problem without an origin. The message contains no secret; keys in a URL are hidden. */
-export function withOrigin(problem: Problem, settings: readonly Setting[]): Problem {
+/**
+ * Adds the place where the option was set to a problem without an origin, and hides keys in the message about a URL. The message about a
+ * secret is hidden too, unless it `isSafe`: it shows no value.
+ */
+export function atOrigin(
+  problem: Problem,
+  settings: readonly Setting[],
+  { isSafe = false }: { readonly isSafe?: boolean } = {},
+): Problem {
   const setting = settings.find(
     ({ option }) => option.section === problem.section && option.name === problem.option,
   );
   if (setting === undefined) {
     return problem;
   }
-  const origin = setting.origin.kind === 'default' ? undefined : setting.origin;
-  return { ...problem, message: shownMessage(problem, setting), origin: problem.origin ?? origin };
-}
-
-function shownMessage({ message }: Problem, { option }: Setting): string {
-  return option.url ? hideCredentials(message) : message;
-}
-
-/** Adds the place where the option was set, and hides the message of a secret, and keys in that of a URL. */
-export function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
-  const setting = settings.find(
-    ({ option }) => option.section === problem.section && option.name === problem.option,
-  );
-  if (setting === undefined) {
-    return problem;
-  }
-  const message = setting.secret ? 'a wrong value that is not shown' : shownMessage(problem, setting);
-  return { ...problem, message, origin: setting.origin.kind === 'default' ? undefined : setting.origin };
+  const { option, origin, secret } = setting;
+  const shown = option.url ? hideCredentials(problem.message) : problem.message;
+  return {
+    ...problem,
+    message: secret && !isSafe ? 'a wrong value that is not shown' : shown,
+    origin: problem.origin ?? (origin.kind === 'default' ? undefined : origin),
+  };
 }

@@ -76,22 +76,16 @@ export function resolve(
         return { entry: one, written: reference.value, value };
       });
       const [first] = typed;
-      if (typed.length === 1) {
-        const checked = checkedValue(first?.value, option, isHidden(), first?.written);
-        checkNames(checked.value, option, { secret: isHidden(), isContinued }, resourceTypes);
-        return {
-          option,
-          ...checked,
-          origin,
-          beats,
-          secret,
-        };
+      const merged = typed.length === 1 ? undefined : mergedDictionary(typed);
+      if (merged !== undefined) {
+        at = { origin, members: new Map(merged.members.map((member) => [member.name, member.origin])) };
       }
-      const merged = mergedDictionary(typed);
-      at = { origin, members: new Map(merged.members.map((member) => [member.name, member.origin])) };
-      const checked = checkedValue(merged.value, option, isHidden());
+      const checked =
+        merged === undefined
+          ? checkedValue(first?.value, option, isHidden(), first?.written)
+          : checkedValue(merged.value, option, isHidden());
       checkNames(checked.value, option, { secret: isHidden(), isContinued }, resourceTypes);
-      return { option, ...checked, origin, beats, members: merged.members, secret };
+      return { option, ...checked, origin, beats, secret, ...(merged && { members: merged.members }) };
     } catch (thrown) {
       const member = thrown instanceof MismatchError ? thrown.member : undefined;
       const place = thrown instanceof MisplacedError ? thrown.place : undefined;

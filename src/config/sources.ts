@@ -106,7 +106,7 @@ function defaultFiles(
 ): string[] {
   const named = namedBy(SERVER_VARIABLE, environment, problems);
   if (named !== undefined) {
-    return existsSync(named) ? [named] : [];
+    return named;
   }
   // Without the file, and without another source of enabled_filters, every lease would be allowed.
   const mayBeMissing =
@@ -146,26 +146,25 @@ const USER_VARIABLE = 'BLAZAR_ENFORCEMENT_USER_CONFIG';
 const PROJECT_VARIABLE = 'BLAZAR_ENFORCEMENT_PROJECT_CONFIG';
 const PROJECT_FILES = ['.blazar-enforcement.conf', '.blazar-enforcement.yaml'];
 
-/** The file that a variable names. It must exist, unlike a file at its default place. */
-function namedBy(variable: string, environment: Environment, problems: Problem[]): string | undefined {
+/** The file that a variable names; it must exist, unlike a file at its default place. `undefined` = it names none. */
+function namedBy(variable: string, environment: Environment, problems: Problem[]): string[] | undefined {
   const file = environment[variable];
   if (file === undefined || file === '') {
     return undefined;
   }
-  if (!existsSync(file)) {
-    problems.push({
-      severity: 'error',
-      message: `${variable}: there is no such file: ${file}; name another, or unset ${variable}`,
-    });
+  if (existsSync(file)) {
+    return [file];
   }
-  return file;
+  const message = `${variable}: there is no such file: ${file}; name another, or unset ${variable}`;
+  problems.push({ severity: 'error', message });
+  return [];
 }
 
 /** The files of the user in `~/.config/blazar-enforcement/`, sorted by name; none when the home folder is unknown. */
 function userFiles(environment: Environment, problems: Problem[]): string[] {
   const named = namedBy(USER_VARIABLE, environment, problems);
   if (named !== undefined) {
-    return existsSync(named) ? [named] : [];
+    return named;
   }
   const { XDG_CONFIG_HOME: base, HOME: home } = environment;
   const folder = base ? base : home ? join(home, '.config') : undefined;
@@ -177,7 +176,7 @@ function userFiles(environment: Environment, problems: Problem[]): string[] {
 function projectFiles(folder: string, environment: Environment, problems: Problem[]): string[] {
   const named = namedBy(PROJECT_VARIABLE, environment, problems);
   if (named !== undefined) {
-    return existsSync(named) ? [named] : [];
+    return named;
   }
   const found = PROJECT_FILES.map((name) => join(resolve(folder), name)).filter((file) => existsSync(file));
   if (found.length > 1) {

@@ -79,10 +79,8 @@ export class BudgetLedger {
    */
   async setBudget(budget: NewBudget, { who, reason }: BudgetChangeAuthor): Promise<BudgetUsage> {
     const ledger = await this.#open();
-    const [{ setBudget, listBudgets }, { parseBudget }] = await Promise.all([
-      import('../ledger/budgets/budgets.ts'),
-      import('../ledger/budgets/terms.ts'),
-    ]);
+    const { setBudget, listBudgets } = await import('../ledger/budgets/budgets.ts');
+    const { parseBudget } = await import('../ledger/budgets/terms.ts');
     const wanted = parseBudget(budget, 'unit-hours');
     const { id } = await setBudget(ledger, wanted, { who, reason: reason ?? null }, UNTIL_TIMEOUT);
     const budgets = await listBudgets(ledger, wanted.projectId, UNTIL_TIMEOUT);
@@ -92,10 +90,8 @@ export class BudgetLedger {
   /** Resolves to whether the budget existed. Usage that was charged to it stays charged. Throws `InvalidRequestError`. */
   async removeBudget(budget: BudgetKey, { who, reason }: BudgetChangeAuthor): Promise<boolean> {
     const ledger = await this.#open();
-    const [{ removeBudget }, { parseBudgetKey }] = await Promise.all([
-      import('../ledger/budgets/budgets.ts'),
-      import('../ledger/budgets/terms.ts'),
-    ]);
+    const { removeBudget } = await import('../ledger/budgets/budgets.ts');
+    const { parseBudgetKey } = await import('../ledger/budgets/terms.ts');
     const author = { who, reason: reason ?? null };
     return (await removeBudget(ledger, parseBudgetKey(budget), author, UNTIL_TIMEOUT)) !== undefined;
   }

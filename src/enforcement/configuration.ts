@@ -16,7 +16,7 @@ import {
   type SectionExtension,
   textsOf,
 } from '../config/option-groups.ts';
-import { type Resolution, resolve, type Setting, schemaInput } from '../config/resolve.ts';
+import { resolve, type Setting, schemaInput } from '../config/resolve.ts';
 import {
   type ConfigSources,
   notServed,
@@ -38,8 +38,7 @@ import {
   keystoneProblem,
   misplacedOptions,
   namesWithoutKeystone,
-  optionsWithoutEffect,
-  settingsWithoutEffect,
+  withoutEffect,
   worldReadableSecrets,
 } from './loading/option-checks.ts';
 
@@ -79,8 +78,6 @@ export const enforcementOptions = z.object({
         'Resource types of your own Blazar plug-ins. You can set limits and rates for them, in addition to the built-in types: physical:host, virtual:instance, flavor:instance, virtual:floatingip, network, device.',
     }),
 });
-
-type EnforcementOptions = z.infer<typeof enforcementOptions>;
 
 /** A filter that is to run, with its options as its schema returned them. */
 export interface ConfiguredFilter {
@@ -122,9 +119,10 @@ export async function readConfiguration(
 ): Promise<Configuration> {
   const read = await readSources(sources, projectFolder);
   const coreOptions = describeOptions(SECTION, enforcementOptions);
+  const own = { section: SECTION, schema: enforcementOptions };
   // Resolved once to find the filters, and again below when all options are known.
   const firstLayers = permittedLayers(read, isServerOnly(coreOptions)).layers;
-  const first = coreValues(resolve(firstLayers, coreOptions));
+  const first = sectionOf(resolve(firstLayers, coreOptions), own);
   const named = [...first.enabled_filters, ...first.audit_filters];
   const catalog = await loadFilterCatalog(
     first.filters_path,
@@ -133,12 +131,14 @@ export async function readConfiguration(
   );
 
   const installed = [...catalog.filters.values()];
-  const extensions = await Promise.all(further.map((section) => extensionOf(section, firstLayers)));
+  const sections = await Promise.all(
+    further.map(async (section) => ({ ...section, ...(await extensionOf(section, firstLayers)) })),
+  );
   const options = [
     ...coreOptions,
     ...installed.flatMap((filter) => filter.options),
-    ...further.flatMap(({ section, schema }, index) =>
-      [schema, ...(extensions[index]?.schemas ?? []), ...unusedSchemas(extensions[index])].flatMap((one) =>
+    ...sections.flatMap(({ section, schema, schemas, unused }) =>
+      [schema, ...schemas, ...unused.map((one) => one.schema)].flatMap((one) =>
         describeOptions(section, one),
       ),
     ),
@@ -147,12 +147,10 @@ export async function readConfiguration(
   const resourceTypes = [...RESOURCE_TYPES, ...first.resource_types];
   const unloaded = [
     ...unloadedFilters(named, catalog).map((prefix) => ({ section: SECTION, prefix })),
-    ...further.flatMap(({ section }, index) =>
-      (extensions[index]?.unloaded ?? []).map((prefix) => ({ section, prefix })),
-    ),
+    ...sections.flatMap((one) => one.unloaded.map((prefix) => ({ section: one.section, prefix }))),
   ];
   const { settings, problems } = resolve(layers, options, resourceTypes, unloaded);
-  const core = coreValues({ settings, problems });
+  const core = sectionOf({ settings }, own);
   // Folders of the first pass that turned out to be mistakes, which are reported already.
   const invalidFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
   const hasCoreMistakes = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
@@ -172,31 +170,16 @@ export async function readConfiguration(
       return { filter, audit, checked: await checkTogether(group, settings, wrong) };
     }),
   );
-  const sections = await Promise.all(
-    further.flatMap((group, index) => {
-      const { section } = group;
-      const extension = extensions[index];
-      return [
-        checkTogether({ ...group, named: undefined }, settings, wrong),
-        ...(extension?.schemas ?? []).map((schema) =>
-          checkTogether(
-            { section, schema, check: extension?.checks?.get(schema), named: undefined },
-            settings,
-            wrong,
-          ),
-        ),
-        {
-          problems: (extension?.problems ?? []).map(({ severity = 'error', option, message }) =>
-            atOrigin({ severity, section, option, message }, settings),
-          ),
-        },
-        {
-          problems: (extension?.unused ?? []).flatMap(({ schema, reason }) =>
-            settingsWithoutEffect(settings, section, schema, reason),
-          ),
-        },
-      ];
-    }),
+  const sectionProblems = await Promise.all(
+    sections.flatMap(({ section, schema, check, schemas, checks, problems: found, unused }) => [
+      ...[{ schema, check }, ...schemas.map((one) => ({ schema: one, check: checks?.get(one) }))].map(
+        async (group) => (await checkTogether({ section, ...group }, settings, wrong)).problems,
+      ),
+      found.map(({ severity = 'error', option, message }) =>
+        atOrigin({ severity, section, option, message }, settings),
+      ),
+      unused.flatMap((one) => withoutEffect(settings, describeOptions(section, one.schema), one.reason)),
+    ]),
   );
 
   return {
@@ -226,15 +209,15 @@ export async function readConfiguration(
         ...checked.problems,
         ...keystoneProblem(filter, checked.options, settings).map((problem) => atOrigin(problem, settings)),
       ]),
-      ...sections.flatMap((section) => section.problems),
+      ...sectionProblems.flat(),
       ...brokenFilters(catalog, named, core.filters_path, invalidFolders).map((problem) =>
         problem.option === undefined ? problem : atOrigin(problem, settings),
       ),
-      ...optionsWithoutEffect(
-        settings,
-        installed,
-        chain.filters.map(({ filter }) => filter),
-      ),
+      ...installed
+        .filter((filter) => !chain.filters.some((chosen) => chosen.filter === filter))
+        .flatMap(({ name, options }) =>
+          withoutEffect(settings, options, `${name} is not in enabled_filters`),
+        ),
       ...worldReadableSecrets(read, options),
       ...misplacedOptions(layers, options),
       ...namesWithoutKeystone(settings, [
@@ -249,9 +232,9 @@ export async function readConfiguration(
 async function extensionOf(
   { section, schema, extend }: FurtherSection,
   layers: readonly Layer[],
-): Promise<SectionExtension | undefined> {
+): Promise<SectionExtension> {
   if (extend === undefined) {
-    return undefined;
+    return { schemas: [], problems: [], unloaded: [], unused: [] };
   }
   const { settings } = resolve(layers, describeOptions(section, schema));
   const own = new Set(Object.keys(schema.shape));
@@ -259,10 +242,6 @@ async function extensionOf(
     [...(layer.get(section)?.keys() ?? [])].filter((name) => !own.has(name)),
   );
   return extend(schema.parse(schemaInput(settings, own)) as never, undeclared);
-}
-
-function unusedSchemas(extension: SectionExtension | undefined): z.ZodObject[] {
-  return extension?.unused.map(({ schema }) => schema) ?? [];
 }
 
 /** Whether only the files of the server may set an option: every option, except filter options without `serverOnly`. */
@@ -308,18 +287,13 @@ export function withoutMistakes(configuration: Configuration): Configuration {
   return configuration;
 }
 
-/** The values of one section, as its schema returns them. The configuration must be without mistakes. */
+/** The values of one section, as its schema returns them. Invalid values, which are reported elsewhere, are replaced with their defaults. */
 export function sectionOf<Schema extends z.ZodObject>(
-  configuration: Configuration,
+  configuration: Pick<Configuration, 'settings'>,
   { section, schema }: { readonly section: string; readonly schema: Schema },
 ): z.infer<Schema> {
   const settings = configuration.settings.filter(({ option }) => option.section === section);
   return schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape))));
-}
-
-function coreValues({ settings }: Resolution): EnforcementOptions {
-  // Invalid values are replaced with their defaults here, and reported when all options are resolved.
-  return enforcementOptions.parse(schemaInput(settings, new Set(Object.keys(enforcementOptions.shape))));
 }
 
 const UNIT_OPTION = 'usage_budget_unit';

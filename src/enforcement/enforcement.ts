@@ -1,7 +1,7 @@
 /** A request to the library: validated, judged by the chain, recorded, and answered. How the filters are asked is in `chain/chain.ts`. */
 
 import { EnforcementClosedError, formatProblem } from '../base/errors.ts';
-import { createLogger, type Logger } from '../base/logger.ts';
+import { createLogger } from '../base/logger.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/base-filter.ts';
 import type { Clock } from '../filter/services.ts';
@@ -11,14 +11,12 @@ import type { CreateRequest, EndRequest, UpdateRequest } from '../lease/lease.ts
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/request.ts';
 import type { Claimant } from '../ledger/ledger-request.ts';
 import { ledgerSection } from '../ledger/options.ts';
-import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names } from '../openstack/names.ts';
 import { keystoneSection } from '../openstack/options.ts';
-import { accepted, decide, type Exemptions, tellEnd } from './chain/chain.ts';
-import type { Commits } from './chain/commit.ts';
-import { type ChainedFilter, checkRequest, endRequest, type HookRequest } from './chain/hook.ts';
+import { accepted, decide, tellEnd } from './chain/chain.ts';
+import { checkRequest, endRequest, type HookRequest } from './chain/hook.ts';
 import type { CheckOptions } from './check-options.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
 import type { Estimate } from './estimate/contract.ts';
@@ -42,13 +40,7 @@ export class UsageEnforcement {
   readonly clock: Clock;
   /** `undefined` = `[notifications]` is not set. Closed by `close()`. */
   readonly notifications: Notifications | undefined;
-  readonly #chain: readonly ChainedFilter[];
-  readonly #exemptions: Exemptions;
-  readonly #logger: Logger;
-  readonly #ledger: ChainLedger;
-  readonly #outbox: ChainOutbox;
-  readonly #commits: Commits | undefined;
-  readonly #commitsChecks: boolean;
+  readonly #parts: Parts;
   /** From this position on, a commit asks nothing but what the checks of these filters would. */
   readonly #judgedByCommit: number;
   /** Whether several filters ask the ledger: it is read once for all of them. */
@@ -63,50 +55,44 @@ export class UsageEnforcement {
     this.names = parts.names;
     this.clock = parts.clock;
     this.notifications = parts.notifications;
-    this.#chain = parts.chain;
-    this.#exemptions = parts.exemptions;
-    this.#logger = parts.logger;
-    this.#ledger = parts.ledger;
-    this.#outbox = parts.outbox;
-    this.#commits = parts.commits;
-    this.#commitsChecks = parts.commitsChecks;
+    this.#parts = parts;
     this.#judgedByCommit = parts.chain.findLastIndex(({ filter }) => !isOnlyOfTheLedger(filter)) + 1;
     this.#sharesLedger = parts.chain.filter(({ filter }) => isLedgerFilter(filter)).length > 1;
   }
 
   /** For views of the ledger. `undefined` = no filter uses it. */
   get ledger(): ChainLedger | undefined {
-    return this.#chain.some(({ filter }) => isLedgerFilter(filter)) ? this.#ledger : undefined;
+    return this.#parts.chain.some(({ filter }) => isLedgerFilter(filter)) ? this.#parts.ledger : undefined;
   }
 
   /** The ledger with messages that filters and `[notifications]` have to deliver. `undefined` = nobody has any. */
   get outbox(): ChainLedger | undefined {
-    return this.#outbox.isUsed ? this.#ledger : undefined;
+    return this.#parts.outbox.isUsed ? this.#parts.ledger : undefined;
   }
 
   /** Whether messages of this sender in the outbox are delivered here. */
   delivers(sender: string): boolean {
-    return this.#outbox.isSender(sender);
+    return this.#parts.outbox.isSender(sender);
   }
 
   /** Starts delivering what the outbox holds. `load` does so; a process that only looks at leases must not. */
   deliver(): void {
-    this.#outbox.deliver();
+    this.#parts.outbox.deliver();
   }
 
   /** Leaves the rest of the outbox to a successor. Ends may still be reported. Never rejects. */
   stopDelivering(): Promise<void> {
-    return this.#outbox.stop();
+    return this.#parts.outbox.stop();
   }
 
   /** The filters whose limits leases share: for recording leases that were granted without them. */
   get claimants(): readonly Claimant[] {
-    return this.#commits?.claimants ?? [];
+    return this.#parts.commits?.claimants ?? [];
   }
 
   /** The ids of the projects in `exempt_projects`. Throws if Keystone does not tell that of a name. */
   exemptProjectIds(): Promise<readonly string[]> {
-    return projectIdsOf(this.#exemptions.projects, this.names && this.keystone);
+    return projectIdsOf(this.#parts.exemptions.projects, this.names && this.keystone);
   }
 
   /**
@@ -173,18 +159,18 @@ export class UsageEnforcement {
       const parsed = isNew ? parseCreateRequest(input) : parseUpdateRequest(input);
       const names = this.names && (await this.names.of(parsed.context, options.deadline));
       const request = checkRequest(operation, parsed, options, names);
-      const records = !isCheck || (this.#commitsChecks && options.dryRun !== true);
+      const records = !isCheck || (this.#parts.commitsChecks && options.dryRun !== true);
       if (isCheck && this.#sharesLedger) {
-        this.#ledger.remember(request.call);
+        this.#parts.ledger.remember(request.call);
       }
       // What is recorded is judged once, with the project locked.
       const { explain, acceptsChanges } = options;
-      const askedUpTo = records && explain !== true ? this.#judgedByCommit : this.#chain.length;
+      const askedUpTo = records && explain !== true ? this.#judgedByCommit : this.#parts.chain.length;
       const how = { explain, acceptsChanges, askedUpTo };
       const judged =
-        this.#exemptions.of(parsed.lease, request) ??
+        this.#parts.exemptions.of(parsed.lease, request) ??
         (isCheck
-          ? await decide(this.#chain, parsed.lease, request, how, this.#logger)
+          ? await decide(this.#parts.chain, parsed.lease, request, how, this.#parts.logger)
           : accepted(operation, parsed.lease, false, []));
       const decision = records ? await this.#commit(judged, parsed, request) : judged;
       return names === undefined ? decision : { ...decision, names };
@@ -199,10 +185,14 @@ export class UsageEnforcement {
     lease: CreateRequest | UpdateRequest,
     request: HookRequest,
   ): Promise<Decision> {
-    if (!decision.allowed || decision.exempt || this.#commits === undefined) {
+    if (!decision.allowed || decision.exempt || this.#parts.commits === undefined) {
       return decision;
     }
-    const committed = await this.#commits.commit(decision, { ...lease, lease: decision.lease }, request);
+    const committed = await this.#parts.commits.commit(
+      decision,
+      { ...lease, lease: decision.lease },
+      request,
+    );
     return committed.allowed ? committed : { ...committed, lease: lease.lease, changed: false };
   }
 
@@ -220,8 +210,8 @@ export class UsageEnforcement {
       // Checks do not need it.
       const { estimate } = await import('./estimate/estimate.ts');
       const parts = {
-        ...{ chain: this.#chain, exemptions: this.#exemptions, ledger: this.#ledger },
-        ...{ claimants: this.claimants, logger: this.#logger, now: toInstant(this.clock.now()) ?? 0n },
+        ...{ chain: this.#parts.chain, exemptions: this.#parts.exemptions, ledger: this.#parts.ledger },
+        ...{ claimants: this.claimants, logger: this.#parts.logger, now: toInstant(this.clock.now()) ?? 0n },
       };
       return await estimate(parts, parsed, options, names);
     } finally {
@@ -242,9 +232,11 @@ export class UsageEnforcement {
       const parsed = parseEndRequest(request);
       const names = await this.names?.of(parsed.context, options.deadline);
       const members = options.dryRun
-        ? this.#chain.filter(({ name, filter }) => !isLedgerFilter(filter) && !this.#outbox.isSender(name))
-        : this.#chain;
-      const outcomes = await tellEnd(members, endRequest(parsed, options, names), this.#logger);
+        ? this.#parts.chain.filter(
+            ({ name, filter }) => !isLedgerFilter(filter) && !this.#parts.outbox.isSender(name),
+          )
+        : this.#parts.chain;
+      const outcomes = await tellEnd(members, endRequest(parsed, options, names), this.#parts.logger);
       const warnings = outcomes.flatMap(({ message }) => message ?? []);
       const report: EndReport = { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
       return names === undefined ? report : { ...report, names };
@@ -282,12 +274,12 @@ export class UsageEnforcement {
         this.#lastEnded = resolve;
       });
     }
-    await this.#commits?.settled();
+    await this.#parts.commits?.settled();
     await this.notifications?.settle();
-    await this.#outbox.close();
+    await this.#parts.outbox.close();
     await this.notifications?.close();
-    await closeChain(this.#chain, this.#logger);
-    await this.#ledger.close();
+    await closeChain(this.#parts.chain, this.#parts.logger);
+    await this.#parts.ledger.close();
     await this.keystone?.close();
   }
 }

@@ -94,14 +94,10 @@ export abstract class BaseFilter<Options = unknown> {
 }
 
 /** A filter's class as the loader finds it. */
-export interface FilterClass {
+export interface FilterClass
+  extends Pick<typeof BaseFilter, 'options' | 'check' | 'limitsNothing' | 'needsKeystone' | 'needsLedger'> {
   new (options: never, services: FilterServices): BaseFilter;
   readonly name: string;
-  readonly options: z.ZodObject;
-  readonly check?: OptionsCheck | undefined;
-  readonly limitsNothing?: ((options: never) => string | undefined) | undefined;
-  readonly needsKeystone?: ((options: never) => string | undefined) | undefined;
-  readonly needsLedger?: ((options: never) => boolean) | undefined;
 }
 
 /** Whether a value is a subclass of `BaseFilter`, of this copy of the package or of another. */

@@ -21,7 +21,7 @@ import {
   type HttpCallError,
   hasCode,
 } from './call-error.ts';
-import type { BreakerState, HttpAnswer, HttpClientOptions, HttpClientTls } from './contract.ts';
+import type { BreakerState, HttpAnswer, HttpClientOptions } from './contract.ts';
 
 /** One try of a call: shared by the transport and its caller. */
 export interface Attempt {
@@ -35,13 +35,8 @@ export interface Attempt {
   readonly headers: readonly string[];
 }
 
-interface TransportOptions {
-  /** Milliseconds. */
-  readonly connectTimeout: number;
-  readonly maxAnswerBytes: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly tls: HttpClientTls;
-}
+const DEFAULT_HEADERS = { 'content-type': 'application/json', 'user-agent': 'blazar-enforcement' };
+const DEFAULT_MAX_ANSWER_BYTES = 65_536;
 
 /** The kept-alive connections to one origin. */
 export interface Transport {
@@ -63,16 +58,20 @@ const MAX_IDLE_MS = 60_000;
 
 const utf8 = new TextDecoder();
 
-/** `origin` is `scheme://host[:port]`. Opens no connection before the first `request`. */
-export function createTransport(origin: string, options: TransportOptions): Transport {
+/** `origin` is `scheme://host[:port]`. Opens no connection before the first `request`. `connectTimeout`: in milliseconds. */
+export function createTransport(
+  origin: string,
+  { headers: own = {}, tls, maxAnswerBytes }: HttpClientOptions,
+  connectTimeout: number,
+): Transport {
   const closing = new AbortController();
   setMaxListeners(0, closing.signal);
   const pool = new Pool(origin, {
     connect: {
-      ...options.tls,
+      ...tls,
       // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect.
       rejectUnauthorized: true,
-      timeout: options.connectTimeout,
+      timeout: connectTimeout,
       // Also ends attempts to connect, which the pool forgets and which would keep the process alive.
       signal: closing.signal,
     },
@@ -81,7 +80,7 @@ export function createTransport(origin: string, options: TransportOptions): Tran
     pipelining: 1,
     keepAliveTimeout: IDLE_MS,
     keepAliveMaxTimeout: MAX_IDLE_MS,
-    maxResponseSize: options.maxAnswerBytes,
+    maxResponseSize: maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES,
     // The whole call has a deadline; these would only cost timers.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -92,7 +91,8 @@ export function createTransport(origin: string, options: TransportOptions): Tran
     reset ||= endedByStrayBytes(error);
   });
   // Not passed through axios, which would copy and check them on every call: a quarter of its cost.
-  const headers = Object.entries(options.headers);
+  const lowerCase = Object.entries(own).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const headers = Object.entries({ ...DEFAULT_HEADERS, ...Object.fromEntries(lowerCase) });
   const sent = {
     POST: headers.flat(),
     // A GET has no body.

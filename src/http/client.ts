@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
 import { tracedCall } from '../base/traced-call.ts';
-import { isTraced } from '../base/tracing.ts';
 import type { Attempt, Guard, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient, HttpClientOptions, HttpObserver } from './contract.ts';
@@ -11,8 +10,6 @@ export function createHttpClient(options: HttpClientOptions, observer?: HttpObse
   return new PooledHttpClient(options, observer);
 }
 
-const DEFAULT_HEADERS = { 'content-type': 'application/json', 'user-agent': 'blazar-enforcement' };
-const DEFAULT_MAX_ANSWER_BYTES = 65_536;
 /** The maximum of a timer; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -62,12 +59,8 @@ class PooledHttpClient implements HttpClient {
     json: string | undefined,
     options: HttpCallOptions | undefined,
   ): Promise<HttpAnswer> {
-    if (!isTraced()) {
-      return this.#call(address, json, options);
-    }
-    const { hidesPath = false } = this.#options;
     return tracedCall(
-      { method, address, hidesPath },
+      { method, address, hidesPath: this.#options.hidesPath },
       (headers) => this.#call(address, json, { ...options, headers: { ...options?.headers, ...headers } }),
       ({ status }) => status,
     );
@@ -177,19 +170,9 @@ class PooledHttpClient implements HttpClient {
     if (known !== undefined) {
       return known;
     }
-    const {
-      connectRetries,
-      maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES,
-      headers = {},
-      tls = {},
-    } = this.#options;
-    const transport = loaded.createTransport(origin, {
-      // Divides the time among the tries, accurate to about a second, as undici's timers are.
-      connectTimeout: this.#timeoutMs / (connectRetries + 1),
-      maxAnswerBytes,
-      headers: { ...DEFAULT_HEADERS, ...lowerCaseKeys(headers) },
-      tls,
-    });
+    // Divides the time among the tries, accurate to about a second, as undici's timers are.
+    const connectTimeout = this.#timeoutMs / (this.#options.connectRetries + 1);
+    const transport = loaded.createTransport(origin, this.#options, connectTimeout);
     const guard = loaded.createGuard(this.#options, (state) => this.#observer?.breakerChanged(origin, state));
     const opened = { transport, guard };
     this.#origins.set(origin, opened);
@@ -234,10 +217,6 @@ function parsed(address: string): URL | undefined {
   } catch {
     return undefined;
   }
-}
-
-function lowerCaseKeys(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 function checkOptions(options: HttpClientOptions): void {

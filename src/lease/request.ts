@@ -15,6 +15,7 @@ import {
   leaseStart,
   MAX_ALLOCATIONS,
   MAX_RESERVATIONS,
+  type Reservation,
   type UpdateRequest,
 } from './lease.ts';
 import { createSchema, endSchema, firstMistake, updateSchema } from './request-schemas.ts';
@@ -185,22 +186,13 @@ export function kindOf(input: unknown): string {
  * `resource_type` with each reservation, in both leases of an update.
  */
 
-interface Typed {
-  readonly id?: unknown;
-  readonly resource_type?: string | undefined;
-}
-
-interface WithReservations {
-  readonly reservations?: readonly Typed[] | null | undefined;
-}
-
 /**
  * Throws `InvalidRequestError` for the first reservation without a type. A reservation of an update may lack it if the current
  * lease has a reservation with the same id. `currentName`: what the request calls the current lease. The cost is linear.
  */
 export function refuseTypeless(
-  lease: WithReservations,
-  currentLease: WithReservations = {},
+  lease: Pick<Lease, 'reservations'>,
+  currentLease: Pick<Lease, 'reservations'> = {},
   currentName = 'current_lease',
 ): void {
   const current = currentLease.reservations ?? [];
@@ -210,7 +202,7 @@ export function refuseTypeless(
     return;
   }
   const ids = new Set(current.flatMap(({ id }) => (typeof id === 'string' ? [id] : [])));
-  const isKnown = ({ id, resource_type }: Typed) =>
+  const isKnown = ({ id, resource_type }: Reservation) =>
     resource_type === undefined && typeof id === 'string' && ids.has(id);
   refuse(
     'lease',
@@ -219,7 +211,7 @@ export function refuseTypeless(
   refuse(currentName, current.findIndex(isTypeless));
 }
 
-function isTypeless({ resource_type }: Typed): boolean {
+function isTypeless({ resource_type }: Reservation): boolean {
   return resource_type === undefined || resource_type.trim() === '';
 }
 
@@ -234,18 +226,8 @@ function refuse(lease: string, index: number): void {
 
 /* Bounds, which keep any request cheap: whatever fits into a body occupies the process only for a moment. */
 
-interface Reserved {
-  readonly id?: unknown;
-  readonly allocations?: readonly object[] | null;
-}
-
-interface Bounded {
-  readonly name?: unknown;
-  readonly reservations?: readonly Reserved[] | null;
-}
-
 /** Throws `InvalidRequestError` for a lease that exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in the request. */
-function refuseDear(lease: string, { name, reservations }: Bounded): void {
+function refuseDear(lease: string, { name, reservations }: Lease): void {
   if (typeof name === 'string' && name.length > NAME_LENGTH) {
     const expected = `expected a text of at most ${NAME_LENGTH} characters, got ${name.length}`;
     throw new InvalidRequestError(`${lease}.name`, expected);
@@ -255,7 +237,7 @@ function refuseDear(lease: string, { name, reservations }: Bounded): void {
   let allocated = 0;
   let reserved = 0;
   for (let index = 0; index < (reservations?.length ?? 0); index += 1) {
-    const reservation = reservations?.[index] as Reserved;
+    const reservation = reservations?.[index] as Reservation;
     const place = () => `${lease}.reservations.${index}`;
     const { id, allocations } = reservation;
     reserved += sizeWithoutAllocations(reservation, MAX_RESERVED - reserved);
@@ -281,13 +263,13 @@ function refuseDear(lease: string, { name, reservations }: Bounded): void {
   }
 }
 
-function sizeWithoutAllocations(reservation: Reserved, most: number): number {
+function sizeWithoutAllocations(reservation: Reservation, most: number): number {
   let size = 0;
   for (const name in reservation) {
     if (size > most) {
       break;
     }
-    const value = (reservation as Readonly<Record<string, unknown>>)[name];
+    const value = reservation[name];
     size += name === 'allocations' ? 0 : name.length + leastJsonLength(value, most - size);
   }
   return size;

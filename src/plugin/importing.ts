@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { withinDeadline } from '../base/deadline.ts';
+import { inTime, withinDeadline } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
 import { whyWritable } from '../config/read-file.ts';
 import { noteImportError } from './import-errors.ts';
@@ -45,7 +45,9 @@ export async function importPackage(name: string): Promise<Exports> {
 
 async function importModule(url: string, name: string): Promise<Exports> {
   try {
-    return (await inTime(import(/* @vite-ignore */ url))) as Exports;
+    // A file that awaits at its top level may never finish. Without a timer, Node would then end the process silently.
+    const loading: Promise<unknown> = import(/* @vite-ignore */ url);
+    return (await withinDeadline(LOAD_SECONDS, (deadline) => inTime(loading, deadline))) as Exports;
   } catch (thrown) {
     noteImportError(thrown);
     if (
@@ -70,16 +72,6 @@ async function importModule(url: string, name: string): Promise<Exports> {
   }
 }
 
-/** A file that awaits at its top level may never finish. Without a timer, Node would then end the process silently. */
-function inTime(loading: Promise<unknown>): Promise<unknown> {
-  return withinDeadline(LOAD_SECONDS, ({ signal }) =>
-    Promise.race([
-      loading,
-      new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
-    ]),
-  );
-}
-
 const IMPORT = /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(["'])(\.{1,2}\/[^"'\n]{1,500})\1/g;
 const MAX_FILES = 20;
 /** In characters. */
@@ -94,7 +86,7 @@ export function importedFiles(file: string): string[] {
       found.delete(one);
       continue;
     }
-    for (const [, , path = ''] of text.matchAll(IMPORT)) {
+    for (const [, , path = ''] of text.slice(0, MAX_TEXT).matchAll(IMPORT)) {
       if (found.size < MAX_FILES) {
         found.add(resolve(dirname(one), path));
       }
@@ -105,7 +97,7 @@ export function importedFiles(file: string): string[] {
 
 function textOf(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8').slice(0, MAX_TEXT);
+    return readFileSync(file, 'utf8');
   } catch {
     return undefined;
   }
@@ -153,14 +145,6 @@ function lineOf({ message }: SyntaxError, file: string): Promise<string | undefi
       },
     );
     check.stdin?.on('error', () => {});
-    check.stdin?.end(contentOf(file));
+    check.stdin?.end(textOf(file) ?? '');
   });
-}
-
-function contentOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }

@@ -76,36 +76,6 @@ describe('ConcurrencyLimiter', () => {
 });
 
 describe('WaitQueue', () => {
-  it('lets in who has waited longest, one at a time', async () => {
-    const line = new WaitQueue();
-    const entered: string[] = [];
-    const all = ['first', 'second', 'third'].map((name) =>
-      line.join(FOREVER, 'too late').then(() => entered.push(name)),
-    );
-    expect(line.length).toBe(3);
-    for (const [index] of all.entries()) {
-      expect(line.letIn()).toBe(true);
-      await all[index];
-      expect(entered).toHaveLength(index + 1);
-    }
-    expect(entered).toEqual(['first', 'second', 'third']);
-    expect(line.length).toBe(0);
-    expect(line.letIn()).toBe(false);
-  });
-
-  it('lets nobody in who has given up, and the next one in their place', async () => {
-    const line = new WaitQueue();
-    const withLockTimeouts = new AbortController();
-    const first = line.join(waitFor(withLockTimeouts.signal), 'too late');
-    const second = line.join(FOREVER, 'too late');
-    withLockTimeouts.abort();
-    await expect(first).rejects.toThrow(new OverloadedError('too late'));
-    expect(line.length).toBe(1);
-    expect(line.letIn()).toBe(true);
-    await second;
-    expect(line.letIn()).toBe(false);
-  });
-
   it('turns away at once who has no time left', async () => {
     const line = new WaitQueue();
     await expect(line.join(waitFor(AbortSignal.abort()), 'too late')).rejects.toThrow(OverloadedError);
@@ -119,14 +89,5 @@ describe('WaitQueue', () => {
     const line = new WaitQueue();
     await expect(line.join(new Deadline(0), 'too late')).rejects.toThrow('too late');
     expect(line.length).toBe(0);
-  });
-
-  it('does not turn away who is in already', async () => {
-    const line = new WaitQueue();
-    const wait = new AbortController();
-    const joined = line.join(waitFor(wait.signal), 'too late');
-    line.letIn();
-    wait.abort();
-    await joined;
   });
 });

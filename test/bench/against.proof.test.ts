@@ -60,32 +60,4 @@ describe.runIf(hasCommitBefore())('npm run bench -- --against the commit before'
     expect(readdirSync(temporary)).toEqual([]);
     expect(worktrees()).not.toContain(temporary);
   });
-
-  it('removes what it made at a signal', async () => {
-    const temporary = temporaryFolder();
-    const child = bench(temporary, ...QUICK, '--against', BEFORE);
-    const closed = once(child, 'close');
-    let said = '';
-    for await (const data of child.stderr) {
-      said += data;
-      if (said.includes(`${BEFORE}: npm`)) {
-        expect(worktrees()).toContain(temporary);
-        child.kill('SIGTERM');
-      }
-    }
-    const [code] = await closed;
-    expect(code).toBe(143);
-    expect(readdirSync(temporary)).toEqual([]);
-    expect(worktrees()).not.toContain(temporary);
-  });
-
-  it('refuses an unknown commit in one line', async () => {
-    const temporary = temporaryFolder();
-    expect(await ended(bench(temporary, ...QUICK, '--against', 'v0.0.0-unknown'))).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'error: --against: expected a tag, branch or commit of this clone, got "v0.0.0-unknown"\n',
-    });
-    expect(readdirSync(temporary)).toEqual([]);
-  });
 });

@@ -26,13 +26,6 @@ describe('the page of performance', () => {
     expect(page({ service: disturbed })).toContain('before it measured anything here:');
   });
 
-  it('says why a topic is not measured', () => {
-    const missing = { date: TOPIC.date, notMeasured: 'pgbench is not in /usr/bin/pgbench' };
-    expect(page({ check: TOPIC, 'ledger-clients': missing })).toContain(
-      '### ledger-clients\n\nNot measured: pgbench is not in /usr/bin/pgbench.',
-    );
-  });
-
   it('tells apart what was measured on different machines', () => {
     const other = { ...TOPIC, machine: { ...TOPIC.machine, cores: 64 } };
     const text = page({ check: TOPIC, service: other });
@@ -45,12 +38,6 @@ describe('the page of performance', () => {
     const text = page({ unheard: TOPIC, check: TOPIC });
     expect(text.match(/^### .*/gm)).toEqual(['### check', '### unheard']);
     expect(text).toContain('## More\n\n### unheard');
-  });
-
-  it('keeps its tables whole, whatever the names', () => {
-    expect(page({ check: { ...TOPIC, rows: [{ ...ROW, name: 'a | b' }] } })).toContain(
-      '| a \\| b | service |',
-    );
   });
 });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { performanceFiles, readMeasurements, writePerformance } from '../../bench/performance/files.ts';
 import { thisMachine } from '../../bench/performance/machine.ts';
-import { isMeasured, withTopic } from '../../bench/performance/measurements.ts';
+import { withTopic } from '../../bench/performance/measurements.ts';
 import { PerformanceRecord } from '../../bench/performance/record.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
@@ -35,12 +35,6 @@ describe('docs/performance.md', () => {
 });
 
 describe('a measurement', () => {
-  it('replaces that of its topic, and leaves the others their dates', () => {
-    const before = { topics: { check: TOPIC, service: TOPIC } };
-    const { topics } = withTopic(before, 'check', { ...TOPIC, date: '2026-12-24 18:00 UTC' });
-    expect(topics).toEqual({ check: { ...TOPIC, date: '2026-12-24 18:00 UTC' }, service: TOPIC });
-  });
-
   it('is not replaced by a reason why there is none', () => {
     const before = { topics: { check: TOPIC } };
     expect(withTopic(before, 'check', { date: '', notMeasured: 'it failed' })).toEqual(before);
@@ -104,12 +98,5 @@ describe('the files of the page', () => {
     expect(() => writePerformance(blocked, { topics: { check: TOPIC } })).toThrow();
     expect(readdirSync(blocked).sort()).toEqual(['performance.json', 'performance.md']);
     expect(pageIn(folder)).toBe(page);
-  });
-
-  it('hold what was measured, and it can be read again', () => {
-    const folder = temporaryFolder();
-    writePerformance(folder, { topics: { check: TOPIC } });
-    const { check } = readMeasurements(folder).topics;
-    expect(check !== undefined && isMeasured(check) && check.rows).toEqual([ROW]);
   });
 });

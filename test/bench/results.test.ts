@@ -11,16 +11,8 @@ const run = (ours: number, theirs: number) =>
   ]);
 
 describe('median', () => {
-  it('is the one in the middle, whatever the order', () => {
-    expect(median([9, 1, 5])).toBe(5);
-  });
-
   it('is halfway between the two middle values', () => {
     expect(median([10, 1, 4, 2])).toBe(3);
-  });
-
-  it('rejects an empty list', () => {
-    expect(() => median([])).toThrow(RangeError);
   });
 });
 
@@ -30,12 +22,6 @@ describe('compare', () => {
     const { ratio, spread } = compare('suite', COMPARISON, [run(10, 40), run(20, 5), run(30, 10)]);
     expect(ratio).toBe(3);
     expect(spread).toEqual({ min: 0.25, max: 4 });
-  });
-
-  it('shows the median time of each side', () => {
-    const { measured, comparedWith } = compare('suite', COMPARISON, [run(10, 40), run(20, 5), run(30, 10)]);
-    expect(measured).toEqual({ what: 'ours', value: 20, unit: 'ns' });
-    expect(comparedWith).toEqual({ what: 'theirs', value: 10, unit: 'ns' });
   });
 
   it('turns times into rates where rates are compared', () => {
@@ -64,10 +50,6 @@ describe('compare', () => {
     { target: { atLeast: 2.1 }, met: false },
   ])('says whether a ratio of 2 meets $target: $met', ({ target, met }) => {
     expect(compare('suite', { ...COMPARISON, target }, [run(20, 10)])).toMatchObject({ target, met });
-  });
-
-  it('gives no verdict on a row without a target', () => {
-    expect(compare('suite', COMPARISON, [run(20, 10)])).toMatchObject({ target: null, met: null });
   });
 
   it('rejects a comparison with a subject that was not measured', () => {

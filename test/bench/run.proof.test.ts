@@ -87,13 +87,6 @@ describe('runOnce', () => {
     expect(run.get('million')).toBeLessThan((run.get('one') ?? 0) / 1000);
   });
 
-  it('uses the time that a batch reports', async () => {
-    const { suite } = suiteOf({
-      a: 'return { operations: 2, batch: async () => ({ milliseconds: 3000 }) };',
-    });
-    expect((await runOnce(suite)).get('a')).toBe(1.5e9);
-  });
-
   it('divides the usage of another process by all operations of a turn', async () => {
     const { suite } = suiteOf({
       server: `let used = 0; return { operations: 4, batch() { used += 400; }, processor: async () => used };`,
@@ -108,11 +101,5 @@ describe('runOnce', () => {
     const { suite, events } = suiteOf({ good: NOTING, bad: 'process.exit(3);' });
     await expect(runOnce(suite)).rejects.toThrow('bad: its process ended with 3');
     expect(events().map(([name, event]) => `${name} ${event}`)).toEqual(['good close']);
-  });
-
-  it('fails when a subject fails while it is measured', async () => {
-    const failing = `return { operations: 1, batch() { throw new Error('as the test wants it'); } };`;
-    const { suite } = suiteOf({ good: NOTING, failing });
-    await expect(runOnce(suite)).rejects.toThrow('failing: its process ended with 1');
   });
 });

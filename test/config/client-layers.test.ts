@@ -3,18 +3,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { permittedLayers } from '../../src/config/sources.ts';
 import { enforcementOptions, readConfiguration } from '../../src/enforcement/configuration.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
-import {
-  type ClientSources,
-  configFile,
-  effective,
-  layersOf,
-  readAsClient,
-  service,
-  shown,
-} from './helpers.ts';
+import { type ClientSources, configFile, effective, readAsClient, service, shown } from './helpers.ts';
 
 const SERVER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
 
@@ -64,13 +55,6 @@ describe('files of users and projects', () => {
     expect(effective(configuration, 'port', 'service')).toBe(8642);
   });
 
-  it('are warned about one option in the singular', async () => {
-    const { problems } = await read(sources('enforcement: {filters_path: /tmp}', ''));
-    expect(short(shown(problems))).toEqual([
-      "1 option that only the server's files may set is ignored: [enforcement] filters_path (user.yaml:1)",
-    ]);
-  });
-
   it('load no code through filters_path or enabled_filters', async () => {
     const folder = filterFolder({ 'evil-filter.js': 'globalThis.evilFilterWasLoaded = true;' });
     const text = `enforcement: {filters_path: [${folder}], enabled_filters: [EvilFilter], audit_filters: ["evil#EvilFilter"]}`;
@@ -103,16 +87,6 @@ describe('files of users and projects', () => {
     expect(shown(problems)).toEqual([expect.stringMatching(/^2 options that only the server's files/)]);
   });
 
-  it('have their wrong names and values reported', async () => {
-    const { problems } = await read(
-      sources('{enforcement: {max_lease_duraton: 1}}', '[enforcement]\nmax_lease_duration = -5\n'),
-    );
-    expect(shown(problems, 'error')).toEqual([
-      'user.yaml:1: [enforcement] max_lease_duraton: unknown option; the nearest right name is "max_lease_duration"',
-      '.blazar-enforcement.conf:2: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "-5"',
-    ]);
-  });
-
   it('show no value that is joined to its name', async () => {
     const { problems } = await read(
       sources(
@@ -124,19 +98,6 @@ describe('files of users and projects', () => {
     expect(shown(problems).join('\n')).not.toContain('sEcReT');
     expect(shown(problems).join('\n')).toContain('[service] tokens … (');
   });
-});
-
-it('permittedLayers returns the layers of the server, and changes no layer', async () => {
-  const [server, client] = await layersOf('[s]\na = 1\n', '[s]\na = 2\nb = 3\n');
-  const layers = [server, client].filter((layer) => layer !== undefined);
-  const before = structuredClone(layers);
-  const permitted = permittedLayers(
-    { layers, clientLayers: new Set(layers.slice(1)) },
-    (_, name) => name === 'a',
-  );
-  expect(permitted.layers[0]).toBe(server);
-  expect([...(permitted.layers[1]?.get('s')?.keys() ?? [])]).toEqual(['b']);
-  expect(layers).toEqual(before);
 });
 
 it('the options that are not reserved for the server are these', async () => {

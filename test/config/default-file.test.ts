@@ -31,11 +31,6 @@ describe('without --config-file', () => {
     expect(await read({ configFiles: [file], environment })).toHaveLength(1);
   });
 
-  it('an undefined configFiles is the same as none', async () => {
-    const environment = { BLAZAR_ENFORCEMENT_CONFIG: configFile('[s]\na = 1\n') };
-    expect(await read({ configFiles: undefined, environment })).toEqual(await read({ environment }));
-  });
-
   it('the environment of the process is the default', async () => {
     process.env.OS_TEST_OF_SOURCES__A = '1';
     try {

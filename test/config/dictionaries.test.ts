@@ -81,14 +81,6 @@ describe('a mapping', () => {
     ]);
   });
 
-  it('without members changes nothing', async () => {
-    expect((await resolved(['s: {limits: {a: 1}}', 's: {limits: {}}'])).value).toEqual({ a: 1 });
-  });
-
-  it('replaces the default', async () => {
-    expect(await resolved(['s: {limits: {a: 1}}'])).toMatchObject({ value: { a: 1 }, beats: [] });
-  });
-
   it('may have members with the names of inherited ones', async () => {
     const { value, members } = await resolved([
       's: {limits: {constructor: 1, a: 1}}',
@@ -139,15 +131,6 @@ describe('a text', () => {
   });
 });
 
-it('a list is replaced, not merged', async () => {
-  expect(await resolved(['s: {names: [a, b]}', 's: {names: [c]}'], {}, 'names')).toMatchObject({
-    value: ['c'],
-    origin: '2.yaml:1',
-    beats: ['1.yaml:1'],
-    members: undefined,
-  });
-});
-
 describe('a wrong member', () => {
   const expected = 'expected id:seconds pairs with commas between them, each value a whole number or -1';
   it.each([
@@ -162,14 +145,5 @@ describe('a wrong member', () => {
     ],
   ])('is reported at its own line: %j', async (texts, problem) => {
     expect((await resolved(texts)).problems).toEqual([problem]);
-  });
-
-  it('of a secret is not shown, nor are the others', async () => {
-    const { problems } = await resolved(['s: {tokens: {a: sEcReT, b: sEcRe2}}'], {
-      config: ['s.tokens.c=sEcRe3'],
-    });
-    expect(problems).toHaveLength(1);
-    expect(problems.join()).toContain('got a value that is not shown');
-    expect(problems.join()).not.toContain('sEcRe');
   });
 });

@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expandHome, readDotlist } from '../../src/config/dotlist.ts';
@@ -39,15 +39,6 @@ describe('a pair', () => {
   ])('is split at the first "=" and read as YAML: %s', (text, path, value) => {
     expect(pairs(text)).toEqual([[path, value]]);
   });
-
-  it('comes once per flag, in the order of the flags', () => {
-    expect(pairs('a=1', 'b=2', 'a=3')).toEqual([
-      [['a'], 1],
-      [['b'], 2],
-      [['a'], 3],
-    ]);
-    expect(pairs()).toEqual([]);
-  });
 });
 
 describe('a mistake', () => {
@@ -69,14 +60,6 @@ describe('a mistake', () => {
     for (const text of texts) {
       expect(problems(text)).toEqual([`--config: ${problem.replace('TEXT', text)}`]);
     }
-  });
-
-  it('is reported for each value, beside the right pairs', () => {
-    const dotlist = readDotlist(['a=1', 'b', 'c=', 'd=2']);
-    expect(dotlist).toMatchObject({
-      pairs: [{ path: ['a'] }, { path: ['d'] }],
-      problems: [/"b"/, /"c="/].map((one) => expect.stringMatching(one)),
-    });
   });
 
   it.each([
@@ -115,21 +98,6 @@ describe('a file', () => {
     expect(readDotlist([file, file])).toMatchObject({ pairs: [] });
   });
 
-  it('is looked for in the first value only', () => {
-    expect(pairs('x=1', file)).toEqual([
-      [['x'], 1],
-      [[...(file.split('=')[0]?.split('.') ?? [])], 'b.yaml'],
-    ]);
-  });
-
-  it('is no folder', () => {
-    expect(readDotlist([folder])).toMatchObject({
-      pairs: [],
-      problems: [expect.stringContaining('a file that exists')],
-    });
-    expect(pairs(join(folder, 'c=d'))).toEqual([[[join(folder, 'c')], 'd']]);
-  });
-
   it.each([
     ['~', '/home/me'],
     ['~/x', '/home/me/x'],
@@ -138,9 +106,5 @@ describe('a file', () => {
     ['/x', '/x'],
   ])('has its home folder expanded: %s is %s', (path, expanded) => {
     expect(expandHome(path, '/home/me')).toBe(expanded);
-  });
-
-  it('is from the home folder of the user when none is given', () => {
-    expect(expandHome('~')).toBe(homedir());
   });
 });

@@ -21,21 +21,6 @@ describe('the names of filters', () => {
     ]);
   });
 
-  it('may be on lines of their own', async () => {
-    const { filters } = await configuration(
-      '[enforcement]\nenabled_filters =\n  MaxLeaseDurationFilter,\n  ExternalServiceFilter,\nexternal_service_base_endpoint = http://h\n',
-    );
-    expect(filters.map(({ installed }) => installed.name)).toEqual([
-      'MaxLeaseDurationFilter',
-      'ExternalServiceFilter',
-    ]);
-  });
-
-  it('are shortened in messages', async () => {
-    const [problem = ''] = await problems(`enabled_filters = ${'x'.repeat(10_000)}`);
-    expect(problem.length).toBeLessThan(300);
-  });
-
   it.each(['enabled_filters', 'audit_filters'])(
     'may not be repeated in %s, whatever their package',
     async (option) => {

@@ -65,35 +65,4 @@ describe('layers', () => {
       }),
     );
   });
-
-  it('that are empty change nothing', () => {
-    fc.assert(
-      fc.property(
-        layers,
-        fc.nat(6),
-        fc.constantFrom(new Map(), new Map([['s', new Map()]])),
-        (all, at, empty) => {
-          expect(effective([...all.slice(0, at), empty, ...all.slice(at)])).toEqual(effective(all));
-        },
-      ),
-    );
-  });
-
-  it('that are repeated change nothing', () => {
-    fc.assert(
-      fc.property(layers, (all) => {
-        expect(effective([...all, ...all])).toEqual(effective(all));
-      }),
-    );
-  });
-
-  it('are not changed by resolve', () => {
-    fc.assert(
-      fc.property(layers, (all) => {
-        const before = structuredClone(all);
-        resolve(all, options);
-        expect(all).toEqual(before);
-      }),
-    );
-  });
 });

@@ -43,11 +43,6 @@ describe('the description of an option', () => {
     });
   });
 
-  it('is in the order of the schema', () => {
-    const names = describeOptions('s', z.object({ b: z.string().default(''), a: z.string().default('') }));
-    expect(names.map(({ name }) => name)).toEqual(['b', 'a']);
-  });
-
   it.each(['secret', 'url', 'file', 'secretFile', 'guard', 'serverOnly', 'watched'] as const)(
     'has the flag %s',
     (flag) => {

@@ -243,13 +243,4 @@ describe('--config with a file', () => {
     expect({ found, files }).toEqual({ found: [], files: [file] });
     expect(filters).toHaveLength(1);
   });
-
-  it('may be combined with other flags, such as --port', async () => {
-    const port = { flag: '--port', section: 's', option: 'a', value: 'flag' };
-    const config = [configFile('s: {a: file}', 'x.yaml'), port];
-    expect(await read({ configFiles: [], config })).toEqual([
-      ['[s] a = "file" (x.yaml:1)'],
-      ['[s] a = "flag" (--port)'],
-    ]);
-  });
 });

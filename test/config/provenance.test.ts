@@ -102,16 +102,6 @@ describe('every leaf', () => {
     ]);
   });
 
-  it('is overridden by a list, and overrides one', () => {
-    expect(explained({ server: { a: [1] }, user: { a: { b: 1 } }, cli: { a: [2, 3] } })).toEqual([
-      'a = [2,3]: cli > user > server',
-    ]);
-  });
-
-  it('is not an empty mapping that another source has filled', () => {
-    expect(explained({ server: { a: {} }, user: { a: { b: 1 } } })).toEqual(['a.b = 1: user']);
-  });
-
   it('may have the name of an inherited member', () => {
     expect(
       explained({

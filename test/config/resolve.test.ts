@@ -4,7 +4,7 @@ import { describeOptions } from '../../src/config/option.ts';
 import { type Resolution, resolve, schemaInput } from '../../src/config/resolve.ts';
 import { showValue } from '../../src/config/secret.ts';
 import { readSources } from '../../src/config/sources.ts';
-import { configFile, layersOf, resolved, shown } from './helpers.ts';
+import { layersOf, resolved, shown } from './helpers.ts';
 
 const schema = z.object({
   limit: z.int().min(-1).default(-1).meta({ unit: 'seconds' }),
@@ -74,24 +74,6 @@ describe('a value', () => {
     });
     expect(schemaInput(resolution.settings, new Set(Object.keys(schema.shape)))).toEqual({});
     expect(new Set(resolution.settings.map(({ origin }) => origin.kind))).toEqual(new Set(['default']));
-  });
-
-  it('from code keeps its type, and is checked against the schema', async () => {
-    const read = async (limit: unknown) => {
-      const { layers } = await readSources({
-        configFiles: [configFile('')],
-        environment: {},
-        values: { s: { limit } },
-      });
-      return resolve(layers, describeOptions('s', schema));
-    };
-    expect(setting(await read(60), 'limit')).toMatchObject({ value: 60, origin: { kind: 'code' } });
-    expect(setting(await read('60'), 'limit').value).toBe(60);
-    for (const wrong of [1.5, true, null, [1], { a: 1 }, Number.NaN]) {
-      expect(shown((await read(wrong)).problems)).toEqual([
-        expect.stringMatching(/^in code: \[s\] limit: expected a whole number of seconds or -1, got /),
-      ]);
-    }
   });
 });
 
@@ -217,20 +199,6 @@ describe('a secret', () => {
       expect(showValue(found, secret)).toBe('****');
     }
     expect(setting(resolution, 'path').secret).toBe(false);
-  });
-
-  it('is not shown when an option that refers to it is wrong', async () => {
-    expect(await problems('token = hush', 'limit = $token', 'url = $token', 'on = x$token')).toEqual([
-      '1.conf:3: [s] limit: expected a whole number of seconds or -1, got a value that is not shown',
-      '1.conf:5: [s] on: expected true or false, got a value that is not shown',
-      '1.conf:4: [s] url: expected a URL, got a value that is not shown',
-    ]);
-  });
-
-  it('with a "$" in it is not shown', async () => {
-    expect(await problems('token = hush$sEcReT')).toEqual([
-      '1.conf:2: [s] token: a "$" in the value refers to an option that is not set; write "$$" for a dollar sign',
-    ]);
   });
 });
 

@@ -2,9 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type ConfigSources, readSources } from '../../src/config/sources.ts';
-import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { configFile, effective, entries, readEntries as read, service, shown } from './helpers.ts';
+import { configFile, entries, readEntries as read, shown } from './helpers.ts';
 
 async function problems(sources: ConfigSources): Promise<string[]> {
   return shown((await readSources({ configFiles: [], environment: {}, ...sources })).problems);
@@ -25,20 +24,6 @@ describe('a folder', () => {
       ...['[s] a = "20.conf" (20.conf:2)', '[s] a = "B.conf" (B.conf:2)', '[s] a = "a.conf" (a.conf:2)'],
       ...['[s] a = "a.conf.yml" (a.conf.yml:2)'],
     ]);
-  });
-
-  it('is read in the order of the folders', async () => {
-    const [first, second] = [temporaryFolder(), temporaryFolder()];
-    configFile('[s]\na = 1\n', 'z.conf', first);
-    configFile('[s]\na = 2\n', 'a.conf', second);
-    expect((await read({ configFiles: [configFile('')], configDirs: [first, second] })).flat()).toEqual([
-      '[s] a = "1" (z.conf:2)',
-      '[s] a = "2" (a.conf:2)',
-    ]);
-  });
-
-  it('may be empty', async () => {
-    expect(await read({ configFiles: [configFile('')], configDirs: [temporaryFolder()] })).toEqual([]);
   });
 
   it('that cannot be read is an error', async () => {
@@ -80,13 +65,6 @@ describe('a file', () => {
     ]);
     expect(await problems({ configFiles: [configFile(other, name)] })).not.toEqual([]);
   });
-
-  it('with syntax errors is read without the broken lines', async () => {
-    const file = configFile('[s]\nbroken\na = 1\n');
-    const { layers, problems: found } = await readSources({ configFiles: [file], environment: {} });
-    expect(shown(found)).toEqual(['blazar.conf:2: expected "name = value", got a line without "=" or ":"']);
-    expect(layers.flatMap(entries)).toEqual(['[s] a = "1" (blazar.conf:3)']);
-  });
 });
 
 describe('the environment', () => {
@@ -113,15 +91,6 @@ describe('the environment', () => {
 });
 
 describe('--config', () => {
-  it('sets an option of type text literally, even where YAML would be a list', async () => {
-    const config = ['service.decision_log=-'];
-    const { settings, problems } = await readConfiguration({ environment: {}, configFiles: [], config }, [
-      service,
-    ]);
-    expect(shown(problems, 'error')).toEqual([]);
-    expect(effective({ settings }, 'decision_log', 'service')).toBe('-');
-  });
-
   it('sets an option to what follows the first "=", as YAML whose scalars are texts', async () => {
     const config = [
       ...['Enforcement.a=1', 'enforcement.b= x = y; # a comment', "enforcement.c=''", 'enforcement.d=null'],

@@ -5,7 +5,7 @@ import { describeOptions } from '../../src/config/option.ts';
 import { resolve } from '../../src/config/resolve.ts';
 import { readSources } from '../../src/config/sources.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { configFile, configuration, effective, readEntries, service, shown } from './helpers.ts';
+import { configFile, configuration, effective, service, shown } from './helpers.ts';
 
 const schema = z.object({
   limit: z.int().min(-1).default(-1),
@@ -120,10 +120,6 @@ describe('a value in YAML', () => {
       'x.yaml:3: [s] text: $limits cannot be used here: it is a mapping',
     ]);
   });
-
-  it('that is an empty dictionary is the empty text for "$"', async () => {
-    expect(await value('text: <$limits>')).toBe('<>');
-  });
 });
 
 describe('a file in YAML', () => {
@@ -133,12 +129,6 @@ describe('a file in YAML', () => {
       const { emptyFiles } = await configuration('', { configFiles: [configFile(text, 'x.yaml')] });
       expect(emptyFiles).toHaveLength(1);
     }
-  });
-
-  it('has section names in any case', async () => {
-    expect(await readEntries({ configFiles: [configFile('S: {a: 1}\ns: {b: 2}\n', 'x.yaml')] })).toEqual([
-      ['[s] a = "1" (x.yaml:1)', '[s] b = "2" (x.yaml:2)'],
-    ]);
   });
 
   const section = 'expected a section such as "enforcement:", with options below it';

@@ -28,10 +28,13 @@ function sent(): CloudEvent[] {
   const owner = { projectId: 'climate', userId: 'alice' };
   const times = { start: 0n, end: 0n };
   corrections.add({ outcome: 'released', row: 1n, leaseId: 'a', ...owner, name: 'a', ...times, note: 'x' });
-  const last = { requestId: 'a', operation: 'create', outcome: 'rejected', message: 'a' };
+  const last = { request_id: 'a', operation: 'create', outcome: 'rejected', message: 'a', filter: 'a' };
   const budget = { id: 1n, projectId: 'climate', userId: null, validFrom: 0n, validUntil: 1n, amount: 1n };
   const step = { at: 0n, who: 'a', reason: 'a' };
-  const named = { id: 'a', name: 'a', domain: 'a' };
+  const named = {
+    ...{ project_id: 'a', project_name: 'a', project_domain: 'a' },
+    ...{ user_id: 'a', user_name: 'a', user_domain: 'a' },
+  };
   return [
     thresholdEvent('/', 'a', {
       ...{ budget, threshold: 80, before: 0n, taken: 1n, at: 0n },
@@ -43,8 +46,8 @@ function sent(): CloudEvent[] {
       granted: { amount: 1n, validUntil: 1n, budget: 1n },
     }),
     refusedEvent('/', 'a', {
-      ...{ project: named, user: named, filter: 'a', count: 1, firstAt: 'a', lastAt: '2026-11-21T09:00:30Z' },
-      last: { ...last, leaseId: null, leaseName: 'a' },
+      ...{ isMixed: false, count: 1, firstAt: 'a' },
+      last: { ...last, ...named, lease_id: null, lease_name: 'a', time: '2026-11-21T09:00:30Z' },
     }),
     correctedEvent('/', 'a', { who: 'a', reason: null, at: new Date(0), corrections }),
     bypassedEvent('/', 'a', {

@@ -207,12 +207,6 @@ it('the log has the messages that the page explains', () => {
   expect(messages.filter((message) => !source.includes(`'${message}'`))).toEqual([]);
 });
 
-it('the service keeps idle connections for as long as the page says', async () => {
-  const { keepAlive } = await observed();
-  const text = pageNamed('docs/reference/policy-service.md').lines.join('\n');
-  expect(keepAlive).toBe(`timeout=${/keeps them for (\d+) seconds/.exec(text)?.[1]}`);
-});
-
 it('the configuration for production starts, and asks for a certificate and a token', async () => {
   const { blocks } = pageNamed('docs/operations.md');
   const shown = blocks.find(({ text }) => text.includes('client_ca_file'))?.text ?? '';

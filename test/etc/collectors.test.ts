@@ -61,12 +61,6 @@ describe('the configuration of the collector', () => {
     expect(named.filter((name) => !OF_SERVICE.includes(name) && !(name in line))).toEqual([]);
     expect(line).toMatchObject({ time: expect.any(Number), level: 50, msg: 'filter failed' });
   });
-
-  it('names fields of decisions', () => {
-    const named = attributesIn(collector.receivers.file_log);
-    expect(named).toContain('time');
-    expect(named.filter((name) => !RECORD_FIELDS.includes(name))).toEqual([]);
-  });
 });
 
 describe('the configuration of Alloy', () => {

@@ -56,12 +56,6 @@ describe('Dockerfile', () => {
     ]);
   });
 
-  it('has Node itself as the first process, which receives the signals', () => {
-    expect(JSON.parse(only(image, 'ENTRYPOINT'))).toEqual(['node', '/app/dist/src/cli/main.js']);
-    expect(only(image, 'WORKDIR')).toBe('/app');
-    expect(only(image, 'STOPSIGNAL')).toBe('SIGTERM');
-  });
-
   it('exposes the port on which it listens', () => {
     const { OS_SERVICE__PORT, OS_SERVICE__HOST } = environment();
     expect(only(image, 'EXPOSE')).toBe(OS_SERVICE__PORT);

@@ -309,14 +309,6 @@ external_service_base_endpoint = ${new URL(slow.url).origin}
       });
     });
 
-    it('if the configuration is wrong', async () => {
-      const conf = etcBlazar({ 'blazar.conf': `${SERVICE}${LIMIT}max_lease_duratoin = 1\n` });
-      expect(await served(mounted(conf))).toMatchObject({
-        code: 2,
-        stderr: expect.stringMatching(/blazar\.conf:6: .*max_lease_duratoin.*max_lease_duration/),
-      });
-    });
-
     it('if a file with a secret, or the configuration, cannot be read', async () => {
       const conf = etcBlazar({
         'blazar.conf': `[service]\ntokens_file = /etc/blazar/tokens\n${LIMIT}`,
@@ -349,23 +341,6 @@ external_service_base_endpoint = ${new URL(slow.url).origin}
           ]);
         }
       }
-    });
-
-    it('if the port is taken', async () => {
-      const taken = await startService(() => {});
-      const conf = etcBlazar({ 'blazar.conf': SERVICE + LIMIT });
-      expect(await served([...mounted(conf), '--env', `OS_SERVICE__PORT=${taken.port}`])).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining(String(taken.port)),
-      });
-    });
-
-    it('if everyone could ask', async () => {
-      const conf = etcBlazar({ 'blazar.conf': LIMIT });
-      expect(await command(mounted(conf))).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('allow_anonymous'),
-      });
     });
   });
 });

@@ -92,10 +92,4 @@ describe('the alerts', () => {
     expect(tried(true).sort()).toEqual(alerts);
     expect(tried(false).sort()).toEqual(alerts);
   });
-
-  it('are tried with series that exist', async () => {
-    const metrics = await everyMetric();
-    const series = tests.flatMap(({ input_series }) => input_series.map((one) => one.series));
-    expect(series.flatMap((one) => strangersIn(one, metrics))).toEqual([]);
-  });
 });

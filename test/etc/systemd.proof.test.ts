@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { knownOptions } from '../../src/cli/common/known-options.ts';
 import { ExitCode } from '../../src/cli/common/output.ts';
-import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
@@ -116,10 +115,6 @@ describe(`etc/systemd/${UNIT}`, () => {
     const used = [...text.matchAll(/%d\/(\S+)/g)].map(([, id]) => id);
     expect(loaded.length).toBeGreaterThan(0);
     expect(used.sort()).toEqual(loaded.sort());
-  });
-
-  it('gives a stop more time than the service takes', () => {
-    expect(Number(lastOf('TimeoutStopSec'))).toBeGreaterThan(serviceOptions.parse({}).shutdown_grace);
   });
 
   it('restarts after every failure, but not for mistakes in the configuration', async () => {

@@ -37,12 +37,6 @@ describe('parseMillionths', () => {
   ])('refuses %j', (text) => {
     expect(parseMillionths(text)).toBeUndefined();
   });
-
-  it('refuses very long texts', () => {
-    expect(parseMillionths('1'.repeat(16))).toBeUndefined();
-    expect(parseMillionths('9'.repeat(1_000_000))).toBeUndefined();
-    expect(parseMillionths(`0.${'0'.repeat(1_000_000)}1`)).toBeUndefined();
-  });
 });
 
 describe('parseUnitHours', () => {

@@ -5,7 +5,7 @@ import { ALLOWED, REJECTED, UNCHECKED } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost, updateExtend } from '../support/requests.ts';
-import { hours, type LedgerSetup, onLedger } from './on-ledger.ts';
+import { type LedgerSetup, onLedger } from './on-ledger.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const PROJECT = createPhysicalHost().context.project_id;
@@ -106,33 +106,6 @@ describe('a commit request', () => {
     for (const { headers, method } of service.requests) {
       expect([method, headers['x-auth-token']]).toEqual(['POST', 's3cret']);
     }
-  });
-
-  it('goes only to the commit endpoint, never to one derived from the base endpoint', async () => {
-    const service = await policyServer({ status: 204 });
-    const { enforcement } = await onLedger({
-      enabled: ['ExternalServiceFilter'],
-      options: { external_service_base_endpoint: service.url },
-    });
-    for (const decision of [
-      await enforcement.checkCreate(createPhysicalHost()),
-      await enforcement.commitCreate(createPhysicalHost()),
-      await enforcement.checkUpdate(updateExtend()),
-      await enforcement.commitUpdate(updateExtend()),
-    ]) {
-      expect(decision).toMatchObject(ALLOWED);
-    }
-    expect(service.requests.map(({ url }) => url)).toEqual(['/check-create', '/check-update']);
-  });
-
-  it('is sent only by a commit with `commit = request`', async () => {
-    const { enforcement, sent } = await against({ status: 204 }, {}, { ledger: { commit: 'request' } });
-    await enforcement.checkCreate(createPhysicalHost());
-    await enforcement.checkUpdate(updateExtend());
-    expect(sent()).toEqual([]);
-    await enforcement.commitCreate(createPhysicalHost());
-    await enforcement.commitUpdate(updateExtend());
-    expect(sent().map(([url]) => url)).toEqual(['/commit/create/', '/commit/update/']);
   });
 
   it('is not sent if the ledger refuses the lease, for a dry run, or for an exempt project', async () => {
@@ -245,18 +218,6 @@ describe('a commit to the external service', () => {
     expect(chain.balances(PROJECT)).toEqual({});
   });
 
-  it('can be retried after it was reverted', async () => {
-    let status = 500;
-    const chain = await against((_, response) => response.writeHead(status).end());
-    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject(UNCHECKED);
-    status = 204;
-    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject(ALLOWED);
-    expect(chain.balances(PROJECT)).toMatchObject({
-      'max_leases/project': 1n,
-      'usage_budget/1': hours('96'),
-    });
-  });
-
   it.each([
     [403, false],
     [500, true],
@@ -272,12 +233,6 @@ describe('a commit to the external service', () => {
       chain.sent().map(([url]) => url),
       'the lease continues',
     ).toEqual(['/commit/create/', '/commit/update/']);
-  });
-
-  it('of an update of an unrecorded lease leaves nothing behind', async () => {
-    const chain = await against({ status: 403 });
-    expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject(REJECTED);
-    expect(chain.balances(PROJECT)).toEqual({});
   });
 
   it('of an audited filter only warns, and the lease is recorded', async () => {

@@ -81,20 +81,6 @@ describe('a request to the service', () => {
       authorization: 'Bearer bearer-1',
     });
   });
-
-  it('reuses the connection', async () => {
-    const { service, enforcement } = await against({ status: 204 });
-    let connections = 0;
-    service.server.on('connection', () => {
-      connections += 1;
-    });
-    for (let call = 0; call < 20; call += 1) {
-      await enforcement.checkCreate(createPhysicalHost());
-    }
-    expect(service.requests).toHaveLength(20);
-    // A call that starts while the first connection is being returned opens a second one.
-    expect(connections).toBeLessThanOrEqual(2);
-  });
 });
 
 describe('the endpoints', () => {
@@ -292,17 +278,6 @@ describe('a service that fails', () => {
     const { enforcement } = await against(() => {}, { external_service_timeout: 3600 });
     const signal = AbortSignal.timeout(50);
     expect(await enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject({ failed: true });
-  });
-
-  it('that sends more than 64 KiB has failed', async () => {
-    const { enforcement } = await against({
-      status: 403,
-      body: JSON.stringify({ message: 'x'.repeat(70_000) }),
-    });
-    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
-      failed: true,
-      message: GENERIC,
-    });
   });
 
   it('is not called after external_service_breaker_failures failures, and leases are refused', async () => {

@@ -72,13 +72,6 @@ describe('what must be undone', () => {
 });
 
 describe('durable delivery', () => {
-  it('delivers an end', async () => {
-    const { enforcement, service } = await durable();
-    expect(await enforcement.onEnd(ended('a'))).toMatchObject({ failed: false });
-    await vi.waitFor(() => expect(service.requests).toHaveLength(1), SOON);
-    expect(JSON.parse(service.requests[0]?.body ?? '')).toEqual(ended('a'));
-  });
-
   it('waits for as long as the service asks, in seconds or until a date', async () => {
     for (const after of ['3600', new Date(Date.now() + 3_600_000).toUTCString()]) {
       const { enforcement, service, query } = await durable();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CreateRequest } from '../../src/index.ts';
+import type { CreateRequest, Lease } from '../../src/index.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
 import { createGpuAndFloatingIp, createPhysicalHost } from '../support/requests.ts';
@@ -42,6 +42,17 @@ async function refusal(specs: Record<string, object>, request: CreateRequest) {
   return message?.slice(REJECTED.length) ?? null;
 }
 
+const TYPES = { types: { allowed: { nodeSelectors: { node_type: ['skylake', 'haswell'] } } } };
+const TYPED = { types: { required: { nodeSelectors: { node_type: [] } }, ...GPU.gpu } };
+const GPU_NEEDED = { gpu: { required: { nodeSelectors: { gpu: ['True'] } } } };
+const NO_TYPE =
+  'reservations[0].resource_properties node_type: expected a value, got nothing (scheduling policy types).';
+const and = (...comparisons: string[]) => `["and", ${comparisons.join(', ')}]`;
+const withReservations = (reservations: unknown): CreateRequest => {
+  const { context, lease } = createPhysicalHost();
+  return { context, lease: { ...lease, reservations } as Lease };
+};
+
 describe('SchedulingPolicyFilter checks the properties of a lease', () => {
   it('allows values that a policy allows', async () => {
     const specs = { types: { allowed: { nodeSelectors: { node_type: ['compute_cascadelake_r'] } } } };
@@ -52,76 +63,72 @@ describe('SchedulingPolicyFilter checks the properties of a lease', () => {
     });
   });
 
-  it('refuses another value, and names the place, the allowed values and the policy', async () => {
-    const specs = { types: { allowed: { nodeSelectors: { node_type: ['skylake', 'haswell'] } } } };
-    expect(await refusal(specs, createPhysicalHost())).toBe(
+  // A text that ends with a period is the whole reason.
+  it.each<[string, Record<string, object>, CreateRequest, string | null]>([
+    [
+      ...(['another value, with place, allowed values and policy', TYPES, createPhysicalHost()] as const),
       'reservations[0].resource_properties node_type: expected skylake or haswell, got "compute_cascadelake_r" (scheduling policy types).',
-    );
-  });
-
-  it('refuses a property that no policy mentions, and names the allowed ones', async () => {
-    expect(await refusal(GPU, createPhysicalHost())).toBe(
+    ],
+    [
+      ...(['a property that no policy mentions, with the allowed ones', GPU, createPhysicalHost()] as const),
       'reservations[0].resource_properties node_type: expected nothing, got "compute_cascadelake_r"; allowed labels: gpu and zone (scheduling policy gpu).',
-    );
-  });
-
-  it('refuses a lease without a required property, whatever else it has', async () => {
-    const specs = { types: { required: { nodeSelectors: { node_type: [] } }, ...GPU.gpu } };
-    for (const request of [demanding(''), demanding(equals('gpu', 'True')), demanding(undefined)]) {
-      expect(await refusal(specs, request)).toBe(
-        'reservations[0].resource_properties node_type: expected a value, got nothing (scheduling policy types).',
-      );
+    ],
+    ['no required property', TYPED, demanding(''), NO_TYPE],
+    ['no required property', TYPED, demanding(undefined), NO_TYPE],
+    ['another instead of the required property', TYPED, demanding(equals('gpu', 'True')), NO_TYPE],
+    ['the required property', TYPED, demanding(equals('node_type', 'any')), null],
+    ['= as ==', GPU, demanding('["=", "$gpu", "True"]'), null],
+    ['= as ==', GPU, demanding('["=", "$gpu", "Maybe"]'), 'expected True or False'],
+    ['a list as its text', GPU, demanding(['==', '$gpu', 'True']), null],
+    ['a list as its text', GPU, demanding(['=', '$gpu', 'Maybe']), 'expected True or False'],
+    ['each part of an "and"', GPU, demanding(and(equals('zone', 'any'), equals('gpu', 'True'))), null],
+    [
+      'each part of an "and"',
+      GPU,
+      demanding(and(equals('zone', 'x'), equals('gpu', 'Maybe'))),
+      'got "Maybe"',
+    ],
+    ['undefined as no properties', GPU, demanding(undefined, undefined), null],
+    ['null as no properties', GPU, demanding(null, null), null],
+    ['lists as no properties', GPU, demanding([], '[]'), null],
+    ['a lease without reservations', GPU_NEEDED, withReservations(undefined), null],
+    ['null as no reservations', GPU_NEEDED, withReservations(null), null],
+    ['an empty list of reservations', GPU_NEEDED, withReservations([]), null],
+    // hypervisor_properties: names that are no capacities are looked up as in resource_properties.
+    [
+      ...(['them in hypervisor_properties', GPU] as const),
+      demanding('', and('[">=", "$vcpus", "16"]', equals('gpu', 'Maybe'))),
+      'gpu: expected True or False, got "Maybe"',
+    ],
+    ['a hypervisor_hostname', GPU, demanding('', equals('hypervisor_hostname', 'h1')), 'got "h1"'],
+    ['them in hypervisor_properties', GPU, demanding('', equals('gpu', 'True')), null],
+    ['required ones there', GPU_NEEDED, demanding('', equals('gpu', 'True')), null],
+    ['required ones there', GPU_NEEDED, demanding('', equals('gpu', 'False')), 'expected True'],
+    ['a captured GPU host with many processors and an address', GPU, createGpuAndFloatingIp(), null],
+    ['an inequality beside', GPU, demanding(and(equals('gpu', 'True'), '["!=", "$gpu", "x"]')), 'got != "x"'],
+  ])('%s', async (_, specs, request, expected) => {
+    const reason = await refusal(specs, request);
+    if (expected?.endsWith('.') === false) {
+      expect(reason).toContain(expected);
+    } else {
+      expect(reason).toBe(expected);
     }
-    expect(await refusal(specs, demanding(equals('node_type', 'any')))).toBeNull();
   });
 
-  it('reads = as ==, and a list as its text', async () => {
-    for (const written of ['["=", "$gpu", "True"]', '["==", "$gpu", "True"]', ['==', '$gpu', 'True']]) {
-      expect(await refusal(GPU, demanding(written))).toBeNull();
-    }
-    expect(await refusal(GPU, demanding('["=", "$gpu", "Maybe"]'))).toContain('expected True or False');
-    expect(await refusal(GPU, demanding(['=', '$gpu', 'Maybe']))).toContain('expected True or False');
-  });
-
-  it('checks each comparison of an "and"', async () => {
-    const written = (zone: string, gpu: string) =>
-      `["and", ["==", "$zone", "${zone}"], ["==", "$gpu", "${gpu}"]]`;
-    expect(await refusal(GPU, demanding(written('any', 'True')))).toBeNull();
-    expect(await refusal(GPU, demanding(written('any', 'Maybe')))).toContain('got "Maybe"');
-    const twice = '["and", ["==", "$gpu", "True"], ["==", "$gpu", "Maybe"], ["==", "$rack", "1"]]';
-    expect((await refusal(GPU, demanding(twice)))?.split('; reservations')).toHaveLength(2);
-  });
-
-  it('checks every reservation, and names it', async () => {
-    const request = leaseOf(
-      { resource_properties: equals('gpu', 'True') },
-      { resource_properties: equals('gpu', 'Maybe') },
-      { resource_properties: equals('rack', '1') },
+  it('checks every reservation and every comparison, and names them', async () => {
+    const wrong = and(equals('gpu', 'True'), equals('gpu', 'Maybe'), equals('rack', '1'));
+    const message = await refusal(
+      GPU,
+      leaseOf({ resource_properties: equals('gpu', 'True') }, { resource_properties: wrong }),
     );
-    const message = await refusal(GPU, request);
     expect(message).toContain('reservations[1].resource_properties gpu: ');
-    expect(message).toContain('; reservations[2].resource_properties rack: ');
+    expect(message).toContain('; reservations[1].resource_properties rack: ');
     expect(message).not.toContain('reservations[0]');
+    expect(message?.split('; reservations')).toHaveLength(2);
   });
 
-  it.for([undefined, null, [], ''])('reads %j as no properties', async (nothing) => {
-    expect(await refusal(GPU, demanding(nothing, nothing))).toBeNull();
-    expect(await refusal(GPU, demanding('[]', '[]'))).toBeNull();
-  });
-
-  it.for([undefined, null, []])('allows a lease with %j as its reservations', async (none) => {
-    const { context, lease } = createPhysicalHost();
-    const { reservations: _, ...rest } = lease;
-    const request = { context, lease: { ...rest, ...(none !== undefined && { reservations: none }) } };
-    expect(
-      await refusal({ types: { required: { nodeSelectors: { gpu: [] } } } }, request as CreateRequest),
-    ).toBe(null);
-  });
-});
-
-describe('SchedulingPolicyFilter reads hypervisor_properties', () => {
   it.for(['vcpus', 'memory_mb', 'local_gb', 'cpu_info', 'hypervisor_type', 'hypervisor_version'])(
-    'does not check the capacity %s, but checks the same name in resource_properties',
+    'does not check the capacity %s in hypervisor_properties, but the same name in resource_properties',
     async (capacity) => {
       for (const operator of ['>=', '==']) {
         const written = JSON.stringify([operator, `$${capacity}`, '16']);
@@ -133,25 +140,6 @@ describe('SchedulingPolicyFilter reads hypervisor_properties', () => {
     },
   );
 
-  it('checks any other name there as in resource_properties, since Blazar looks up both the same way', async () => {
-    const written = `["and", [">=", "$vcpus", "16"], ${equals('gpu', 'Maybe')}]`;
-    expect(await refusal(GPU, demanding('', written))).toContain('gpu: expected True or False, got "Maybe"');
-    expect(await refusal(GPU, demanding('', equals('hypervisor_hostname', 'h1')))).toContain('got "h1"');
-    expect(await refusal(GPU, demanding('', equals('gpu', 'True')))).toBeNull();
-  });
-
-  it('finds a required property there', async () => {
-    const specs = { gpu: { required: { nodeSelectors: { gpu: ['True'] } } } };
-    expect(await refusal(specs, demanding('', equals('gpu', 'True')))).toBeNull();
-    expect(await refusal(specs, demanding('', equals('gpu', 'False')))).toContain('expected True');
-  });
-
-  it('allows the captured lease of a GPU host with many processors and an address', async () => {
-    expect(await refusal(GPU, createGpuAndFloatingIp())).toBeNull();
-  });
-});
-
-describe('SchedulingPolicyFilter ignores reservations without a machine', () => {
   it.for(['virtual:floatingip', 'network'])('does not check a reservation of %s', async (resource_type) => {
     const specs = {
       gpu: { required: { nodeSelectors: { gpu: [] } }, default: { nodeSelector: { gpu: 'True' } } },
@@ -167,9 +155,7 @@ describe('SchedulingPolicyFilter ignores reservations without a machine', () => 
       expect(await refusal(GPU, request)).toContain('reservations[0].resource_properties rack');
     },
   );
-});
 
-describe('SchedulingPolicyFilter treats other operators than equality as any value', () => {
   it.for(['!=', '>=', '<=', '>', '<'])('allows %s only if any value is allowed', async (operator) => {
     expect(await refusal(GPU, demanding([operator, '$zone', 'x']))).toBeNull();
     expect(await refusal(GPU, demanding([operator, '$gpu', 'True']))).toBe(
@@ -178,11 +164,6 @@ describe('SchedulingPolicyFilter treats other operators than equality as any val
     expect(await refusal(GPU, demanding('', JSON.stringify([operator, '$gpu', 'True'])))).toContain(
       `got ${operator} "True"`,
     );
-  });
-
-  it('refuses them even next to an equality', async () => {
-    const written = '["and", ["==", "$gpu", "True"], ["!=", "$gpu", "Maybe"]]';
-    expect(await refusal(GPU, demanding(written))).toContain('got != "Maybe"');
   });
 });
 
@@ -242,28 +223,21 @@ describe('SchedulingPolicyFilter uses the policies of the user of a lease, who',
     return decision.allowed;
   };
 
-  it('is identified by the user id', async () => {
-    expect(await mayUse({ kind: 'User', name: USER })).toBe(true);
-    expect(await mayUse({ kind: 'User', name: USER }, { user_id: 'another' })).toBe(false);
-    expect(await mayUse({ kind: 'User', name: PROJECT })).toBe(false);
-  });
-
-  it('is in a group with the id of the project', async () => {
-    expect(await mayUse({ kind: 'Group', name: `project:${PROJECT}` })).toBe(true);
-    expect(await mayUse({ kind: 'Group', name: `project:${PROJECT}` }, { project_id: 'x' })).toBe(false);
-    expect(await mayUse({ kind: 'Group', name: PROJECT })).toBe(false);
-  });
-
-  it('is in system:authenticated', async () => {
-    expect(await mayUse(EVERYBODY)).toBe(true);
-    expect(await mayUse({ kind: 'Group', name: 'system:serviceaccounts' })).toBe(false);
-    expect(await mayUse({ kind: 'Group', name: 'system:unauthenticated' })).toBe(false);
-  });
-
-  it('is in no namespace: a RoleBinding grants nothing', async () => {
-    const inNamespace = { kind: 'RoleBinding', metadata: { name: 'gpu', namespace: 'default' } };
-    expect(await mayUse(EVERYBODY, {}, inNamespace)).toBe(false);
-    expect(await mayUse({ kind: 'User', name: USER }, {}, inNamespace)).toBe(false);
+  const IN_NAMESPACE = { kind: 'RoleBinding', metadata: { name: 'gpu', namespace: 'default' } };
+  it.each<[string, object, object, boolean, object?]>([
+    ['has this user id', { kind: 'User', name: USER }, {}, true],
+    ['has another user id', { kind: 'User', name: USER }, { user_id: 'another' }, false],
+    ['is no project', { kind: 'User', name: PROJECT }, {}, false],
+    ['is in the group of the project', { kind: 'Group', name: `project:${PROJECT}` }, {}, true],
+    ['is in another project', { kind: 'Group', name: `project:${PROJECT}` }, { project_id: 'x' }, false],
+    ['is in no group of that name', { kind: 'Group', name: PROJECT }, {}, false],
+    ['is in system:authenticated', EVERYBODY, {}, true],
+    ['is no service account', { kind: 'Group', name: 'system:serviceaccounts' }, {}, false],
+    ['is not unauthenticated', { kind: 'Group', name: 'system:unauthenticated' }, {}, false],
+    ['is in no namespace: a RoleBinding grants nothing', EVERYBODY, {}, false, IN_NAMESPACE],
+    ['is in no namespace', { kind: 'User', name: USER }, {}, false, IN_NAMESPACE],
+  ])('%s', async (_, subject, who, isGranted, binding) => {
+    expect(await mayUse(subject, who, binding)).toBe(isGranted);
   });
 
   it('may use no properties without a binding, but may lease without properties', async () => {

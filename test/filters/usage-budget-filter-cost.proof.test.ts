@@ -72,16 +72,6 @@ describe('the cost of a lease of ten hours', () => {
     expect(await refusal([hosts(2, found(0, 0))], ATTRIBUTE)).toBeNull();
   });
 
-  it('uses the factor 1 for allocations without the attribute', async () => {
-    expect(await refusal([hosts(2, found(null, undefined))], ATTRIBUTE)).toEqual(costs('20'));
-    expect(await refusal([hosts(2)], ATTRIBUTE)).toEqual(costs('20'));
-    for (const name of ['__proto__', 'constructor', 'toString']) {
-      expect(await refusal([hosts(2, found(1, 1))], { usage_budget_rate_attribute: name }), name).toEqual(
-        costs('20'),
-      );
-    }
-  });
-
   it('uses the highest factor for hosts that are not allocated yet', async () => {
     const instances = (amount: number, ...factors: unknown[]) => ({
       resource_type: 'virtual:instance',
@@ -193,11 +183,6 @@ describe('the cost of a lease of ten hours', () => {
     expect(await refusal([reservation], rates)).toMatch(
       /^The cost of the lease can't be told: reservations\.0: /,
     );
-  });
-
-  it('accepts floating IPs whose amount is a text, as Blazar does', async () => {
-    const addresses = { resource_type: 'virtual:floatingip', amount: '2' };
-    expect(await refusal([addresses], { usage_budget_rates: { '*': 1 } })).toEqual(costs('20'));
   });
 
   it('depends on the flavour only for flavor:instance', async () => {

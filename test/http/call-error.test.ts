@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callError, HttpCallError, hasCode } from '../../src/http/call-error.ts';
+import { callError, HttpCallError } from '../../src/http/call-error.ts';
 
 const url = new URL('https://user:password@policy.example:8443/v1/check-create?key=secret#fragment');
 
@@ -39,13 +39,5 @@ describe('callError', () => {
     expect(callError('aborted', { method: 'POST', url }, 'aborted by the caller', thrown).message).toContain(
       `caller${end}`,
     );
-  });
-});
-
-describe('hasCode', () => {
-  it('is false for other errors with the same code', () => {
-    expect(hasCode(new HttpCallError('connect', ''), 'connect')).toBe(true);
-    expect(hasCode(new HttpCallError('timeout', ''), 'connect')).toBe(false);
-    expect(hasCode(Object.assign(new Error(), { code: 'connect' }), 'connect')).toBe(false);
   });
 });

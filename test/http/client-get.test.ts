@@ -45,12 +45,6 @@ describe('the headers of an answer', () => {
     expect(headers).toStrictEqual({});
   });
 
-  it('are no part of the result when none are asked for', async () => {
-    const { url } = await numbered();
-    expect(await newClient().get(url)).toStrictEqual({ status: 200, body: 'null' });
-    expect(await newClient().get(url, { answerHeaders: [] })).toStrictEqual({ status: 200, body: 'null' });
-  });
-
   it('are those that were sent, whatever name is asked for', async () => {
     const { url } = await numbered();
     const { headers } = await newClient().get(url, {

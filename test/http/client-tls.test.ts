@@ -31,17 +31,6 @@ describe('https', () => {
     expect(answer).toEqual({ status: 200, body: 'undefined' });
   });
 
-  it('keeps connections alive', async () => {
-    const service = await startTlsService(server);
-    const caller = newClient({ tls: { ca } });
-    for (let call = 0; call < 3; call++) {
-      await caller.postJson(service.url, json);
-      await new Promise(setImmediate);
-    }
-    expect(service.calls).toHaveLength(3);
-    expect(service.sockets).toHaveLength(1);
-  });
-
   it('refuses a server with a certificate of an unknown authority', async () => {
     const service = await startTlsService(server);
     const error = await failure(newClient().postJson(service.url, json));
@@ -67,14 +56,6 @@ describe('https', () => {
     expect(service.calls).toEqual([]);
   });
 
-  it('refuses an authority that is not a certificate', async () => {
-    const service = await startTlsService(server);
-    const text = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
-    expect((await failure(newClient({ tls: { ca: text } }).postJson(service.url, json))).code).toBe(
-      'connect',
-    );
-  });
-
   it('presents the certificate of the client', async () => {
     const service = await startTlsService({ ...server, ca, requestCert: true, rejectUnauthorized: true });
     const answer = await newClient({ tls: { ca, ...client } }).postJson(service.url, json);
@@ -86,11 +67,5 @@ describe('https', () => {
     const error = await failure(newClient({ tls: { ca } }).postJson(service.url, json));
     expect(['transport', 'connect']).toContain(error.code);
     expect(service.calls).toEqual([]);
-  });
-
-  it('fails with a server that speaks plain http', async () => {
-    const { createServer: createHttpServer } = await import('node:http');
-    const service = await listening(createHttpServer(), [], 'https', 0);
-    expect((await failure(newClient({ tls: { ca } }).postJson(service.url, json))).code).toBe('connect');
   });
 });

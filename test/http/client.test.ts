@@ -91,18 +91,6 @@ describe('a signal', () => {
     expect(service.requests).toHaveLength(1);
   });
 
-  it('ends a call in the middle of its answer', async () => {
-    const controller = new AbortController();
-    const service = await startService((response) => {
-      response.writeHead(200).write('a');
-      setTimeout(() => controller.abort(), 50);
-    });
-    const error = await failure(
-      newClient({ timeout: 60 }).postJson(service.url, json, { signal: controller.signal }),
-    );
-    expect(error.code).toBe('aborted');
-  });
-
   it('ends a call that is connecting, which is not sent then', async () => {
     const service = await startService((response) => response.writeHead(204).end());
     const controller = new AbortController();
@@ -209,10 +197,6 @@ describe('close', () => {
       () => expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true]),
       SOON,
     );
-  });
-
-  it('works on a client that was never used', async () => {
-    await newClient().close();
   });
 });
 

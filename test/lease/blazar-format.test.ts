@@ -85,12 +85,6 @@ describe('the dates of a lease', () => {
   ])('in %j are read if they are valid', (lease, start, end) => {
     expect([leaseStart(lease) !== undefined, leaseEnd(lease) !== undefined]).toEqual([start, end]);
   });
-
-  it('prefer end_date to end_time', () => {
-    expect(leaseEnd({ end_date: '2026-12-02', end_time: '2026-12-03' })).toBe(
-      leaseEnd({ end_date: '2026-12-02' }),
-    );
-  });
 });
 
 describe('an attribute with the name of a prototype', () => {

@@ -44,10 +44,6 @@ describe('a request', () => {
       expect(parse(request).lease).toBe(lease);
     }
   });
-
-  it('may lack dates if the lease has ended', () => {
-    expect(parseEndRequest({ context, lease: { id: 'x' } })).toEqual({ context, lease: { id: 'x' } });
-  });
 });
 
 describe('the current lease of an update', () => {

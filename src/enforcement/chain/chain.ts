@@ -206,18 +206,7 @@ export function refused(
   { filter, message, failed }: Outcome,
   outcomes: Outcome[],
 ): Decision {
-  return {
-    operation,
-    allowed: false,
-    lease,
-    changed: false,
-    message,
-    filter,
-    failed,
-    exempt: false,
-    warnings: warningsOf(outcomes),
-    outcomes,
-  };
+  return { ...accepted(operation, lease, false, outcomes), allowed: false, message, filter, failed };
 }
 
 const NO_WARNINGS: readonly string[] = [];

@@ -31,31 +31,21 @@ interface CommitParts {
 const UNDO_TIMEOUT = 30;
 
 export class Commits {
-  readonly #chain: readonly ChainedFilter[];
-  readonly #ledger: ChainLedger;
-  readonly #outbox: ChainOutbox;
-  readonly #logger: Logger;
-  readonly #claimants: readonly Claimant[];
+  /** The filters whose limits leases share, in the form that the ledger takes. */
+  readonly claimants: readonly Claimant[];
+  readonly #parts: CommitParts;
   readonly #undoing = new Set<Promise<void>>();
 
-  constructor({ chain, ledger, outbox, logger }: CommitParts) {
-    this.#chain = chain;
-    this.#ledger = ledger;
-    this.#outbox = outbox;
-    this.#logger = logger;
-    this.#claimants = chain.flatMap(({ name, filter, audit, execution }) =>
+  constructor(parts: CommitParts) {
+    this.#parts = parts;
+    this.claimants = parts.chain.flatMap(({ name, filter, audit, execution }) =>
       isLedgerFilter(filter) ? [withExecution(claimantOf(filter, name, audit), execution)] : [],
     );
   }
 
-  /** The filters whose limits leases share, in the form that the ledger takes. */
-  get claimants(): readonly Claimant[] {
-    return this.#claimants;
-  }
-
   /** Given a decision that allows: the same decision with everything recorded, or a refusal with nothing recorded. */
   async commit(decision: Decision, lease: LeaseRequest, request: HookRequest): Promise<Decision> {
-    const outcomes = new CommitOutcomes(decision.outcomes, this.#logger, request);
+    const outcomes = new CommitOutcomes(decision.outcomes, this.#parts.logger, request);
     const recording = await this.#record(lease, request, outcomes);
     const committed: ChainedFilter[] = [];
     // A lease that was recorded before this request stays granted: it must not be reported as ended.
@@ -63,11 +53,11 @@ export class Commits {
       lease.currentLease === undefined && (recording === undefined || recording.undo !== undefined);
     if (outcomes.rejection === undefined) {
       if (isNew) {
-        this.#outbox.beginCommit(request.call);
+        this.#parts.outbox.beginCommit(request.call);
       }
       await this.#callCommitHooks(lease, request, outcomes, committed);
     }
-    if (outcomes.rejection === undefined && this.#outbox.isUsed) {
+    if (outcomes.rejection === undefined && this.#parts.outbox.isUsed) {
       await this.#confirm(request, outcomes);
     }
     const { rejection } = outcomes;
@@ -93,7 +83,7 @@ export class Commits {
     request: HookRequest,
     outcomes: CommitOutcomes,
   ): Promise<Recording | undefined> {
-    const [first] = this.#claimants;
+    const [first] = this.claimants;
     if (first === undefined) {
       return undefined;
     }
@@ -101,7 +91,7 @@ export class Commits {
     const elapsed = () => performance.now() - started;
     const failures = new Map<string, unknown>();
     const ruled = new Map<string, RuleOutcomes>();
-    const claimants = this.#claimants.map((claimant) => rejectingOnFailure(claimant, failures, ruled));
+    const claimants = this.claimants.map((claimant) => rejectingOnFailure(claimant, failures, ruled));
     try {
       const operation = lease.currentLease === undefined ? 'create' : 'update';
       const author = authorOf(operation, request);
@@ -111,11 +101,11 @@ export class Commits {
         adopts: request.operation === 'commit-create',
         names: request.call.names,
       };
-      const recording = await this.#ledger.commit(recorded, claimants, author, request.wait);
+      const recording = await this.#parts.ledger.commit(recorded, claimants, author, request.wait);
       for (const claimant of askedOf(claimants, recording, outcomes)) {
         const { name } = claimant;
         if (failures.has(name)) {
-          logFailure(this.#logger, name, request, failures.get(name));
+          logFailure(this.#parts.logger, name, request, failures.get(name));
         }
         // The time of the transaction counts once.
         outcomes.add(
@@ -131,7 +121,7 @@ export class Commits {
       const result = { verdict: reject(failureMessage(thrown)), failed: true };
       const withoutOutcome = claimants.filter(({ name, audit }) => audit && !outcomes.has(name));
       for (const claimant of new Set([blamed, ...withoutOutcome])) {
-        logFailure(this.#logger, claimant.name, request, thrown);
+        logFailure(this.#parts.logger, claimant.name, request, thrown);
         outcomes.add(claimant, result, claimant === blamed ? elapsed() : 0);
       }
       return undefined;
@@ -145,7 +135,7 @@ export class Commits {
     outcomes: CommitOutcomes,
     committed: ChainedFilter[],
   ): Promise<void> {
-    const members = this.#chain.filter(
+    const members = this.#parts.chain.filter(
       ({ filter }) => (currentLease === undefined ? filter.commitCreate : filter.commitUpdate) !== undefined,
     );
     if (members.length === 0) {
@@ -154,7 +144,7 @@ export class Commits {
     const commit = commitRequest(request);
     for (const member of members) {
       const started = performance.now();
-      const result = await callHook(member, readOnly(lease), commit, this.#logger);
+      const result = await callHook(member, readOnly(lease), commit, this.#parts.logger);
       outcomes.add(member, result, performance.now() - started);
       if (result.verdict.allowed || result.failed) {
         committed.push(member);
@@ -169,17 +159,17 @@ export class Commits {
   async #confirm(request: HookRequest, outcomes: CommitOutcomes): Promise<void> {
     const started = performance.now();
     try {
-      await this.#outbox.confirm(request.call, request.wait);
+      await this.#parts.outbox.confirm(request.call, request.wait);
     } catch (thrown) {
-      const failed = this.#chain.filter(({ name }) => this.#outbox.isSender(name));
+      const failed = this.#parts.chain.filter(({ name }) => this.#parts.outbox.isSender(name));
       for (const member of failed) {
-        logFailure(this.#logger, member.name, request, thrown);
+        logFailure(this.#parts.logger, member.name, request, thrown);
         const result = { verdict: reject(failureMessage(thrown)), failed: true };
         outcomes.add(member, result, performance.now() - started);
       }
       if (outcomes.rejection === undefined) {
         // All of them are audited: the lease is granted all the same.
-        this.#outbox.forget(request.call);
+        this.#parts.outbox.forget(request.call);
       }
     }
   }
@@ -196,19 +186,19 @@ export class Commits {
   ): Promise<void> {
     const attempt = (name: string, work: (wait: Wait) => unknown) =>
       withinDeadline(UNDO_TIMEOUT, async (wait) => inTime(Promise.resolve(work(wait)), wait)).catch(
-        (thrown: unknown) => logFailure(this.#logger, name, request, thrown),
+        (thrown: unknown) => logFailure(this.#parts.logger, name, request, thrown),
       );
     const undo = recording?.undo;
     const { call: undoes } = request;
     await Promise.all([
-      undo && attempt('ledger', (wait) => this.#ledger.takeBack(undo, authorOf('undo', request), wait)),
+      undo && attempt('ledger', (wait) => this.#parts.ledger.takeBack(undo, authorOf('undo', request), wait)),
       ...committed.map(({ name, filter }) =>
         attempt(name, (wait) =>
           filter.onEnd(readOnly(context), readOnly(lease), { signal: wait.signal, wait, undoes }),
         ),
       ),
     ]);
-    this.#outbox.forget(undoes);
+    this.#parts.outbox.forget(undoes);
   }
 }
 

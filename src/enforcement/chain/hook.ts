@@ -250,28 +250,22 @@ export function callOnEnd(
   request: EndHookRequest,
   logger: Logger,
 ): Promise<HookResult> {
-  return isTraced()
-    ? inSpan(spanOf(member, 'onEnd'), () => endResult(member, request, logger), spanEnd)
-    : endResult(member, request, logger);
-}
-
-async function endResult(
-  { name, filter, execution }: ChainedFilter,
-  request: EndHookRequest,
-  logger: Logger,
-): Promise<HookResult> {
-  try {
-    execution.begin();
-    const returned: unknown = filter.onEnd(request.seenContext, request.seenLease, request.call);
-    execution.end();
-    if (isThenable(returned)) {
-      await inTime(returned, request.wait);
+  const { name, filter, execution } = member;
+  const tell = async (): Promise<HookResult> => {
+    try {
+      execution.begin();
+      const returned: unknown = filter.onEnd(request.seenContext, request.seenLease, request.call);
+      execution.end();
+      if (isThenable(returned)) {
+        await inTime(returned, request.wait);
+      }
+      return { verdict: allow(), failed: false };
+    } catch (thrown) {
+      logFailure(logger, name, request, thrown);
+      return { verdict: reject(`${name} could not be told that the lease has ended.`), failed: true };
     }
-    return { verdict: allow(), failed: false };
-  } catch (thrown) {
-    logFailure(logger, name, request, thrown);
-    return { verdict: reject(`${name} could not be told that the lease has ended.`), failed: true };
-  }
+  };
+  return inSpan(spanOf(member, 'onEnd'), tell, spanEnd);
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -21,6 +21,7 @@ import { type Candidate, halves, NO_TIMES, type RefusedLease, search } from './s
 import {
   type EstimateOptions,
   type EstimateParts,
+  orUnavailable,
   Trial,
   TrialFailedError,
   TrialOverError,
@@ -46,7 +47,7 @@ export async function estimate(
   await yieldToEventLoop();
   const explained = await trial.explain(lease);
   await yieldToEventLoop();
-  const previewed = await previewedIn(trial, explained.lease);
+  const previewed = await orUnavailable(() => trial.preview(explained.lease));
   const broken = before ?? (previewed instanceof LedgerUnavailableError ? previewed : undefined);
   const decision = broken === undefined ? explained : unrecorded(explained, parts.claimants, broken);
   const preview = previewed instanceof LedgerUnavailableError ? undefined : previewed;
@@ -58,21 +59,6 @@ export async function estimate(
 }
 
 const NOT_SEARCHED = { suggestions: [], searched: null };
-
-/** The error if the ledger does not answer. */
-async function previewedIn(
-  trial: Trial,
-  lease: Lease,
-): Promise<LeasePreview | LedgerUnavailableError | undefined> {
-  try {
-    return await trial.preview(lease);
-  } catch (thrown) {
-    if (thrown instanceof LedgerUnavailableError) {
-      return thrown;
-    }
-    throw thrown;
-  }
-}
 
 /** What every filter allows is refused all the same when it cannot be recorded: by the first enforced filter with a ledger, as a commit would be. */
 function unrecorded(

@@ -46,6 +46,20 @@ export class TrialOverError extends Error {
   override readonly name = 'TrialOverError';
 }
 
+/** The error as a value if the ledger does not answer. */
+export async function orUnavailable<Result>(
+  work: () => Promise<Result>,
+): Promise<Result | LedgerUnavailableError> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof LedgerUnavailableError) {
+      return thrown;
+    }
+    throw thrown;
+  }
+}
+
 export class Trial {
   readonly #parts: EstimateParts;
   /** What leases are tried in place of. */
@@ -135,17 +149,10 @@ export class Trial {
 
   /** Why no lease can be recorded; `undefined` = it can, or no enforced filter has a ledger. */
   async whyNotRecorded(): Promise<LedgerUnavailableError | undefined> {
-    try {
-      if (this.#usesLedger) {
-        await this.#parts.ledger.verifyGrants(this.#request.call);
-      }
-      return undefined;
-    } catch (thrown) {
-      if (thrown instanceof LedgerUnavailableError) {
-        return thrown;
-      }
-      throw thrown;
-    }
+    const verified = this.#usesLedger
+      ? await orUnavailable(() => this.#parts.ledger.verifyGrants(this.#request.call))
+      : undefined;
+    return verified ?? undefined;
   }
 
   /** Some filters, then the ledger for all of its filters at once, then other filters. */

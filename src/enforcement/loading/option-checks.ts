@@ -1,6 +1,5 @@
 /** What is wrong with options beside their values: checks of filters, settings without effect, files without use, secrets that everyone may read. */
 import { resolve as resolvePath } from 'node:path';
-import type { z } from 'zod';
 import { errorText, type Problem } from '../../base/errors.ts';
 import type { Layer } from '../../config/layer.ts';
 import { firstKeystoneName } from '../../config/names.ts';
@@ -34,46 +33,18 @@ export function brokenFilters(
     );
 }
 
-/** Options of a section that are set, and have no effect for the same `reason`. */
-export function settingsWithoutEffect(
+/** A warning for each of these options that is set: it has no effect, for the same `reason`. */
+export function withoutEffect(
   settings: readonly Setting[],
-  section: string,
-  schema: z.ZodObject,
+  options: readonly Option[],
   reason: string,
 ): Problem[] {
   return settings
-    .filter(
-      ({ option, origin }) =>
-        origin.kind !== 'default' && option.section === section && Object.hasOwn(schema.shape, option.name),
-    )
-    .map(({ option, origin }) => ({
-      severity: 'warning',
-      origin,
-      section,
-      option: option.name,
+    .filter(({ option, origin }) => origin.kind !== 'default' && options.includes(option))
+    .map(({ option: { section, name: option }, origin }) => ({
+      ...{ severity: 'warning', origin, section, option },
       message: `has no effect: ${reason}`,
     }));
-}
-
-/** Options of filters that are not enabled. */
-export function optionsWithoutEffect(
-  settings: readonly Setting[],
-  installed: readonly InstalledFilter[],
-  enabled: readonly InstalledFilter[],
-): Problem[] {
-  return installed
-    .filter((filter) => !enabled.includes(filter))
-    .flatMap((filter) =>
-      settings
-        .filter(({ option, origin }) => origin.kind !== 'default' && filter.options.includes(option))
-        .map(({ option, origin }) => ({
-          severity: 'warning' as const,
-          origin,
-          section: SECTION,
-          option: option.name,
-          message: `has no effect: ${filter.name} is not in enabled_filters`,
-        })),
-    );
 }
 
 /**

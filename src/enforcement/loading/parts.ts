@@ -2,7 +2,7 @@
 
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { withOrigin } from '../../config/option-groups.ts';
+import { atOrigin } from '../../config/option-groups.ts';
 import { isLedgerFilter } from '../../filter/base-filter.ts';
 import type { Clock, FilterServices } from '../../filter/services.ts';
 import { ledgerSection } from '../../ledger/options.ts';
@@ -45,7 +45,12 @@ export async function openParts(configuration: Configuration, services: WatchedS
   const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
   const { ledgerObserver: observer } = services;
   const notices = await noticesOf(configuration);
-  const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer, watch: notices?.watch });
+  const ledger = new ChainLedger(ledgerOptions, {
+    logger,
+    clock,
+    observer,
+    watch: notices?.budgetWatch(notices.options),
+  });
   const outbox = new ChainOutbox({ ledger, logger, observer });
   const chain = await openChain(
     configuration,
@@ -56,14 +61,15 @@ export async function openParts(configuration: Configuration, services: WatchedS
     await keystone?.close();
     throw thrown;
   });
-  const notifications = await notices
-    ?.open({ ledger, outbox, services: shared, observer })
-    .catch(async (thrown: unknown) => {
-      await closeChain(chain, logger);
-      await ledger.close();
-      await keystone?.close();
-      throw thrown;
-    });
+  const notifications = await notices?.Notifications.open({
+    ...{ ledger, outbox, services: shared, options: notices.options },
+    dropped: (event) => observer?.noticeDropped?.(event),
+  }).catch(async (thrown: unknown) => {
+    await closeChain(chain, logger);
+    await ledger.close();
+    await keystone?.close();
+    throw thrown;
+  });
   const commits = chain.some(recordsLeases)
     ? new (await import('../chain/commit.ts')).Commits({ chain, ledger, outbox, logger })
     : undefined;
@@ -99,7 +105,9 @@ export async function openChain(
     } catch (thrown) {
       await closeChain(chain, services.logger);
       if (thrown instanceof ConfigurationError) {
-        throw new ConfigurationError(thrown.problems.map((problem) => withOrigin(problem, settings)));
+        throw new ConfigurationError(
+          thrown.problems.map((problem) => atOrigin(problem, settings, { isSafe: true })),
+        );
       }
       const message = `${name} could not be set up: ${errorText(thrown)}`;
       throw new ConfigurationError([

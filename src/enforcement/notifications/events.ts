@@ -7,7 +7,7 @@ import type { Crossing } from '../../ledger/outbox/crossings.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { EventKind } from './options.ts';
 
-export interface Named {
+interface Named {
   readonly id: string | null;
   readonly name?: string | null | undefined;
   readonly domain?: string | null | undefined;
@@ -101,49 +101,60 @@ function takenStep({ at, who, reason }: TakenStep) {
   return { at: formatInstant(at), by: bounded(who), reason: reason === null ? null : bounded(reason) };
 }
 
-/** A refusal of a lease, or several that were alike. */
-export interface Refusals {
-  /** `null` = of several. */
-  readonly project: Named;
-  readonly user: Named;
-  readonly filter: string | null;
-  readonly count: number;
+/** A refusal of a lease, as the decision log has it: texts are of bounded length. */
+export interface Refused {
   /** ISO 8601. */
-  readonly firstAt: string;
-  readonly lastAt: string;
-  /** The last of them; `null` = they have nothing in common. */
-  readonly last: LastRefusal | null;
-}
-
-export interface LastRefusal {
-  readonly requestId: string;
+  readonly time: string;
+  readonly request_id: string;
   readonly operation: string;
   readonly outcome: string;
   readonly message: string | null;
-  readonly leaseId: string | null;
-  readonly leaseName: string | null;
+  readonly filter: string | null;
+  readonly project_id: string | null;
+  readonly project_name?: string | null | undefined;
+  readonly project_domain?: string | null | undefined;
+  readonly user_id: string | null;
+  readonly user_name?: string | null | undefined;
+  readonly user_domain?: string | null | undefined;
+  readonly lease_id: string | null;
+  readonly lease_name: string | null;
+}
+
+/** One refusal, or several. */
+export interface Refusals {
+  readonly last: Refused;
+  /** Whether they differ in project, user or filter: nothing but their number is told. */
+  readonly isMixed: boolean;
+  readonly count: number;
+  /** ISO 8601. */
+  readonly firstAt: string;
 }
 
 /** `lease.refused` */
 export function refusedEvent(source: string, id: string, refusals: Refusals): string {
-  const { project, user, filter, count, firstAt, lastAt, last } = refusals;
+  const { last, isMixed, count, firstAt } = refusals;
+  const { project_id, user_id, filter, time, message } = last;
+  const project = { id: project_id, name: last.project_name, domain: last.project_domain };
+  const user = { id: user_id, name: last.user_name, domain: last.user_domain };
   return cloudEvent({
-    ...{ kind: 'lease.refused', source, id, time: lastAt },
-    subject: project.id === null ? ['projects'] : ['projects', project.id],
+    ...{ kind: 'lease.refused', source, id, time },
+    subject: isMixed || project_id === null ? ['projects'] : ['projects', project_id],
     data: {
-      project: project.id === null ? null : named(project),
-      user: user.id === null ? null : named(user),
-      filter,
+      project: isMixed || project_id === null ? null : named(project),
+      user: isMixed || user_id === null ? null : named(user),
+      filter: isMixed ? null : filter,
       count,
       first_at: firstAt,
-      last_at: lastAt,
-      last: last && {
-        request_id: bounded(last.requestId),
-        operation: last.operation,
-        outcome: last.outcome,
-        message: last.message === null ? null : bounded(last.message),
-        lease: { id: last.leaseId, name: last.leaseName },
-      },
+      last_at: time,
+      last: isMixed
+        ? null
+        : {
+            request_id: bounded(last.request_id),
+            operation: last.operation,
+            outcome: last.outcome,
+            message: message === null ? null : bounded(message),
+            lease: { id: last.lease_id, name: last.lease_name },
+          },
     },
   });
 }
@@ -230,44 +241,32 @@ function bounded(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 
-/** What a change does to budgets. A lease that has only got its id is none. */
-const CHANGES = ['released', 'recorded', 'corrected'] as const;
-type Change = (typeof CHANGES)[number];
-
 /** Of more leases only these are listed. */
 const MOST_LISTED = 50;
 
+/** What a reconciliation has changed. A lease that has only got its id does not count. */
 export class Corrections {
-  readonly #counts = new Map<Change, number>(CHANGES.map((one) => [one, 0]));
-  readonly #listed: Reconciled[] = [];
-  #total = 0;
+  readonly counts = { released: 0, recorded: 0, corrected: 0 };
+  /** The first of them. */
+  readonly listed: Reconciled[] = [];
 
   add(one: Reconciled): void {
-    const change = CHANGES.find((outcome) => outcome === one.outcome);
-    if (change === undefined) {
+    const { outcome } = one;
+    if (outcome !== 'released' && outcome !== 'recorded' && outcome !== 'corrected') {
       return;
     }
-    this.#total += 1;
-    this.#counts.set(change, (this.#counts.get(change) ?? 0) + 1);
-    if (this.#listed.length < MOST_LISTED) {
-      this.#listed.push(one);
+    this.counts[outcome] += 1;
+    if (this.listed.length < MOST_LISTED) {
+      this.listed.push(one);
     }
   }
 
   get isEmpty(): boolean {
-    return this.#total === 0;
-  }
-
-  get counts(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#counts);
-  }
-
-  /** The first of them. */
-  get listed(): readonly Reconciled[] {
-    return this.#listed;
+    return this.listed.length === 0;
   }
 
   get leftOut(): number {
-    return this.#total - this.#listed.length;
+    const { released, recorded, corrected } = this.counts;
+    return released + recorded + corrected - this.listed.length;
   }
 }

@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { outsideTraces } from '../../base/tracing.ts';
 import type { SharedServices } from '../../filter/services.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
@@ -18,12 +19,12 @@ import {
   correctedEvent,
   type FoundBypasses,
   type Refusals,
+  type Refused,
   refusedEvent,
   requestEvent,
   thresholdEvent,
 } from './events.ts';
 import { type EventKind, hasReceiver, type NotificationsOptions } from './options.ts';
-import { MergedRefusals, type Refused } from './refusals.ts';
 import { Webhook } from './webhook.ts';
 
 /** While so many events are not delivered, refusals and corrections are dropped. Thresholds and requests never are. */
@@ -162,13 +163,9 @@ export class Notifications {
     }
     const key = randomUUID();
     const body = refusedEvent(this.#parts.options.source, key, refusals);
-    const { id } = refusals.project;
-    const written = this.#write('lease.refused', {
-      about: ['refusals', id ?? ''],
-      projectId: shown(id ?? ''),
-      key,
-      body,
-    });
+    const projectId = (refusals.isMixed ? null : refusals.last.project_id) ?? '';
+    const about = ['refusals', projectId];
+    const written = this.#write('lease.refused', { about, projectId: shown(projectId), key, body });
     this.#writing.add(written);
     void written.then(() => this.#writing.delete(written));
   }
@@ -230,4 +227,72 @@ function addNotices(ledger: Ledger, notices: readonly Notice[], most: number, wa
     },
     wait,
   );
+}
+
+/** In milliseconds. */
+const WINDOW = 60_000;
+/** So many projects, users and filters are told apart in a minute; all others are one event. */
+const MOST = 100;
+const OTHERS = 'others';
+
+/**
+ * Refusals of leases, merged: a client that is refused a thousand times a second is one event a minute. The first refusal is told at
+ * once, those that follow within a minute when it is over.
+ */
+export class MergedRefusals {
+  readonly #tell: (refusals: Refusals) => void;
+  /** `undefined` = told in this window, and not refused again since. */
+  readonly #merged = new Map<string, Refusals | undefined>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `tell` is called at most once for each project, user, filter and minute. */
+  constructor(tell: (refusals: Refusals) => void) {
+    this.#tell = tell;
+  }
+
+  add(refused: Refused): void {
+    const own = JSON.stringify([refused.project_id, refused.user_id, refused.filter]);
+    const isMixed = !this.#merged.has(own) && this.#merged.size >= MOST;
+    const key = isMixed ? OTHERS : own;
+    if (!isMixed && !this.#merged.has(key)) {
+      this.#merged.set(key, undefined);
+      this.#tell({ last: refused, isMixed, count: 1, firstAt: refused.time });
+      this.#begin();
+      return;
+    }
+    const { count, firstAt } = this.#merged.get(key) ?? { count: 0, firstAt: refused.time };
+    this.#merged.set(key, { last: refused, isMixed, count: count + 1, firstAt });
+  }
+
+  /** Tells the rest. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const one of this.#merged.values()) {
+      if (one !== undefined) {
+        this.#tell(one);
+      }
+    }
+    this.#merged.clear();
+  }
+
+  #begin(): void {
+    this.#timer ??= setTimeout(() => outsideTraces(() => this.#over()), WINDOW).unref();
+  }
+
+  /** Who was refused in this window is not told of before the end of the next one. */
+  #over(): void {
+    const rest = [...this.#merged];
+    this.#timer = undefined;
+    this.#merged.clear();
+    for (const [key, one] of rest) {
+      if (one !== undefined) {
+        if (key !== OTHERS) {
+          this.#merged.set(key, undefined);
+        }
+        this.#tell(one);
+        this.#begin();
+      }
+    }
+  }
 }

@@ -10,7 +10,6 @@ import {
   timeoutOption,
   tokenOption,
 } from '../../filter/service-options.ts';
-import { mailOptions, mistakesInMail } from './mail-options.ts';
 
 /** The kinds of events, as `events` names them. Their types on the wire begin with `io.blazar-enforcement.`. */
 export const EVENTS = [
@@ -30,6 +29,57 @@ const secretFile = (description: string) =>
     watched: true,
     expected: 'the path of a file',
   });
+
+/** Of SASL: no controls, of which NUL separates its parts. */
+const credential = z.string().regex(/^\P{Cc}*$/u);
+/** ASCII only, and without a display name: nothing needs to be encoded or quoted. */
+const address = z.email({ pattern: z.regexes.html5Email }).max(254);
+const EXPECTED_ADDRESS = 'an address such as blazar@example.org';
+
+const mailOptions = {
+  smtp_url: z
+    .url({ protocol: /^smtps?$/ })
+    .regex(/^smtps?:\/\/(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?\/?$/i)
+    .optional()
+    .meta({
+      serverOnly: true,
+      url: true,
+      description:
+        'The mail server: smtp://HOST:PORT (default port 587), which must offer STARTTLS unless the host is a loopback address, or smtps://HOST:PORT (default port 465). Not set = no mail is sent.',
+      expected: 'smtp://HOST:PORT or smtps://HOST:PORT, without credentials',
+    }),
+  smtp_username: credential.default('').meta({
+    serverOnly: true,
+    description: 'The user name for the mail server. Empty = the service does not log in.',
+    expected: 'text without control characters',
+  }),
+  smtp_password: credential.default('').meta({
+    serverOnly: true,
+    description: 'The password of that user.',
+    secret: true,
+    expected: 'text without control characters',
+  }),
+  smtp_password_file: secretFile('A file with that password, instead of smtp_password.'),
+  smtp_timeout: timeoutOption(
+    'Maximum duration of sending one mail, from connecting to the last answer of the mail server.',
+  ),
+  smtp_ca_file: pemFileOption(
+    'CA certificates that the certificate of the mail server is verified with, in PEM. Not set = the ones that Node.js trusts.',
+  ),
+  mail_from: address.optional().meta({
+    serverOnly: true,
+    description: 'The sender of mails.',
+    expected: EXPECTED_ADDRESS,
+  }),
+  mail_to: z.array(address).max(50).default([]).meta({
+    serverOnly: true,
+    description: 'Who gets a mail for each event about budgets: budget.threshold and budget.request.',
+    expected: 'a list of up to 50 addresses, with commas between them',
+  }),
+  mail_max_age: maxAgeOption(
+    'How long the delivery of a mail is tried. After that it is dead: it stays in the outbox, until an operator retries or discards it.',
+  ),
+} as const;
 
 /** `[notifications]`: who hears of what before a limit is reached, and of what was refused and corrected. */
 export const notificationsOptions = z
@@ -98,8 +148,9 @@ export const notificationsSection = {
   section: 'notifications',
   schema: notificationsOptions,
   check: (options: NotificationsOptions): (SectionProblem | Problem)[] => [
-    ...mistakeInSecrets(options),
+    ...[tokenOf, secretsOf].flatMap((read) => mistakeOf(() => read(options))),
     ...mistakesInMail(options),
+    ...mistakeOf(() => passwordOf(options)),
     ...withoutEffect(options),
   ],
 } as const satisfies FurtherSection;
@@ -129,22 +180,61 @@ function withoutEffect(options: NotificationsOptions): Problem[] {
   ];
 }
 
-interface SecretOptions {
-  readonly webhook_token: string;
-  readonly webhook_token_file?: string | undefined;
-  readonly webhook_secret: string;
-  readonly webhook_secret_file?: string | undefined;
+/** Of values that are right each for itself. Messages about `smtp_password` stand elsewhere: at a secret they are hidden. */
+function mistakesInMail(options: NotificationsOptions): SectionProblem[] {
+  const { smtp_url, smtp_username, smtp_password, smtp_password_file, mail_from, mail_to } = options;
+  const isGiven = {
+    ...{ mail_to: mail_to.length > 0, mail_from: mail_from !== undefined },
+    ...{ smtp_username: smtp_username !== '', smtp_password_file: smtp_password_file !== undefined },
+    smtp_ca_file: options.smtp_ca_file !== undefined,
+  };
+  const found: SectionProblem[] = [];
+  const expect = (isRight: boolean, option: string, message: string) => {
+    if (!isRight) {
+      found.push({ option, message });
+    }
+  };
+  if (smtp_url === undefined) {
+    for (const [option, given] of Object.entries(isGiven)) {
+      expect(!given, option, 'expected smtp_url, too: without it, no mail is sent');
+    }
+  } else {
+    expect(isGiven.mail_to, 'smtp_url', 'expected mail_to, too: who gets the mails');
+    expect(isGiven.mail_from, 'smtp_url', 'expected mail_from, too: the sender of the mails');
+  }
+  const [inOption, inFile] = [smtp_password !== '', isGiven.smtp_password_file];
+  const hasPassword = inOption || inFile;
+  expect(
+    !(inOption && inFile),
+    'smtp_password_file',
+    'expected smtp_password or smtp_password_file, got both',
+  );
+  expect(hasPassword || !isGiven.smtp_username, 'smtp_username', 'expected smtp_password, too');
+  const place = inFile ? 'smtp_password_file' : smtp_url === undefined ? 'smtp_username' : 'smtp_url';
+  expect(isGiven.smtp_username || !hasPassword, place, 'expected smtp_username, too: a password is set');
+  return found;
 }
 
-type Option = 'webhook_token' | 'webhook_token_file' | 'webhook_secret' | 'webhook_secret_file';
-
-/** `message` never holds the content. */
+/** A secret cannot be used. `message` never holds its content. */
 class SecretError extends Error {
-  readonly option: Option;
+  readonly option: keyof NotificationsOptions;
 
-  constructor(option: Option, message: string) {
+  constructor(option: keyof NotificationsOptions, message: string) {
     super(message);
     this.option = option;
+  }
+}
+
+/** For `config validate`. */
+function mistakeOf(read: () => unknown): SectionProblem[] {
+  try {
+    read();
+    return [];
+  } catch (thrown) {
+    if (thrown instanceof SecretError) {
+      return [{ option: thrown.option, message: thrown.message }];
+    }
+    throw thrown;
   }
 }
 
@@ -157,7 +247,10 @@ const EXPECTED_SECRET = `${PREFIX} and ${LEAST} to ${MOST} bytes in base64`;
 const MOST_SECRETS = 4;
 
 /** Empty = there is none. @throws if the file cannot be used */
-export function tokenOf({ webhook_token: token, webhook_token_file: file }: SecretOptions): string {
+export function tokenOf({
+  webhook_token: token,
+  webhook_token_file: file,
+}: Pick<NotificationsOptions, 'webhook_token' | 'webhook_token_file'>): string {
   if (file === undefined) {
     return token;
   }
@@ -172,7 +265,7 @@ export function tokenOf({ webhook_token: token, webhook_token_file: file }: Secr
 export function secretsOf({
   webhook_secret: secret,
   webhook_secret_file: file,
-}: SecretOptions): readonly Buffer[] {
+}: Pick<NotificationsOptions, 'webhook_secret' | 'webhook_secret_file'>): readonly Buffer[] {
   if (file === undefined) {
     return secret === '' ? [] : [keyOf('webhook_secret', secret)];
   }
@@ -184,22 +277,24 @@ export function secretsOf({
   return lines.map((line) => keyOf('webhook_secret_file', line, `${file}: `));
 }
 
-/** For `config validate`. */
-function mistakeInSecrets(options: SecretOptions): { option: string; message: string }[] {
-  return [tokenOf, secretsOf].flatMap((read) => {
-    try {
-      read(options);
-      return [];
-    } catch (thrown) {
-      if (thrown instanceof SecretError) {
-        return { option: thrown.option, message: thrown.message };
-      }
-      throw thrown;
-    }
-  });
+const MAX_PASSWORD_BYTES = 4096;
+
+/** Empty = there is none. A line break at the end of a file does not count. @throws if the file cannot be used */
+export function passwordOf({
+  smtp_password: password,
+  smtp_password_file: file,
+}: Pick<NotificationsOptions, 'smtp_password' | 'smtp_password_file'>): string {
+  if (file === undefined) {
+    return password;
+  }
+  const text = contentOf('smtp_password_file', file, MAX_PASSWORD_BYTES).replace(/\r?\n$/, '');
+  if (text === '' || !credential.safeParse(text).success) {
+    throw new SecretError('smtp_password_file', `${file}: expected one line of text`);
+  }
+  return text;
 }
 
-function keyOf(option: Option, secret: string, place = ''): Buffer {
+function keyOf(option: keyof NotificationsOptions, secret: string, place = ''): Buffer {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : '';
   const key = Buffer.from(text, 'base64');
   const isBase64 = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
@@ -209,12 +304,16 @@ function keyOf(option: Option, secret: string, place = ''): Buffer {
   return key;
 }
 
-function linesOf(option: Option, file: string): string[] {
+function linesOf(option: keyof NotificationsOptions, file: string): string[] {
+  return contentOf(option, file)
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+function contentOf(option: keyof NotificationsOptions, file: string, maxBytes?: number): string {
   try {
-    return readTextFile(file)
-      .split(/\r?\n/)
-      .map((line) => line.trim())
-      .filter((line) => line !== '' && !line.startsWith('#'));
+    return readTextFile(file, maxBytes);
   } catch (thrown) {
     throw new SecretError(option, `${file} could not be read: ${errorText(thrown)}`);
   }

@@ -2,7 +2,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../base/errors.ts';
-import { withOrigin } from '../../config/option-groups.ts';
+import { atOrigin } from '../../config/option-groups.ts';
 import { systemErrorText, whyWritable } from '../../config/read-file.ts';
 import type { StoredKind } from '../../decisions/store/queue.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
@@ -27,7 +27,7 @@ export async function groundProblems(
     ...logProblems(configuration),
     ...(await scatteredSessions(configuration)),
   ];
-  return problems.map((problem) => withOrigin(problem, configuration.settings));
+  return problems.map((problem) => atOrigin(problem, configuration.settings, { isSafe: true }));
 }
 
 async function ledgerProblems(configuration: Configuration, ask: boolean): Promise<Problem[]> {

@@ -2,7 +2,7 @@
 
 import type { Problem } from '../../base/errors.ts';
 import { isLoopback } from '../../base/loopback.ts';
-import { withOrigin } from '../../config/option-groups.ts';
+import { atOrigin } from '../../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { kubernetesSection, servesKubernetes } from '../../kubernetes/options.ts';
 import { isKeystoneSet, keystoneSection } from '../../openstack/options.ts';
@@ -34,7 +34,7 @@ export function startProblems(configuration: Configuration, started?: Started): 
     ...keystoneProblems(configuration),
     ...openDoors(configuration, host, certificates),
     ...sharedTokens(configuration),
-  ].map((problem) => withOrigin({ severity: 'error', ...problem }, configuration.settings));
+  ].map((problem) => atOrigin({ severity: 'error', ...problem }, configuration.settings, { isSafe: true }));
 }
 
 export function startedWith(configuration: Configuration): Started {

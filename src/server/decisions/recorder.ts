@@ -5,14 +5,13 @@ import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { traceId } from '../../base/trace-context.ts';
 import { isTraced } from '../../base/tracing.ts';
-import { withOrigin } from '../../config/option-groups.ts';
+import { atOrigin } from '../../config/option-groups.ts';
 import type { Asked } from '../../decisions/asked.ts';
 import type { DecidedRequest } from '../../decisions/lease-record.ts';
 import { DecisionLog } from '../../decisions/log.ts';
 import { RecentDecisions } from '../../decisions/recent.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import type { Notifications } from '../../enforcement/notifications/notifications.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
@@ -91,8 +90,9 @@ export class DecisionRecorder {
     this.recent.add(record, asked);
     const now = this.#hearing?.current;
     now?.decisions?.queue.add(record, asked);
-    if (!record.allowed) {
-      announceRefusal(now?.enforcement.notifications, record);
+    // Those of Blazar: other operations have a protocol before a dot.
+    if (!record.allowed && !record.operation.includes('.')) {
+      now?.enforcement.notifications?.refused(record);
     }
   }
 }
@@ -117,7 +117,9 @@ export function openDecisionLog(
   } catch (thrown) {
     const at = { section: 'service', option: 'decision_log' };
     const message = `expected a file that can be written, got ${destination} (${errorText(thrown)})`;
-    throw new ConfigurationError([withOrigin({ severity: 'error', ...at, message }, configuration.settings)]);
+    throw new ConfigurationError([
+      atOrigin({ severity: 'error', ...at, message }, configuration.settings, { isSafe: true }),
+    ]);
   }
 }
 
@@ -129,25 +131,4 @@ export async function requestMemberOf({
   return destination === undefined || which === 'none'
     ? undefined
     : (await import('../../decisions/recorded-request.ts')).requestMember;
-}
-
-/** Never waits and never throws. `notifications`: those of the current configuration. */
-function announceRefusal(notifications: Notifications | undefined, record: DecisionRecord): void {
-  if (notifications === undefined || record.operation.includes('.')) {
-    return;
-  }
-  const { time, request_id, operation, filter, outcome, message, lease_id, lease_name } = record;
-  const { project_id, project_name, project_domain, user_id, user_name, user_domain } = record;
-  notifications.refused({
-    time,
-    project: { id: project_id, name: project_name, domain: project_domain },
-    user: { id: user_id, name: user_name, domain: user_domain },
-    filter,
-    requestId: request_id,
-    operation,
-    outcome,
-    message,
-    leaseId: lease_id,
-    leaseName: lease_name,
-  });
 }

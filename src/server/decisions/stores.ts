@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { ConfigurationError, errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { withOrigin } from '../../config/option-groups.ts';
+import { atOrigin } from '../../config/option-groups.ts';
 import type { DecisionSource, ReplicaList } from '../../decisions/store/contract.ts';
 import type {
   DecisionQueue,
@@ -154,5 +154,7 @@ export class DecisionStores {
 function mistake(configuration: Configuration, reason: string): ConfigurationError {
   const at = { section: 'service', option: 'decision_store' };
   const message = `expected a ledger that decisions can be stored in: ${reason}`;
-  return new ConfigurationError([withOrigin({ severity: 'error', ...at, message }, configuration.settings)]);
+  return new ConfigurationError([
+    atOrigin({ severity: 'error', ...at, message }, configuration.settings, { isSafe: true }),
+  ]);
 }

@@ -44,22 +44,6 @@ describe('the estimate of a lease', () => {
     ]);
   });
 
-  it('counts leases that are over as given back, as a check does', async () => {
-    let now = '2026-11-21T09:00:30Z';
-    const { enforcement } = await withBudgets(
-      ['100'],
-      { max_leases_per_project: 1 },
-      { ...BOTH, now: () => now },
-    );
-    await enforcement.checkCreate(lasting(10));
-    now = '2026-12-02T00:00:00Z';
-    const { decision, charges } = await enforcement.estimate(
-      lasting(1, { start_date: '2026-12-05 09:00', end_date: '2026-12-05 10:00' }),
-    );
-    expect(decision.allowed).toBe(true);
-    expect(charges[0]).toMatchObject({ account: 'max_leases/project', taken: 0n, left: 0n });
-  });
-
   it.each([
     ['at-most', [{ ...hosts(3) }], {}],
     ['exact', [{ ...hosts(1) }], {}],

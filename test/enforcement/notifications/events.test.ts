@@ -56,12 +56,6 @@ it('says which budget has passed which threshold, with amounts as decimal texts'
   );
 });
 
-it('has attributes that are valid whatever the ids are, and the ids as they are', () => {
-  const event = eventIn(thresholdEvent('/here', 'id-1', crossing(HOSTILE, HOSTILE)));
-  expect(event.subject).toMatch(/^projects\/a%2Fb%00%0A[^/]+\/users\/a%2Fb%00/);
-  expect(event.data).toMatchObject({ user: { id: HOSTILE } });
-});
-
 it('says what is asked for, by whom and why, and what it has come to', () => {
   const step = { at: AT, who: HOSTILE, reason: HOSTILE.repeat(400) };
   const request: BudgetRequest = {
@@ -81,30 +75,32 @@ it('says what is asked for, by whom and why, and what it has come to', () => {
 });
 
 const refusals = {
-  project: { id: HOSTILE, name: 'Climate', domain: 'Default' },
-  user: { id: 'alice' },
-  filter: 'MaxLeasesFilter',
+  last: {
+    ...{ time: '2026-11-22T10:00:30.000Z', request_id: 'req-1', operation: 'create', outcome: 'rejected' },
+    ...{ message: 'x'.repeat(10_000), filter: 'MaxLeasesFilter', lease_id: null, lease_name: 'run' },
+    ...{ project_id: HOSTILE, project_name: 'Climate', project_domain: 'Default', user_id: 'alice' },
+  },
+  isMixed: false,
   count: 3,
   firstAt: '2026-11-22T10:00:00.000Z',
-  lastAt: '2026-11-22T10:00:30.000Z',
-  last: {
-    requestId: 'req-1',
-    operation: 'create',
-    outcome: 'rejected',
-    message: 'x'.repeat(10_000),
-    leaseId: null,
-    leaseName: 'run',
-  },
 };
 
 it('bounds the texts of refusals', () => {
   const event = eventIn(refusedEvent('/here', 'id-2', refusals));
   expect(event).toMatchObject({
     type: 'io.blazar-enforcement.lease.refused',
-    time: refusals.lastAt,
+    time: refusals.last.time,
     data: { count: 3, project: { name: 'Climate' }, last: { lease: { id: null, name: 'run' } } },
   });
   expect(JSON.stringify(event).length).toBeLessThan(4000);
+});
+
+it('names nobody of refusals that have nothing in common', () => {
+  const event = eventIn(refusedEvent('/here', 'id-2', { ...refusals, isMixed: true }));
+  expect(event).toMatchObject({
+    subject: 'projects',
+    data: { project: null, user: null, filter: null, count: 3, last: null },
+  });
 });
 
 it('counts corrections, and lists the first of them', () => {

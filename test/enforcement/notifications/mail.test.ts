@@ -173,18 +173,6 @@ describe('a name in a mail', () => {
     const subject = `80 % of the budget of project ${shown.replace('=?', '= ?')} is taken`;
     expect(mail?.headers.get('subject')).toBe(subject);
   });
-
-  it('that is very long is cut', async () => {
-    const running = await mailServer();
-    const long = '🌍x'.repeat(50_000);
-    const body = message({ projectId: long, userId: long, who: long });
-    expect(await sender(to(running)).deliver(body, NEVER)).toEqual({ outcome: 'delivered' });
-    const [mail] = running.mails;
-    expect(mail?.headers.get('subject')?.length).toBeLessThanOrEqual(200);
-    expect(mail?.text.length).toBeLessThan(5000);
-    expect(mail?.text).not.toContain('\ufffd');
-    expect(Math.max(...(mail?.raw.split('\r\n') ?? []).map((line) => line.length))).toBeLessThanOrEqual(998);
-  });
 });
 
 describe('TLS', () => {
@@ -226,12 +214,6 @@ describe('TLS', () => {
       expect(delivery).toMatchObject({ outcome: 'refused', error: expect.stringMatching(/certificate/i) });
       expect(mails).toEqual([]);
     }
-  });
-
-  it('is not verified on a loopback address without smtp_ca_file', async () => {
-    const { delivery, mails } = await attempt(OWN_CERTIFICATE);
-    expect(delivery).toEqual({ outcome: 'delivered' });
-    expect(mails).toEqual([expect.objectContaining({ secure: true })]);
   });
 
   it('is required elsewhere: a server without STARTTLS gets neither password nor mail', async () => {
@@ -343,10 +325,5 @@ describe('a server', () => {
       const delivery = await sender(`smtp://${host}:${await unusedPort()}`).deliver(message(), NEVER);
       expect(delivery).toMatchObject({ outcome: 'away', error: expect.stringContaining('ECONNREFUSED') });
     }
-  });
-
-  it('that has no address makes all mails wait', async () => {
-    const delivery = await sender('smtp://nowhere.invalid').deliver(message(), NEVER);
-    expect(delivery).toMatchObject({ outcome: 'away', error: expect.stringContaining('nowhere.invalid') });
   });
 });

@@ -13,6 +13,7 @@ import {
   RELEASES,
   type Release,
   type Renderer,
+  rendered,
   renderedFile,
   valuesFile,
 } from './chart.ts';
@@ -42,10 +43,10 @@ describe.skipIf(renderers.length === 0).each(renderers)('the chart, rendered by 
     const { status, stdout, stderr } = render(release, valuesFile(release));
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     if (process.env.RENDER === '1') {
-      writeFileSync(renderedFile(release), stdout);
+      const lines = objectsOf(stdout).map((object) => `${JSON.stringify(object)}\n`);
+      writeFileSync(renderedFile(release), lines.join(''));
     }
-    const kept = objectsOf(readFileSync(renderedFile(release), 'utf8'));
-    expect(inOrder(objectsOf(stdout))).toEqual(inOrder(kept));
+    expect(inOrder(objectsOf(stdout))).toEqual(inOrder(rendered(release)));
   });
 
   it.each([
@@ -147,7 +148,7 @@ describe.skipIf(own === undefined)('the chart in a cluster where it finds object
     try {
       for (const release of RELEASES) {
         const { stdout } = renderOwn(release, valuesFile(release));
-        expect(objectsOf(stdout)).toEqual(objectsOf(readFileSync(renderedFile(release), 'utf8')));
+        expect(objectsOf(stdout)).toEqual(rendered(release));
       }
     } finally {
       delete process.env.NUMBERS;

@@ -26,12 +26,15 @@ export function valuesFile({ set }: Release): string {
 }
 
 export function renderedFile({ set }: Release): string {
-  return projectFile(`test/etc/helm/rendered/${set}.yaml`);
+  return projectFile(`test/etc/helm/rendered/${set}.jsonl`);
 }
 
-/** The manifests that are kept. */
+/** The manifests that are kept, one JSON object on each line. */
 export function rendered(release: Release): Manifest[] {
-  return objectsOf(readFileSync(renderedFile(release), 'utf8'));
+  return readFileSync(renderedFile(release), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 }
 
 export function objectsOf(text: string): Manifest[] {

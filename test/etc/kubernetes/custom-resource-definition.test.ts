@@ -11,7 +11,6 @@ import {
   DRAFT_SPELLINGS,
   policySpecSchema,
 } from '../../../src/kubernetes/policies/documents/policy-schema.ts';
-import { API_GROUPS } from '../../../src/kubernetes/policies/policy.ts';
 import { projectFile } from '../../support/files.ts';
 import { FOLDER, manifests, only } from './manifests.ts';
 import { changed, specsOf } from './random-specs.ts';
@@ -162,18 +161,6 @@ const specSchema = schema.properties.spec as Mapping;
 const accepts = validatorOf(specSchema);
 
 describe('etc/kubernetes/custom-resource-definition.yaml', () => {
-  it('defines a resource of the whole cluster, with the names that the roles use', () => {
-    expect(definition.metadata.name).toBe(`${spec.names.plural}.${spec.group}`);
-    expect(spec).toMatchObject({
-      scope: 'Cluster',
-      names: { kind: 'SchedulingPolicy', plural: 'schedulingpolicies', shortNames: ['schedpol'] },
-    });
-    expect(API_GROUPS).toContain(spec.group);
-    expect(spec.group, 'Kubernetes refuses a group without').toContain('.');
-    expect(spec.versions).toHaveLength(1);
-    expect(spec.versions[0]).toMatchObject({ name: 'v1alpha1', served: true, storage: true });
-  });
-
   it('has a structural schema', () => {
     expect(structuralMistakes(schema)).toEqual([]);
     expect(schema.required).toEqual(['spec']);

@@ -115,12 +115,6 @@ describe('kubectl, with etc/kubernetes', () => {
     );
   });
 
-  it('builds nothing without a certificate', (context) => {
-    const { status, stdout, stderr } = kubectl('kustomize', kustomizable(context).folder);
-    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-    expect(stderr).toContain('certificate/');
-  });
-
   it.for([
     ['deployment.yaml', ['set', 'env'], 'ANY=thing'],
     ['service.yaml', ['set', 'selector'], 'app.kubernetes.io/name=blazar-enforcement'],

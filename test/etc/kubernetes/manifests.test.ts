@@ -9,7 +9,7 @@ import { SCHEDULING_FIELDS } from '../../../src/kubernetes/admission/pod-admissi
 import { POD_KINDS, WORKLOAD_KINDS, workloadKindOf } from '../../../src/kubernetes/admission/pod-kinds.ts';
 import { SCHEDULERS } from '../../../src/kubernetes/policies/cluster-settings.ts';
 import { serviceOptions } from '../../../src/server/configuration/options.ts';
-import { KUBERNETES_PATHS, kubernetesPathOf, OWN_PATHS } from '../../../src/server/own-paths.ts';
+import { KUBERNETES_PATHS, kubernetesPathOf } from '../../../src/server/own-paths.ts';
 import { projectFile } from '../../support/files.ts';
 import { FOLDER, MANIFESTS, type Manifest, manifests, only, parse, RULES_MANIFEST } from './manifests.ts';
 
@@ -95,16 +95,6 @@ describe('the manifests of etc/kubernetes', () => {
       expect(namespace).toBe(NAMESPACE);
     }
     expect(kustomization.namespace, 'it would move the RoleBinding out of kube-system').toBeUndefined();
-  });
-
-  it('select the same pods everywhere', () => {
-    const matchLabels = template.metadata.labels;
-    expect(service.spec.selector).toEqual(matchLabels);
-    const budget = only(all, 'PodDisruptionBudget');
-    const spread = pod.topologySpreadConstraints.map(({ labelSelector }: Manifest) => labelSelector);
-    for (const selector of [deployment.spec.selector, budget.spec.selector, ...spread]) {
-      expect(selector).toEqual({ matchLabels });
-    }
   });
 
   it('use the port of the image', () => {
@@ -333,15 +323,6 @@ describe('the deployment of etc/kubernetes', () => {
       serviceAccountName: metadata.name,
       automountServiceAccountToken: true,
     });
-  });
-
-  it('has probes at existing paths, over https', () => {
-    const probes: Manifest[] = [container.startupProbe, container.readinessProbe, container.livenessProbe];
-    expect(probes.map(({ httpGet }) => httpGet.path)).toEqual(['/readyz', '/healthz', '/healthz']);
-    for (const { httpGet } of probes) {
-      expect(OWN_PATHS).toContain(httpGet.path);
-      expect(httpGet).toMatchObject({ port: container.ports[0].name, scheme: 'HTTPS' });
-    }
   });
 
   it('has no rights that it does not need', () => {

@@ -6,7 +6,7 @@ import { readPolicyDocuments } from '../../../src/kubernetes/policies/documents/
 import { EffectivePolicy, type PodReview } from '../../../src/kubernetes/policies/effective-policy.ts';
 import { SchedulingPolicies } from '../../../src/kubernetes/policies/scheduling-policies.ts';
 import { pod, reasonsOf } from '../../support/scheduling-policies.ts';
-import { FOLDER, manifests } from './manifests.ts';
+import { FOLDER } from './manifests.ts';
 
 const FILES = [join(FOLDER, 'policies.yaml'), join(FOLDER, 'roles.yaml')];
 
@@ -79,21 +79,6 @@ describe('the policies and roles of etc/kubernetes', () => {
     expect(
       policies.effectiveFor({ user: 'system:anonymous', groups: ['system:unauthenticated'] }).policies,
     ).toEqual([]);
-  });
-
-  it('carry the mark of bootstrap objects, as default roles of Kubernetes do', () => {
-    for (const { metadata } of manifests('roles.yaml')) {
-      expect(metadata.labels).toEqual({ 'kubernetes.io/bootstrapping': 'rbac-defaults' });
-      expect(metadata.annotations).toEqual({ 'rbac.authorization.kubernetes.io/autoupdate': 'true' });
-    }
-  });
-
-  it('name the API group of the policies', () => {
-    const roles = manifests('roles.yaml').filter(({ kind }) => kind === 'ClusterRole');
-    for (const { rules } of roles) {
-      expect(rules).toHaveLength(1);
-      expect(rules[0].apiGroups).toEqual(['scheduling.blazar-enforcement']);
-    }
   });
 
   it('allow an ordinary pod and change nothing', () => {
