@@ -1,12 +1,12 @@
 /** Budgets for people: one, or all in pages, with what is left of each and its latest change. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount, Budget } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
+import { keyOf, type PageOf, type PageQuery, pageOf, reading } from '../reports/pages.ts';
 import { rows, type Work } from '../storage/database.ts';
-import { textsTable } from '../storage/query-parts.ts';
+import { isAmong } from '../storage/query-parts.ts';
 import type { BudgetUsage } from './budgets.ts';
 import { budgetOf } from './rows.ts';
 
@@ -55,10 +55,12 @@ export async function pageOfBudgets(
   if (query.projectIds?.length === 0) {
     return { items: [], next: undefined };
   }
-  const found = await reading(ledger, wait)(() => selected(ledger, pageOf(ledger, query, after)));
-  const items = found.slice(0, query.limit);
-  const last = found.length > query.limit ? items.at(-1) : undefined;
-  return { items, next: last && cursorOf([last.projectId, last.userId ?? '', last.validFrom]) };
+  const found = await reading(ledger, wait)(() => selected(ledger, budgetsAfter(ledger, query, after)));
+  return pageOf(found, query.limit, ({ projectId, userId, validFrom }) => [
+    projectId,
+    userId ?? '',
+    validFrom,
+  ]);
 }
 
 /** `undefined` = there is none of this id, or it was removed. @throws LedgerUnavailableError */
@@ -73,14 +75,14 @@ export function* viewOf(ledger: Ledger, id: bigint): Work<BudgetView | undefined
 }
 
 /** One more than a page has, to tell whether another page follows. The key is that of the order: no user comes first. */
-function pageOf(
+function budgetsAfter(
   { database }: Ledger,
   { limit, projectIds, userId, validAt, search }: BudgetsQuery,
   after: readonly (string | bigint | null)[] | undefined,
 ) {
-  const conditions = [sql`removed_at is null`];
+  const conditions: RawBuilder<unknown>[] = [sql`removed_at is null`];
   if (projectIds !== undefined) {
-    conditions.push(sql`project_id in (select value from ${textsTable(database.dialect, projectIds)})`);
+    conditions.push(isAmong(database.dialect, 'project_id', projectIds));
   }
   if (userId !== undefined) {
     conditions.push(userId === null ? sql`user_id is null` : sql`user_id = ${userId}`);

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
-import { rowsTable } from '../storage/query-parts.ts';
+import { isAmong } from '../storage/query-parts.ts';
 import { CLUSTER_REGION } from './cluster-mark.ts';
 
 /** Sorted; with those of which all leases are folded. Costs a look into an index for each region, however many leases there are. */
@@ -74,7 +74,7 @@ function* piece(
   const asked = queries
     .selectFrom('entries')
     .select('id')
-    .where(sql<boolean>`lease in (select value from ${rowsTable(dialect, ids)})`)
+    .where(isAmong(dialect, 'lease', ids))
     .where('operation', 'not in', ['reconcile', 'end-date'])
     .limit(1);
   const isAsked = (yield* rows(asked.compile())).length > 0;
