@@ -195,19 +195,10 @@ export function createStatements(
     ),
 
     addEntries: preparedRows((entries: Omit<EntriesTable, 'id'>[]) =>
-      queries.insertInto('entries').values(
-        entries.map(({ at, project_id, account, delta, lease, operation, who, request_id, reason }) => ({
-          at,
-          project_id,
-          account,
-          delta,
-          lease,
-          operation,
-          who,
-          request_id,
-          reason,
-        })),
-      ),
+      queries
+        .insertInto('entries')
+        .columns(COLUMNS_OF_ENTRY)
+        .expression(sql`values ${sql.join(entries.map((entry) => valuesOf(entry, COLUMNS_OF_ENTRY)))}`),
     ),
 
     addLease: prepared((lease: NewLease) =>
@@ -288,6 +279,10 @@ const CLAIM_COLUMNS = ['id', 'starts_at', 'ends_at', 'demand', 'claims', 'altern
 
 const COLUMNS = Object.keys(LEASE_COLUMNS) as (keyof LeaseRow)[];
 const COLUMNS_OF_NEW = COLUMNS.filter((name): name is keyof NewLease => name !== 'id');
+
+const COLUMNS_OF_ENTRY = [
+  ...(['at', 'project_id', 'account', 'delta', 'lease', 'operation', 'who', 'request_id', 'reason'] as const),
+];
 
 /** Their values, in the order of the columns. */
 function valuesOf<Name extends string>(
