@@ -152,10 +152,16 @@ export type BudgetClass = (typeof BUDGET_CLASSES)[number];
 /** The newest budgets that are counted: the cost must not grow with the age of the ledger. */
 const COUNTED_BUDGETS = 10_000;
 
+function inForce(ledger: Ledger): RawBuilder<unknown> {
+  const second = ledger.now() / MICROSECONDS_PER_SECOND;
+  return sql`(select * from budgets order by id desc limit ${sql.lit(COUNTED_BUDGETS)}) as newest
+    left join accounts on accounts.project_id = newest.project_id and accounts.name = 'usage_budget/' || newest.id
+    where removed_at is null and valid_from <= ${second} and valid_until > ${second}`;
+}
+
 /** How many of the budgets in force are in each class. @throws LedgerUnavailableError */
 export async function budgetUse(ledger: Ledger, wait: Wait): Promise<Map<BudgetClass, number>> {
   const { queries } = ledger.database;
-  const second = ledger.now() / MICROSECONDS_PER_SECOND;
   // Fractions are subtracted: a product of two amounts would not fit into 64 bits.
   const query = sql<{ taken: BudgetClass; budgets: bigint }>`
     select taken, count(*) as budgets from (
@@ -165,10 +171,7 @@ export async function budgetUse(ledger: Ledger, wait: Wait): Promise<Map<BudgetC
         when balance >= amount - amount / 4 then '75_to_90_percent'
         when balance >= amount - amount / 2 then '50_to_75_percent'
         else 'under_50_percent' end as taken
-      from (select * from budgets order by id desc limit ${sql.lit(COUNTED_BUDGETS)}) as newest
-      left join accounts on accounts.project_id = newest.project_id
-        and accounts.name = 'usage_budget/' || newest.id
-      where removed_at is null and valid_from <= ${second} and valid_until > ${second}
+      from ${inForce(ledger)}
     ) as classified group by taken`;
   // Not `ledger.read`: a look at the metrics is no use of the ledger, and must not count itself.
   const found = await ledger.database.read(() => rows(query.compile(queries)), wait);
@@ -194,14 +197,10 @@ export interface UsedBudget {
 /** The budgets in force of which the largest share is taken, up to a number. @throws LedgerUnavailableError */
 export async function fullestBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
   const { queries } = ledger.database;
-  const second = ledger.now() / MICROSECONDS_PER_SECOND;
   const query = sql<UsedBudget>`
     select newest.project_id as "projectId", user_id as "userId", amount, coalesce(balance, 0) as taken,
       valid_from as "validFrom", valid_until as "validUntil"
-    from (select * from budgets order by id desc limit ${sql.lit(COUNTED_BUDGETS)}) as newest
-    left join accounts on accounts.project_id = newest.project_id
-      and accounts.name = 'usage_budget/' || newest.id
-    where removed_at is null and valid_from <= ${second} and valid_until > ${second}
+    from ${inForce(ledger)}
     order by case when amount > 0 then coalesce(balance, 0) * 1.0 / amount else 1 end desc, newest.id
     limit ${most}`;
   return ledger.database.read(() => rows(query.compile(queries)), wait);

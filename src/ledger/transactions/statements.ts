@@ -209,20 +209,14 @@ export function createStatements(
         .returning('id'),
     ),
 
-    /** Several with the ids that they would be given. For SQLite, where nobody else adds any meanwhile. */
+    /** With the ids that they are to have: counted in SQLite, where nobody else adds any meanwhile, or those of `nextLeaseIds`. */
     addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) =>
       queries
         .insertInto('leases')
         .columns(COLUMNS)
-        .expression(sql`values ${sql.join(leases.map((lease) => valuesOf(lease, COLUMNS)))}`),
-    ),
-
-    /** The same with an id of `nextLeaseId`: there is no answer to wait for. */
-    addLeaseAs: prepared((lease: NewLease & { id: bigint }) =>
-      queries
-        .insertInto('leases')
-        .columns(COLUMNS)
-        .expression(sql`overriding system value values ${valuesOf(lease, COLUMNS)}`),
+        .expression(
+          sql`${dialect === 'postgresql' ? sql`overriding system value` : sql``} values ${sql.join(leases.map((lease) => valuesOf(lease, COLUMNS)))}`,
+        ),
     ),
 
     /** Records a known lease again. */

@@ -113,7 +113,11 @@ export class GroupMemory implements Memory {
         this.#nextId = this.#idAfter(answer as Rows<RowOf<'addLease'>>);
         this.#forgetLease(ask.of);
         break;
-      case 'addLeaseAs':
+      case 'addLeases':
+        for (const lease of ask.of) {
+          this.#forgetLease(lease);
+        }
+        break;
       case 'setLease':
         this.#forgetLease(ask.of);
         break;

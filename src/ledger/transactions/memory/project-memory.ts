@@ -154,7 +154,7 @@ const RECOGNISED = [
   'leasesByKey',
   'leaseById',
   'addLease',
-  'addLeaseAs',
+  'addLeases',
   'setLease',
   'nextLeaseIds',
 ] as const satisfies readonly (keyof Statements)[];
