@@ -132,8 +132,8 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
   const { statements } = ledger;
   const { now, latest } = moment;
   const recorded = alternativesOf(row);
-  const query = { project_id: row.project_id, user_id: shown.userId };
-  const budgets = (yield* rows(statements.budgets(query))).map(budgetOf);
+  const owner = { project_id: row.project_id, user_id: shown.userId };
+  const budgets = (yield* rows(statements.budgets([owner]))).map(budgetOf);
   const from = runSince(recorded);
   const claims = claimsOf(shown, terms, { now, budgets }).map((claim) =>
     from === undefined ? claim : notBefore(claim, from),

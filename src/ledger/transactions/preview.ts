@@ -100,22 +100,13 @@ export function* previewLease(
   const overdue = overdueRows.map((one) => ({ id: one.id, returned: heldBy(alternativesOf(one)) }));
 
   const recorded = row?.state === 'open' ? alternativesOf(row) : [];
-  const accounts = new Set<string>();
-  for (const { claims } of recorded) {
-    addAccounts(accounts, claims);
-  }
-  for (const { byFilter } of currentClaims === undefined
-    ? [first, ...halves]
-    : [first, ...halves, currentClaims]) {
-    for (const { claims } of byFilter) {
-      addAccounts(accounts, claims);
-    }
-  }
-  for (const { returned } of overdue) {
-    for (const account of returned.keys()) {
-      accounts.add(account);
-    }
-  }
+  const forms = [first, ...halves, ...(currentClaims === undefined ? [] : [currentClaims])];
+  const accounts = new Set([
+    ...[...recorded, ...forms.flatMap(({ byFilter }) => byFilter)].flatMap(({ claims }) =>
+      claims.map(({ account }) => account),
+    ),
+    ...overdue.flatMap(({ returned }) => [...returned.keys()]),
+  ]);
   if (sent !== undefined) {
     // Only a commit asks for all filters, and for what was expected.
     statements.expected.learn(identity, accounts);
@@ -178,12 +169,6 @@ function knownAs(
 
 function isAgreed(byFilter: readonly FilterClaims[]): boolean {
   return byFilter.every(({ refusal }) => refusal === undefined);
-}
-
-function addAccounts(accounts: Set<string>, claims: readonly { readonly account: string }[]): void {
-  for (const { account } of claims) {
-    accounts.add(account);
-  }
 }
 
 /** From the accounts that were expected, if they are enough. */

@@ -59,13 +59,6 @@ export function createStatements(
       .where('lease_id', 'is', null)
       .where('state', '=', OPEN)
       .orderBy('id');
-  const budgetsOf = (project_id: string) =>
-    queries
-      .selectFrom('budgets')
-      .selectAll()
-      .where('project_id', '=', project_id)
-      .where('removed_at', 'is', null)
-      .orderBy('valid_from');
   return {
     crossings,
     expected: new ExpectedAccounts(),
@@ -157,18 +150,18 @@ export function createStatements(
         .orderBy('id'),
     ),
 
-    budgets: prepared((of: { project_id: string; user_id: string }) =>
-      budgetsOf(of.project_id).where((budget) =>
-        budget.or([budget('user_id', 'is', null), budget('user_id', '=', of.user_id)]),
-      ),
-    ),
-
-    /** The same for several users of one project. */
-    budgetsOfUsers: preparedRows((of: { project_id: string; user_id: string }[]) =>
-      budgetsOf(of[0]?.project_id ?? '').where((budget) => {
-        const users = of.map(({ user_id }) => user_id);
-        return budget.or([budget('user_id', 'is', null), budget('user_id', 'in', users)]);
-      }),
+    /** Those in force of a project, and of some of its users. */
+    budgets: preparedRows((of: { project_id: string; user_id: string }[]) =>
+      queries
+        .selectFrom('budgets')
+        .selectAll()
+        .where('project_id', '=', of[0]?.project_id ?? '')
+        .where('removed_at', 'is', null)
+        .where((budget) => {
+          const users = of.map(({ user_id }) => user_id);
+          return budget.or([budget('user_id', 'is', null), budget('user_id', 'in', users)]);
+        })
+        .orderBy('valid_from'),
     ),
 
     balances: preparedRows((accounts: Pick<AccountsTable, 'project_id' | 'name'>[]) =>
