@@ -149,31 +149,34 @@ export class InDoubtCommits {
   }
 
   async #settleOne(doubt: Kept): Promise<void> {
-    if (doubt.ledger !== undefined && doubt.ledger !== (await this.#parts.ledgerId())) {
+    const { undo, file, ledger, isShared } = doubt;
+    if (ledger !== undefined && ledger !== (await this.#parts.ledgerId())) {
       // It belongs to another ledger: leave it to the processes that have that one open.
-      this.#kept.delete(doubt);
-      this.#foreign.add(doubt.file ?? '');
-      this.#parts.count(this.#kept.size);
+      this.#foreign.add(file ?? '');
+      this.#forget(doubt);
       return;
     }
-    if (doubt.isShared && doubt.file !== undefined && !existsSync(doubt.file)) {
+    if (isShared && file !== undefined && !existsSync(file)) {
       // Another process has settled it.
-      this.#kept.delete(doubt);
-      this.#parts.count(this.#kept.size);
+      this.#forget(doubt);
       return;
     }
     const wasThere = await this.#parts.takeBack(doubt);
-    this.#kept.delete(doubt);
-    this.#parts.count(this.#kept.size);
-    if (doubt.file !== undefined) {
-      rmSync(doubt.file, { force: true });
+    this.#forget(doubt);
+    if (file !== undefined) {
+      rmSync(file, { force: true });
     }
     this.#parts.logger?.warn(
-      { project_id: doubt.undo.projectId, lease_row: String(doubt.undo.lease) },
+      { project_id: undo.projectId, lease_row: String(undo.lease) },
       wasThere
         ? 'a refused lease was recorded, and has been taken back'
         : 'a refused lease was not recorded, or has been granted since: nothing was taken back',
     );
+  }
+
+  #forget(doubt: Kept): void {
+    this.#kept.delete(doubt);
+    this.#parts.count(this.#kept.size);
   }
 
   #write(doubt: InDoubtCommit, ledger: string | undefined): string | undefined {

@@ -205,40 +205,21 @@ export class Ledger {
   }
 
   /** Any other transaction that writes. @throws LedgerUnavailableError */
-  transact<Result>(
+  async transact<Result>(
     operation: LedgerOperation,
     work: (transaction: Transaction) => Work<Result | Undone<Result>>,
     wait: Wait,
-    options: TransactionOptions<Result> = {},
-  ): Promise<Result> {
-    const { isRefused = notRefused } = options;
-    return isTraced()
-      ? tracedTransaction(operation, this.database.dialect, isRefused, (begins) =>
-          this.#transact(operation, work, wait, options, begins),
-        )
-      : this.#transact(operation, work, wait, options);
-  }
-
-  async #transact<Result>(
-    operation: LedgerOperation,
-    work: (transaction: Transaction) => Work<Result | Undone<Result>>,
-    wait: Wait,
-    { project, isRefused = notRefused }: TransactionOptions<Result>,
-    begins?: () => void,
+    { project, isRefused = notRefused }: TransactionOptions<Result> = {},
   ): Promise<Result> {
     const mayGrow = operation === 'commit';
     let transaction: Transaction | undefined;
     const clock = { now: () => this.now(), learn: (at: bigint) => this.#clock.learn(at) };
     const begin = () => {
-      begins?.();
       transaction = new Transaction(this.statements, clock, this.#position, mayGrow);
       return withoutUndone(work(transaction), transaction);
     };
-    const result = await this.#observed(
-      operation,
-      wait,
-      (within) => this.database.transact(begin, within, project),
-      isRefused,
+    const result = await this.#traced(operation, wait, isRefused, (within, begins) =>
+      this.database.transact(() => begins(begin), within, project),
     )
       .catch((thrown: unknown) => {
         if (mayGrow && thrown instanceof LedgerUnavailableError) {
@@ -259,16 +240,9 @@ export class Ledger {
 
   /** Any other transaction that only reads. @throws LedgerUnavailableError */
   read<Result>(operation: LedgerOperation, work: () => Work<Result>, wait: Wait): Promise<Result> {
-    const run = (begun: () => Work<Result>) =>
-      this.#observed(operation, wait, (within) => this.database.read(begun, within), notRefused);
-    return isTraced()
-      ? tracedTransaction(operation, this.database.dialect, notRefused, (begins) =>
-          run(() => {
-            begins();
-            return work();
-          }),
-        )
-      : run(work);
+    return this.#traced(operation, wait, notRefused, (within, begins) =>
+      this.database.read(() => begins(work), within),
+    );
   }
 
   /**
@@ -353,11 +327,28 @@ export class Ledger {
     }
   }
 
+  /** `run`: calls what it is given whenever the work begins. */
+  #traced<Result>(
+    operation: LedgerOperation,
+    wait: Wait,
+    isRefused: (result: Result) => boolean,
+    run: (within: Wait, begins: <Begun>(begin: () => Begun) => Begun) => Promise<Result>,
+  ): Promise<Result> {
+    const observed = (begun?: () => void) =>
+      this.#observed(operation, wait, isRefused, (within) =>
+        run(within, (begin) => {
+          begun?.();
+          return begin();
+        }),
+      );
+    return isTraced() ? tracedTransaction(operation, this.database.dialect, isRefused, observed) : observed();
+  }
+
   async #observed<Result>(
     operation: LedgerOperation,
     wait: Wait,
-    work: (within: Wait) => Promise<Result>,
     isRefused: (result: Result) => boolean,
+    work: (within: Wait) => Promise<Result>,
   ): Promise<Result> {
     const { observer, timeout } = this.#parts;
     const started = performance.now();

@@ -20,7 +20,7 @@ it('finds everything that a commit reads in an index', async () => {
     namelessLeases: of.namelessLeases({ ...owner, starts_at: 1n }),
     unsettledNamelessLeases: of.unsettledNamelessLeases(owner),
     leasesByKey: of.leasesByKey({ ...owner, repetition_key: 'k' }),
-    budgets: of.budgets(owner),
+    budgets: of.budgets([owner]),
     balances: of.balances([{ project_id: 'p', name: 'a' }]),
     endedEarly: of.endedEarly({ project_id: 'p', now: 1n }),
     latestFold: of.latestFold(owner),

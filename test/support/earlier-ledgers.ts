@@ -1,6 +1,10 @@
 /** Ledgers that earlier versions of the tables wrote, and what these versions printed of them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Kysely, Migrator } from 'kysely';
+import { expect } from 'vitest';
+import { postgresDialect } from '../../src/ledger/storage/migrations/postgres-dialect.ts';
+import { migrations } from '../../src/ledger/storage/migrations/versions.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { runProgramInProcess } from './command-in-process.ts';
 import { confFile, projectFile } from './files.ts';
@@ -26,10 +30,27 @@ export const RESTORE = {
   },
   PostgreSQL: async (migration: string) => {
     const connection = await createDatabase();
-    await runSql(connection, read(`${migration}.postgresql.sql`));
+    if (migration === '0001-ledger') {
+      await makeFirst(connection);
+    } else {
+      await runSql(connection, read(`${migration}.postgresql.sql`));
+    }
     return connection;
   },
 };
+
+/** What the first version wrote is the same on both databases: only one of them was kept. */
+async function makeFirst(connection: string): Promise<void> {
+  const database = new Kysely<unknown>({ dialect: postgresDialect(connection) });
+  const getMigrations = async () => migrations('postgresql');
+  const { error } = await new Migrator({ db: database, provider: { getMigrations } }).migrateTo(
+    '0001-ledger',
+  );
+  await database.destroy();
+  expect(error).toBeUndefined();
+  const inserts = read('0001-ledger.sqlite.sql').match(/^INSERT INTO (?!kysely_).*$/gm) ?? [];
+  await runSql(connection, inserts.join('\n').replaceAll(' VALUES(', ' OVERRIDING SYSTEM VALUE VALUES('));
+}
 
 export type Restorable = keyof typeof RESTORE;
 

@@ -1,15 +1,10 @@
 /** Budgets in the ledger of the configuration. */
 import { budgetUnit } from '../../enforcement/configuration.ts';
-import {
-  BudgetConflictError,
-  budgetHistory,
-  listBudgets,
-  removeBudget,
-  setBudget,
-} from '../../ledger/budgets/budgets.ts';
+import { BudgetConflictError, listBudgets, removeBudget, setBudget } from '../../ledger/budgets/budgets.ts';
 import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
 import { exportedBudgets } from '../../ledger/budgets/export.ts';
 import { type ReadFile, readBudgetDocument, wantedLines } from '../../ledger/budgets/file.ts';
+import { budgetHistory } from '../../ledger/budgets/history.ts';
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import { importReport } from '../../ledger/budgets/plan.ts';
 import { overlapText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';

@@ -8,7 +8,7 @@ import { type Context, type Lease, leaseEnd, leaseStart } from '../../lease/leas
 import { type BudgetUsage, listBudgets, setBudget } from '../../ledger/budgets/budgets.ts';
 import { parseBudget } from '../../ledger/budgets/terms.ts';
 import { identityOf, nameOf } from '../../ledger/identity.ts';
-import { requestOf } from '../../ledger/reconciliation/change-lease.ts';
+import { requestFor } from '../../ledger/reconciliation/change-lease.ts';
 import { type Keystone, KeystoneError } from '../../openstack/contract.ts';
 import { type GivenAnswer, type GivenBudget, timeOf } from './lease-case.ts';
 import type { LeaseTrial } from './lease-trial.ts';
@@ -51,11 +51,8 @@ export async function giveLeases(trial: LeaseTrial, leases: readonly ExistingLea
   // The clock of a ledger does not go back.
   dated.sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
   for (const { context, lease, start, end } of dated) {
-    const request = requestOf(identityOf(context, [lease, lease]), {
-      lease: { name: nameOf([lease, lease]), start, end, reservations: lease.reservations ?? [] },
-      current: { start, end },
-      claimants: trial.claimants,
-    });
+    const known = { name: nameOf([lease, lease]), start, end, reservations: lease.reservations ?? [] };
+    const request = requestFor(identityOf(context, [lease, lease]), known, { start, end }, trial.claimants);
     const author = { operation: 'reconcile', who: WHO, requestId: null, reason: null } as const;
     await trial.at(earlier(start, now), async () => {
       await trial.ledger?.read((ledger) => ledger.commit(request, author, WAIT, true));

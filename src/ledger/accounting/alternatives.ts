@@ -77,17 +77,12 @@ export function distinct<Some extends Alternative>(alternatives: readonly Some[]
 
 /** Account → the most that any alternative takes. */
 export function chargedBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
-  return mostOf(alternatives, ({ claims }) => sums(claims, charge));
+  return most(alternatives.map(({ claims }) => sums(claims, charge)));
 }
 
 /** Account → the most that any alternative holds. */
 export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
-  return mostOf(alternatives, ({ claims }) =>
-    sums(
-      claims.filter(({ kind }) => kind === 'held'),
-      charge,
-    ),
-  );
+  return chargedOfKind(alternatives, 'held');
 }
 
 /**
@@ -116,18 +111,24 @@ export function usedBy(
   second: bigint,
   start?: Instant,
 ): Map<string, Amount> {
-  return mostOf(beginningAt(alternatives, start), ({ claims }) =>
-    sums(claims, (claim) => charge(claim) - refund(claim, second)),
+  return most(
+    beginningAt(alternatives, start).map(({ claims }) =>
+      sums(claims, (claim) => charge(claim) - refund(claim, second)),
+    ),
   );
 }
 
 /** Account → what earlier leases with the same id have used, for a lease that begins at `start`. */
 export function spentBefore(alternatives: readonly Alternative[], start: Instant): Map<string, Amount> {
-  return mostOf(beginningAt(alternatives, start), ({ claims }) =>
-    sums(
-      claims.filter(({ kind }) => kind === 'spent'),
-      charge,
-    ),
+  return chargedOfKind(beginningAt(alternatives, start), 'spent');
+}
+
+function chargedOfKind(
+  alternatives: readonly Pick<Alternative, 'claims'>[],
+  wanted: RecordedClaim['kind'],
+): Map<string, Amount> {
+  return chargedBy(
+    alternatives.map(({ claims }) => ({ claims: claims.filter(({ kind }) => kind === wanted) })),
   );
 }
 
@@ -156,35 +157,14 @@ export function sums<Some extends RecordedClaim>(
 export function most([first, ...others]: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {
   const largest = new Map(first);
   for (const one of others) {
-    raise(largest, one);
+    for (const [account, amount] of one) {
+      const before = largest.get(account);
+      if (before === undefined || amount > before) {
+        largest.set(account, amount);
+      }
+    }
   }
   return largest;
-}
-
-/** Account → the largest of its amounts in any of them. Most leases have one alternative, whose own map this is. */
-function mostOf<One>(
-  alternatives: readonly One[],
-  amountsOf: (one: One) => Map<string, Amount>,
-): Map<string, Amount> {
-  let largest: Map<string, Amount> | undefined;
-  for (const alternative of alternatives) {
-    const amounts = amountsOf(alternative);
-    if (largest === undefined) {
-      largest = amounts;
-    } else {
-      raise(largest, amounts);
-    }
-  }
-  return largest ?? new Map();
-}
-
-function raise(largest: Map<string, Amount>, amounts: ReadonlyMap<string, Amount>): void {
-  for (const [account, amount] of amounts) {
-    const before = largest.get(account);
-    if (before === undefined || amount > before) {
-      largest.set(account, amount);
-    }
-  }
 }
 
 /** Account → the sum of its amounts. */
@@ -221,12 +201,7 @@ export function changesOf(
 /** What remains of an alternative from a second on; `undefined` = all but what an earlier lease has used. */
 export function restOf(one: Alternative, second: bigint | undefined): Alternative {
   const claims = one.claims.filter(({ kind }) => kind !== 'spent');
-  return withClaims(one, second === undefined ? claims : claims.map((claim) => notBefore(claim, second)));
-}
-
-/** Not a spread: the demand of what is claimed is a getter of its class. */
-function withClaims({ start, end, demand }: Alternative, claims: readonly RecordedClaim[]): Alternative {
-  return { start, end, demand, claims };
+  return { ...one, claims: second === undefined ? claims : claims.map((claim) => notBefore(claim, second)) };
 }
 
 /** The alternative of a new lease, if an earlier one with its id has used `spent` and is gone. */
@@ -237,7 +212,7 @@ export function after(spent: ReadonlyMap<string, Amount>, one: Alternative): Alt
   const used = [...spent]
     .filter(([, amount]) => amount > 0n)
     .map(([account, amount]) => ({ kind: 'spent', account, amount }) as const);
-  return used.length === 0 ? one : withClaims(one, [...one.claims, ...used]);
+  return used.length === 0 ? one : { ...one, claims: [...one.claims, ...used] };
 }
 
 /** Whether `one` takes at least as much as `rest` of every account, at every time. */

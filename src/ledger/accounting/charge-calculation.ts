@@ -18,7 +18,7 @@ import {
   sums,
   usedBy,
 } from './alternatives.ts';
-import { charge, type FilterClaim, notBefore } from './recorded-claim.ts';
+import { charge, notBefore } from './recorded-claim.ts';
 
 export interface FilterClaims {
   readonly filter: string;
@@ -33,7 +33,7 @@ export interface FilterClaims {
 export interface Claimed {
   readonly start: bigint;
   readonly end: bigint;
-  /** Reading it may take as long as a query. */
+  /** From `demandOf`. */
   readonly demand: string;
   readonly byFilter: readonly FilterClaims[];
 }
@@ -282,9 +282,8 @@ function withoutOverflow(of: ChargeInput): {
 /** For the user, and for `ledger reconcile`. */
 export const TOO_MUCH = 'The lease takes more than can be counted: ask for less, or for a shorter time.';
 
-/** Not a spread: the demand of a form is a getter of its class. */
-function changed({ start, end, demand, byFilter }: Claimed, change: (one: FilterClaims) => FilterClaims) {
-  return { start, end, demand, byFilter: byFilter.map(change) };
+function changed(form: Claimed, change: (one: FilterClaims) => FilterClaims): Claimed {
+  return { ...form, byFilter: form.byFilter.map(change) };
 }
 
 function claimsOf({ byFilter }: Claimed): readonly Claim[] {
@@ -293,24 +292,7 @@ function claimsOf({ byFilter }: Claimed): readonly Claim[] {
 }
 
 /** What is claimed, as it would be recorded. */
-class ClaimedAlternative implements Alternative {
-  readonly start: Instant;
-  readonly end: Instant;
-  readonly claims: readonly FilterClaim[];
-  readonly #form: Claimed;
-
-  constructor(form: Claimed) {
-    this.start = form.start;
-    this.end = form.end;
-    this.claims = claimsOf(form);
-    this.#form = form;
-  }
-
-  get demand(): string {
-    return this.#form.demand;
-  }
-}
-
 function alternativeOf(form: Claimed): Alternative {
-  return new ClaimedAlternative(form);
+  const { start, end, demand } = form;
+  return { start, end, demand, claims: claimsOf(form) };
 }

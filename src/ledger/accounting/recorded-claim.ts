@@ -2,7 +2,7 @@
 import type { Amount, HeldClaim, UsageClaim } from '../../filter/claim.ts';
 
 /** What a lease takes while it is there, as a filter claims it. Without limit and message. */
-export type FilterClaim =
+type FilterClaim =
   | Pick<HeldClaim, 'kind' | 'account' | 'amount'>
   | Pick<UsageClaim, 'kind' | 'account' | 'perSecond' | 'from' | 'until'>;
 

@@ -3,7 +3,7 @@ import type { Wait } from '../../base/deadline.ts';
 import { type Amount, type Budget, budgetAccount } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
-import { type BudgetChange, budgetId, budgetOf, budgetsOfOwner, changeOf, termsOf } from './rows.ts';
+import { type BudgetChange, budgetId, budgetOf, budgetsOfOwner, termsOf } from './rows.ts';
 
 export type { BudgetChange } from './rows.ts';
 
@@ -111,25 +111,6 @@ export function listBudgets(
         const balance = taken.get(`${budget.projectId}\0${budgetAccount(budget)}`) ?? 0n;
         return { ...budget, taken: balance, left: budget.amount - balance };
       });
-    },
-    wait,
-  );
-}
-
-/** Every change, oldest first. `undefined` = of all projects. @throws LedgerUnavailableError */
-export function budgetHistory(
-  ledger: Ledger,
-  projectId: string | undefined,
-  wait: Wait,
-): Promise<BudgetChange[]> {
-  return ledger.read(
-    'read',
-    function* () {
-      let query = ledger.database.queries.selectFrom('budget_changes').selectAll();
-      if (projectId !== undefined) {
-        query = query.where('project_id', '=', projectId);
-      }
-      return (yield* rows(query.orderBy('id').compile())).map(changeOf);
     },
     wait,
   );

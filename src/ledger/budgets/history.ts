@@ -2,10 +2,10 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
+import { keyOf, numberIn, type PageOf, type PageQuery, pageOf, reading } from '../reports/pages.ts';
 import { chargedForTime, type LeaseReport, openLeases } from '../reports/reports.ts';
 import { rows } from '../storage/database.ts';
-import { textsTable } from '../storage/query-parts.ts';
+import { isAmong } from '../storage/query-parts.ts';
 import { type BudgetChange, changeOf } from './rows.ts';
 
 export interface BudgetChangesQuery extends PageQuery {
@@ -23,14 +23,13 @@ export async function pageOfBudgetChanges(
   { limit, after, projectIds, userId, budget, order = 'newest' }: BudgetChangesQuery,
   wait: Wait,
 ): Promise<PageOf<BudgetChange>> {
-  const [last] = after === undefined ? [] : keyOf(after, ['number']);
+  const last = numberIn(after);
   if (projectIds?.length === 0) {
     return { items: [], next: undefined };
   }
   let query = ledger.database.queries.selectFrom('budget_changes').selectAll();
   if (projectIds !== undefined) {
-    const listed = textsTable(ledger.database.dialect, projectIds);
-    query = query.where('project_id', 'in', sql<string>`(select value from ${listed})`);
+    query = query.where(isAmong(ledger.database.dialect, 'project_id', projectIds));
   }
   if (userId !== undefined) {
     query = query.where('user_id', '=', userId);
@@ -38,14 +37,23 @@ export async function pageOfBudgetChanges(
   if (budget !== undefined) {
     query = query.where('budget', '=', budget);
   }
-  if (typeof last === 'bigint') {
+  if (last !== undefined) {
     query = query.where('id', order === 'newest' ? '<' : '>', last);
   }
   const page = query.orderBy('id', order === 'newest' ? 'desc' : 'asc').limit(limit + 1);
   const found = await reading(ledger, wait)(() => rows(page.compile()));
-  const items = found.slice(0, limit);
-  const end = found.length > limit ? items.at(-1) : undefined;
-  return { items: items.map(changeOf), next: end && cursorOf([end.id]) };
+  return pageOf(found.map(changeOf), limit, ({ id }) => [id]);
+}
+
+/** Every change, oldest first. `undefined` = of all projects. @throws LedgerUnavailableError */
+export async function budgetHistory(
+  ledger: Ledger,
+  projectId: string | undefined,
+  wait: Wait,
+): Promise<BudgetChange[]> {
+  const projectIds = projectId === undefined ? undefined : [projectId];
+  const query = { projectIds, order: 'oldest', limit: 1_000_000_000, after: undefined } as const;
+  return [...(await pageOfBudgetChanges(ledger, query, wait)).items];
 }
 
 /**
@@ -68,9 +76,6 @@ export async function pageOfChargedLeases(
     .orderBy('id')
     .limit(limit + 1);
   const found = await reading(ledger, wait)(() => rows(page.compile()));
-  const last = found.length > limit ? found[limit - 1] : undefined;
-  return {
-    items: chargedForTime(found.slice(0, limit), now),
-    next: last && cursorOf([last.ends_at, last.id]),
-  };
+  const { items, next } = pageOf(found, limit, ({ ends_at, id }) => [ends_at, id]);
+  return { items: chargedForTime(items, now), next };
 }

@@ -1,12 +1,12 @@
 /** Budgets for people: one, or all in pages, with what is left of each and its latest change. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount, Budget } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from '../reports/pages.ts';
+import { keyOf, type PageOf, type PageQuery, pageOf, reading } from '../reports/pages.ts';
 import { rows, type Work } from '../storage/database.ts';
-import { textsTable } from '../storage/query-parts.ts';
+import { isAmong } from '../storage/query-parts.ts';
 import type { BudgetUsage } from './budgets.ts';
 import { budgetOf } from './rows.ts';
 
@@ -55,10 +55,12 @@ export async function pageOfBudgets(
   if (query.projectIds?.length === 0) {
     return { items: [], next: undefined };
   }
-  const found = await reading(ledger, wait)(() => selected(ledger, pageOf(ledger, query, after)));
-  const items = found.slice(0, query.limit);
-  const last = found.length > query.limit ? items.at(-1) : undefined;
-  return { items, next: last && cursorOf([last.projectId, last.userId ?? '', last.validFrom]) };
+  const found = await reading(ledger, wait)(() => selected(ledger, budgetsAfter(ledger, query, after)));
+  return pageOf(found, query.limit, ({ projectId, userId, validFrom }) => [
+    projectId,
+    userId ?? '',
+    validFrom,
+  ]);
 }
 
 /** `undefined` = there is none of this id, or it was removed. @throws LedgerUnavailableError */
@@ -73,14 +75,14 @@ export function* viewOf(ledger: Ledger, id: bigint): Work<BudgetView | undefined
 }
 
 /** One more than a page has, to tell whether another page follows. The key is that of the order: no user comes first. */
-function pageOf(
+function budgetsAfter(
   { database }: Ledger,
   { limit, projectIds, userId, validAt, search }: BudgetsQuery,
   after: readonly (string | bigint | null)[] | undefined,
 ) {
-  const conditions = [sql`removed_at is null`];
+  const conditions: RawBuilder<unknown>[] = [sql`removed_at is null`];
   if (projectIds !== undefined) {
-    conditions.push(sql`project_id in (select value from ${textsTable(database.dialect, projectIds)})`);
+    conditions.push(isAmong(database.dialect, 'project_id', projectIds));
   }
   if (userId !== undefined) {
     conditions.push(userId === null ? sql`user_id is null` : sql`user_id = ${userId}`);
@@ -150,10 +152,16 @@ export type BudgetClass = (typeof BUDGET_CLASSES)[number];
 /** The newest budgets that are counted: the cost must not grow with the age of the ledger. */
 const COUNTED_BUDGETS = 10_000;
 
+function inForce(ledger: Ledger): RawBuilder<unknown> {
+  const second = ledger.now() / MICROSECONDS_PER_SECOND;
+  return sql`(select * from budgets order by id desc limit ${sql.lit(COUNTED_BUDGETS)}) as newest
+    left join accounts on accounts.project_id = newest.project_id and accounts.name = 'usage_budget/' || newest.id
+    where removed_at is null and valid_from <= ${second} and valid_until > ${second}`;
+}
+
 /** How many of the budgets in force are in each class. @throws LedgerUnavailableError */
 export async function budgetUse(ledger: Ledger, wait: Wait): Promise<Map<BudgetClass, number>> {
   const { queries } = ledger.database;
-  const second = ledger.now() / MICROSECONDS_PER_SECOND;
   // Fractions are subtracted: a product of two amounts would not fit into 64 bits.
   const query = sql<{ taken: BudgetClass; budgets: bigint }>`
     select taken, count(*) as budgets from (
@@ -163,10 +171,7 @@ export async function budgetUse(ledger: Ledger, wait: Wait): Promise<Map<BudgetC
         when balance >= amount - amount / 4 then '75_to_90_percent'
         when balance >= amount - amount / 2 then '50_to_75_percent'
         else 'under_50_percent' end as taken
-      from (select * from budgets order by id desc limit ${sql.lit(COUNTED_BUDGETS)}) as newest
-      left join accounts on accounts.project_id = newest.project_id
-        and accounts.name = 'usage_budget/' || newest.id
-      where removed_at is null and valid_from <= ${second} and valid_until > ${second}
+      from ${inForce(ledger)}
     ) as classified group by taken`;
   // Not `ledger.read`: a look at the metrics is no use of the ledger, and must not count itself.
   const found = await ledger.database.read(() => rows(query.compile(queries)), wait);
@@ -192,14 +197,10 @@ export interface UsedBudget {
 /** The budgets in force of which the largest share is taken, up to a number. @throws LedgerUnavailableError */
 export async function fullestBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
   const { queries } = ledger.database;
-  const second = ledger.now() / MICROSECONDS_PER_SECOND;
   const query = sql<UsedBudget>`
     select newest.project_id as "projectId", user_id as "userId", amount, coalesce(balance, 0) as taken,
       valid_from as "validFrom", valid_until as "validUntil"
-    from (select * from budgets order by id desc limit ${sql.lit(COUNTED_BUDGETS)}) as newest
-    left join accounts on accounts.project_id = newest.project_id
-      and accounts.name = 'usage_budget/' || newest.id
-    where removed_at is null and valid_from <= ${second} and valid_until > ${second}
+    from ${inForce(ledger)}
     order by case when amount > 0 then coalesce(balance, 0) * 1.0 / amount else 1 end desc, newest.id
     limit ${most}`;
   return ledger.database.read(() => rows(query.compile(queries)), wait);

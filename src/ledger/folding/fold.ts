@@ -5,7 +5,7 @@ import type { Ledger } from '../ledger.ts';
 import { leaseDigests } from '../outbox/messages.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
-import { rowsTable, textsTable } from '../storage/query-parts.ts';
+import { isAmong } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
@@ -91,11 +91,10 @@ function* folded(
 ): Work<readonly FoldedLease[] | Undone<readonly FoldedLease[]>> {
   const { queries, dialect } = database;
   yield* transaction.lock(of.projectId);
-  const among = (column: string, leases: readonly FoldedLease[]) =>
-    sql<boolean>`${sql.ref(column)} in (select value from ${rowsTable(
-      dialect,
-      leases.map(({ lease }) => lease.id),
-    )})`;
+  const among = (column: string, leases: readonly FoldedLease[]) => {
+    const ids = leases.map(({ lease }) => lease.id);
+    return isAmong(dialect, column, ids);
+  };
   const present = yield* rows(
     queries
       .selectFrom('leases')
@@ -178,21 +177,17 @@ function* foldable(
   const waiting = queries
     .selectFrom('outbox')
     .select('lease')
-    .where(sql<boolean>`lease in (select value from ${textsTable(dialect, [...digests.values()].flat())})`)
+    .where(isAmong(dialect, 'lease', [...digests.values()].flat()))
     .where('state', 'in', ['waiting', 'dead']);
   const pending = new Set((yield* rows(waiting.compile())).map(({ lease }) => lease));
   const settled = over.filter(
     ({ id }) => id < (highest?.lease ?? 0n) && !(digests.get(id) ?? []).some((digest) => pending.has(digest)),
   );
+  const settledIds = settled.map(({ id }) => id);
   const entries = queries
     .selectFrom('entries')
     .selectAll()
-    .where(
-      sql<boolean>`lease in (select value from ${rowsTable(
-        dialect,
-        settled.map(({ id }) => id),
-      )})`,
-    )
+    .where(isAmong(dialect, 'lease', settledIds))
     .orderBy('id');
   const byLease = new Map<bigint, Awaited<ReturnType<typeof entries.execute>>>();
   for (const entry of yield* rows(entries.compile())) {

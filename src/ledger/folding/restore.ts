@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Database, rows, Undone, type Work } from '../storage/database.ts';
-import { recordsTable, rowsTable, textsTable } from '../storage/query-parts.ts';
+import { isAmong, recordsTable } from '../storage/query-parts.ts';
 import { LEASE_COLUMNS } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
@@ -44,15 +44,12 @@ function* restored(
 ): Work<Restored | Undone<Restored>> {
   const { queries, dialect } = database;
   yield* transaction.lock(of.projectId);
-  const ids = rowsTable(
-    dialect,
-    leases.map(({ lease }) => lease.id),
-  );
+  const ids = leases.map(({ lease }) => lease.id);
   const present = yield* rows(
     queries
       .selectFrom('leases')
       .select(['id', 'project_id', 'recorded_at'])
-      .where(sql<boolean>`id in (select value from ${ids})`)
+      .where(isAmong(dialect, 'id', ids))
       .compile(),
   );
   const names = leases.flatMap(({ lease }) => lease.lease_id ?? []);
@@ -61,7 +58,7 @@ function* restored(
       .selectFrom('leases')
       .select(['lease_id', 'region'])
       .where('project_id', '=', of.projectId)
-      .where(sql<boolean>`lease_id in (select value from ${textsTable(dialect, names)})`)
+      .where(isAmong(dialect, 'lease_id', names))
       .compile(),
   );
   const rowOf = new Map(present.map((row) => [row.id, row]));

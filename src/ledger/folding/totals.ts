@@ -92,11 +92,6 @@ export interface FoldedTotals {
   readonly until: bigint;
 }
 
-/** Earlier than any date. */
-const BEFORE_ALL = -(2n ** 63n);
-/** Projects whose totals are added up in one piece. */
-const PROJECTS = 500;
-
 /** `undefined` = nothing is folded. @throws LedgerUnavailableError */
 export function foldedOfProject(
   ledger: Ledger,
@@ -107,52 +102,31 @@ export function foldedOfProject(
 }
 
 /** Of all projects. `undefined` = nothing is folded. @throws LedgerUnavailableError */
-export async function foldedOfLedger(ledger: Ledger, wait: Wait): Promise<FoldedTotals | undefined> {
-  const { queries } = ledger.database;
-  const read = reading(ledger, wait);
-  const sum = { leases: 0n, until: BEFORE_ALL };
-  let last: string | undefined;
-  do {
-    let piece = queries
-      .selectFrom('folds')
-      .select(({ fn }) => ['project_id', sumOfLeases.as('leases'), fn.max<bigint>('until').as('until')])
-      .groupBy('project_id')
-      .orderBy('project_id')
-      .limit(PROJECTS);
-    if (last !== undefined) {
-      piece = piece.where('project_id', '>', last);
-    }
-    const found = await read(() => rows(piece.compile()));
-    for (const { leases, until } of found) {
-      sum.leases += leases;
-      sum.until = until > sum.until ? until : sum.until;
-    }
-    last = found.length < PROJECTS ? undefined : found.at(-1)?.project_id;
-  } while (last !== undefined);
-  return sum.leases === 0n ? undefined : sum;
+export function foldedOfLedger(ledger: Ledger, wait: Wait): Promise<FoldedTotals | undefined> {
+  return reading(ledger, wait)(() => foldedOf(ledger.database, undefined));
 }
 
 /** PostgreSQL sums to another type. */
-const sumOfLeases = sql<bigint>`cast(sum(leases) as bigint)`;
+const sumOfLeases = sql<bigint | null>`cast(sum(leases) as bigint)`;
 
 /** How many leases were folded at a date and are not restored. @throws LedgerUnavailableError */
 export async function foldedAt(ledger: Ledger, until: bigint, wait: Wait): Promise<bigint> {
   const query = ledger.database.queries
     .selectFrom('folds')
-    .select(sql<bigint>`cast(coalesce(sum(leases), 0) as bigint)`.as('leases'))
+    .select(sumOfLeases.as('leases'))
     .where('until', '=', until);
   return (await ledger.read('read', () => rows(query.compile()), wait))[0]?.leases ?? 0n;
 }
 
-/** Within a transaction. */
+/** Within a transaction. `projectId`: `undefined` = of all. */
 export function* foldedOf(
   { queries }: Pick<Database, 'queries'>,
-  projectId: string,
+  projectId: string | undefined,
 ): Work<FoldedTotals | undefined> {
-  const query = queries
+  const all = queries
     .selectFrom('folds')
-    .select(({ fn }) => [sumOfLeases.as('leases'), fn.max<bigint>('until').as('until')])
-    .where('project_id', '=', projectId)
-    .groupBy('project_id');
-  return (yield* rows(query.compile()))[0];
+    .select(({ fn }) => [sumOfLeases.as('leases'), fn.max<bigint | null>('until').as('until')]);
+  const query = projectId === undefined ? all : all.where('project_id', '=', projectId);
+  const [{ leases, until } = { leases: null, until: null }] = yield* rows(query.compile());
+  return leases === null || until === null ? undefined : { leases, until };
 }

@@ -20,6 +20,8 @@ export interface ChainOutboxParts {
 }
 
 interface Sending {
+  /** Of the filter. */
+  readonly name: string;
   readonly store: OutboxStore;
   readonly queue: DeliveryQueue;
 }
@@ -78,13 +80,14 @@ export class ChainOutbox implements OutboxService {
       now: () => ledger.now(),
     });
     await store.verify();
-    this.#senders.set(name, { store, queue });
+    const sending = { name, store, queue };
+    this.#senders.set(name, sending);
     if (this.#isDelivering) {
       queue.start();
     }
     return {
-      add: (message, call) => this.#add(name, store, queue, message, call),
-      prepare: (message, call) => this.#prepare(name, store, queue, message, call),
+      add: (message, call) => this.#add(sending, message, call),
+      prepare: (message, call) => this.#prepare(sending, message, call),
     };
   }
 
@@ -168,13 +171,7 @@ export class ChainOutbox implements OutboxService {
     }
   }
 
-  async #add(
-    name: string,
-    store: OutboxStore,
-    queue: DeliveryQueue,
-    message: EndMessage,
-    call: Call,
-  ): Promise<void> {
+  async #add({ name, store, queue }: Sending, message: EndMessage, call: Call): Promise<void> {
     const wait = waitOf(call);
     const prepared = this.#commits.get(call.undoes ?? call)?.find(({ sender }) => sender === name);
     if (prepared !== undefined) {
@@ -205,13 +202,7 @@ export class ChainOutbox implements OutboxService {
     return true;
   }
 
-  async #prepare(
-    name: string,
-    store: OutboxStore,
-    queue: DeliveryQueue,
-    message: EndMessage,
-    call: Call,
-  ): Promise<void> {
+  async #prepare({ name, store, queue }: Sending, message: EndMessage, call: Call): Promise<void> {
     const commit = this.#commits.get(call);
     const row = store.prepare(message, call, waitOf(call), commit !== undefined);
     commit?.push({ sender: name, store, row, fate: 'open' });

@@ -1,6 +1,5 @@
 /** What a comparison with Blazar does about one lease, in a transaction of its own. A row that was touched since it was read stays as it is. */
 import type { Instant } from '../../lease/dates.ts';
-import type { Reservation } from '../../lease/lease.ts';
 import { demandOf } from '../accounting/demand.ts';
 import type { LeaseIdentity } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
@@ -68,7 +67,7 @@ export function unrecorded(lease: ListedLease, note: string | null): Reconciled 
 }
 
 /** Whether the lease was observed, and not read from a list. */
-export function isObserved(lease: ListedLease): lease is ShownLease {
+export function isObserved(lease: object): lease is ShownLease {
   return 'given' in lease;
 }
 
@@ -109,7 +108,7 @@ export function* recordLease(
     return new Undone(unrecorded(lease, CHANGED));
   }
   const identity = { leaseId: lease_id, region, projectId: project_id, userId: user_id };
-  const request = requestFor(identity, lease, { start, end }, terms);
+  const request = requestFor(identity, lease, { start, end }, terms.claimants);
   const why = isObserved(lease) ? 'Blazar has it, and the ledger had not' : null;
   const note = why ?? (yield* refusalOf(ledger, request, now));
   const recording = yield* resultOf(record(statements, request, transaction, authorOf(terms, why), true));
@@ -131,49 +130,22 @@ function* refusalOf({ statements }: Ledger, request: LedgerRequest, now: Instant
 /** What recording a lease needs that was `current` before. One that was observed takes exactly what it was given. */
 export function requestFor(
   identity: LeaseIdentity,
-  lease: WholeLease,
-  current: Wanted['current'],
-  { claimants }: Pick<Terms, 'claimants'>,
+  lease: Pick<WholeLease, 'name' | 'start' | 'end' | 'reservations'> | ShownLease,
+  current: { readonly start: Instant; readonly end: Instant },
+  claimants: readonly Claimant[],
 ): LedgerRequest {
-  return isObserved(lease)
-    ? {
-        ...requestOf(identity, {
-          lease: { ...lease, reservations: lease.given },
-          current,
-          claimants: claimants.map(exact),
-        }),
-        demand: demandOf(lease.reservations),
-        shown: digestOf(lease),
-      }
-    : requestOf(identity, { lease, current, claimants });
-}
-
-export interface Wanted {
-  readonly lease: {
-    readonly name: string;
-    readonly start: Instant;
-    readonly end: Instant;
-    readonly reservations: readonly Reservation[];
-  };
-  readonly current: { readonly start: Instant; readonly end: Instant };
-  readonly claimants: readonly Claimant[];
-}
-
-export function requestOf(identity: LeaseIdentity, { lease, current, claimants }: Wanted): LedgerRequest {
-  const { name, start, end, reservations } = lease;
+  const shown = isObserved(lease) ? lease : undefined;
   const { projectId: project_id, userId: user_id, region: region_name } = identity;
-  const context = { project_id, user_id, region_name };
-  const proposal = { context, start, end, reservations, allocationsAreExact: true };
+  const { name, start, end, reservations } = lease;
+  const proposal = {
+    context: { project_id, user_id, region_name },
+    ...{ start, end, reservations: shown?.given ?? reservations, allocationsAreExact: true },
+  };
   return {
-    identity,
-    name,
-    proposal,
-    current: { ...proposal, ...current },
-    halfway: undefined,
-    isCertain: true,
-    adopts: false,
-    repetition: undefined,
-    claimants: claimants.map(throwing),
+    ...{ identity, name, proposal, current: { ...proposal, ...current }, halfway: undefined },
+    ...{ isCertain: true, adopts: false, repetition: undefined },
+    claimants: claimants.map((one) => throwing(shown === undefined ? one : exact(one))),
+    ...(shown && { demand: demandOf(reservations), shown: digestOf(shown) }),
   };
 }
 

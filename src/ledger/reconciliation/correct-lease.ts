@@ -87,10 +87,9 @@ function* asListed(
   }
   const userId = lease.userId ?? row.user_id;
   const whole = { ...lease, projectId: row.project_id, userId, reservations: reservations ?? [] };
-  const request = requestFor(identityOf(row, whole), whole, currentOf(row, alternatives), {
-    // Where no filter can tell what the lease takes, it takes as much as before.
-    claimants: isTold || known === undefined ? terms.claimants : [movedClaims(known)],
-  });
+  // Where no filter can tell what the lease takes, it takes as much as before.
+  const claimants = isTold || known === undefined ? terms.claimants : [movedClaims(known)];
+  const request = requestFor(identityOf(row, whole), whole, currentOf(row, alternatives), claimants);
   const demand = reservations === undefined ? (known?.demand ?? row.demand) : undefined;
   yield* record(statements, { ...request, demand }, transaction, authorOf(terms, null), true);
   const note = hasOtherDates(found, lease)
@@ -133,8 +132,8 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
   const { statements } = ledger;
   const { now, latest } = moment;
   const recorded = alternativesOf(row);
-  const query = { project_id: row.project_id, user_id: shown.userId };
-  const budgets = (yield* rows(statements.budgets(query))).map(budgetOf);
+  const owner = { project_id: row.project_id, user_id: shown.userId };
+  const budgets = (yield* rows(statements.budgets([owner]))).map(budgetOf);
   const from = runSince(recorded);
   const claims = claimsOf(shown, terms, { now, budgets }).map((claim) =>
     from === undefined ? claim : notBefore(claim, from),
@@ -183,7 +182,7 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
 function* unheard({ ledger, transaction, row: found, terms }: Correction, shown: ShownLease): Work<Result> {
   const row = yield* named(ledger.statements, found, shown.id);
   const current = currentOf(row, alternativesOf(row));
-  const request = requestFor(identityOf(row, shown), shown, current, terms);
+  const request = requestFor(identityOf(row, shown), shown, current, terms.claimants);
   const note = row.state === 'ended' ? 'it had ended, and is there' : 'Blazar has changed it without asking';
   yield* resultOf(record(ledger.statements, request, transaction, authorOf(terms, note), true));
   return { ...left(row, note), leaseId: shown.id, start: shown.start, end: shown.end, outcome: 'corrected' };

@@ -99,8 +99,8 @@ export function* settleCluster(
   const isShort = kept < now + terms.ahead / 2n;
   const end = last === undefined ? past.since : (last.until ?? (isShort ? now + terms.ahead : kept));
 
-  const query = { project_id, user_id: identity.userId };
-  const budgets = (yield* rows(statements.budgets(query))).map(budgetOf);
+  const owner = { project_id, user_id: identity.userId };
+  const budgets = (yield* rows(statements.budgets([owner]))).map(budgetOf);
   const claims = runs.flatMap(({ from, until, claimant }) => {
     const proposal = proposalOf(identity, truth, from, until ?? end);
     const all = throwing(claimant).claims(proposal, { now, budgets }) as readonly Claim[];

@@ -1,9 +1,8 @@
 /** Entries of the ledger, in pages: every change of a balance, by whom, when and why. */
-import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
-import { rowsTable } from '../storage/query-parts.ts';
+import { isAmong } from '../storage/query-parts.ts';
 import {
   cursorOf,
   numberIn,
@@ -92,7 +91,7 @@ function* piece(
     .innerJoin('leases', 'leases.id', 'entries.lease')
     .selectAll('entries')
     .select(['leases.lease_id as leaseId', 'leases.user_id as userId'])
-    .where(sql<boolean>`entries.id in (select value from ${rowsTable(dialect, ids)})`);
+    .where(isAmong(dialect, 'entries.id', ids));
   const equal = {
     'entries.project_id': projectId,
     'leases.lease_id': leaseId,

@@ -55,9 +55,8 @@ export async function leaseSpan(
   const leases: SpanLease[] = [];
   let completeFrom = from;
   for (const state of ['open', 'ended'] as const) {
-    const of = { ledger, read, projectId, state, budgets, until: until * MICROSECONDS_PER_SECOND };
-    const hasAllLater = await endingLater(of, leases);
-    const lowest = hasAllLater ? await endingWithin(of, from * MICROSECONDS_PER_SECOND, leases) : of.until;
+    const of = { ledger, projectId, state, budgets, from, until };
+    const lowest = await readLeases(of, read, leases);
     if (lowest !== undefined) {
       completeFrom = larger(completeFrom, second(lowest));
     }
@@ -75,79 +74,59 @@ function second(instant: bigint): bigint {
 
 interface Of {
   readonly ledger: Ledger;
-  readonly read: ReadPiece;
   readonly projectId: string;
   readonly state: LeaseState;
   readonly budgets: BudgetAccounts;
-  /** Microseconds of the epoch. */
+  /** Seconds of the epoch. */
+  readonly from: bigint;
   readonly until: bigint;
 }
 
 type Row = ChargedRow & Pick<LeaseRow, 'id' | 'user_id'>;
 
 /**
- * Those that begin before the end of the span, and end after it. The index has many that begin later, when the span is long ago: they are
- * passed without reading them. Resolves to whether all of them were read.
+ * The index has many that end later, and begin after the span, when the span is long ago: they are passed without reading them. Resolves to
+ * the lowest end that was read, in microseconds of the epoch, if there are more; `undefined` = there are none.
  */
-async function endingLater(of: Of, leases: SpanLease[]): Promise<boolean> {
-  let low = of.until;
-  for (;;) {
-    const high = await of.read(() => edge(of, low));
+async function readLeases(of: Of, read: ReadPiece, leases: SpanLease[]): Promise<bigint | undefined> {
+  let high: bigint | undefined;
+  do {
+    const [above, low]: [bigint | undefined, bigint] = [high, await read(() => edge(of, high))];
     let last: Row | undefined;
     do {
       const after = last;
-      const found = await of.read(() => piece(of, { low, high, after, begins: of.until }));
+      const found = await read(() => piece(of, { low, high: above, after }));
       leases.push(...found.leases);
       last = found.last;
-      if (last !== undefined && leases.length >= MAX_READ) {
-        return false;
+      if (leases.length >= MAX_READ && (last !== undefined || low > of.from * MICROSECONDS_PER_SECOND)) {
+        return last?.ends_at ?? low;
       }
     } while (last !== undefined);
-    if (high === undefined || leases.length >= MAX_READ) {
-      return high === undefined;
-    }
-    low = high;
-  }
-}
-
-/** Those that end within the span. Resolves to the lowest end that was read, if there are more; `undefined` = there are none. */
-async function endingWithin(of: Of, from: bigint, leases: SpanLease[]): Promise<bigint | undefined> {
-  let last: Row | undefined;
-  do {
-    const after = last;
-    const found = await of.read(() => piece(of, { low: from, high: of.until, after, begins: undefined }));
-    leases.push(...found.leases);
-    last = found.last;
-    if (last !== undefined && leases.length >= MAX_READ) {
-      return last.ends_at;
-    }
-  } while (last !== undefined);
+    high = low;
+  } while (high > of.from * MICROSECONDS_PER_SECOND);
   return undefined;
 }
 
-/** The end of the lease that is so many further in the index; `undefined` = there are fewer. */
-function* edge({ ledger, projectId, state }: Of, low: bigint): Work<bigint | undefined> {
-  const query = ledger.database.queries
+/** The end of the lease that is so many further down in the index; if there are fewer, the start of the span. */
+function* edge({ ledger, projectId, state, from }: Of, high: bigint | undefined): Work<bigint> {
+  const lowest = from * MICROSECONDS_PER_SECOND;
+  let query = ledger.database.queries
     .selectFrom('leases')
     .select('ends_at')
     .where('project_id', '=', projectId)
     .where('state', '=', state)
-    .where('ends_at', '>', low)
-    .orderBy('ends_at')
-    .offset(PASSED)
-    .limit(1);
-  return (yield* rows(query.compile()))[0]?.ends_at;
+    .where('ends_at', '>', lowest);
+  if (high !== undefined) {
+    query = query.where('ends_at', '<', high);
+  }
+  const found = yield* rows(query.orderBy('ends_at', 'desc').offset(PASSED).limit(1).compile());
+  return found[0]?.ends_at ?? lowest;
 }
 
 /** Ends after `low` and at `high` at the latest, the last first. `last`: there may be more after it. */
 function* piece(
-  { ledger, projectId, state, budgets }: Of,
-  {
-    low,
-    high,
-    after,
-    begins,
-  }: { low: bigint; high: bigint | undefined; after: Row | undefined; begins: bigint | undefined },
+  { ledger, projectId, state, budgets, until }: Of,
+  { low, high, after }: { low: bigint; high: bigint | undefined; after: Row | undefined },
 ): Work<{ leases: SpanLease[]; last: Row | undefined }> {
   let query = ledger.database.queries
     .selectFrom('leases')
@@ -163,13 +142,12 @@ function* piece(
   if (high !== undefined) {
     query = query.where('ends_at', '<=', high);
   }
-  if (begins !== undefined) {
-    // An open lease that may have been moved may begin earlier than it says: few leases are.
-    query =
-      state === 'open'
-        ? query.where((row) => row.or([row('starts_at', '<', begins), row('alternatives', 'is not', null)]))
-        : query.where('starts_at', '<', begins);
-  }
+  const begins = until * MICROSECONDS_PER_SECOND;
+  query =
+    state === 'open'
+      ? // One that may have been moved may begin earlier than it says: few leases are.
+        query.where((row) => row.or([row('starts_at', '<', begins), row('alternatives', 'is not', null)]))
+      : query.where('starts_at', '<', begins);
   const found = yield* rows(
     query
       .orderBy('ends_at', 'desc')

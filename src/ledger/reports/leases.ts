@@ -5,7 +5,7 @@ import { type Amount, budgetAccount } from '../../filter/claim.ts';
 import { resourcePeriods } from '../accounting/demand.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
-import { rowsTable } from '../storage/query-parts.ts';
+import { isAmong } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
 import {
@@ -118,9 +118,7 @@ function* piece(ledger: Ledger, query: LeasesQuery, before: bigint | undefined):
   if (!isWanted) {
     return { found, lowest };
   }
-  let matching = filtered(ledger, query).where(
-    sql<boolean>`id in (select value from ${rowsTable(dialect, found)})`,
-  );
+  let matching = filtered(ledger, query).where(isAmong(dialect, 'id', found));
   if (query.state === 'ended') {
     const now = ledger.now();
     matching = matching.where((row) => row.or([row('state', '=', 'ended'), row('ends_at', '<=', now)]));
@@ -157,7 +155,7 @@ export function* rowViews(
     queries
       .selectFrom('leases')
       .selectAll()
-      .where(sql<boolean>`id in (select value from ${rowsTable(dialect, ids)})`)
+      .where(isAmong(dialect, 'id', ids))
       .orderBy('id', 'desc')
       .compile(),
   );
@@ -234,7 +232,7 @@ export function* chargesOf(
     const sums = yield* rows(
       sql<{ lease: bigint; account: string; charged: bigint }>`
         select lease, account, cast(sum(delta) as bigint) as charged from entries
-        where lease in (select value from ${rowsTable(dialect, asked)}) and account like 'usage!_budget/%' escape '!'
+        where ${isAmong(dialect, 'lease', asked)} and account like 'usage!_budget/%' escape '!'
         group by lease, account`.compile(queries),
     );
     for (const { lease, account, charged } of sums) {

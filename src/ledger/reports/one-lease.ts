@@ -1,9 +1,12 @@
-/** One lease of the ledger: which row it is, and what it is charged. */
-import { sql } from 'kysely';
+/** One lease of the ledger: which row it is, its dates, how much of which types it reserves, and what it is charged. */
 import type { Wait } from '../../base/deadline.ts';
+import type { Reservation } from '../../lease/lease.ts';
+import { alternativesOf } from '../accounting/alternatives.ts';
+import { demandOf, OTHERS, resourcePeriods } from '../accounting/demand.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';
-import { textsTable } from '../storage/query-parts.ts';
+import { isAmong } from '../storage/query-parts.ts';
+import type { LeaseRow } from '../storage/schema.ts';
 import { budgetAccounts, type LeaseRowView, rowViews } from './leases.ts';
 import { reading } from './pages.ts';
 import { type ListedRow, listedRow } from './reports.ts';
@@ -11,29 +14,56 @@ import { type ListedRow, listedRow } from './reports.ts';
 /** More than anybody has with one id. */
 const MOST_NAMESAKES = 20;
 
+export interface RecordedLease extends ListedRow {
+  readonly leaseId: string;
+  /** As last requested. Microseconds of the epoch. */
+  readonly end: bigint;
+  readonly isEnded: boolean;
+  /**
+   * One for each type, which is its id here, with its number: that of several reservations of a type is added up, and properties, flavours and
+   * hosts are not kept. Empty = nobody knows all: it was recorded by an older version, or has more types than the ledger keeps.
+   */
+  readonly reservations: readonly (Reservation & { readonly resource_type: string })[];
+}
+
 /**
  * The leases with this id of Blazar, which may exist in several regions and projects, or the one in this row; the newest first. `projects`: only
  * of these; `undefined` = of all. @throws LedgerUnavailableError
  */
-export function leasesWithKey(
+export async function leasesWithKey(
   ledger: Ledger,
   key: string | bigint,
   projects: readonly string[] | undefined,
   wait: Wait,
 ): Promise<ListedRow[]> {
+  return (await rowsWithKey(ledger, key, projects, wait)).map(listedRow);
+}
+
+/** The same with an id of Blazar's, and with what they reserve. @throws LedgerUnavailableError */
+export async function recordedLeases(
+  ledger: Ledger,
+  leaseId: string,
+  projects: readonly string[] | undefined,
+  wait: Wait,
+): Promise<RecordedLease[]> {
+  const found = await rowsWithKey(ledger, leaseId, projects, wait);
+  return found.map((row) => recordedLease(row, leaseId, ledger.now()));
+}
+
+function rowsWithKey(
+  ledger: Ledger,
+  key: string | bigint,
+  projects: readonly string[] | undefined,
+  wait: Wait,
+): Promise<LeaseRow[]> {
   const { queries, dialect } = ledger.database;
-  return reading(
-    ledger,
-    wait,
-  )(function* () {
-    const all = queries.selectFrom('leases').selectAll();
-    let query = typeof key === 'bigint' ? all.where('id', '=', key) : all.where('lease_id', '=', key);
-    if (projects !== undefined) {
-      const listed = textsTable(dialect, projects);
-      query = query.where('project_id', 'in', sql<string>`(select value from ${listed})`);
-    }
-    return (yield* rows(query.orderBy('id', 'desc').limit(MOST_NAMESAKES).compile())).map(listedRow);
-  });
+  const all = queries.selectFrom('leases').selectAll();
+  let query = typeof key === 'bigint' ? all.where('id', '=', key) : all.where('lease_id', '=', key);
+  if (projects !== undefined) {
+    query = query.where(isAmong(dialect, 'project_id', projects));
+  }
+  const newest = query.orderBy('id', 'desc').limit(MOST_NAMESAKES);
+  return reading(ledger, wait)(() => rows(newest.compile()));
 }
 
 /** A lease of the ledger with its charges, and the request that has created it. @throws LedgerUnavailableError */
@@ -54,4 +84,37 @@ export async function leaseWithCharges(
     .limit(1);
   const [created] = await read(() => rows(first.compile()));
   return lease && { lease, createdBy: created?.request_id ?? null };
+}
+
+/** How many values of `min` are tried to find the one that was recorded. */
+const MOST_MINS = 100;
+
+function recordedLease(row: LeaseRow, leaseId: string, now: bigint): RecordedLease {
+  const [asked] = alternativesOf(row);
+  const { start, end, demand } = asked ?? { start: row.starts_at, end: row.ends_at, demand: row.demand };
+  return {
+    ...{ ...listedRow(row), leaseId, start, end },
+    isEnded: row.state === 'ended' || row.ends_at <= now,
+    reservations: reservationsOf(row, demand),
+  };
+}
+
+function reservationsOf({ resources }: LeaseRow, demand: string): RecordedLease['reservations'] {
+  const counts = [...(resourcePeriods(resources).at(-1)?.counts ?? [])];
+  if (counts.some(([type]) => type === OTHERS)) {
+    return [];
+  }
+  const withMin = (min: number) =>
+    counts.map(([resource_type, count]) => ({
+      ...{ id: resource_type, resource_type },
+      ...(resource_type === 'physical:host' ? { min: Math.min(min, count), max: count } : { amount: count }),
+    }));
+  const hosts = counts.find(([type]) => type === 'physical:host')?.[1] ?? 1;
+  // Its digest tells. Where it does not, any number of hosts may do.
+  for (let min = Math.min(hosts, MOST_MINS); min > 1; min -= 1) {
+    if (demandOf(withMin(min)) === demand) {
+      return withMin(min);
+    }
+  }
+  return withMin(1);
 }

@@ -102,6 +102,16 @@ export function numberIn(after: string | undefined): bigint | undefined {
   return typeof key === 'bigint' ? key : undefined;
 }
 
+/** Of the rows of a page and the next one, those of the page. `keyOf`: by what the list is sorted. */
+export function pageOf<Row>(
+  found: readonly Row[],
+  limit: number,
+  keyOf: (row: Row) => readonly (string | bigint)[],
+): PageOf<Row> {
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  return { items: found.slice(0, limit), next: last && cursorOf(keyOf(last)) };
+}
+
 /** Rows that are looked at in one piece, where not all of them may be wanted. */
 export const SCANNED = 500;
 /** Rows that are looked at for one page: one with few matches may be shorter than its limit, and have a next one. */

@@ -5,8 +5,8 @@ import type { Amount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';
-import { textsTable } from '../storage/query-parts.ts';
-import { cursorOf, keyOf, type PageOf, type PageQuery, reading } from './pages.ts';
+import { isAmong, textsTable } from '../storage/query-parts.ts';
+import { keyOf, type PageOf, type PageQuery, pageOf, reading } from './pages.ts';
 
 export interface ProjectsQuery extends PageQuery {
   /** Only these; `undefined` = all. */
@@ -42,21 +42,21 @@ export async function listProjects(
 ): Promise<PageOf<ProjectRow>> {
   const read = reading(ledger, wait);
   const found = await read(() => rows(idsQuery(ledger, query)));
-  const ids = found.slice(0, query.limit).map(({ project_id }) => project_id);
+  const page = pageOf(found, query.limit, ({ project_id }) => [project_id]);
+  const ids = page.items.map(({ project_id }) => project_id);
   const items: ProjectRow[] = [];
   for (let start = 0; start < ids.length; start += PIECE) {
     const some = ids.slice(start, start + PIECE);
     items.push(...(await read(() => projectRows(ledger, some))));
   }
-  const last = found.length > query.limit ? ids.at(-1) : undefined;
-  return { items, next: last === undefined ? undefined : cursorOf([last]) };
+  return { items, next: page.next };
 }
 
 function idsQuery({ database }: Ledger, { projectIds, search, limit, after }: ProjectsQuery) {
   const { queries, dialect } = database;
   let query = queries.selectFrom('projects').select('project_id');
   if (projectIds !== undefined) {
-    query = query.where(sql<boolean>`project_id in (select value from ${textsTable(dialect, projectIds)})`);
+    query = query.where(isAmong(dialect, 'project_id', projectIds));
   }
   if (search !== undefined) {
     const text = search.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
@@ -96,7 +96,7 @@ function* projectRows(ledger: Ledger, ids: readonly string[]) {
           .on('accounts.name', '=', sql<string>`'usage_budget/' || budgets.id`),
       )
       .select(['budgets.project_id', 'valid_until', 'amount', 'balance'])
-      .where(sql<boolean>`budgets.project_id in (select value from ${textsTable(dialect, ids)})`)
+      .where(isAmong(dialect, 'budgets.project_id', ids))
       .where('user_id', 'is', null)
       .where('removed_at', 'is', null)
       .where('valid_from', '<=', second)

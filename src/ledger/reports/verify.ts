@@ -1,11 +1,14 @@
-/** Checks the ledger against itself: computes every balance and budget again from what it was made of. */
-import { sql } from 'kysely';
+/**
+ * Checks the ledger against itself: computes every balance and budget again from what it was made of. Reads one range of projects after the other,
+ * and projects with too much for the memory in parts, so that memory grows neither with the ledger nor with a project.
+ */
+import { type CompiledQuery, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/claim.ts';
 import { alternativesOf, heldBy } from '../accounting/alternatives.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Snapshot } from '../storage/database.ts';
-import { type ProjectRange, partOf, projectRanges, within } from './project-ranges.ts';
+import type { BudgetsTable } from '../storage/schema.ts';
 
 /** Something that does not agree. */
 export interface Difference {
@@ -34,103 +37,162 @@ export interface Verification {
 /** About so many accounts or budgets are held in memory, at most twice as many. */
 const HELD = 2000;
 
-/** Rows of a range of projects that are compared now: those whose name belongs to a part. */
-interface Part extends ProjectRange {
+type Queries = Ledger['database']['queries'];
+
+/** Rows of the projects after one and up to another, as the database sorts them: those whose name belongs to one of so many parts. */
+interface Part {
+  /** `undefined` = there is no bound. */
+  readonly after: string | undefined;
+  readonly last: string | undefined;
   readonly part: number;
+  readonly parts: number;
 }
 
 /**
- * Compares balances with entries and with open leases, and budgets with their changes, as of one moment, while others write. Reads a range of
- * projects after the other, and those that have too much for the memory several times: memory does not grow with the ledger, nor with a project.
- * `seen` is told how many leases it has read, and of how many; it may hold it up. `most`: accounts or budgets in memory.
- * @throws LedgerUnavailableError
+ * Compares balances with entries and with open leases, and budgets with their changes, as of one moment, while others write. `seen` is told how many
+ * leases it has read, and of how many; it may hold it up. `most`: accounts or budgets in memory, at most twice as many. @throws LedgerUnavailableError
  */
 export function verifyLedger(
-  ledger: Ledger,
+  { database }: Ledger,
   wait: Wait,
   seen: (leases: number, all: number) => Promise<void> | undefined = () => undefined,
   most = HELD,
 ): Promise<Verification> {
-  return ledger.database.snapshot(async (snapshot) => {
-    const all = await leasesOf(ledger, snapshot);
+  const { queries } = database;
+  return database.snapshot(async (snapshot) => {
+    const counted = queries.selectFrom('leases').select(({ fn }) => fn.countAll<bigint>().as('count'));
+    const all = Number((await first(snapshot, counted.compile()))?.count ?? 0n);
     const differences: Difference[] = [];
     const compared = { accounts: 0, entries: 0n, leases: 0, budgets: 0 };
-    for await (const range of projectRanges(ledger, snapshot, 'accounts', most)) {
-      const before = compared.leases;
-      let ofRange = 0;
-      for (const one of partsOf(range)) {
-        const accounts = await accountsOf(ledger, snapshot, one);
-        const ofBalances = await verifyBalances(ledger, snapshot, one, accounts);
-        const ofHeld = await verifyHeld(ledger, snapshot, one, accounts, (leases) =>
-          seen(before + Math.floor((one.part * ofRange + leases) / one.parts), all),
-        );
-        ofRange = ofHeld.leases;
-        differences.push(...ofBalances.differences, ...ofHeld.differences);
-        compared.accounts += accounts.size;
-        compared.entries += ofBalances.entries;
+    let ofRange = 0;
+    for await (const part of partsOf(queries, snapshot, 'accounts', most)) {
+      if (part.part === 0) {
+        compared.leases += ofRange;
+        ofRange = 0;
       }
-      compared.leases = before + ofRange;
+      const progress = (leases: number) =>
+        seen(compared.leases + Math.floor((part.part * ofRange + leases) / part.parts), all);
+      const found = await verifyAccounts(queries, snapshot, part, progress);
+      ofRange = found.leases;
+      differences.push(...found.differences);
+      compared.accounts += found.accounts;
+      compared.entries += found.entries;
     }
-    for await (const range of projectRanges(ledger, snapshot, 'budgets', most)) {
-      for (const one of partsOf(range)) {
-        const ofBudgets = await verifyBudgets(ledger, snapshot, one);
-        differences.push(...ofBudgets.differences);
-        compared.budgets += ofBudgets.budgets;
-      }
+    compared.leases += ofRange;
+    for await (const part of partsOf(queries, snapshot, 'budgets', most)) {
+      const found = await verifyBudgets(queries, snapshot, part);
+      differences.push(...found.differences);
+      compared.budgets += found.budgets;
     }
     return { differences, compared };
   }, wait);
 }
 
-function partsOf(range: ProjectRange): Part[] {
-  return Array.from({ length: range.parts }, (_, part) => ({ ...range, part }));
+/** Together they have all projects there can be, also those without a row in the table. A range has about `size` rows of the table. */
+async function* partsOf(
+  queries: Queries,
+  snapshot: Snapshot,
+  table: 'accounts' | 'budgets',
+  size: number,
+): AsyncGenerator<Part> {
+  let after: string | undefined;
+  do {
+    const later = within(queries.selectFrom(table), { after, last: undefined });
+    const bound = later.select('project_id').orderBy('project_id').offset(size).limit(1);
+    const last: string | undefined = (await first(snapshot, bound.compile()))?.project_id;
+    const rows = within(queries.selectFrom(table), { after, last });
+    const counted = rows.select(({ fn }) => fn.countAll<bigint>().as('count'));
+    const count = Number((await first(snapshot, counted.compile()))?.count ?? 0n);
+    // The last project of a range may end beyond its size.
+    const parts = Math.max(1, Math.ceil(count / (2 * size)));
+    for (let part = 0; part < parts; part += 1) {
+      yield { after, last, part, parts };
+    }
+    after = last;
+  } while (after !== undefined);
 }
 
-function belongs(name: string, { part, parts }: Part): boolean {
-  return partOf(name, parts) === part;
-}
-
-async function leasesOf({ database }: Ledger, snapshot: Snapshot): Promise<number> {
-  const query = database.queries
-    .selectFrom('leases')
-    .select(({ fn }) => fn.countAll<bigint>().as('count'))
-    .compile();
-  let all = 0;
-  for await (const { count } of snapshot.stream(query)) {
-    all = Number(count);
+async function first<Row>(snapshot: Snapshot, query: CompiledQuery<Row>): Promise<Row | undefined> {
+  for await (const row of snapshot.stream(query)) {
+    return row;
   }
-  return all;
+  return undefined;
+}
+
+/** Builders of queries of tables that say which project a row is of. */
+interface OfProjects {
+  where(column: 'project_id', operator: '>' | '<=', value: string): this;
+}
+
+function within<Query extends OfProjects>(
+  query: Query,
+  { after, last }: Pick<Part, 'after' | 'last'>,
+): Query {
+  const later = after === undefined ? query : query.where('project_id', '>', after);
+  return last === undefined ? later : later.where('project_id', '<=', last);
+}
+
+/** Always the same part for a name, and about as many names in each. */
+function belongs(name: string, { part, parts }: Part): boolean {
+  // FNV-1a. Databases sort names in ways that are not ours, so parts are no ranges.
+  let hash = 0x811c9dc5;
+  for (let index = 0; parts > 1 && index < name.length; index += 1) {
+    hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0) % parts === part;
 }
 
 interface Account {
   readonly projectId: string;
   readonly name: string;
-  readonly balance: Amount;
-}
-
-async function accountsOf(ledger: Ledger, snapshot: Snapshot, range: Part): Promise<Map<string, Account>> {
-  const accounts = new Map<string, Account>();
-  const query = within(ledger.database.queries.selectFrom('accounts').selectAll(), range).compile();
-  for await (const { project_id: projectId, name, balance } of snapshot.stream(query)) {
-    if (belongs(name, range)) {
-      accounts.set(keyOf(projectId, name), { projectId, name, balance });
-    }
-  }
-  return accounts;
+  /** `undefined` = the account is missing, which means a balance of 0. */
+  balance: Amount | undefined;
+  /** What its entries come to, with those that are folded. */
+  posted: Amount;
+  /** What open leases hold; `undefined` = it is not for what is held. */
+  held: Amount | undefined;
 }
 
 /** Numbers are summed in two halves: SQLite fails when an intermediate sum overflows. */
 const HALF = 2n ** 32n;
 
-/** The database sums, so no entry is transferred. As text, because PostgreSQL sums to another type. */
-async function verifyBalances(
-  ledger: Ledger,
+async function verifyAccounts(
+  queries: Queries,
   snapshot: Snapshot,
-  range: Part,
-  accounts: ReadonlyMap<string, Account>,
-): Promise<{ entries: bigint; differences: Difference[] }> {
-  const { queries } = ledger.database;
-  const posted = within(queries.selectFrom('entries'), range)
+  part: Part,
+  seen: (leases: number) => Promise<void> | undefined,
+): Promise<{ accounts: number; entries: bigint; leases: number; differences: Difference[] }> {
+  const accounts = new Map<string, Account>();
+  const change = (projectId: string, name: string, by: (account: Account) => void) => {
+    if (belongs(name, part)) {
+      const key = JSON.stringify([projectId, name]);
+      const account = accounts.get(key) ?? {
+        projectId,
+        name,
+        balance: undefined,
+        posted: 0n,
+        held: undefined,
+      };
+      accounts.set(key, account);
+      by(account);
+    }
+  };
+  let [known, entries, leases] = [0, 0n, 0];
+  const balances = within(queries.selectFrom('accounts').selectAll(), part);
+  for await (const { project_id, name, balance } of snapshot.stream(balances.compile())) {
+    change(project_id, name, (account) => {
+      account.balance = balance;
+      known += 1;
+    });
+  }
+  const folded = within(queries.selectFrom('folded_balances').selectAll(), part);
+  for await (const { project_id, account: name, amount } of snapshot.stream(folded.compile())) {
+    change(project_id, name, (account) => {
+      account.posted += amount;
+    });
+  }
+  // The database sums, so no entry is transferred. As text, because PostgreSQL sums to another type.
+  const posted = within(queries.selectFrom('entries'), part)
     .select(({ fn }) => [
       'project_id',
       'account',
@@ -138,147 +200,80 @@ async function verifyBalances(
       sql<string>`cast(sum(delta % ${sql.lit(HALF)}) as text)`.as('low'),
       fn.countAll<bigint>().as('count'),
     ])
-    .groupBy(['project_id', 'account'])
-    .compile();
-  const folded = new Map<string, Amount>();
-  for await (const { project_id, account, amount } of snapshot.stream(
-    within(queries.selectFrom('folded_balances').selectAll(), range).compile(),
-  )) {
-    if (belongs(account, range)) {
-      folded.set(keyOf(project_id, account), amount);
-    }
+    .groupBy(['project_id', 'account']);
+  for await (const { project_id, account: name, high, low, count } of snapshot.stream(posted.compile())) {
+    change(project_id, name, (account) => {
+      account.posted += BigInt(high) * HALF + BigInt(low);
+      entries += count;
+    });
   }
-  const differences: Difference[] = [];
-  const seen = new Set<string>();
-  let entries = 0n;
-  const compare = (projectId: string, subject: string, expected: Amount, found: Amount | undefined) => {
-    if (expected !== (found ?? 0n)) {
-      differences.push({ kind: 'balance', projectId, subject, ...shownAmounts(expected, found) });
-    }
-  };
-  for await (const { project_id, account, high, low, count } of snapshot.stream(posted)) {
-    if (!belongs(account, range)) {
-      continue;
-    }
-    const key = keyOf(project_id, account);
-    seen.add(key);
-    entries += count;
-    const sum = BigInt(high) * HALF + BigInt(low) + (folded.get(key) ?? 0n);
-    compare(project_id, account, sum, accounts.get(key)?.balance);
-  }
-  for (const [key, amount] of folded) {
-    if (!seen.has(key)) {
-      const [projectId, account] = JSON.parse(key) as [string, string];
-      seen.add(key);
-      compare(projectId, account, amount, accounts.get(key)?.balance);
-    }
-  }
-  for (const [key, { projectId, name, balance }] of accounts) {
-    if (!seen.has(key)) {
-      compare(projectId, name, 0n, balance);
-    }
-  }
-  return { entries, differences };
-}
-
-/** Leases past their end still hold what they held until the end is noticed. */
-async function verifyHeld(
-  ledger: Ledger,
-  snapshot: Snapshot,
-  range: Part,
-  accounts: ReadonlyMap<string, Account>,
-  seen: (leases: number) => Promise<void> | undefined,
-): Promise<{ leases: number; differences: Difference[] }> {
-  const query = within(ledger.database.queries.selectFrom('leases'), range)
-    .select(['project_id', 'state', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
-    .compile();
-  const held = new Map<string, Account>();
-  let leases = 0;
-  for await (const row of snapshot.stream(query)) {
+  // Leases past their end still hold what they held until the end is noticed.
+  const all = within(queries.selectFrom('leases'), part).select([
+    ...(['project_id', 'state', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'] as const),
+  ]);
+  for await (const row of snapshot.stream(all.compile())) {
     leases += 1;
     const pause = seen(leases);
     if (pause !== undefined) {
       await pause;
     }
-    const { project_id: projectId, state } = row;
     for (const [name, amount] of heldBy(alternativesOf(row))) {
-      if (!belongs(name, range)) {
-        continue;
-      }
-      const key = keyOf(projectId, name);
-      const before = held.get(key)?.balance ?? 0n;
-      // An ended lease holds nothing, but its accounts must be compared.
-      held.set(key, { projectId, name, balance: before + (state === 'open' ? amount : 0n) });
+      change(row.project_id, name, (account) => {
+        // An ended lease holds nothing, but its accounts must be compared.
+        account.held = (account.held ?? 0n) + (row.state === 'open' ? amount : 0n);
+      });
     }
   }
-  const differences: Difference[] = [];
-  for (const [key, { projectId, name, balance: expected }] of held) {
-    const found = accounts.get(key)?.balance;
-    if (expected !== (found ?? 0n)) {
-      differences.push({ kind: 'held', projectId, subject: name, ...shownAmounts(expected, found) });
-    }
-  }
-  return { leases, differences };
-}
-
-async function verifyBudgets(
-  ledger: Ledger,
-  snapshot: Snapshot,
-  range: Part,
-): Promise<{ budgets: number; differences: Difference[] }> {
-  const { queries } = ledger.database;
-  const changes = within(queries.selectFrom('budget_changes').selectAll(), range).orderBy('id').compile();
-  const all = within(queries.selectFrom('budgets').selectAll(), range).compile();
-  const last = new Map<bigint, { readonly projectId: string; readonly text: string }>();
-  for await (const change of snapshot.stream(changes)) {
-    if (belongs(String(change.budget), range)) {
-      const text = budgetText(change, change.operation === 'removed');
-      last.set(change.budget, { projectId: change.project_id, text });
-    }
-  }
-  const differences: Difference[] = [];
-  let budgets = 0;
-  for await (const budget of snapshot.stream(all)) {
-    if (!belongs(String(budget.id), range)) {
-      continue;
-    }
-    budgets += 1;
-    const found = budgetText(budget, budget.removed_at !== null);
-    const expected = last.get(budget.id)?.text ?? NOTHING;
-    if (expected !== found) {
-      const subject = String(budget.id);
-      differences.push({ kind: 'budget', projectId: budget.project_id, subject, expected, found });
-    }
-    last.delete(budget.id);
-  }
-  for (const [id, { projectId, text: expected }] of last) {
-    differences.push({ kind: 'budget', projectId, subject: String(id), expected, found: NOTHING });
-  }
-  return { budgets, differences };
+  const differences = [...accounts.values()].flatMap(
+    ({ projectId, name: subject, balance, posted, held }) => {
+      const found = balance === undefined ? NOTHING : String(balance);
+      return (['balance', 'held'] as const).flatMap((kind) => {
+        const expected = kind === 'balance' ? posted : held;
+        return expected === undefined || expected === (balance ?? 0n)
+          ? []
+          : [{ kind, projectId, subject, expected: String(expected), found }];
+      });
+    },
+  );
+  return { accounts: known, entries, leases, differences };
 }
 
 const NOTHING = 'nothing';
 
-function budgetText(
-  budget: {
-    readonly project_id: string;
-    readonly user_id: string | null;
-    readonly valid_from: bigint;
-    readonly valid_until: bigint;
-    readonly amount: Amount;
-  },
-  isRemoved: boolean,
-): string {
+async function verifyBudgets(
+  queries: Queries,
+  snapshot: Snapshot,
+  part: Part,
+): Promise<{ budgets: number; differences: Difference[] }> {
+  const texts = new Map<bigint, { readonly projectId: string; expected: string; found: string }>();
+  const textsOf = (id: bigint, projectId: string) => {
+    const known = texts.get(id) ?? { projectId, expected: NOTHING, found: NOTHING };
+    texts.set(id, known);
+    return known;
+  };
+  let budgets = 0;
+  const changes = within(queries.selectFrom('budget_changes').selectAll(), part).orderBy('id');
+  for await (const change of snapshot.stream(changes.compile())) {
+    if (belongs(String(change.budget), part)) {
+      const text = budgetText(change, change.operation === 'removed');
+      textsOf(change.budget, change.project_id).expected = text;
+    }
+  }
+  const all = within(queries.selectFrom('budgets').selectAll(), part);
+  for await (const budget of snapshot.stream(all.compile())) {
+    if (belongs(String(budget.id), part)) {
+      budgets += 1;
+      textsOf(budget.id, budget.project_id).found = budgetText(budget, budget.removed_at !== null);
+    }
+  }
+  const differences = [...texts].flatMap(([id, { projectId, expected, found }]) =>
+    expected === found ? [] : [{ kind: 'budget' as const, projectId, subject: String(id), expected, found }],
+  );
+  return { budgets, differences };
+}
+
+function budgetText(budget: Omit<BudgetsTable, 'id' | 'removed_at'>, isRemoved: boolean): string {
   const { project_id, user_id, valid_from, valid_until, amount } = budget;
   const whose = user_id === null ? `project ${project_id}` : `user ${user_id} in project ${project_id}`;
   return `${isRemoved ? 'removed: ' : ''}${amount} of ${whose} from ${valid_from} until ${valid_until}`;
-}
-
-/** A missing account has a balance of 0. */
-function shownAmounts(expected: Amount, found: Amount | undefined): Pick<Difference, 'expected' | 'found'> {
-  return { expected: String(expected), found: found === undefined ? NOTHING : String(found) };
-}
-
-function keyOf(projectId: string, account: string): string {
-  return JSON.stringify([projectId, account]);
 }

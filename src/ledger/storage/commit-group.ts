@@ -19,7 +19,6 @@ import {
   type Part,
   type PartRules,
   runAlone,
-  runApart,
   runTogether,
 } from './group-parts.ts';
 
@@ -185,11 +184,7 @@ export class CommitGroups {
     if (first !== undefined && group.length === 1) {
       return yield* runAlone(first, this.#rules);
     }
-    const memory = this.#parts.memory?.(isCareful);
-    if (memory === undefined) {
-      return yield* runApart(group, this.#rules);
-    }
-    return yield* runTogether(group, this.#rules, memory);
+    return yield* runTogether(group, this.#rules, this.#parts.memory?.(isCareful));
   }
 
   /** Without leaving: only this part is rolled back. */

@@ -42,53 +42,36 @@ export function* runAlone<Member extends Part>(part: Member, rules: PartRules<Me
   part.outcome = yield* outcomeOf(part, part.work, rules);
 }
 
-/** Each part has a savepoint, and asks the database for everything: what it throws reaches the part. */
-export function* runApart<Member extends Part>(
-  parts: readonly Member[],
-  rules: PartRules<Member>,
-): Work<void> {
-  const size = { characters: 0 };
-  const isFull = fullness(rules.bounds, size);
-  for (const part of parts) {
-    part.hasBegun = true;
-    yield SAVEPOINT;
-    part.outcome = yield* outcomeOf(part, () => measured(part.work(), size), rules);
-    if (part.outcome.kind !== 'written') {
-      yield ROLLBACK;
-    }
-    yield RELEASE;
-    if (isFull()) {
-      return;
-    }
-  }
-}
-
 /**
  * The parts know together what each of them has read and written. What they postpone is written at the end, for all of them; a part that
  * cannot postpone its writes has a savepoint from the first on. An error of the database that cannot be told to one part ends the
- * transaction.
+ * transaction. Without a memory, each part has a savepoint and asks the database for everything: what it throws reaches the part.
  */
 export function* runTogether<Member extends Part>(
   parts: readonly Member[],
   rules: PartRules<Member>,
-  memory: Memory,
+  memory: Memory | undefined,
 ): Work<void> {
   const size = { characters: 0 };
-  const ready = rules.asksAhead
-    ? yield* askedAhead(parts, memory)
-    : parts.map((part) => ({ part, run: part.work }));
+  const ready =
+    rules.asksAhead && memory !== undefined
+      ? yield* askedAhead(parts, memory)
+      : parts.map((part) => ({ part, run: part.work }));
   // Not for how long they wait for their project.
   const isFull = fullness(rules.bounds, size);
   for (const { part, run } of ready) {
-    const doing = { size, isSaved: false };
+    const doing = { size, isSaved: memory === undefined };
     part.hasBegun = true;
+    if (doing.isSaved) {
+      yield SAVEPOINT;
+    }
     part.outcome = yield* outcomeOf(part, () => remembering(run(), memory, doing), rules);
     yield* ended(part.outcome, memory, doing);
     if (isFull()) {
       break;
     }
   }
-  yield* written(memory.takeDue());
+  yield* written(memory?.takeDue());
 }
 
 interface PartWork<Member extends Part> {
@@ -119,13 +102,13 @@ interface Doing {
 }
 
 /** Keeps what a part has written and postponed, or takes it back. */
-function* ended(outcome: Outcome, memory: Memory, { isSaved }: Doing): Work<void> {
+function* ended(outcome: Outcome, memory: Memory | undefined, { isSaved }: Doing): Work<void> {
   const isWritten = outcome.kind === 'written';
-  memory.endPart(isWritten);
+  memory?.endPart(isWritten);
   if (isSaved) {
     if (!isWritten) {
       yield ROLLBACK;
-      memory.forget();
+      memory?.forget();
     }
     yield RELEASE;
   }
@@ -177,33 +160,33 @@ function beginning(begin: () => Work<unknown>): { next: CompiledQuery[]; run: ()
   };
 }
 
-function* remembering(work: Work<unknown>, memory: Memory, doing: Doing): Work<unknown> {
+function* remembering(work: Work<unknown>, memory: Memory | undefined, doing: Doing): Work<unknown> {
   let step = work.next([]);
   while (!step.done) {
     const query = step.value;
     measure(query, doing.size);
-    let answer = doing.isSaved ? undefined : memory.postpone(query);
-    if (answer === undefined && !memory.isPostponing) {
-      answer = memory.recall(query);
+    let answer = doing.isSaved ? undefined : memory?.postpone(query);
+    if (answer === undefined && memory?.isPostponing !== true) {
+      answer = memory?.recall(query);
     }
     if (answer === undefined) {
-      if (!doing.isSaved && (memory.isPostponing || query.query.kind !== 'SelectQueryNode')) {
+      if (!doing.isSaved && (memory?.isPostponing === true || query.query.kind !== 'SelectQueryNode')) {
         // Only what this part does is rolled back with it.
-        yield* written(memory.takeDue());
+        yield* written(memory?.takeDue());
         doing.isSaved = true;
         yield SAVEPOINT;
-        yield* written(memory.takeOwn());
+        yield* written(memory?.takeOwn());
       }
-      const asked = memory.missing(query);
-      yield* written(memory.takeDue(asked));
+      const asked = memory?.missing(query) ?? query;
+      yield* written(memory?.takeDue(asked));
       try {
         answer = yield asked;
       } catch (thrown) {
         step = work.throw(thrown);
         continue;
       }
-      memory.note(asked, answer);
-      answer = asked === query ? answer : (memory.recall(query) ?? answer);
+      memory?.note(asked, answer);
+      answer = asked === query ? answer : (memory?.recall(query) ?? answer);
     }
     step = work.next(answer);
   }
@@ -211,7 +194,7 @@ function* remembering(work: Work<unknown>, memory: Memory, doing: Doing): Work<u
 }
 
 /** Of several parts: none of them is told alone that it has failed. */
-function* written(postponed: readonly CompiledQuery[]): Work<void> {
+function* written(postponed: readonly CompiledQuery[] = []): Work<void> {
   try {
     for (const query of postponed) {
       yield query;
@@ -226,23 +209,7 @@ function fullness({ milliseconds, characters }: GroupBounds, size: Size): () => 
   return () => performance.now() - started >= milliseconds || size.characters >= characters;
 }
 
-/** Counts the characters that the work passes to the database. */
-function* measured(work: Work<unknown>, size: Size): Work<unknown> {
-  let step = work.next([]);
-  while (!step.done) {
-    measure(step.value, size);
-    let answer: readonly unknown[];
-    try {
-      answer = yield step.value;
-    } catch (thrown) {
-      step = work.throw(thrown);
-      continue;
-    }
-    step = work.next(answer);
-  }
-  return step.value;
-}
-
+/** Counts the characters that a query passes to the database. */
 function measure({ parameters }: CompiledQuery, size: Size): void {
   for (const value of parameters) {
     size.characters += typeof value === 'string' ? value.length : 0;

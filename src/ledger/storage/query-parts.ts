@@ -7,18 +7,27 @@ import type { Instant } from '../../lease/dates.ts';
 import type { Dialect } from './connection.ts';
 import type { LeaseState, Tables } from './schema.ts';
 
-/** A table of one column, `value`, for `from` and `in (select value from …)`. */
+/** A table of one column, `value`. */
 export function textsTable(dialect: Dialect, values: readonly string[]): RawBuilder<{ value: string }> {
   return dialect === 'sqlite'
     ? sql`json_each(${JSON.stringify(values)})`
     : sql`unnest(${[...values]}::text[]) as listed(value)`;
 }
 
-/** Numbers of rows. */
-export function rowsTable(dialect: Dialect, values: readonly bigint[]): RawBuilder<{ value: bigint }> {
-  return dialect === 'sqlite'
-    ? sql`json_each(${`[${values.join(',')}]`})`
-    : sql`unnest(${values.map(String)}::bigint[]) as listed(value)`;
+/** Whether a column has one of these texts, or numbers of rows. */
+export function isAmong(
+  dialect: Dialect,
+  column: string,
+  values: readonly string[] | readonly bigint[],
+): RawBuilder<boolean> {
+  const texts = values.map(String);
+  const isOfTexts = typeof values[0] === 'string';
+  const numbers =
+    dialect === 'sqlite'
+      ? sql`json_each(${`[${texts.join(',')}]`})`
+      : sql`unnest(${texts}::bigint[]) as listed(value)`;
+  const listed = isOfTexts ? textsTable(dialect, texts) : numbers;
+  return values.length === 0 ? sql`1 = 0` : sql`${sql.ref(column)} in (select value from ${listed})`;
 }
 
 /** Rows of several columns, in their order. Numbers are exact. */

@@ -120,7 +120,7 @@ export function firstReads(
   return {
     until,
     overdue: statements.overdueLeases({ project_id, now: until }),
-    budgets: statements.budgets({ project_id, user_id }),
+    budgets: statements.budgets([{ project_id, user_id }]),
     byKey: repetition && statements.leasesByKey({ region, project_id, repetition_key: repetition.key }),
     byId: lease_id === null ? undefined : statements.leaseById({ region, project_id, lease_id }),
     accounts,

@@ -129,7 +129,7 @@ export function* record(
 function* addLease(statements: Statements, lease: NewLease, { nextId }: FirstReads): Work<bigint> {
   const [next] = nextId === undefined ? [] : yield* rows(nextId);
   if (next?.id != null) {
-    yield* rows(statements.addLeaseAs({ id: next.id, ...lease }));
+    yield* rows(statements.addLeases([{ id: next.id, ...lease }]));
     return next.id;
   }
   const [added] = yield* rows(statements.addLease(lease));

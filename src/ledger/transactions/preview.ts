@@ -87,35 +87,26 @@ export function* previewLease(
       })
     : undefined;
   const state = { now, budgets, others };
-  const claimed = (of: Proposal) => new Form(of, claimedBy(claimants, of, state));
+  const claimed = (of: Proposal) => formOf(of, claimedBy(claimants, of, state));
   const known = knownAs(row, request);
-  const asClaimed = (of: Proposal) => new Form(of, claimedBy(known, of, { now, budgets }));
+  const asClaimed = (of: Proposal) => formOf(of, claimedBy(known, of, { now, budgets }));
   const asked = claimedBy(claimants, proposal, state);
   // Blazar keeps the allocations: the lease goes on to take what it takes, at other times.
   const keeps = known.length > 0 && halfway === undefined && isAgreed(asked);
-  const first = new Form(proposal, keeps ? asClaimed(proposal).byFilter : asked, request.demand);
+  const first = formOf(proposal, keeps ? asClaimed(proposal).byFilter : asked, request.demand);
   const halves = halfway === undefined || isCertain ? [] : [claimed(halfway)];
   const currentClaims =
     current === undefined || isCertain ? undefined : known.length > 0 ? asClaimed(current) : claimed(current);
   const overdue = overdueRows.map((one) => ({ id: one.id, returned: heldBy(alternativesOf(one)) }));
 
   const recorded = row?.state === 'open' ? alternativesOf(row) : [];
-  const accounts = new Set<string>();
-  for (const { claims } of recorded) {
-    addAccounts(accounts, claims);
-  }
-  for (const { byFilter } of currentClaims === undefined
-    ? [first, ...halves]
-    : [first, ...halves, currentClaims]) {
-    for (const { claims } of byFilter) {
-      addAccounts(accounts, claims);
-    }
-  }
-  for (const { returned } of overdue) {
-    for (const account of returned.keys()) {
-      accounts.add(account);
-    }
-  }
+  const forms = [first, ...halves, ...(currentClaims === undefined ? [] : [currentClaims])];
+  const accounts = new Set([
+    ...[...recorded, ...forms.flatMap(({ byFilter }) => byFilter)].flatMap(({ claims }) =>
+      claims.map(({ account }) => account),
+    ),
+    ...overdue.flatMap(({ returned }) => [...returned.keys()]),
+  ]);
   if (sent !== undefined) {
     // Only a commit asks for all filters, and for what was expected.
     statements.expected.learn(identity, accounts);
@@ -178,12 +169,6 @@ function knownAs(
 
 function isAgreed(byFilter: readonly FilterClaims[]): boolean {
   return byFilter.every(({ refusal }) => refusal === undefined);
-}
-
-function addAccounts(accounts: Set<string>, claims: readonly { readonly account: string }[]): void {
-  for (const { account } of claims) {
-    accounts.add(account);
-  }
 }
 
 /** From the accounts that were expected, if they are enough. */
@@ -253,30 +238,13 @@ export function shapeOf({ start, end, reservations }: Proposal) {
   return { start, end, demand: demandOf(reservations) };
 }
 
-/** One form of the lease. Its demand is computed when it is first read: a check of a new lease does without. */
-class Form implements Claimed {
-  readonly start: bigint;
-  readonly end: bigint;
-  readonly byFilter: readonly FilterClaims[];
-  readonly #reservations: Proposal['reservations'];
-  #demand: string | undefined;
-
-  constructor(
-    { start, end, reservations }: Proposal,
-    byFilter: readonly FilterClaims[],
-    demand?: string | undefined,
-  ) {
-    this.start = start;
-    this.end = end;
-    this.byFilter = byFilter;
-    this.#reservations = reservations;
-    this.#demand = demand;
-  }
-
-  get demand(): string {
-    this.#demand ??= demandOf(this.#reservations);
-    return this.#demand;
-  }
+/** One form of the lease. */
+function formOf(
+  { start, end, reservations }: Proposal,
+  byFilter: readonly FilterClaims[],
+  demand = demandOf(reservations),
+): Claimed {
+  return { start, end, demand, byFilter };
 }
 
 function claimedBy(

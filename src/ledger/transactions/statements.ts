@@ -59,13 +59,6 @@ export function createStatements(
       .where('lease_id', 'is', null)
       .where('state', '=', OPEN)
       .orderBy('id');
-  const budgetsOf = (project_id: string) =>
-    queries
-      .selectFrom('budgets')
-      .selectAll()
-      .where('project_id', '=', project_id)
-      .where('removed_at', 'is', null)
-      .orderBy('valid_from');
   return {
     crossings,
     expected: new ExpectedAccounts(),
@@ -157,18 +150,18 @@ export function createStatements(
         .orderBy('id'),
     ),
 
-    budgets: prepared((of: { project_id: string; user_id: string }) =>
-      budgetsOf(of.project_id).where((budget) =>
-        budget.or([budget('user_id', 'is', null), budget('user_id', '=', of.user_id)]),
-      ),
-    ),
-
-    /** The same for several users of one project. */
-    budgetsOfUsers: preparedRows((of: { project_id: string; user_id: string }[]) =>
-      budgetsOf(of[0]?.project_id ?? '').where((budget) => {
-        const users = of.map(({ user_id }) => user_id);
-        return budget.or([budget('user_id', 'is', null), budget('user_id', 'in', users)]);
-      }),
+    /** Those in force of a project, and of some of its users. */
+    budgets: preparedRows((of: { project_id: string; user_id: string }[]) =>
+      queries
+        .selectFrom('budgets')
+        .selectAll()
+        .where('project_id', '=', of[0]?.project_id ?? '')
+        .where('removed_at', 'is', null)
+        .where((budget) => {
+          const users = of.map(({ user_id }) => user_id);
+          return budget.or([budget('user_id', 'is', null), budget('user_id', 'in', users)]);
+        })
+        .orderBy('valid_from'),
     ),
 
     balances: preparedRows((accounts: Pick<AccountsTable, 'project_id' | 'name'>[]) =>
@@ -195,19 +188,10 @@ export function createStatements(
     ),
 
     addEntries: preparedRows((entries: Omit<EntriesTable, 'id'>[]) =>
-      queries.insertInto('entries').values(
-        entries.map(({ at, project_id, account, delta, lease, operation, who, request_id, reason }) => ({
-          at,
-          project_id,
-          account,
-          delta,
-          lease,
-          operation,
-          who,
-          request_id,
-          reason,
-        })),
-      ),
+      queries
+        .insertInto('entries')
+        .columns(COLUMNS_OF_ENTRY)
+        .expression(sql`values ${sql.join(entries.map((entry) => valuesOf(entry, COLUMNS_OF_ENTRY)))}`),
     ),
 
     addLease: prepared((lease: NewLease) =>
@@ -218,20 +202,14 @@ export function createStatements(
         .returning('id'),
     ),
 
-    /** Several with the ids that they would be given. For SQLite, where nobody else adds any meanwhile. */
+    /** With the ids that they are to have: counted in SQLite, where nobody else adds any meanwhile, or those of `nextLeaseIds`. */
     addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) =>
       queries
         .insertInto('leases')
         .columns(COLUMNS)
-        .expression(sql`values ${sql.join(leases.map((lease) => valuesOf(lease, COLUMNS)))}`),
-    ),
-
-    /** The same with an id of `nextLeaseId`: there is no answer to wait for. */
-    addLeaseAs: prepared((lease: NewLease & { id: bigint }) =>
-      queries
-        .insertInto('leases')
-        .columns(COLUMNS)
-        .expression(sql`overriding system value values ${valuesOf(lease, COLUMNS)}`),
+        .expression(
+          sql`${dialect === 'postgresql' ? sql`overriding system value` : sql``} values ${sql.join(leases.map((lease) => valuesOf(lease, COLUMNS)))}`,
+        ),
     ),
 
     /** Records a known lease again. */
@@ -288,6 +266,10 @@ const CLAIM_COLUMNS = ['id', 'starts_at', 'ends_at', 'demand', 'claims', 'altern
 
 const COLUMNS = Object.keys(LEASE_COLUMNS) as (keyof LeaseRow)[];
 const COLUMNS_OF_NEW = COLUMNS.filter((name): name is keyof NewLease => name !== 'id');
+
+const COLUMNS_OF_ENTRY = [
+  ...(['at', 'project_id', 'account', 'delta', 'lease', 'operation', 'who', 'request_id', 'reason'] as const),
+];
 
 /** Their values, in the order of the columns. */
 function valuesOf<Name extends string>(

@@ -2,7 +2,8 @@
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import { hoursText, missingTexts, monthText, secondText } from '../../ledger/reports/usage/formats.ts';
+import { dateText } from '../../ledger/budgets/terms.ts';
+import { hoursText, missingTexts, monthText } from '../../ledger/reports/usage/formats.ts';
 import {
   nextMonth,
   USAGE_KEYS,
@@ -50,8 +51,8 @@ export const usagePage: ConsolePage = {
     const now = (await ledgerFor(request)).now() / MICROSECONDS_PER_SECOND;
     const text = (name: string) => (query.get(name) ?? '').trim().slice(0, MAX_TEXT);
     const asked: Asked = {
-      from: text('from') || secondText(nextMonth(now, 1 - MONTHS)).slice(0, 10),
-      until: text('until') || secondText(nextMonth(now)).slice(0, 10),
+      from: text('from') || dateText(nextMonth(now, 1 - MONTHS)).slice(0, 10),
+      until: text('until') || dateText(nextMonth(now)).slice(0, 10),
       by: USAGE_KEYS.find((one) => one === text('by')) ?? 'month',
       project: text('project'),
     };
@@ -236,7 +237,7 @@ function MonthsChart({ rows, unit }: { readonly rows: readonly UsageRow[]; reado
       times={rows.map(({ from }) => Number(from))}
       unit={isPaid ? unit : 'hours'}
       series={[{ label: what, look: 'used', form: 'bars', values }]}
-      timeText={(second) => secondText(BigInt(second)).slice(0, 7)}
+      timeText={(second) => dateText(BigInt(second)).slice(0, 7)}
     />
   );
 }

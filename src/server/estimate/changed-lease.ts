@@ -13,7 +13,7 @@ import {
   type Reservation,
   type UpdateRequest,
 } from '../../lease/lease.ts';
-import { type RecordedLease, recordedLeases } from '../../ledger/reports/recorded-lease.ts';
+import { type RecordedLease, recordedLeases } from '../../ledger/reports/one-lease.ts';
 import { ApiError } from '../api/route.ts';
 import { ledgerFor } from '../budgets/named-accounts.ts';
 import type { Generation } from '../configuration/generation.ts';

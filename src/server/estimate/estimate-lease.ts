@@ -10,7 +10,7 @@ import type { Named } from '../../filter/call.ts';
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
-import type { RecordedLease } from '../../ledger/reports/recorded-lease.ts';
+import type { RecordedLease } from '../../ledger/reports/one-lease.ts';
 import { keystoneSection } from '../../openstack/options.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { changeRequest, changeTo, type LeaseChange } from './changed-lease.ts';

@@ -134,16 +134,6 @@ describe('calculateCharge', () => {
     );
   });
 
-  it('does not read what a new lease reserves', () => {
-    const wanted: Claimed = {
-      ...{ start: 0n, end: 10n, byFilter: [by('F', [held('a', 1n, 1n)])] },
-      get demand(): string {
-        throw new Error('a digest, which takes as long as a query');
-      },
-    };
-    expect(calculateCharge(input([], { wanted: [wanted] })).refusal).toBeUndefined();
-  });
-
   it('changes every balance by exactly the difference', () => {
     const account = fc.constantFrom('a', 'b', 'c');
     const figure = fc.bigInt({ min: 0n, max: 100n });

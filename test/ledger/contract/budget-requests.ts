@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { MAX_AMOUNT } from '../../../src/filter/claim.ts';
-import { budgetHistory, listBudgets } from '../../../src/ledger/budgets/budgets.ts';
+import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
+import { budgetHistory } from '../../../src/ledger/budgets/history.ts';
 import { pageOfRequests, requestById } from '../../../src/ledger/budgets/requests/lists.ts';
 import {
   askForBudget,

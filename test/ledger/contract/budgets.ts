@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { budgetHistory, listBudgets, removeBudget, setBudget } from '../../../src/ledger/budgets/budgets.ts';
+import { listBudgets, removeBudget, setBudget } from '../../../src/ledger/budgets/budgets.ts';
+import { budgetHistory } from '../../../src/ledger/budgets/history.ts';
 import { budgetUse, fullestBudgets } from '../../../src/ledger/budgets/view.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { type Grounds, leaseOf } from '../ground.ts';

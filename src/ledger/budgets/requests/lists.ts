@@ -1,10 +1,9 @@
 /** Requests for more budget: one, or all in pages; and whether the tables have a place for them. */
-import { sql } from 'kysely';
 import type { Wait } from '../../../base/deadline.ts';
 import type { Ledger } from '../../ledger.ts';
-import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../../reports/pages.ts';
+import { numberIn, type PageOf, type PageQuery, pageOf, reading } from '../../reports/pages.ts';
 import { rows } from '../../storage/database.ts';
-import { textsTable } from '../../storage/query-parts.ts';
+import { isAmong } from '../../storage/query-parts.ts';
 import { NEEDED_FOR_REQUESTS } from '../../storage/rights.ts';
 import type { BudgetRequestState } from '../../storage/service-tables.ts';
 import { requireTables } from '../../tables.ts';
@@ -41,8 +40,7 @@ export async function pageOfRequests(
   await requireRequests(ledger, wait);
   let query = ledger.database.queries.selectFrom('budget_requests').selectAll();
   if (projectIds !== undefined) {
-    const listed = textsTable(ledger.database.dialect, projectIds);
-    query = query.where('project_id', 'in', sql<string>`(select value from ${listed})`);
+    query = query.where(isAmong(ledger.database.dialect, 'project_id', projectIds));
   }
   if (userId !== undefined) {
     query = query.where('user_id', '=', userId);
@@ -55,9 +53,7 @@ export async function pageOfRequests(
   }
   const page = query.orderBy('id', 'desc').limit(limit + 1);
   const found = await reading(ledger, wait)(() => rows(page.compile()));
-  const items = found.slice(0, limit);
-  const end = found.length > limit ? items.at(-1) : undefined;
-  return { items: items.map(requestOf), next: end && cursorOf([end.id]) };
+  return pageOf(found.map(requestOf), limit, ({ id }) => [id]);
 }
 
 export const REQUESTS = { migration: '0012-budget-requests', needed: NEEDED_FOR_REQUESTS };

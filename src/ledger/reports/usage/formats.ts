@@ -1,8 +1,9 @@
 /** A report of usage as CSV, and with the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { formatInstant } from '../../../lease/dates.ts';
 import { harmless } from '../../budgets/csv.ts';
+import { budgetAmountText, dateText } from '../../budgets/terms.ts';
 import { nextMonth, type UsageKey, type UsageReport, type UsageReportQuery, type UsageRow } from './sums.ts';
 
 /** Rows that are written before others have their turn. */
@@ -39,13 +40,9 @@ async function* written({ rows }: UsageReport, { columns, cells }: Cells): Async
   }
 }
 
-export function secondText(second: bigint): string {
-  return formatInstant(second * MICROSECONDS_PER_SECOND);
-}
-
 /** `2026-12` */
 export function monthText({ from }: Pick<UsageRow, 'from'>): string {
-  return secondText(from).slice(0, 7);
+  return dateText(from).slice(0, 7);
 }
 
 /** In hours, rounded up as costs are: a resource for a second counts as a millionth of a unit does. */
@@ -62,7 +59,7 @@ export function usageJson(
   const { folded, undated, leasesOfUnknownResources } = report;
   const hasAmounts = by !== 'resource_type';
   return {
-    ...{ from: secondText(from), until: secondText(until), by, unit },
+    ...{ from: dateText(from), until: dateText(until), by, unit },
     rows: report.rows.map((row) => ({
       ...idsOf(row),
       ...(by === 'month' && { month: monthText(row) }),
@@ -143,6 +140,8 @@ export function usageCsv(report: UsageReport, by: UsageKey, unit: string): Async
 /** ISO 4217: no currency. */
 const NO_CURRENCY = 'XXX';
 const PROVIDER = 'OpenStack';
+/** Of an hour of a unit: what is rounded down is to the nearest millionth. */
+const HALF_A_MILLIONTH = 1800n;
 
 /**
  * Of a report that is detailed: a row is of one project and one month. Nothing has a price: costs are 0, and what is consumed is in units of
@@ -166,21 +165,21 @@ export function usageFocus(
     BillingAccountId: ({ projectId }) => free(projectId),
     BillingAccountName: ({ projectId }) => free(projectName(projectId ?? '')),
     BillingCurrency: () => NO_CURRENCY,
-    BillingPeriodEnd: ({ from }) => secondText(nextMonth(from)),
-    BillingPeriodStart: ({ from }) => secondText(nextMonth(from, 0)),
+    BillingPeriodEnd: ({ from }) => dateText(nextMonth(from)),
+    BillingPeriodStart: ({ from }) => dateText(nextMonth(from, 0)),
     ChargeCategory: () => 'Usage',
     ChargeClass: () => null,
     ChargeDescription: () => description,
     ChargeFrequency: () => 'Usage-Based',
-    ChargePeriodEnd: ({ until }) => secondText(until),
-    ChargePeriodStart: ({ from }) => secondText(from),
-    ConsumedQuantity: (_, consumed) => decimalHours(consumed),
+    ChargePeriodEnd: ({ until }) => dateText(until),
+    ChargePeriodStart: ({ from }) => dateText(from),
+    ConsumedQuantity: (_, consumed) => budgetAmountText(consumed + HALF_A_MILLIONTH),
     ConsumedUnit: () => free(consumedUnit),
     ContractedCost: () => 0,
     EffectiveCost: () => 0,
     InvoiceIssuerName: () => PROVIDER,
     ListCost: () => 0,
-    PricingQuantity: (_, consumed) => decimalHours(consumed),
+    PricingQuantity: (_, consumed) => budgetAmountText(consumed + HALF_A_MILLIONTH),
     PricingUnit: () => free(consumedUnit),
     ProviderName: () => PROVIDER,
     PublisherName: () => PROVIDER,
@@ -201,16 +200,4 @@ export function usageFocus(
       return Object.values(columns).map((cell) => cell(row, consumed));
     },
   });
-}
-
-const DIGITS = 6;
-
-/** To the nearest millionth of an hour of a unit. */
-function decimalHours(amount: Amount): string {
-  const scale = 10n ** BigInt(DIGITS);
-  const millionths = (amount + 1800n) / 3600n;
-  const fraction = String(millionths % scale)
-    .padStart(DIGITS, '0')
-    .replace(/0+$/, '');
-  return `${millionths / scale}${fraction === '' ? '' : `.${fraction}`}`;
 }

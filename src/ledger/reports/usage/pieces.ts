@@ -5,7 +5,7 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { Ledger } from '../../ledger.ts';
 import type { Dialect } from '../../storage/connection.ts';
 import { rows, type Work } from '../../storage/database.ts';
-import { rowsTable } from '../../storage/query-parts.ts';
+import { isAmong } from '../../storage/query-parts.ts';
 import type { LeaseRow } from '../../storage/schema.ts';
 import type { ChargedRow } from '../charges.ts';
 import { CHARGED } from '../leases.ts';
@@ -261,6 +261,6 @@ export function otherLeases(
   const query = sql<OtherLease>`
     select project_id, ${sql.join(CHARGED.map((column) => sql.ref(column)))},
       cast(case when ${IS_EARLY} then case when ${IS_UNDONE} then 1 else 0 end else 0 end as bigint) as undone
-    from leases where id in (select value from ${rowsTable(dialect, numbers)})`;
+    from leases where ${isAmong(dialect, 'id', numbers)}`;
   return rows(query.compile(queries));
 }

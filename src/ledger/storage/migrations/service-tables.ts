@@ -1,7 +1,16 @@
 /** The versions that make the tables of `../service-tables.ts`, which no lease is judged by. */
-import type { Kysely } from 'kysely';
+import { type ColumnDefinitionBuilder, type CreateTableBuilder, type Kysely, sql } from 'kysely';
 import type { Dialect } from '../connection.ts';
-import { primary, required, withOrderedId } from './columns.ts';
+
+export const required = (column: ColumnDefinitionBuilder) => column.notNull();
+export const primary = (column: ColumnDefinitionBuilder) => column.primaryKey();
+
+/** The order of ids is that of writing: a file must not use one again. */
+export function withOrderedId<Table extends string>(table: CreateTableBuilder<Table>, dialect: Dialect) {
+  return dialect === 'sqlite'
+    ? table.addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement())
+    : table.addColumn('id', sql`bigint generated always as identity`, primary);
+}
 
 /**
  * Sessions of the console, for all replicas: hashes, and texts that only the cookie of the browser opens. And how often something was wrong

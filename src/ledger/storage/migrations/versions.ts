@@ -2,8 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { type Kysely, type Migration, sql } from 'kysely';
 import type { Dialect } from '../connection.ts';
-import { primary, required, withOrderedId } from './columns.ts';
-import { budgetRequests, calendarLinks, sessions } from './service-tables.ts';
+import {
+  budgetRequests,
+  calendarLinks,
+  primary,
+  required,
+  sessions,
+  withOrderedId,
+} from './service-tables.ts';
 
 /** A released name never changes. */
 export function migrations(dialect: Dialect): Record<string, Migration> {

@@ -54,7 +54,9 @@ export class GroupMemory implements Memory {
           until = until === undefined || ask.of.now > until ? ask.of.now : until;
           break;
         case 'budgets':
-          users.add(ask.of.user_id);
+          for (const { user_id } of ask.of) {
+            users.add(user_id);
+          }
           break;
         case 'balances':
           for (const { name } of ask.of) {
@@ -69,11 +71,11 @@ export class GroupMemory implements Memory {
           ids += ask.of.count;
       }
     }
-    const { overdueLeases, budgetsOfUsers, balances, nextLeaseIds } = this.#statements;
+    const { overdueLeases, budgets, balances, nextLeaseIds } = this.#statements;
     return [
       lock.query,
       ...(until === undefined ? [] : [overdueLeases({ project_id, now: until })]),
-      ...batches([...users].map((user_id) => ({ project_id, user_id }))).map(budgetsOfUsers),
+      ...batches([...users].map((user_id) => ({ project_id, user_id }))).map(budgets),
       ...leases.values(),
       ...batches([...accounts].map((name) => ({ project_id, name }))).map(balances),
       ...(ids === 0 || nextLeaseIds === undefined ? [] : [nextLeaseIds({ count: ids })]),
@@ -113,7 +115,11 @@ export class GroupMemory implements Memory {
         this.#nextId = this.#idAfter(answer as Rows<RowOf<'addLease'>>);
         this.#forgetLease(ask.of);
         break;
-      case 'addLeaseAs':
+      case 'addLeases':
+        for (const lease of ask.of) {
+          this.#forgetLease(lease);
+        }
+        break;
       case 'setLease':
         this.#forgetLease(ask.of);
         break;
@@ -231,11 +237,10 @@ function projectIdOf(ask: Ask): string | undefined {
   switch (ask.kind) {
     case 'lockProject':
     case 'overdueLeases':
-    case 'budgets':
     case 'leasesByKey':
     case 'leaseById':
       return ask.of.project_id;
-    case 'budgetsOfUsers':
+    case 'budgets':
     case 'balances':
     case 'setBalances':
       return ask.of[0]?.project_id;

@@ -58,7 +58,6 @@ export class PostponedWrites {
       case 'lockProject':
         return this.#locks.has(ask.of.project_id);
       case 'budgets':
-      case 'budgetsOfUsers':
       case 'nextLeaseIds':
         return false;
       case 'balances':

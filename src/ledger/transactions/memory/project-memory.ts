@@ -8,8 +8,8 @@ export type RowOf<Kind extends keyof Statements> =
   NonNullable<Statements[Kind]> extends (of: never) => CompiledQuery<infer Row> ? Row : never;
 type AskOf<Kind extends Ask['kind']> = Extract<Ask, { readonly kind: Kind }>['of'];
 
-interface Found<Of> {
-  readonly of: Of;
+interface Found {
+  readonly of: AskOf<'leasesByKey'> | AskOf<'leaseById'>;
   readonly rows: Rows<LeaseRow>;
 }
 
@@ -24,8 +24,8 @@ export class ProjectMemory {
   readonly #budgets = new Map<string, Rows<RowOf<'budgets'>>>();
   /** By account; `undefined` = it has none. */
   readonly #balances = new Map<string, RowOf<'balances'> | undefined>();
-  readonly #byKey = new Map<string, Found<AskOf<'leasesByKey'>>>();
-  readonly #byId = new Map<string, Found<AskOf<'leaseById'>>>();
+  /** By what was asked: those with a key, or an id. */
+  readonly #leases = new Map<string, Found>();
 
   constructor(lock: Rows<Locked>) {
     this.#lock = lock;
@@ -37,21 +37,23 @@ export class ProjectMemory {
 
   /** What the lock comes to when it is made again later in the same transaction; `undefined` = it need not be. */
   lockAgain(at: bigint): Rows<Locked> | undefined {
-    if (this.#lock.every(({ now, latest_at }) => now !== undefined || at <= latest_at)) {
+    if (this.#isLockedAt(at)) {
       return undefined;
     }
     this.#lock = this.#lock.map((lock) => ({ ...lock, latest_at: at }));
     return this.#lock;
   }
 
+  /** By another clock than the database's, later entries must not be dated after what the project says is the latest. */
+  #isLockedAt(at: bigint): boolean {
+    return this.#lock.every(({ now, latest_at }) => now !== undefined || at <= latest_at);
+  }
+
   /** `ask`: about this project. */
   recall(ask: Ask): Rows<unknown> | undefined {
     switch (ask.kind) {
       case 'lockProject':
-        // By another clock than the database's, later entries must not be dated after what the project says is the latest.
-        return this.#lock.every(({ now, latest_at }) => now !== undefined || ask.of.at <= latest_at)
-          ? this.#lock
-          : undefined;
+        return this.#isLockedAt(ask.of.at) ? this.#lock : undefined;
       case 'overdueLeases': {
         const { now } = ask.of;
         return this.#overdue !== undefined && now <= this.#overdue.until
@@ -59,15 +61,14 @@ export class ProjectMemory {
           : undefined;
       }
       case 'budgets':
-        return this.#budgets.get(ask.of.user_id);
+        return ask.of.length === 1 ? this.#budgets.get(ask.of[0]?.user_id ?? '') : undefined;
       case 'balances':
         return ask.of.every(({ name }) => this.#balances.has(name))
           ? ask.of.flatMap(({ name }) => this.#balances.get(name) ?? [])
           : undefined;
       case 'leasesByKey':
-        return this.#byKey.get(keyOf(ask))?.rows;
       case 'leaseById':
-        return this.#byId.get(keyOf(ask))?.rows;
+        return this.#leases.get(keyOf(ask))?.rows;
       default:
         return undefined;
     }
@@ -86,9 +87,6 @@ export class ProjectMemory {
         this.#overdue = { until: ask.of.now, rows: answer as Rows<RowOf<'overdueLeases'>> };
         break;
       case 'budgets':
-        this.#budgets.set(ask.of.user_id, answer as Rows<RowOf<'budgets'>>);
-        break;
-      case 'budgetsOfUsers':
         for (const { user_id: user } of ask.of) {
           const found = answer as Rows<RowOf<'budgets'>>;
           this.#budgets.set(
@@ -111,10 +109,8 @@ export class ProjectMemory {
         }
         break;
       case 'leasesByKey':
-        this.#byKey.set(keyOf(ask), { of: ask.of, rows: answer as Rows<LeaseRow> });
-        break;
       case 'leaseById':
-        this.#byId.set(keyOf(ask), { of: ask.of, rows: answer as Rows<LeaseRow> });
+        this.#leases.set(keyOf(ask), { of: ask.of, rows: answer as Rows<LeaseRow> });
     }
   }
 
@@ -125,14 +121,10 @@ export class ProjectMemory {
     if (overdue !== undefined && (isIn(overdue.rows) || (state === 'open' && ends_at <= overdue.until))) {
       this.#overdue = undefined;
     }
-    for (const [key, { of, rows }] of this.#byKey) {
-      if (of.repetition_key === repetition_key || isIn(rows)) {
-        this.#byKey.delete(key);
-      }
-    }
-    for (const [key, { of, rows }] of this.#byId) {
-      if (of.lease_id === lease_id || isIn(rows)) {
-        this.#byId.delete(key);
+    for (const [key, { of, rows }] of this.#leases) {
+      const isAskedFor = 'lease_id' in of ? of.lease_id === lease_id : of.repetition_key === repetition_key;
+      if (isAskedFor || isIn(rows)) {
+        this.#leases.delete(key);
       }
     }
   }
@@ -147,14 +139,13 @@ const RECOGNISED = [
   'lockProject',
   'overdueLeases',
   'budgets',
-  'budgetsOfUsers',
   'balances',
   'setBalances',
   'addEntries',
   'leasesByKey',
   'leaseById',
   'addLease',
-  'addLeaseAs',
+  'addLeases',
   'setLease',
   'nextLeaseIds',
 ] as const satisfies readonly (keyof Statements)[];

@@ -1,6 +1,6 @@
 /** The form for a change of a lease: its fields, what they ask for, and how Blazar's client asks for it. */
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../../lease/lease.ts';
-import type { RecordedLease } from '../../../ledger/reports/recorded-lease.ts';
+import type { RecordedLease } from '../../../ledger/reports/one-lease.ts';
 import { hasBegun, type LeaseChange, leaseChangeSchema } from '../../estimate/changed-lease.ts';
 import type { FieldEntry } from '../parts/fields.tsx';
 import { visible } from '../parts/parts.tsx';

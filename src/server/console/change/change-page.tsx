@@ -1,7 +1,7 @@
 /** "A day longer?": whether a change of a lease would be allowed, what it would cost, and what would be allowed instead. */
 
 import { budgetUnit } from '../../../enforcement/configuration.ts';
-import type { RecordedLease } from '../../../ledger/reports/recorded-lease.ts';
+import type { RecordedLease } from '../../../ledger/reports/one-lease.ts';
 import { pathId } from '../../api/shown.ts';
 import { changeableLease, changeRequest, changeTo } from '../../estimate/changed-lease.ts';
 import { cloudOf, filterNow, memberEstimate, notesOnChange } from '../../estimate/estimate-lease.ts';

@@ -1,7 +1,8 @@
 /** Asking for more budget in the console, and what managers and operators do about it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../../src/decisions/record.ts';
-import { budgetHistory, listBudgets, removeBudget } from '../../../../src/ledger/budgets/budgets.ts';
+import { listBudgets, removeBudget } from '../../../../src/ledger/budgets/budgets.ts';
+import { budgetHistory } from '../../../../src/ledger/budgets/history.ts';
 import type { Ledger } from '../../../../src/ledger/ledger.ts';
 import { type BudgetText, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
 import { type ConsoleGround, consoleOn, type Name, type Seen } from '../console-ground.ts';
