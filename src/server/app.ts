@@ -56,7 +56,7 @@ export function createApp(parts: AppParts): RequestListener {
   const paths = new Set(OWN_PATHS);
   const app = koaApp(parts, paths, [errorPages]);
   const health = healthOf(parts, hasAdminPort ? undefined : metrics);
-  const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
+  const failures = new FailedReviews(logger, () => metrics.overloadRefusals.inc());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
   const logins = new OidcLogins(logger);
   const proofSources = { tokens: authenticators.people, renew: logins.renew };

@@ -96,24 +96,27 @@ async function open(
     },
     tokens: () => gates.sizes,
     decisionsWaiting: () => stores.waiting,
-    outbox: () => outboxGauge.read(generations.current.enforcement.outbox, undefined),
+    outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
     cluster: () => generations.current.kubernetes?.cluster?.followed,
     writesStatus: () => reports.isLeader,
   };
   const metrics = new Metrics(gauges, settings.metricsClock);
-  const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
+  const gates = new KeystoneGates(
+    createSharedServices({ logger, httpObserver: metrics.calls }),
+    metrics.tokens,
+  );
   const stores = new DecisionStores(logger, metrics.decisionStore);
   const reports = new KubernetesReports({ logger, observer: metrics.kubernetesStatus });
   const clusters = new KubernetesSources({ logger, metrics: metrics.kubernetes });
   const requestMember = await requestMemberOf(options);
-  const log = openDecisionLog(configuration, options, logger, metrics);
+  const log = openDecisionLog(configuration, options, logger, metrics.decisionLog);
   opened.push(() => log?.close(0));
   const generations: Generations = await Generations.start(sources, configuration, started, {
     logger,
     ...{ gates, stores, clusters },
-    httpObserver: metrics,
-    ledgerObserver: metrics,
-    namesObserver: metrics,
+    httpObserver: metrics.calls,
+    ledgerObserver: metrics.ledger,
+    namesObserver: metrics.names,
     occupation: watchdog?.occupation,
     reloaded: (outcome) => metrics.reloaded(outcome),
     swapped: (generation) => service.takeOver(generation),
@@ -131,7 +134,7 @@ async function open(
     generations.current.keystone?.gate,
   );
   const refusedRequests = new RefusedRequests(logger);
-  const recorder = new DecisionRecorder(metrics, log, generations, requestMember);
+  const recorder = new DecisionRecorder(metrics.decisions, log, generations, requestMember);
   const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
   const appParts: AppParts = {
     ...{ generations, authenticators, recorder, metrics, refusedRequests, reports, logger },
@@ -162,7 +165,7 @@ async function open(
   const skypilotFollower = new SkypilotFollower({
     current: () => generations.current,
     metrics: metrics.skypilot,
-    httpObserver: metrics,
+    httpObserver: metrics.calls,
     logger,
     record: async (record) => {
       if (!(await recorder.found(record))) {

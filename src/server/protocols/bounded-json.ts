@@ -52,7 +52,7 @@ export async function checkBounds(
         at = quoted.to;
         break;
       case COLON:
-        names.add(text.latin1Slice(quoted.from, quoted.to));
+        names.add(text.toString('latin1', quoted.from, quoted.to));
         if (names.size > maxNames) {
           throw new TooMuchJsonError(`at most ${maxNames} different names in the body`);
         }

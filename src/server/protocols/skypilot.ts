@@ -77,7 +77,7 @@ async function review(
     const reviewed = await policies.review(request, { deadline, requestId });
     const milliseconds = performance.now() - started;
     for (const policy of reviewed.mismatches) {
-      metrics.mismatched(policy);
+      metrics.skypilotMismatches.inc({ filter: policy });
     }
     const facts = { requestId, generation: number, milliseconds, request };
     await recorder.record(reviewRecord(reviewed, facts), deadline);

@@ -8,6 +8,7 @@ import { rows } from '../../../src/ledger/storage/database.ts';
 import type { LeaseRow } from '../../../src/ledger/storage/schema.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { Follower } from '../../../src/server/followers/blazar-follower.ts';
+import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { FollowerMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { eventIn } from '../../enforcement/notifications/cloud-events.ts';
 import { drips, endsEarly, hugely, sends } from '../../support/faulty-answers.ts';
@@ -64,7 +65,7 @@ async function world({ rate = 1, timeout = 30, notifications = {} } = {}) {
     until: '2040-01-01',
   });
   const registry = new Registry();
-  const metrics = new FollowerMetrics(registry);
+  const metrics = new FollowerMetrics(new Instruments(registry));
   let current = configuration;
   const followed = () => ({ configuration: current, enforcement, enter() {}, leave() {} });
   const written = (query: Parameters<typeof rows>[0]) =>

@@ -14,6 +14,7 @@ import { notificationsSection } from '../../../src/enforcement/notifications/opt
 import { ledgerSection } from '../../../src/ledger/options.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { SkypilotFollower } from '../../../src/server/followers/skypilot-follower.ts';
+import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
@@ -35,7 +36,7 @@ async function world({ timeout = 10 } = {}) {
   const options = { api_server_token: TOKEN, api_server_timeout: timeout, api_server_interval: 5 };
   const lab = await Lab.open({ budget: '100', api: { token: TOKEN }, options });
   const registry = new Registry();
-  const metrics = new SkypilotMetrics(registry);
+  const metrics = new SkypilotMetrics(new Instruments(registry));
   const records: DecisionRecord[] = [];
   let held = 0;
   const generationOf = (configuration: Configuration, policies: PolicyChain) => ({
