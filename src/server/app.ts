@@ -18,7 +18,7 @@ import type { ConsolePage } from './console/page.ts';
 import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
 import type { KubernetesReports } from './followers/kubernetes-sources.ts';
-import { healthRoutes, readinessParts } from './health.ts';
+import { healthRoutes } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { kubernetesPathOf, OWN_PATHS, pathOf } from './own-paths.ts';
@@ -136,7 +136,7 @@ function healthOf(
   metrics: Metrics | undefined,
 ): Router {
   const seesBudgets = budgetReaders(authenticators.people, authenticators.wrong);
-  return healthRoutes({ ...readinessParts(generations, isDraining), metrics, seesBudgets });
+  return healthRoutes({ generations, isDraining, metrics, seesBudgets });
 }
 
 /** `paths`: those that are counted by name. */

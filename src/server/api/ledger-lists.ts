@@ -82,11 +82,7 @@ export const projectLeasesRoute = route({
     const wanted = { ...pageQueryOf(asked), projectId, state, userId, from, until };
     const page = await listProjectLeases(ledger, wanted, deadline);
     const folded = foldedJson(await foldedOfProject(ledger, projectId, deadline));
-    const accounts = await accountsOf(
-      generation,
-      { users: page.items.map((lease) => lease.userId) },
-      deadline,
-    );
+    const accounts = await accountsOf(request, page.items);
     return { json: { ...pageJson(page, (lease) => leaseJson(lease, accounts)), folded } };
   },
 });
@@ -171,11 +167,8 @@ export const ledgerEntriesRoute = route({
       projectId === undefined
         ? await foldedOfLedger(ledger, deadline)
         : await foldedOfProject(ledger, projectId, deadline);
-    const ids = {
-      projects: page.items.map(({ project_id }) => project_id),
-      users: page.items.map(({ userId }) => userId),
-    };
-    const accounts = await accountsOf(generation, ids, deadline);
+    const owners = page.items.map((one) => ({ projectId: one.project_id, userId: one.userId }));
+    const accounts = await accountsOf(request, owners);
     return { json: { ...pageJson(page, (one) => entryJson(one, accounts)), folded: foldedJson(folded) } };
   },
 });

@@ -56,15 +56,15 @@ export const projectsRoute = route({
     search: textParameter('Only projects whose id contains this text, whatever the case.'),
   }),
   answers: [pageAnswer(listed, 'Projects', 'A page of projects.'), WITHOUT_LEDGER],
-  async answer({ generation, caller, query: asked, deadline }) {
+  async answer(request) {
+    const { generation, caller, query: asked, deadline } = request;
     const ledger = await ledgerOf(generation, deadline);
     const page = await listProjects(
       ledger,
       { ...pageQueryOf(asked), projectIds: visibleProjects(caller), search: asked.search },
       deadline,
     );
-    const ids = page.items.map(({ projectId }) => projectId);
-    const accounts = await accountsOf(generation, { projects: ids }, deadline);
+    const accounts = await accountsOf(request, page.items);
     return { json: pageJson(page, (row) => listedJson(row, accounts)) };
   },
 });
@@ -155,12 +155,11 @@ export const projectRoute = route({
     const ledger = await ledgerOf(generation, deadline);
     const facts = await factsOf(ledger, projectId, request);
     const { budgets, leases, usage } = facts;
-    const users = [
-      ...budgets.items.flatMap(({ userId }) => userId ?? []),
-      ...leases.items.map(({ userId }) => userId),
-      ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => key),
-    ];
-    const accounts = await accountsOf(generation, { projects: [projectId], users }, deadline);
+    const accounts = await accountsOf(request, [
+      { projectId },
+      ...[...budgets.items, ...leases.items].map(({ userId }) => ({ userId })),
+      ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => ({ userId: key })),
+    ]);
     const { configuration, enforcement } = generation;
     const unit = budgetUnit(configuration);
     const names = enforcement.names?.known({ project_id: projectId, user_id: caller.userId ?? '' });

@@ -181,13 +181,26 @@ export interface Accounts {
 /** How long an answer waits for names at most, in milliseconds; less if its deadline is near. */
 const NAMES_WAIT = 1000;
 
-/** The names of these ids, as far as Keystone tells them in time. Never fails. */
+/** Whose something is. */
+interface Owner {
+  readonly projectId?: string | null;
+  readonly userId?: string | null;
+}
+
+interface Asking {
+  readonly generation: Pick<Generation, 'enforcement'>;
+  readonly deadline: Pick<Deadline, 'milliseconds'>;
+}
+
+/** The names of these projects and users, as far as Keystone tells them in time. Never fails. */
 export async function accountsOf(
-  { enforcement: { names } }: Pick<Generation, 'enforcement'>,
-  ids: { readonly projects?: Iterable<string>; readonly users?: Iterable<string> },
-  deadline: Pick<Deadline, 'milliseconds'>,
+  { generation, deadline }: Asking,
+  owners: readonly Owner[],
 ): Promise<Accounts> {
-  await names?.learn(ids.projects ?? [], ids.users ?? [], Math.min(NAMES_WAIT, deadline.milliseconds / 4));
+  const { names } = generation.enforcement;
+  const projects = new Set(owners.flatMap(({ projectId }) => projectId ?? []));
+  const users = new Set(owners.flatMap(({ userId }) => userId ?? []));
+  await names?.learn(projects, users, Math.min(NAMES_WAIT, deadline.milliseconds / 4));
   const of = (kind: 'project' | 'user') => (id: string) => {
     const known = names?.known({ project_id: id, user_id: id })[kind];
     return { id, name: known?.name ?? null, domain: known?.domain || null };

@@ -115,7 +115,7 @@ export const usageReportRoute = route({
   ],
   async answer(request) {
     const { by = 'project', format = 'json', project_id, from, until } = request.query;
-    const { generation, deadline } = request;
+    const { generation } = request;
     requireOrder(from, until);
     const isDetailed = format === 'focus';
     const asked = { by, isDetailed, from: secondOf(from), until: secondOf(until) };
@@ -124,14 +124,7 @@ export const usageReportRoute = route({
     if (format === 'csv') {
       return fileOf('usage.csv', usageCsv(report, by, unit));
     }
-    const accounts = await accountsOf(
-      generation,
-      {
-        projects: new Set(report.rows.flatMap(({ projectId }) => projectId ?? [])),
-        users: new Set(report.rows.flatMap(({ userId }) => userId ?? [])),
-      },
-      deadline,
-    );
+    const accounts = await accountsOf(request, report.rows);
     if (format === 'focus') {
       const nameOf = (id: string) => accounts.project(id).name;
       return fileOf('usage-focus.csv', usageFocus(report, by, unit, nameOf));

@@ -126,18 +126,14 @@ const listBudgetCharges = route({
     refusedAs(422, 'Keystone has no project of this name.'),
   ],
   async answer(request) {
-    const { query, generation, deadline } = request;
+    const { query, deadline } = request;
     const ledger = await ledgerFor(request);
     const [projectId] = (await projectsAsked(request, query.project_id)) ?? [];
     const page =
       projectId === undefined
         ? { items: [], next: undefined }
         : await pageOfChargedLeases(ledger, { ...pageQueryOf(query), projectId }, deadline);
-    const ids = {
-      projects: page.items.map((lease) => lease.projectId),
-      users: page.items.map(({ userId }) => userId),
-    };
-    const accounts = await accountsOf(generation, ids, deadline);
+    const accounts = await accountsOf(request, page.items);
     return { json: pageJson(page, (lease) => leaseJson(lease, accounts)) };
   },
 });

@@ -101,18 +101,11 @@ function budgetChangeJson(change: BudgetChange, accounts: Accounts, unitText: st
 
 /** What writes budgets of these owners: with their names, and the unit. */
 export async function writerFor(
-  { generation, deadline }: Requester,
+  requester: Requester,
   owners: readonly { readonly projectId: string; readonly userId: string | null }[],
 ) {
-  const accounts = await accountsOf(
-    generation,
-    {
-      projects: owners.map(({ projectId }) => projectId),
-      users: owners.flatMap(({ userId }) => userId ?? []),
-    },
-    deadline,
-  );
-  const unitText = budgetUnit(generation.configuration);
+  const accounts = await accountsOf(requester, owners);
+  const unitText = budgetUnit(requester.generation.configuration);
   return {
     budget: (budget: BudgetView) => budgetJson(budget, accounts, unitText),
     change: (change: BudgetChange) => budgetChangeJson(change, accounts, unitText),

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/rows.ts';
+import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
 import type { Requester } from '../../budgets/named-accounts.ts';
@@ -13,7 +14,6 @@ import {
   type StepInput,
   stepRequestFor,
 } from '../../budgets/request-budgets.ts';
-import type { Action } from '../../users/caller.ts';
 import { type ApiExample, type ApiRoute, route } from '../route.ts';
 import {
   type Accounts,
@@ -144,34 +144,22 @@ const askForBudget = route({
     ),
   ],
   async answer(request) {
-    const { project_id, user_id, valid_until, ...rest } = request.body;
-    const asked = await askForBudgetFor(request, {
-      ...{ projectId: project_id, userId: user_id, validUntil: valid_until },
-      ...rest,
-    });
+    const asked = await askForBudgetFor(request, request.body);
     return { ...(await answered(request, asked)), status: 201, headers: { Location: requestPath(asked) } };
   },
 });
 
-interface StepTexts {
-  readonly id: string;
-  readonly action: Action;
-  readonly summary: string;
-  readonly description: string;
+interface StepTexts extends Pick<ApiRoute, 'id' | 'action' | 'summary' | 'description'> {
   readonly done: string;
 }
 
-interface StepBody extends Pick<StepInput, 'amount' | 'reason'> {
-  readonly valid_until?: string | undefined;
-}
-
-function stepRoute<Body extends StepBody>(
-  kind: StepInput['kind'],
-  { id, action, summary, description, done }: StepTexts,
+function stepRoute<Body extends StepInput>(
+  kind: RequestStep['kind'],
+  { description, done, ...texts }: StepTexts,
   body: NonNullable<ApiRoute<Body, Body>['body']>,
 ): ApiRoute {
   return route({
-    ...{ id, method: 'POST' as const, path: `/v1/budget-requests/{request_id}/${kind}`, action, summary },
+    ...{ ...texts, method: 'POST' as const, path: `/v1/budget-requests/{request_id}/${kind}` },
     description: `${description} Sent twice, it is done once.`,
     body,
     answers: [
@@ -181,9 +169,8 @@ function stepRoute<Body extends StepBody>(
       refusedAs(422, 'A value is wrong, the time is over, or the budget cannot become so.'),
     ],
     async answer(request) {
-      const { amount: size, valid_until: validUntil, reason: why } = request.body;
-      const input = { kind, amount: size, validUntil, reason: why };
-      return answered(request, await stepRequestFor(request, request.params.request_id ?? '', input));
+      const id = request.params.request_id ?? '';
+      return answered(request, await stepRequestFor(request, id, kind, request.body));
     },
   });
 }
@@ -259,16 +246,9 @@ async function answered(requester: Requester, request: BudgetRequest) {
   return { json: (await requestWriter(requester, [request]))(request) };
 }
 
-async function requestWriter({ generation, deadline }: Requester, requests: readonly BudgetRequest[]) {
-  const accounts = await accountsOf(
-    generation,
-    {
-      projects: requests.map(({ projectId }) => projectId),
-      users: requests.flatMap(({ userId }) => userId ?? []),
-    },
-    deadline,
-  );
-  const unitText = budgetUnit(generation.configuration);
+async function requestWriter(requester: Requester, requests: readonly BudgetRequest[]) {
+  const accounts = await accountsOf(requester, requests);
+  const unitText = budgetUnit(requester.generation.configuration);
   return (request: BudgetRequest) => requestJson(request, accounts, unitText);
 }
 

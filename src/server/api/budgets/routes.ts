@@ -143,11 +143,7 @@ const createBudget = route({
     MISTAKEN,
   ],
   async answer(request) {
-    const { project_id, user_id, valid_from, valid_until, amount: size, reason: why } = request.body;
-    const budget = await createBudgetFor(request, {
-      ...{ projectId: project_id, userId: user_id, amount: size, reason: why },
-      ...{ validFrom: valid_from, validUntil: valid_until },
-    });
+    const budget = await createBudgetFor(request, request.body);
     const answer = await answered(request, budget);
     return { ...answer, status: 201, headers: { ...answer.headers, Location: budgetPath(budget) } };
   },
@@ -169,12 +165,8 @@ const amendBudget = route({
   },
   answers: [shown(200, 'The budget as it is now.'), NOT_THERE, OVERLAPS, MISTAKEN, ...CHANGED],
   async answer(request) {
-    const { amount: size, valid_until, reason: why } = request.body;
-    const amendment = { amount: size, validUntil: valid_until, reason: why };
-    return answered(
-      request,
-      await amendBudgetFor(request, idIn(request), request.header('if-match'), amendment),
-    );
+    const etag = request.header('if-match');
+    return answered(request, await amendBudgetFor(request, idIn(request), etag, request.body));
   },
 });
 
