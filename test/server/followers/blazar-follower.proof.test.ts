@@ -137,8 +137,6 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
   it.each<[string, Answers, 'failed' | 'doubtful', RegExp]>([
     ['with a page', { '/v1/leases': sends('<html>hello</html>') }, 'failed', /not a whole list/],
     ['with half of an answer', { '/v1/leases': cutOff }, 'failed', /leases/],
-    ['with nothing', { '/v1/leases': sends('') }, 'failed', /not a whole list/],
-    ['with no list', { '/v1/leases': sends('{"leases": null}') }, 'failed', /not a whole list/],
     ['with a list of nothing', { '/v1/leases': listing([null]) }, 'failed', /leases\.0/],
     [
       'with two lists',
@@ -146,32 +144,16 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
       'failed',
       /not a whole list/,
     ],
-    ['with a lease twice', { '/v1/leases': listing([...LEASES, LEASES[0]]) }, 'failed', /listed twice/],
     ['with a date that is none', { '/v1/leases': changed({ end_date: 'soon' }) }, 'failed', /end_date/],
-    [
-      'with a lease without reservations',
-      { '/v1/leases': changed({ reservations: null }) },
-      'failed',
-      /reserv/,
-    ],
-    [
-      'with a redirect',
-      { '/v1/leases': sends('', 302, { location: '/v1/os-hosts' }) },
-      'failed',
-      /302|redirect/,
-    ],
     ['without an end', { '/v1/leases': endlessly }, 'failed', /5 s|time|second/],
     ['with 100 MiB', { '/v1/leases': hugely }, 'failed', /max size/],
     ['with an error in the second answer', { '/v1/os-hosts/allocations': sends('', 500) }, 'failed', /500/],
-    ['with no allocations', { '/v1/os-hosts/allocations': sends('{}') }, 'failed', /not a whole list/],
-    ['with an error in the third answer', { '/v1/os-hosts': sends('', 500) }, 'failed', /500/],
     [
       'with an empty list',
       { '/v1/leases': listing([]), '/v1/os-hosts/allocations': sends('{"allocations": []}') },
       'doubtful',
       /no lease at all/,
     ],
-    ['with a part of the list', { '/v1/leases': listing(LEASES.slice(1)) }, 'doubtful', /does not list/],
     [
       'an hour later',
       {

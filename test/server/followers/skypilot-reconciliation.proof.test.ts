@@ -19,7 +19,7 @@ import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metr
 import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { Lab } from '../../policies/charging.ts';
-import { drips, endsEarly, hugely, sends } from '../../support/faulty-answers.ts';
+import { drips, hugely, sends } from '../../support/faulty-answers.ts';
 import { SOON, startServices } from '../../support/ledger-processes.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 import { metric } from '../../support/metric.ts';
@@ -108,8 +108,6 @@ async function world({ timeout = 10 } = {}) {
 
 const endlessly = (response: ServerResponse) =>
   drips(response, '{"status": "SUCC', { 'x-skypilot-request-id': 'a' });
-const cutOff = (response: ServerResponse) =>
-  endsEarly(response, '{"status": "SUCCEEDED", "return_value": "[');
 
 const result = (value: unknown) =>
   sends(JSON.stringify({ status: 'SUCCEEDED', return_value: JSON.stringify(value) }));
@@ -117,13 +115,8 @@ const result = (value: unknown) =>
 describe('an API server that does not answer as it should', () => {
   it.each<[string, (response: ServerResponse) => void, 'failed' | 'doubtful']>([
     ['with a page', sends('<html>log in</html>', 200, { 'content-type': 'text/html' }), 'failed'],
-    ['with 401', sends('{"detail": "no"}', 401), 'failed'],
-    ['with a redirect', sends('', 302, { location: '/elsewhere' }), 'failed'],
-    ['with half of an answer', cutOff, 'failed'],
     ['without an end', endlessly, 'failed'],
     ['with 100 MiB', hugely, 'failed'],
-    ['with nothing', sends(''), 'failed'],
-    ['with null', result(null), 'failed'],
     ['with the mapping of another version', result({ clusters: [] }), 'failed'],
     ['with records of another version', result([{ cluster: { id: 7 } }, null, 'one']), 'doubtful'],
   ])(
