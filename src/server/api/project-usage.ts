@@ -1,6 +1,5 @@
 /** `GET /v1/projects/{project_id}/usage`. */
 import { z } from 'zod';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/reports/usage.ts';
 import { ApiError, ledgerOf, route } from './route.ts';
 import {
@@ -13,6 +12,7 @@ import {
   foldedSchema,
   pathId,
   requireOrder,
+  secondOf,
   secondText,
   timeParameter,
   timeSchema,
@@ -107,11 +107,6 @@ export const projectUsageRoute = route({
     return { json: usageJson(report, { groupBy, until, accounts, most: MAX_GROUPS }) };
   },
 });
-
-/** Rounded down to the second. */
-function secondOf(instant: bigint): bigint {
-  return instant / MICROSECONDS_PER_SECOND;
-}
 
 interface Shown {
   readonly groupBy: z.infer<typeof usageSchema>['group_by'];

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { usageCsv, usageFocus, usageJson } from '../../ledger/reports/usage/formats.ts';
 import { reportSpan, reportUsage } from '../../ledger/reports/usage/report.ts';
 import {
@@ -20,9 +19,10 @@ import {
   accountsOf,
   amountSchema,
   foldedSchema,
+  ofProject,
   refusedAs,
   requireOrder,
-  textParameter,
+  secondOf,
   timeParameter,
   timeSchema,
   WITHOUT_LEDGER,
@@ -95,7 +95,7 @@ export const usageReportRoute = route({
       .enum(USAGE_KEYS, `expected ${USAGE_KEYS.join(', ')}`)
       .optional()
       .meta({ description: 'Default: project. user = each in each project.' }),
-    project_id: textParameter('Only of this project: its id, or name@domain.'),
+    project_id: ofProject(),
     format: z
       .enum(['json', 'csv', 'focus'], 'expected json, csv or focus')
       .optional()
@@ -118,7 +118,7 @@ export const usageReportRoute = route({
     const { generation } = request;
     requireOrder(from, until);
     const isDetailed = format === 'focus';
-    const asked = { by, isDetailed, from: secondOf(from), until: secondOf(until) };
+    const asked = { by, isDetailed, from: from && secondOf(from), until: until && secondOf(until) };
     const { report, span } = await usageFor(request, project_id, asked);
     const unit = budgetUnit(generation.configuration);
     if (format === 'csv') {
@@ -168,15 +168,8 @@ export async function usageFor(
   }
 }
 
-function secondOf(instant: bigint | undefined): bigint | undefined {
-  return instant === undefined ? undefined : instant / MICROSECONDS_PER_SECOND;
-}
-
 function fileOf(name: string, text: AsyncIterable<string>) {
-  return {
-    headers: named(name),
-    content: { type: CSV, text },
-  };
+  return { headers: named(name), content: { type: CSV, text } };
 }
 
 function named(name: string) {

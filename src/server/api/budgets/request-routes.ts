@@ -1,6 +1,5 @@
 /** Requests for more budget: asked for, endorsed, granted or refused, and withdrawn. */
 import { z } from 'zod';
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/rows.ts';
 import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
@@ -20,12 +19,13 @@ import {
   accountSchema,
   accountsOf,
   listQuery,
+  namedPage,
+  ofProject,
+  ofUser,
   pageAnswer,
-  pageJson,
   pageQueryOf,
   refusedAs,
   secondText,
-  textParameter,
   timeSchema,
   timeText,
   UNNAMED,
@@ -73,10 +73,8 @@ const listRequests = route({
   summary: 'List requests for more budget.',
   description: 'The newest first. Members see those of their projects.',
   query: listQuery({
-    project_id: textParameter('Only of this project: its id, or name@domain.'),
-    user_id: textParameter(
-      'Only for this user: the id, or name@domain, except for members who give no budgets.',
-    ),
+    project_id: ofProject(),
+    user_id: ofUser('for'),
     state: z
       .enum([...BUDGET_REQUEST_STATES, 'open'])
       .optional()
@@ -90,7 +88,7 @@ const listRequests = route({
       ...{ projectId: project_id, userId: user_id },
       states: state === undefined ? undefined : state === 'open' ? OPEN_STATES : [state],
     });
-    return { json: pageJson(page, await requestWriter(request, page.items)) };
+    return { json: await namedPage(request, page, requestJson) };
   },
 });
 
@@ -243,27 +241,16 @@ const STEPS = [
 export const BUDGET_REQUEST_ROUTES: readonly ApiRoute[] = [listRequests, getRequest, askForBudget, ...STEPS];
 
 async function answered(requester: Requester, request: BudgetRequest) {
-  return { json: (await requestWriter(requester, [request]))(request) };
+  return { json: requestJson(request, await accountsOf(requester, [request])) };
 }
 
-async function requestWriter(requester: Requester, requests: readonly BudgetRequest[]) {
-  const accounts = await accountsOf(requester, requests);
-  const unitText = budgetUnit(requester.generation.configuration);
-  return (request: BudgetRequest) => requestJson(request, accounts, unitText);
-}
-
-function requestJson(
-  request: BudgetRequest,
-  accounts: Accounts,
-  unitText: string,
-): z.infer<typeof requestSchema> {
-  const { id, projectId, userId, validUntil, state, asked, endorsed, settled, granted } = request;
+function requestJson(request: BudgetRequest, accounts: Accounts): z.infer<typeof requestSchema> {
+  const { id, validUntil, state, asked, endorsed, settled, granted } = request;
   return {
     id: String(id),
-    project: accounts.project(projectId),
-    user: userId === null ? null : accounts.user(userId),
+    ...accounts.owner(request),
     amount: budgetAmountText(request.amount),
-    unit: unitText,
+    unit: accounts.unit,
     valid_until: secondText(validUntil),
     ...{ reason: request.reason, state },
     asked: { at: timeText(asked.at), who: asked.who },
