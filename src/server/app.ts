@@ -18,7 +18,7 @@ import type { ConsolePage } from './console/page.ts';
 import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
 import type { KubernetesReports } from './followers/kubernetes-sources.ts';
-import { healthRoutes, readinessParts } from './health.ts';
+import { healthRoutes } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { kubernetesPathOf, OWN_PATHS, pathOf } from './own-paths.ts';
@@ -56,7 +56,7 @@ export function createApp(parts: AppParts): RequestListener {
   const paths = new Set(OWN_PATHS);
   const app = koaApp(parts, paths, [errorPages]);
   const health = healthOf(parts, hasAdminPort ? undefined : metrics);
-  const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
+  const failures = new FailedReviews(logger, () => metrics.overloadRefusals.inc());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
   const logins = new OidcLogins(logger);
   const proofSources = { tokens: authenticators.people, renew: logins.renew };
@@ -136,7 +136,7 @@ function healthOf(
   metrics: Metrics | undefined,
 ): Router {
   const seesBudgets = budgetReaders(authenticators.people, authenticators.wrong);
-  return healthRoutes({ ...readinessParts(generations, isDraining), metrics, seesBudgets });
+  return healthRoutes({ generations, isDraining, metrics, seesBudgets });
 }
 
 /** `paths`: those that are counted by name. */

@@ -8,39 +8,21 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { Health, Readiness } from './openapi/bodies.ts';
 import { EXACT } from './own-paths.ts';
 
-interface HealthParts extends ReadinessParts {
+interface HealthParts {
+  /** `problems`: the mistakes of the configuration that was read last. */
+  readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
+  readonly isDraining: () => boolean;
   /** `undefined` = they are at another port. */
   readonly metrics: Metrics | undefined;
   /** Whether a request may see single budgets in the metrics. Throws an HTTP error for a token that is not valid. */
   readonly seesBudgets: (ctx: Context) => boolean;
 }
 
-interface ReadinessParts {
-  readonly isDraining: () => boolean;
-  /** The mistakes of the configuration that was read last. */
-  readonly problems: () => readonly Problem[];
-  readonly generation: () => number;
-  /** `undefined` = scheduling policies do not come from a cluster. Default: none does. */
-  readonly cluster?: () => SourceHealth | undefined;
-}
-
-/** Those of a service's configurations. */
-export function readinessParts(
-  generations: { readonly current: Generation; readonly problems: readonly Problem[] },
-  isDraining: () => boolean,
-): ReadinessParts {
-  return {
-    isDraining,
-    problems: () => generations.problems,
-    generation: () => generations.current.number,
-    cluster: () => generations.current.kubernetes?.cluster?.source.health,
-  };
-}
-
-function readinessOf({ isDraining, problems, generation, cluster }: ReadinessParts): Readiness {
+function readinessOf({ generations, isDraining }: HealthParts): Readiness {
+  const { current, problems } = generations;
   // For everybody: a message may repeat a part of a value, or of what a filter has thrown.
-  const mistakes = problems().map((problem) => `${formatPlace(problem) || 'configuration: '}not valid`);
-  const followed = cluster?.();
+  const mistakes = problems.map((problem) => `${formatPlace(problem) || 'configuration: '}not valid`);
+  const followed = current.kubernetes?.cluster?.source.health;
   const unknown = followed === undefined ? undefined : unknownPolicies(followed);
   const status = isDraining()
     ? 'draining'
@@ -51,7 +33,7 @@ function readinessOf({ isDraining, problems, generation, cluster }: ReadinessPar
         : 'ready';
   return {
     status,
-    generation: generation(),
+    generation: current.number,
     problems: unknown === undefined ? mistakes : [...mistakes, unknown],
     ...(followed !== undefined && { policies: shown(followed) }),
   };

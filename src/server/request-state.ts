@@ -98,7 +98,7 @@ export function errorAnswer(
   { metrics, logger }: RequestParts,
 ): Answer {
   if (thrown instanceof OverloadedError) {
-    metrics.refusedForOverload();
+    metrics.overloadRefusals.inc();
     return { status: 503, headers: { 'Retry-After': RETRY_AFTER }, body: { message: thrown.message } };
   }
   if (thrown instanceof InvalidRequestError) {

@@ -23,47 +23,19 @@ import { createBudgetGauge } from './metrics/budget-metrics.ts';
 import { createOutboxGauge } from './metrics/ledger-metrics.ts';
 import { type Gauges, Metrics } from './metrics/metrics.ts';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.ts';
-import {
-  type CheckedConfiguration,
-  checkedConfiguration,
-  filesRead,
-  type ServiceSettings,
-  type Watched,
-} from './service/checked-configuration.ts';
+import { checkedConfiguration, filesRead, type ServiceSettings } from './service/checked-configuration.ts';
 import { Service } from './service/running-service.ts';
 
 export type { Service, ServiceSettings };
 
-/** Checks the configuration, starts the service and listens. @throws ConfigurationError also if the address cannot be used */
-export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
-  const { pollMs } = settings;
-  let service: Service | undefined;
-  const watched = {
-    configuration: new WatchedFiles(() => void service?.reload(), pollMs),
-    credentials: new WatchedFiles(() => void service?.credentialsChanged(), pollMs),
-  };
-  const checked = await checkedConfiguration(sources, watched, settings);
-  service = await openService(sources, settings, watched, checked);
-  watched.credentials.start();
-  if (settings.watch) {
-    watched.configuration.start();
-  }
-  return service;
-}
-
 /** What is to be closed if a later step fails. */
 type Opened = (() => Promise<void> | undefined)[];
 
-/** @throws ConfigurationError also if the address cannot be used; nothing is left open then */
-async function openService(
-  sources: ConfigSources,
-  settings: ServiceSettings,
-  watched: Watched,
-  checked: CheckedConfiguration,
-): Promise<Service> {
+/** Checks the configuration, starts the service and listens. @throws ConfigurationError also if the address cannot be used; nothing is left open then */
+export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
   const opened: Opened = [];
   try {
-    return await open(sources, settings, watched, checked, opened);
+    return await open(sources, settings, opened);
   } catch (thrown) {
     for (const close of opened.reverse()) {
       await close();
@@ -72,13 +44,13 @@ async function openService(
   }
 }
 
-async function open(
-  sources: ConfigSources,
-  settings: ServiceSettings,
-  watched: Watched,
-  checked: CheckedConfiguration,
-  opened: Opened,
-): Promise<Service> {
+async function open(sources: ConfigSources, settings: ServiceSettings, opened: Opened): Promise<Service> {
+  let service: Service | undefined;
+  const watched = {
+    configuration: new WatchedFiles(() => void service?.reload(), settings.pollMs),
+    credentials: new WatchedFiles(() => void service?.credentialsChanged(), settings.pollMs),
+  };
+  const checked = await checkedConfiguration(sources, watched, settings);
   const { configuration, options, tlsOptions, started } = checked;
   const { watchdog, logger = createLogger(options.log_level, options.log_format) } = settings;
   watchdog?.watch(options);
@@ -96,27 +68,30 @@ async function open(
     },
     tokens: () => gates.sizes,
     decisionsWaiting: () => stores.waiting,
-    outbox: () => outboxGauge.read(generations.current.enforcement.outbox, undefined),
+    outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
     cluster: () => generations.current.kubernetes?.cluster?.followed,
     writesStatus: () => reports.isLeader,
   };
   const metrics = new Metrics(gauges, settings.metricsClock);
-  const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
+  const gates = new KeystoneGates(
+    createSharedServices({ logger, httpObserver: metrics.calls }),
+    metrics.tokens,
+  );
   const stores = new DecisionStores(logger, metrics.decisionStore);
   const reports = new KubernetesReports({ logger, observer: metrics.kubernetesStatus });
   const clusters = new KubernetesSources({ logger, metrics: metrics.kubernetes });
   const requestMember = await requestMemberOf(options);
-  const log = openDecisionLog(configuration, options, logger, metrics);
+  const log = openDecisionLog(configuration, options, logger, metrics.decisionLog);
   opened.push(() => log?.close(0));
   const generations: Generations = await Generations.start(sources, configuration, started, {
     logger,
     ...{ gates, stores, clusters },
-    httpObserver: metrics,
-    ledgerObserver: metrics,
-    namesObserver: metrics,
+    httpObserver: metrics.calls,
+    ledgerObserver: metrics.ledger,
+    namesObserver: metrics.names,
     occupation: watchdog?.occupation,
     reloaded: (outcome) => metrics.reloaded(outcome),
-    swapped: (generation) => service.takeOver(generation),
+    swapped: (generation) => service?.takeOver(generation),
     isReadTooEarly: async (read) =>
       settings.watch === true &&
       (await watched.configuration.watch([
@@ -131,7 +106,7 @@ async function open(
     generations.current.keystone?.gate,
   );
   const refusedRequests = new RefusedRequests(logger);
-  const recorder = new DecisionRecorder(metrics, log, generations, requestMember);
+  const recorder = new DecisionRecorder(metrics.decisions, log, generations, requestMember);
   const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
   const appParts: AppParts = {
     ...{ generations, authenticators, recorder, metrics, refusedRequests, reports, logger },
@@ -154,16 +129,10 @@ async function open(
       : await Listener.open(createAdminApp(appParts), { ...bounds, host: admin_host, port: admin_port });
   opened.push(() => admin?.close(0));
   const listener = await Listener.open(createApp(appParts), { ...bounds, host, port, reusePort });
-  const follower = new Follower({
-    current: () => generations.current,
-    metrics: metrics.follower,
-    logger,
-  });
+  const current = () => generations.current;
+  const follower = new Follower({ current, metrics: metrics.follower, logger });
   const skypilotFollower = new SkypilotFollower({
-    current: () => generations.current,
-    metrics: metrics.skypilot,
-    httpObserver: metrics,
-    logger,
+    ...{ current, metrics: metrics.skypilot, httpObserver: metrics.calls, logger },
     record: async (record) => {
       if (!(await recorder.found(record))) {
         const { project_id: workspace, lease_name: cluster } = record;
@@ -174,22 +143,15 @@ async function open(
       }
     },
   });
-  const presence = new Presence(() => generations.current, logger);
-  const service = new Service({
-    ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests },
-    ...{
-      generations,
-      follower,
-      skypilotFollower,
-      presence,
-      certificates,
-      reports,
-      authenticators,
-      listener,
-      admin,
-      stopping,
-    },
+  service = new Service({
+    ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests, generations },
+    ...{ follower, skypilotFollower, reports, certificates, authenticators, listener, admin, stopping },
+    presence: new Presence(() => generations.current, logger),
   });
   service.begin();
+  watched.credentials.start();
+  if (settings.watch) {
+    watched.configuration.start();
+  }
   return service;
 }

@@ -9,7 +9,7 @@ import {
   type Page,
 } from '../../src/client/index.ts';
 import { copiedLedgers } from '../ledger/recorded-leases.ts';
-import { drips, endsEarly, hugely, sends } from '../support/faulty-answers.ts';
+import { drips, hugely, sends } from '../support/faulty-answers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
 import { runServiceOn } from '../support/running-service.ts';
@@ -132,16 +132,12 @@ describe('createApiClient', () => {
   });
 
   it.each([
-    ['HTML', sends('<h1>hello</h1>', 200, { 'Content-Type': 'text/html' }), /not as blazar-enforcement/],
     ['half of its JSON', sends('{"items":[', 200, JSON_TYPE), /not as blazar-enforcement/],
     ['a redirect', sends('', 307, { Location: 'http://127.0.0.1:1/' }), /redirects elsewhere/],
     ['a page of a proxy', sends('<h1>404</h1>', 404, {}), /answered 404, but not as/],
-    ['an error without a message', sends('{"error":1}', 400, JSON_TYPE), /answered 400, but not as/],
     ['no list', sends('{"items":5,"next":null}', 200, JSON_TYPE), /something else than expected/],
     ['a list without an end', sends('{"items":[],"next":"a"}', 200, JSON_TYPE), /has no end/],
     ['in an endless drip', (it) => drips(it, '{'), /no whole answer within 0.5 s/],
-    ['not at all', () => {}, /no whole answer within 0.5 s/],
-    ['less than announced', (it) => endsEarly(it, '{'), /other side closed|terminated|aborted/],
     ['too much', hugely, /longer than 1000000 bytes/],
   ] satisfies [string, (response: Parameters<typeof hugely>[0]) => void, RegExp][])(
     'fails in one sentence where a server answers with %s',
@@ -204,16 +200,11 @@ describe('createApiClient', () => {
 
   it.each<[Partial<ApiClientOptions>, string]>([
     [{ endpoint: 'nonsense' }, 'expected the address of a service'],
-    [{ endpoint: 'ftp://x' }, 'expected the address of a service'],
     [{ endpoint: 'http://user:secret@x/' }, 'expected the address of a service'],
     [{ endpoint: 'http://x/?token=secret' }, 'expected the address of a service'],
     [{ token: 'a\nb' }, 'expected a token: one line'],
-    [{ token: '' }, 'expected a token: one line'],
     [{ token: 'x', cloud: 'y' }, 'expected a token or a cloud'],
-    [{ cloud: '' }, 'expected the name of a cloud'],
     [{ timeout: 0 }, 'expected a timeout'],
-    [{ timeout: Number.NaN }, 'expected a timeout'],
-    [{ timeout: Number.POSITIVE_INFINITY }, 'expected a timeout'],
     [{ maxAnswerBytes: -1 }, 'expected a timeout'],
   ])('refuses the options %j', (options, message) => {
     expect(() => createApiClient({ endpoint: 'http://127.0.0.1', ...options })).toThrow(

@@ -114,13 +114,7 @@ describe('max_concurrent and max_queued', () => {
     const token = { 'X-Auth-Token': 's3cret-0123456789abcdef' };
     const first = post('/check-create', lasting('a'), token);
     await expect.poll(() => asked).toEqual(['a']);
-    for (const path of [
-      '/check-create',
-      '/v1/check-update',
-      '/commit-create',
-      '/v1/commit-update',
-      '/on-end',
-    ]) {
+    for (const path of ['/check-create', '/v1/check-update', '/v1/commit-create', '/on-end']) {
       const body = path.endsWith('-update') ? capturedText('check-update-extend.json') : FITS;
       expect(await post(path, body, token), path).toMatchObject({ status: 503 });
     }
@@ -159,28 +153,32 @@ describe('max_concurrent and max_queued', () => {
 });
 
 describe('deadline', () => {
-  it('refuses what a filter allows too late, even one that blocks the process', async () => {
+  it('refuses what comes too late: of a filter that blocks the process, gives up when told, or never answers', async () => {
+    const blocking =
+      'const late = performance.now() + 1100; while (performance.now() < late); return allow();';
+    const giving =
+      'return new Promise((_, fail) => call.signal.addEventListener("abort", () => fail(call.signal.reason)));';
     const running = await runService({
       filters: {
-        'blocking-filter.js': filterSource('BlockingFilter', {
-          create: 'const late = performance.now() + 1100; while (performance.now() < late); return allow();',
-          update: 'return new Promise((go) => setTimeout(() => go(allow()), 1300));',
+        'late-filter.js': filterSource('LateFilter', {
+          ...{ create: blocking, update: giving, end: 'return new Promise(() => {});' },
         }),
       },
-      enforcement: { enabled_filters: ['BlockingFilter'], max_lease_duration: undefined },
+      enforcement: { enabled_filters: ['LateFilter'], max_lease_duration: undefined },
       service: { deadline: 1 },
     });
-    for (const [path, file] of [
-      ['/check-create', 'check-create-physical-host.json'],
-      ['/check-update', 'check-update-extend.json'],
-    ] as const) {
-      expect(await running.post(path, capturedText(file))).toMatchObject({
-        status: 403,
-        json: { message: REFUSED },
-      });
-    }
+    const answers = [
+      await running.post('/check-create', FITS),
+      await running.post('/check-update', capturedText('check-update-extend.json')),
+      await running.post('/on-end', capturedText('on-end-active.json')),
+    ];
+    expect(answers.map(({ status, json }) => [status, json])).toEqual([
+      [403, { message: REFUSED }],
+      [403, { message: REFUSED }],
+      [204, undefined],
+    ]);
     expect(errorsOf(running).map(({ fields }) => fields.error)).toEqual(
-      Array(2).fill('no answer within 1 s'),
+      Array(3).fill('no answer within 1 s'),
     );
   });
 });

@@ -1,4 +1,4 @@
-/** What every section of /openapi.json beside Blazar's own must satisfy. */
+/** What /openapi.json must satisfy, with every section beside Blazar's own. */
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, it } from 'vitest';
 import { apiDescription, type Description } from '../support/api-description.ts';
@@ -28,7 +28,19 @@ export function itIsSoundWith(api: Description, paths: readonly string[]): void 
     expect([...new Set(references)].sort()).toEqual(parts.sort());
   });
 
-  it('has valid examples of responses', () => {
+  it('has valid examples of values, requests and responses', () => {
+    for (const [name, schema] of Object.entries(api.document.components.schemas)) {
+      for (const example of (schema.examples ?? []) as unknown[]) {
+        expect({ name, example, mistakes: api.mistakes(schema, example) }).toMatchObject({ mistakes: [] });
+      }
+    }
+    const operations = Object.values(api.document.paths).flatMap((methods) => Object.values(methods));
+    for (const { operationId, requestBody } of operations) {
+      for (const { schema, example } of Object.values(requestBody?.content ?? {})) {
+        const mistakes = api.mistakes(schema, example);
+        expect({ operationId, mistakes }).toEqual({ operationId, mistakes: [] });
+      }
+    }
     for (const { content = {} } of Object.values(api.document.components.responses)) {
       for (const { schema, examples = {} } of Object.values(content)) {
         for (const { value } of Object.values(examples)) {

@@ -75,15 +75,6 @@ describe('a request that is not judged', () => {
       'expected a valid token in the header X-Auth-Token',
     ],
     [
-      'a body that is not JSON',
-      '/v1/on-end',
-      'SECRET',
-      { 'X-Auth-Token': 'right-0123456789abcdef' },
-      400,
-      '/v1/on-end',
-      'expected a body in JSON',
-    ],
-    [
       'a value of the wrong form',
       '/check-create',
       wrongDate,
@@ -91,15 +82,6 @@ describe('a request that is not judged', () => {
       400,
       '/check-create',
       'lease.start_date: expected an ISO 8601 date',
-    ],
-    [
-      'a wrong token for the API',
-      '/v1/budgets',
-      {},
-      { 'X-Auth-Token': 'SECRET' },
-      401,
-      '/v1/budgets',
-      'expected a valid token in the header X-Auth-Token',
     ],
     [
       'a wrong token to log in',

@@ -12,7 +12,6 @@ import {
   runService,
   type ServiceOptions,
 } from '../support/running-service.ts';
-import { tlsFiles } from '../support/tls.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -171,16 +170,6 @@ describe('shutdown_grace', () => {
       const { socket } = await openRaw(running.port);
       socket.write(half);
     }
-    await sleep(100);
-    expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
-    await expect.poll(() => running.heard).toEqual(['closed']);
-  });
-
-  it('limits TLS clients that never start the handshake, and the filters are closed', async () => {
-    const running = await runWaiting({ service: { shutdown_grace: 1, ...tlsFiles().options } });
-    await openRaw(running.port);
-    const half = await openRaw(running.port);
-    half.socket.write('\u0016\u0003\u0001');
     await sleep(100);
     expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
     await expect.poll(() => running.heard).toEqual(['closed']);

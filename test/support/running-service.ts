@@ -170,7 +170,7 @@ export async function runApp(
     generations: { current, problems: [] },
     pages,
     authenticators: createAuthenticators(doorTokens, { everybody: false, kubernetes: false }),
-    recorder: new DecisionRecorder(metrics, log),
+    recorder: new DecisionRecorder(metrics.decisions, log),
     metrics,
     isDraining: () => false,
     refusedRequests: new RefusedRequests(logger),

@@ -1,14 +1,12 @@
 /** `GET /v1/decisions`, `/v1/decisions/{request_id}` and `/v1/projects/{project_id}/decisions`. */
 import { z } from 'zod';
-import type { Deadline } from '../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { Asked } from '../../decisions/asked.ts';
 import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../../decisions/record.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
-import type { Generation } from '../configuration/generation.ts';
-import { type Caller, visibleProjects } from '../users/caller.ts';
-import { ApiError, route } from './route.ts';
+import { visibleProjects } from '../users/caller.ts';
+import { ApiError, type ApiRequest, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
@@ -120,9 +118,9 @@ export const decisionsRoute = route({
   description: LIST,
   query,
   answers: [PAGE, NOT_STORED],
-  async answer({ generation, caller, query: { project_id, ...asked }, deadline }) {
-    const projects = project_id === undefined ? undefined : [project_id];
-    return { json: await listed(generation, caller, { ...selectionOf(asked), projects }, deadline) };
+  async answer(request) {
+    const { project_id, ...asked } = request.query;
+    return { json: await listed(request, { ...selectionOf(asked), projects: listOf(project_id) }) };
   },
 });
 
@@ -135,9 +133,9 @@ export const projectDecisionsRoute = route({
   description: LIST,
   query: projectQuery,
   answers: [PAGE, NOT_STORED],
-  async answer({ generation, caller, params, query: asked, deadline }) {
-    const projects = [pathId(params, 'project_id')];
-    return { json: await listed(generation, caller, { ...selectionOf(asked), projects }, deadline) };
+  async answer(request) {
+    const projects = [pathId(request.params, 'project_id')];
+    return { json: await listed(request, { ...selectionOf(request.query), projects }) };
   },
 });
 
@@ -151,10 +149,10 @@ export const decisionRoute = route({
     'A request id may have several decisions, such as a check and its commit, and clients may send an id again. The newest first, with the answer of every filter.',
   query: listQuery({}),
   answers: [PAGE, refusedAs(404, 'No decisions are stored, or none of this id that the caller may see.')],
-  async answer({ generation, caller, params, query: asked, deadline }) {
-    const requestId = pathId(params, 'request_id');
-    const found = await listed(generation, caller, { ...pageQueryOf(asked), requestId }, deadline);
-    if (found.items.length === 0 && asked.after === undefined) {
+  async answer(request) {
+    const requestId = pathId(request.params, 'request_id');
+    const found = await listed(request, { ...pageQueryOf(request.query), requestId });
+    if (found.items.length === 0 && request.query.after === undefined) {
       throw new ApiError(404, 'no decision with this request id is stored');
     }
     return { json: found };
@@ -187,7 +185,8 @@ function millisecond(instant: bigint | undefined): number | undefined {
 }
 
 /** @throws ApiError 404 if decisions are not stored; LedgerUnavailableError */
-async function listed(generation: Generation, caller: Caller, wanted: DecisionsQuery, deadline: Deadline) {
+async function listed(request: ApiRequest<unknown, unknown>, wanted: DecisionsQuery) {
+  const { generation, caller, deadline } = request;
   const source = generation.decisions?.source;
   if (source === undefined) {
     throw new ApiError(404, 'this service stores no decisions: see [service] decision_store');
@@ -200,14 +199,8 @@ async function listed(generation: Generation, caller: Caller, wanted: DecisionsQ
         ? new LedgerUnavailableError('the search took too long', { cause: thrown })
         : thrown;
     });
-  const accounts = await accountsOf(
-    generation,
-    {
-      projects: page.items.flatMap(({ record }) => record.project_id ?? []),
-      users: page.items.flatMap(({ record }) => record.user_id ?? []),
-    },
-    deadline,
-  );
+  const owners = page.items.map(({ record }) => ({ projectId: record.project_id, userId: record.user_id }));
+  const accounts = await accountsOf(request, owners);
   return pageJson(page, (stored) => decisionJson(stored, accounts, visible !== undefined));
 }
 

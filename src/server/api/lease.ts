@@ -65,7 +65,8 @@ export const projectLeaseRoute = route({
     refusedAs(404, 'There is no such lease, or there is neither a ledger nor stored decisions.'),
     refusedAs(409, 'Several regions have a lease with this id: ask for a row.'),
   ],
-  async answer({ generation, caller, params, query, deadline }) {
+  async answer(request) {
+    const { generation, caller, params, query, deadline } = request;
     const projectId = pathId(params, 'project_id');
     const key = pathId(params, 'lease_id');
     const source = generation.decisions?.source;
@@ -94,17 +95,12 @@ export const projectLeaseRoute = route({
     if (found === undefined && page.items.length === 0 && page.next === undefined) {
       throw new ApiError(404, NONE);
     }
-    const accounts = await accountsOf(
-      generation,
-      {
-        projects: [projectId],
-        users: [
-          ...(found === undefined ? [] : [found.lease.userId]),
-          ...page.items.flatMap(({ decision, entry }) => decision?.record.user_id ?? entry?.userId ?? []),
-        ],
-      },
-      deadline,
-    );
+    const accounts = await accountsOf(request, [
+      { projectId, userId: found?.lease.userId ?? null },
+      ...page.items.map(({ decision, entry }) => ({
+        userId: decision?.record.user_id ?? entry?.userId ?? null,
+      })),
+    ]);
     return {
       json: {
         lease:

@@ -15,6 +15,9 @@ import {
   foldedJson,
   foldedSchema,
   listQuery,
+  namedPage,
+  ofProject,
+  ofUser,
   pageAnswer,
   pageJson,
   pageQueryOf,
@@ -61,9 +64,7 @@ export const projectLeasesRoute = route({
       .enum(['pending', 'active', 'open', 'ended'], 'expected pending, active, open or ended')
       .optional()
       .meta({ description: 'Only leases in this state. `open` = pending and active.' }),
-    user_id: textParameter(
-      'Only leases of this user: the id, or name@domain, except for members who give no budgets.',
-    ),
+    user_id: ofUser('leases of'),
     from: timeParameter('Only leases that end after this time.'),
     until: timeParameter('Only leases that start before this time.'),
   }),
@@ -82,12 +83,7 @@ export const projectLeasesRoute = route({
     const wanted = { ...pageQueryOf(asked), projectId, state, userId, from, until };
     const page = await listProjectLeases(ledger, wanted, deadline);
     const folded = foldedJson(await foldedOfProject(ledger, projectId, deadline));
-    const accounts = await accountsOf(
-      generation,
-      { users: page.items.map((lease) => lease.userId) },
-      deadline,
-    );
-    return { json: { ...pageJson(page, (lease) => leaseJson(lease, accounts)), folded } };
+    return { json: { ...(await namedPage(request, page, leaseJson)), folded } };
   },
 });
 
@@ -135,7 +131,7 @@ export const ledgerEntriesRoute = route({
   description:
     'Every change of a balance, the newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` tells whether there are more.',
   query: listQuery({
-    project_id: textParameter('Only entries of this project: its id, or name@domain.'),
+    project_id: ofProject('entries '),
     lease_id: textParameter("Only entries of the lease with this id, which is Blazar's."),
     account: textParameter('Only entries of this account, such as max_leases/project.'),
     operation: textParameter(
@@ -171,11 +167,8 @@ export const ledgerEntriesRoute = route({
       projectId === undefined
         ? await foldedOfLedger(ledger, deadline)
         : await foldedOfProject(ledger, projectId, deadline);
-    const ids = {
-      projects: page.items.map(({ project_id }) => project_id),
-      users: page.items.map(({ userId }) => userId),
-    };
-    const accounts = await accountsOf(generation, ids, deadline);
+    const owners = page.items.map((one) => ({ projectId: one.project_id, userId: one.userId }));
+    const accounts = await accountsOf(request, owners);
     return { json: { ...pageJson(page, (one) => entryJson(one, accounts)), folded: foldedJson(folded) } };
   },
 });

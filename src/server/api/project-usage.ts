@@ -1,6 +1,5 @@
 /** `GET /v1/projects/{project_id}/usage`. */
 import { z } from 'zod';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/reports/usage.ts';
 import { ApiError, ledgerOf, route } from './route.ts';
 import {
@@ -13,6 +12,7 @@ import {
   foldedSchema,
   pathId,
   requireOrder,
+  secondOf,
   secondText,
   timeParameter,
   timeSchema,
@@ -84,7 +84,8 @@ export const projectUsageRoute = route({
     'What its leases took of its budgets, and which resources they had, within a time. Leases that Blazar has not confirmed count with the most that they may take.',
   query,
   answers: [{ status: 200, description: 'The usage.', schema: usageSchema, name: 'Usage' }, WITHOUT_LEDGER],
-  async answer({ generation, params, query: asked, deadline }) {
+  async answer(request) {
+    const { generation, params, query: asked, deadline } = request;
     const projectId = pathId(params, 'project_id');
     requireOrder(asked.from, asked.until);
     const ledger = await ledgerOf(generation, deadline);
@@ -98,16 +99,14 @@ export const projectUsageRoute = route({
     }
     const groupBy = asked.group_by ?? 'user';
     const report = await usageOf(ledger, { projectId, from, until, groupBy }, deadline);
-    const users = groupBy === 'user' ? report.groups.slice(0, MAX_GROUPS).map(({ key }) => key) : [];
-    const accounts = await accountsOf(generation, { users }, deadline);
+    const users = groupBy === 'user' ? report.groups.slice(0, MAX_GROUPS) : [];
+    const accounts = await accountsOf(
+      request,
+      users.map(({ key }) => ({ userId: key })),
+    );
     return { json: usageJson(report, { groupBy, until, accounts, most: MAX_GROUPS }) };
   },
 });
-
-/** Rounded down to the second. */
-function secondOf(instant: bigint): bigint {
-  return instant / MICROSECONDS_PER_SECOND;
-}
 
 interface Shown {
   readonly groupBy: z.infer<typeof usageSchema>['group_by'];

@@ -1,6 +1,5 @@
 /** `GET /v1/projects`, and `/v1/projects/{project_id}`: what a member needs to know before asking for a lease. */
 import { z } from 'zod';
-import { budgetUnit } from '../../enforcement/configuration.ts';
 import { budgetAccount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../ledger/budgets/view.ts';
@@ -23,8 +22,8 @@ import {
   costText,
   leftText,
   listQuery,
+  namedPage,
   pageAnswer,
-  pageJson,
   pageQueryOf,
   pathId,
   secondText,
@@ -56,16 +55,15 @@ export const projectsRoute = route({
     search: textParameter('Only projects whose id contains this text, whatever the case.'),
   }),
   answers: [pageAnswer(listed, 'Projects', 'A page of projects.'), WITHOUT_LEDGER],
-  async answer({ generation, caller, query: asked, deadline }) {
+  async answer(request) {
+    const { generation, caller, query: asked, deadline } = request;
     const ledger = await ledgerOf(generation, deadline);
     const page = await listProjects(
       ledger,
       { ...pageQueryOf(asked), projectIds: visibleProjects(caller), search: asked.search },
       deadline,
     );
-    const ids = page.items.map(({ projectId }) => projectId);
-    const accounts = await accountsOf(generation, { projects: ids }, deadline);
-    return { json: pageJson(page, (row) => listedJson(row, accounts)) };
+    return { json: await namedPage(request, page, listedJson) };
   },
 });
 
@@ -155,21 +153,19 @@ export const projectRoute = route({
     const ledger = await ledgerOf(generation, deadline);
     const facts = await factsOf(ledger, projectId, request);
     const { budgets, leases, usage } = facts;
-    const users = [
-      ...budgets.items.flatMap(({ userId }) => userId ?? []),
-      ...leases.items.map(({ userId }) => userId),
-      ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => key),
-    ];
-    const accounts = await accountsOf(generation, { projects: [projectId], users }, deadline);
+    const accounts = await accountsOf(request, [
+      { projectId },
+      ...[...budgets.items, ...leases.items].map(({ userId }) => ({ userId })),
+      ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => ({ userId: key })),
+    ]);
     const { configuration, enforcement } = generation;
-    const unit = budgetUnit(configuration);
     const names = enforcement.names?.known({ project_id: projectId, user_id: caller.userId ?? '' });
     const viewer = { isMember: caller.kind === 'member', userId: caller.userId };
     return {
       json: {
-        ...projectJson(projectId, facts, accounts, unit),
+        ...projectJson(projectId, facts, accounts),
         exempt: isExempt(configuration, projectId, names),
-        unit,
+        unit: accounts.unit,
         limits: projectLimits(configuration, projectId, names, viewer).map(limitsJson),
       },
     };
@@ -211,13 +207,12 @@ function projectJson(
   projectId: string,
   { budgets, leases, planned, usage, until }: Awaited<ReturnType<typeof factsOf>>,
   accounts: Accounts,
-  unit: string,
 ) {
   const shown = { until, accounts, most: MAX_GROUPS };
   return {
     project: accounts.project(projectId),
     budgets: budgets.items.map((one) => ({
-      ...budgetJson(one, accounts, unit),
+      ...budgetJson(one, accounts),
       planned: planned === undefined ? null : costText(planned.get(budgetAccount(one)) ?? 0n),
     })),
     has_more_budgets: budgets.next !== undefined,

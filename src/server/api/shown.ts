@@ -1,6 +1,7 @@
 /** How the API writes ids, amounts, times and lists: the parts that the answers of all routes share, with their schemas. */
 import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { FoldedTotals } from '../../ledger/folding/totals.ts';
@@ -99,6 +100,16 @@ export function pageJson<Item>({ items, next }: PageOf<Item>, json: (item: Item)
   return { items: items.map(json), next: next ?? null };
 }
 
+/** A page whose items need the names of their owners. */
+export async function namedPage<Item extends Owner>(
+  asking: Asking,
+  page: PageOf<Item>,
+  json: (item: Item, accounts: Accounts) => object,
+) {
+  const accounts = await accountsOf(asking, page.items);
+  return pageJson(page, (item) => json(item, accounts));
+}
+
 /** The longest text that the ledger holds; no id of OpenStack is longer. */
 const LONGEST = 255;
 const UNKEPT = /\0|\p{Surrogate}/u;
@@ -112,6 +123,12 @@ export const textSchema = z
 export function textParameter(description: string) {
   return textSchema.optional().meta({ description });
 }
+
+/** Of these things, those of one project. */
+export const ofProject = (what = '') => textParameter(`Only ${what}of this project: its id, or name@domain.`);
+/** Of these things, those of or for one user. */
+export const ofUser = (what = 'of') =>
+  textParameter(`Only ${what} this user: the id, or name@domain, except for members who give no budgets.`);
 
 /** From year 1 to 9999: every other date is a mistake, and no database needs to look for it. */
 const FIRST = -62_135_596_800_000_000n;
@@ -153,6 +170,11 @@ export function pathId(params: Readonly<Record<string, string>>, name: string): 
   return id;
 }
 
+/** Rounded down to the second. */
+export function secondOf(instant: bigint): bigint {
+  return instant / MICROSECONDS_PER_SECOND;
+}
+
 /** What something costs or has used: rounded up. */
 export function costText(amount: Amount): string {
   return formatUnitHours(amount, 'up');
@@ -173,26 +195,56 @@ export function secondText(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND);
 }
 
+type AccountJson = z.infer<typeof accountSchema>;
+
+/** What an answer says besides what the ledger has. */
 export interface Accounts {
-  project(id: string): z.infer<typeof accountSchema>;
-  user(id: string): z.infer<typeof accountSchema>;
+  project(id: string): AccountJson;
+  user(id: string): AccountJson;
+  /** Whose a budget is: of a project, or of a user in it. */
+  owner(of: { readonly projectId: string; readonly userId: string | null }): {
+    readonly project: AccountJson;
+    readonly user: AccountJson | null;
+  };
+  /** What budgets count. */
+  readonly unit: string;
 }
 
 /** How long an answer waits for names at most, in milliseconds; less if its deadline is near. */
 const NAMES_WAIT = 1000;
 
-/** The names of these ids, as far as Keystone tells them in time. Never fails. */
+/** Whose something is. */
+interface Owner {
+  readonly projectId?: string | null;
+  readonly userId?: string | null;
+}
+
+interface Asking {
+  readonly generation: Pick<Generation, 'enforcement' | 'configuration'>;
+  readonly deadline: Pick<Deadline, 'milliseconds'>;
+}
+
+/** The names of these projects and users, as far as Keystone tells them in time. Never fails. */
 export async function accountsOf(
-  { enforcement: { names } }: Pick<Generation, 'enforcement'>,
-  ids: { readonly projects?: Iterable<string>; readonly users?: Iterable<string> },
-  deadline: Pick<Deadline, 'milliseconds'>,
+  { generation, deadline }: Asking,
+  owners: readonly Owner[],
 ): Promise<Accounts> {
-  await names?.learn(ids.projects ?? [], ids.users ?? [], Math.min(NAMES_WAIT, deadline.milliseconds / 4));
+  const { names } = generation.enforcement;
+  const projects = new Set(owners.flatMap(({ projectId }) => projectId ?? []));
+  const users = new Set(owners.flatMap(({ userId }) => userId ?? []));
+  await names?.learn(projects, users, Math.min(NAMES_WAIT, deadline.milliseconds / 4));
   const of = (kind: 'project' | 'user') => (id: string) => {
     const known = names?.known({ project_id: id, user_id: id })[kind];
     return { id, name: known?.name ?? null, domain: known?.domain || null };
   };
-  return { project: of('project'), user: of('user') };
+  const [project, user] = [of('project'), of('user')];
+  return {
+    ...{ project, user, unit: budgetUnit(generation.configuration) },
+    owner: ({ projectId, userId }) => ({
+      project: project(projectId),
+      user: userId === null ? null : user(userId),
+    }),
+  };
 }
 
 /** Of the project or the ledger that a list is of, whatever its filters. */

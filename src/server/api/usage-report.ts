@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { usageCsv, usageFocus, usageJson } from '../../ledger/reports/usage/formats.ts';
 import { reportSpan, reportUsage } from '../../ledger/reports/usage/report.ts';
 import {
@@ -20,9 +19,10 @@ import {
   accountsOf,
   amountSchema,
   foldedSchema,
+  ofProject,
   refusedAs,
   requireOrder,
-  textParameter,
+  secondOf,
   timeParameter,
   timeSchema,
   WITHOUT_LEDGER,
@@ -95,7 +95,7 @@ export const usageReportRoute = route({
       .enum(USAGE_KEYS, `expected ${USAGE_KEYS.join(', ')}`)
       .optional()
       .meta({ description: 'Default: project. user = each in each project.' }),
-    project_id: textParameter('Only of this project: its id, or name@domain.'),
+    project_id: ofProject(),
     format: z
       .enum(['json', 'csv', 'focus'], 'expected json, csv or focus')
       .optional()
@@ -115,23 +115,16 @@ export const usageReportRoute = route({
   ],
   async answer(request) {
     const { by = 'project', format = 'json', project_id, from, until } = request.query;
-    const { generation, deadline } = request;
+    const { generation } = request;
     requireOrder(from, until);
     const isDetailed = format === 'focus';
-    const asked = { by, isDetailed, from: secondOf(from), until: secondOf(until) };
+    const asked = { by, isDetailed, from: from && secondOf(from), until: until && secondOf(until) };
     const { report, span } = await usageFor(request, project_id, asked);
     const unit = budgetUnit(generation.configuration);
     if (format === 'csv') {
       return fileOf('usage.csv', usageCsv(report, by, unit));
     }
-    const accounts = await accountsOf(
-      generation,
-      {
-        projects: new Set(report.rows.flatMap(({ projectId }) => projectId ?? [])),
-        users: new Set(report.rows.flatMap(({ userId }) => userId ?? [])),
-      },
-      deadline,
-    );
+    const accounts = await accountsOf(request, report.rows);
     if (format === 'focus') {
       const nameOf = (id: string) => accounts.project(id).name;
       return fileOf('usage-focus.csv', usageFocus(report, by, unit, nameOf));
@@ -175,15 +168,8 @@ export async function usageFor(
   }
 }
 
-function secondOf(instant: bigint | undefined): bigint | undefined {
-  return instant === undefined ? undefined : instant / MICROSECONDS_PER_SECOND;
-}
-
 function fileOf(name: string, text: AsyncIterable<string>) {
-  return {
-    headers: named(name),
-    content: { type: CSV, text },
-  };
+  return { headers: named(name), content: { type: CSV, text } };
 }
 
 function named(name: string) {

@@ -41,7 +41,7 @@ export function rereadCredentials(
   if (mistakes.length === 0) {
     logger.info('token and certificate files read again');
   }
-  metrics.credentialsReloaded(mistakes.length === 0 ? 'applied' : 'refused');
+  metrics.credentialReloads.inc({ outcome: mistakes.length === 0 ? 'applied' : 'refused' });
   return mistakes.length === 0;
 }
 

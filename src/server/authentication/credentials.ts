@@ -5,8 +5,11 @@ import { errorText } from '../../base/errors.ts';
 import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
+/** Operators, readers, and those who read metrics. */
+const USERS = ['operator', 'reader', 'metrics'] as const;
+type UserKind = (typeof USERS)[number];
 /** The options that hold tokens. Each has one beside it that names a file with more of them. */
-type TokenList = 'tokens' | 'operator_tokens' | 'reader_tokens' | 'metrics_tokens';
+type TokenList = 'tokens' | `${UserKind}_tokens`;
 
 /** A token or certificate file that cannot be used. `message` never holds its content. */
 class CredentialError extends Error {
@@ -50,25 +53,16 @@ export function readTokens({ tokens, tokens_file }: TokenOptions, list: TokenLis
 }
 
 /** `[service]`: the tokens of Blazar, those of people, and those for metrics. */
-export interface ServiceTokenOptions extends TokenOptions {
-  readonly operator_tokens: readonly string[];
-  readonly operator_tokens_file?: string | undefined;
-  readonly reader_tokens: readonly string[];
-  readonly reader_tokens_file?: string | undefined;
-  readonly metrics_tokens: readonly string[];
-  readonly metrics_tokens_file?: string | undefined;
-}
+export type ServiceTokenOptions = TokenOptions &
+  Readonly<Record<`${UserKind}_tokens`, readonly string[]>> &
+  Readonly<Partial<Record<`${UserKind}_tokens_file`, string | undefined>>>;
 
 /** What operators, readers, and those who read metrics show. */
-export interface UserTokens {
-  readonly operator: readonly string[];
-  readonly reader: readonly string[];
-  readonly metrics: readonly string[];
-}
+export type UserTokens = Readonly<Record<UserKind, readonly string[]>>;
 
 /** @throws CredentialError also for a token that is in two of the lists: nobody could tell what it permits */
 export function readUserTokens(options: ServiceTokenOptions): UserTokens {
-  const read = (list: 'operator_tokens' | 'reader_tokens' | 'metrics_tokens') =>
+  const read = (list: `${UserKind}_tokens`) =>
     readTokens({ tokens: options[list], tokens_file: options[`${list}_file`] }, list);
   const people = {
     operator: read('operator_tokens'),
@@ -84,23 +78,21 @@ export function readUserTokens(options: ServiceTokenOptions): UserTokens {
 /** `others`: further lists by their names. @throws CredentialError that names the lists, never the token */
 export function refuseShared(
   options: ServiceTokenOptions,
-  { operator, reader, metrics }: UserTokens,
+  people: UserTokens,
   others: Readonly<Record<string, readonly string[]>>,
 ): void {
-  const refuse = (list: keyof UserTokens, tokens: readonly string[], beside: typeof others) => {
-    const option = `${list}_tokens` as const;
-    const [name] =
-      Object.entries(beside).find(([, other]) => tokens.some((one) => other.includes(one))) ?? [];
+  const beside = new Map(Object.entries(others));
+  for (const kind of USERS) {
+    const option = `${kind}_tokens` as const;
+    const [name] = [...beside].find(([, other]) => people[kind].some((one) => other.includes(one))) ?? [];
     if (name !== undefined) {
       throw new CredentialError(
         options[option].length > 0 ? option : `${option}_file`,
         `expected tokens that are in no other list, got one that is in ${name} too`,
       );
     }
-  };
-  refuse('operator', operator, others);
-  refuse('reader', reader, { ...others, operator_tokens: operator });
-  refuse('metrics', metrics, { ...others, operator_tokens: operator, reader_tokens: reader });
+    beside.set(option, people[kind]);
+  }
 }
 
 /** The certificate of the service, and the authorities for its clients. */

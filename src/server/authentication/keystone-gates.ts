@@ -12,6 +12,7 @@ import type {
 } from '../../openstack/token-validation.ts';
 import type { UserLogin } from '../../openstack/user-login.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
+import { SharedUses } from '../shared-uses.ts';
 
 export interface GateObserver extends ValidationObserver {
   readonly countToken: CountToken;
@@ -28,7 +29,6 @@ export interface HeldGate {
 interface Shared {
   readonly validation: TokenValidation;
   readonly login: UserLogin;
-  users: number;
 }
 
 /**
@@ -38,7 +38,9 @@ interface Shared {
 export class KeystoneGates {
   readonly #services: SharedServices;
   readonly #observer: GateObserver | undefined;
-  readonly #shared = new Map<string, Shared>();
+  readonly #shared = new SharedUses<Shared>(async ({ validation, login }) => {
+    await Promise.all([validation.close(), login.close()]);
+  });
 
   constructor(services: SharedServices, observer: GateObserver | undefined) {
     this.#services = services;
@@ -48,7 +50,7 @@ export class KeystoneGates {
   /** The tokens that are known, and those that Keystone is being asked about. */
   get sizes(): { readonly valid: number; readonly unknown: number; readonly underWay: number } {
     const sum = { valid: 0, unknown: 0, underWay: 0 };
-    for (const { validation } of this.#shared.values()) {
+    for (const { validation } of this.#shared.values) {
       sum.valid += validation.sizes.valid;
       sum.unknown += validation.sizes.unknown;
       sum.underWay += validation.underWay;
@@ -74,16 +76,13 @@ export class KeystoneGates {
     const { options } = await effectiveOptions(keystone);
     // A digest, since the options may hold a password.
     const key = hash('sha256', JSON.stringify([keystone, options]));
-    const shared = this.#shared.get(key) ?? {
+    const { value, release } = this.#shared.use(key, () => ({
       validation: new Validation(createKeystone(keystone, this.#services), {
         ...this.#services,
         observer: this.#observer,
       }),
       login: new Login(keystone, this.#services),
-      users: 0,
-    };
-    this.#shared.set(key, shared);
-    shared.users += 1;
+    }));
     const rules = {
       serviceRoles: service_roles,
       authUrl: options.auth_url ?? '',
@@ -91,16 +90,8 @@ export class KeystoneGates {
       deadline,
       generation,
     };
-    const gate = new KeystoneGate(shared.validation, rules, this.#observer?.countToken ?? (() => {}));
-    return { gate, login: shared.login, release: () => this.#release(key, shared) };
-  }
-
-  async #release(key: string, shared: Shared): Promise<void> {
-    shared.users -= 1;
-    if (shared.users === 0) {
-      this.#shared.delete(key);
-      await Promise.all([shared.validation.close(), shared.login.close()]);
-    }
+    const gate = new KeystoneGate(value.validation, rules, this.#observer?.countToken ?? (() => {}));
+    return { gate, login: value.login, release };
   }
 }
 

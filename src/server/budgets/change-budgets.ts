@@ -22,12 +22,12 @@ import { accountId, ledgerFor, notAllowed, ownProject, type Requester } from './
 
 /** A budget as a caller writes it. Ids may be `name@domain`. */
 interface BudgetInput {
-  readonly projectId: string;
+  readonly project_id: string;
   /** Default: the budget is the whole project's. */
-  readonly userId?: string | null | undefined;
+  readonly user_id?: string | null | undefined;
   /** ISO 8601, to the second. */
-  readonly validFrom: string;
-  readonly validUntil: string;
+  readonly valid_from: string;
+  readonly valid_until: string;
   /** In unit-hours. */
   readonly amount: string | number;
   readonly reason: string;
@@ -35,7 +35,7 @@ interface BudgetInput {
 
 interface AmendmentInput {
   readonly amount?: string | number | undefined;
-  readonly validUntil?: string | undefined;
+  readonly valid_until?: string | undefined;
   readonly reason: string;
 }
 
@@ -43,9 +43,9 @@ interface AmendmentInput {
 export async function createBudgetFor(requester: Requester, input: BudgetInput): Promise<BudgetView> {
   const { caller } = requester;
   const ledger = await ledgerFor(requester);
-  const isOfUser = input.userId !== undefined && input.userId !== null;
-  const action: Action = isOfUser ? 'set-user-budget' : 'set-project-budget';
-  const project = inApi(() => idOf('projectId', input.projectId));
+  const { project_id: projectId, user_id: userId, valid_from: from, valid_until: until, amount } = input;
+  const action: Action = (userId ?? null) === null ? 'set-project-budget' : 'set-user-budget';
+  const project = inApi(() => idOf('projectId', projectId));
   const own = caller.kind === 'member' ? ownProject(caller, project) : undefined;
   if (!may(caller, action, own ?? project)) {
     throw notAllowed();
@@ -53,10 +53,7 @@ export async function createBudgetFor(requester: Requester, input: BudgetInput):
   const reason = reasonOf(input.reason);
   // All mistakes that need no answer of Keystone come first.
   const parsed = inApi(() =>
-    parseBudget(
-      { ...input, from: input.validFrom, until: input.validUntil },
-      budgetUnit(requester.generation.configuration),
-    ),
+    parseBudget({ projectId, userId, from, until, amount }, budgetUnit(requester.generation.configuration)),
   );
   const wanted = {
     ...parsed,
@@ -71,7 +68,7 @@ export async function amendBudgetFor(
   requester: Requester,
   id: string,
   etag: string,
-  { amount, validUntil, reason: why }: AmendmentInput,
+  { amount, valid_until: until, reason: why }: AmendmentInput,
 ): Promise<BudgetView> {
   const budget = await changeable(requester, id);
   const version = seenVersion(etag);
@@ -79,9 +76,9 @@ export async function amendBudgetFor(
   const unit = budgetUnit(requester.generation.configuration);
   const amendment = inApi(() => ({
     amount: amount === undefined ? undefined : amountOf(amount, unit),
-    validUntil: validUntil === undefined ? undefined : secondOf('until', validUntil),
+    validUntil: until === undefined ? undefined : secondOf('until', until),
   }));
-  if (amount === undefined && validUntil === undefined) {
+  if (amount === undefined && until === undefined) {
     throw new ApiError(400, 'expected amount or valid_until: what is to change', { field: 'amount' });
   }
   const seen = { id: budget.id, projectId: budget.projectId, version };

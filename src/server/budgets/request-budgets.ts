@@ -21,22 +21,21 @@ import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
 import { accountId, ledgerWith, notAllowed, ownProject, type Requester } from './named-accounts.ts';
 
 /** A request as a caller writes it. Ids may be `name@domain`. */
-export interface RequestInput {
-  readonly projectId: string;
+interface RequestInput {
+  readonly project_id: string;
   /** Default: for the whole project. */
-  readonly userId?: string | null | undefined;
+  readonly user_id?: string | null | undefined;
   /** In unit-hours: what the budget should grow by. */
   readonly amount: string | number;
   /** ISO 8601, to the second. */
-  readonly validUntil: string;
+  readonly valid_until: string;
   readonly reason: string;
 }
 
 export interface StepInput {
-  readonly kind: RequestStep['kind'];
   /** Of a grant. Default: what was asked for. */
   readonly amount?: string | number | undefined;
-  readonly validUntil?: string | undefined;
+  readonly valid_until?: string | undefined;
   /** Required to grant and to refuse. */
   readonly reason?: string | undefined;
 }
@@ -45,18 +44,18 @@ export interface StepInput {
 export async function askForBudgetFor(requester: Requester, input: RequestInput): Promise<BudgetRequest> {
   const { caller, deadline } = requester;
   const ledger = await requestsLedger(requester);
-  const project = inApi(() => idOf('projectId', input.projectId));
+  const project = inApi(() => idOf('projectId', input.project_id));
   const own = caller.kind === 'member' ? ownProject(caller, project) : undefined;
   if (!may(caller, 'request-budget', own ?? project)) {
     throw notAllowed();
   }
-  const isForUser = input.userId !== undefined && input.userId !== null;
-  if (isForUser && input.userId !== caller.userId && !may(caller, 'set-user-budget', own ?? project)) {
+  const userId = input.user_id ?? null;
+  if (userId !== null && userId !== caller.userId && !may(caller, 'set-user-budget', own ?? project)) {
     throw notAllowed();
   }
   const reason = reasonOf(input.reason);
-  const terms = { amount: amountIn(requester, input.amount), validUntil: untilIn(input.validUntil) };
-  const user = isForUser ? inApi(() => newIdOf('userId', input.userId)) : null;
+  const terms = { amount: amountIn(requester, input.amount), validUntil: untilIn(input.valid_until) };
+  const user = userId === null ? null : inApi(() => newIdOf('userId', userId));
   const wanted = {
     projectId:
       own ??
@@ -78,24 +77,21 @@ export async function askForBudgetFor(requester: Requester, input: RequestInput)
 export async function stepRequestFor(
   requester: Requester,
   id: string,
-  input: StepInput,
+  kind: RequestStep['kind'],
+  { amount, valid_until: until, reason: why = '' }: StepInput,
 ): Promise<BudgetRequest> {
   const { caller, deadline } = requester;
   const request = await requestFor(requester, id);
-  if (!mayTake(caller, request, input.kind)) {
+  if (!mayTake(caller, request, kind)) {
     throw notAllowed();
   }
-  const reason =
-    input.kind === 'grant' || input.kind === 'refuse' || input.reason?.trim()
-      ? reasonOf(input.reason ?? '')
-      : null;
-  const { kind, amount, validUntil } = input;
+  const reason = kind === 'grant' || kind === 'refuse' || why.trim() !== '' ? reasonOf(why) : null;
   const step: RequestStep =
     kind === 'grant'
       ? {
           ...{ kind, isBounded: caller.kind !== 'operator' },
           amount: amount === undefined ? undefined : amountIn(requester, amount),
-          validUntil: validUntil === undefined ? undefined : untilIn(validUntil),
+          validUntil: until === undefined ? undefined : untilIn(until),
         }
       : { kind };
   const ledger = await requestsLedger(requester);

@@ -86,8 +86,7 @@ async function feed({ generation, deadline, secret }: FeedRequest): Promise<stri
   }
   const { projectId, ledgerId } = link;
   const leases = await shownLeases(ledger, projectId, deadline);
-  const users = new Set(leases.map(({ userId }) => userId));
-  const accounts = await accountsOf(generation, { projects: [projectId], users }, deadline);
+  const accounts = await accountsOf({ generation, deadline }, [{ projectId }, ...leases]);
   return calendarText({
     name: `Leases of ${accounts.project(projectId).name ?? projectId}`,
     now: ledger.now(),

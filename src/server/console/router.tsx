@@ -198,7 +198,7 @@ function showError(ctx: Context, thrown: unknown, { page, pages, caller, parts }
     logger.warn({ ...facts, error: errorText(shown.cause) }, 'a page could not be shown');
   }
   if (thrown instanceof OverloadedError) {
-    metrics.refusedForOverload();
+    metrics.overloadRefusals.inc();
   } else if (thrown instanceof HttpError && shown !== undefined && shown.status !== 404) {
     state.refusedFor = shown.message;
   }

@@ -8,14 +8,14 @@ import { isTraced } from '../../base/tracing.ts';
 import { atOrigin } from '../../config/option-groups.ts';
 import type { Asked } from '../../decisions/asked.ts';
 import type { DecidedRequest } from '../../decisions/lease-record.ts';
-import { DecisionLog } from '../../decisions/log.ts';
+import { DecisionLog, type DecisionLogObserver } from '../../decisions/log.ts';
 import { RecentDecisions } from '../../decisions/recent.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
-import type { Metrics } from '../metrics/metrics.ts';
+import type { DecisionMetrics } from '../metrics/decision-metrics.ts';
 
 /** How long a record that nobody waits for may wait for room in the log. */
 const FOUND_SECONDS = 5;
@@ -29,7 +29,7 @@ interface Hearing {
 }
 
 export class DecisionRecorder {
-  readonly #metrics: Metrics;
+  readonly #metrics: DecisionMetrics;
   readonly #log: DecisionLog | undefined;
   readonly #hearing: Hearing | undefined;
   readonly #requestMember: RequestMember | undefined;
@@ -40,7 +40,7 @@ export class DecisionRecorder {
    * `requestMember`: `undefined` = requests are not logged.
    */
   constructor(
-    metrics: Metrics,
+    metrics: DecisionMetrics,
     log: DecisionLog | undefined,
     hearing?: Hearing,
     requestMember?: RequestMember | undefined,
@@ -107,13 +107,13 @@ export function openDecisionLog(
   configuration: Configuration,
   { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,
   logger: Logger,
-  metrics: Metrics,
+  observer: DecisionLogObserver,
 ): DecisionLog | undefined {
   if (destination === undefined) {
     return undefined;
   }
   try {
-    return new DecisionLog({ destination, whenFull }, logger, metrics);
+    return new DecisionLog({ destination, whenFull }, logger, observer);
   } catch (thrown) {
     const at = { section: 'service', option: 'decision_log' };
     const message = `expected a file that can be written, got ${destination} (${errorText(thrown)})`;

@@ -14,6 +14,7 @@ import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
 import { filtersUseLedger, storedKind } from '../configuration/ground-checks.ts';
 import { serviceSection } from '../configuration/options.ts';
+import { SharedUses } from '../shared-uses.ts';
 
 /** How long a store that a reload has replaced may take to write the rest, in milliseconds. */
 const LAST_WRITES = 10_000;
@@ -33,16 +34,15 @@ export interface HeldDecisions {
 interface Shared {
   readonly queue: DecisionQueue;
   readonly target: DecisionSource & ReplicaList;
-  users: number;
 }
 
 /** Configurations with the same database share a queue: a reload loses nothing. */
 export class DecisionStores {
   readonly #logger: Logger;
   readonly #observer: DecisionQueueObserver;
-  readonly #shared = new Map<string, Shared>();
-  readonly #closing = new Map<DecisionQueue, Promise<void>>();
-
+  readonly #shared = new SharedUses<Shared>(({ queue }) => this.#close(queue));
+  /** Those that are in use, or write the rest. */
+  readonly #queues = new Set<DecisionQueue>();
   #isStopping = false;
 
   constructor(logger: Logger, observer: DecisionQueueObserver) {
@@ -52,8 +52,7 @@ export class DecisionStores {
 
   /** How many decisions are not written yet. */
   get waiting(): number {
-    const queues = [...[...this.#shared.values()].map(({ queue }) => queue), ...this.#closing.keys()];
-    return queues.reduce((sum, { waiting }) => sum + waiting, 0);
+    return [...this.#queues].reduce((sum, { waiting }) => sum + waiting, 0);
   }
 
   /** `undefined` = decisions are not stored. @throws ConfigurationError */
@@ -77,15 +76,14 @@ export class DecisionStores {
     if (shared === undefined) {
       return undefined;
     }
-    this.#shared.set(key, shared);
-    shared.users += 1;
     const { queue, target } = shared;
+    const { release } = this.#shared.use(key, () => shared);
     return {
       ...{ queue, source: target, replicas: target },
       apply: () => {
         queue.options = options;
       },
-      release: () => this.#release(key, shared),
+      release,
     };
   }
 
@@ -96,8 +94,7 @@ export class DecisionStores {
 
   /** Writes what waits in all of them. What cannot be written within `withinMs` is dropped. */
   async close(withinMs: number): Promise<void> {
-    const queues = [...[...this.#shared.values()].map(({ queue }) => queue), ...this.#closing.keys()];
-    await Promise.all(queues.map((queue) => queue.close(withinMs)));
+    await Promise.all([...this.#queues].map((queue) => queue.close(withinMs)));
   }
 
   async #open(
@@ -129,7 +126,9 @@ export class DecisionStores {
       return undefined;
     });
     if (wrong === undefined) {
-      return { queue: new Queue(target, options, this.#logger, this.#observer), target, users: 0 };
+      const queue = new Queue(target, options, this.#logger, this.#observer);
+      this.#queues.add(queue);
+      return { queue, target };
     }
     await target.close();
     if (isWanted) {
@@ -139,14 +138,9 @@ export class DecisionStores {
     return undefined;
   }
 
-  async #release(key: string, shared: Shared): Promise<void> {
-    shared.users -= 1;
-    if (shared.users === 0 && !this.#isStopping) {
-      const { queue } = shared;
-      this.#shared.delete(key);
-      const closing = queue.close(LAST_WRITES).finally(() => this.#closing.delete(queue));
-      this.#closing.set(queue, closing);
-      await closing;
+  async #close(queue: DecisionQueue): Promise<void> {
+    if (!this.#isStopping) {
+      await queue.close(LAST_WRITES).finally(() => this.#queues.delete(queue));
     }
   }
 }

@@ -1,6 +1,5 @@
 /** Compares the ledger with Blazar, in rounds. */
 
-import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import { Corrections } from '../../enforcement/notifications/events.ts';
@@ -21,38 +20,26 @@ interface Followable extends Held {
   readonly enforcement: UsageEnforcement;
 }
 
-interface FollowerParts {
-  /** The configuration that decides now. */
-  readonly current: () => Followable;
-  readonly metrics: FollowerMetrics;
-  readonly logger: Logger;
-}
-
-export class Follower extends Reconciler<Followable> {
-  readonly #metrics: FollowerMetrics;
-  readonly #logger: Logger;
+export class Follower extends Reconciler<Followable, FollowerMetrics> {
+  protected readonly lines = {
+    done: 'compared the ledger with Blazar',
+    doubtful: 'no lease of the ledger is released: the list of Blazar is in doubt',
+    failed: 'the ledger could not be compared with Blazar',
+  };
   readonly #known = new RowAges();
   /** The leases of the round that could not be compared, and the first reason. */
   #failures = { count: 0, error: '' };
   /** The first reason when it was last logged. */
   #complained = '';
 
-  constructor(parts: FollowerParts) {
-    super({
-      ...parts,
-      lines: {
-        done: 'compared the ledger with Blazar',
-        doubtful: 'no lease of the ledger is released: the list of Blazar is in doubt',
-        failed: 'the ledger could not be compared with Blazar',
-      },
-      interval: intervalOf,
-      round: (terms) => this.#ask(terms),
-    });
-    this.#metrics = parts.metrics;
-    this.#logger = parts.logger;
+  protected intervalOf({ configuration, enforcement }: Followable): number | undefined {
+    const { reconcile_interval: interval } = sectionOf(configuration, blazarSection);
+    const { keystone, ledger, claimants } = enforcement;
+    const isActive = interval > 0 && keystone !== undefined && ledger !== undefined && claimants.length > 0;
+    return isActive ? interval : undefined;
   }
 
-  async #ask({
+  protected async round({
     generation,
     ...terms
   }: ReconciliationTerms<Followable>): Promise<ReconciliationResult | undefined> {
@@ -98,8 +85,8 @@ export class Follower extends Reconciler<Followable> {
     if (outcome === 'left') {
       return;
     }
-    this.#metrics.changed(outcome);
-    this.#logger.info(
+    this.metrics.changed(outcome);
+    this.logger.info(
       { outcome, lease_id: leaseId, row: String(row), project_id: projectId, user_id: userId, reason: note },
       'the ledger was corrected: Blazar has it differently',
     );
@@ -109,19 +96,11 @@ export class Follower extends Reconciler<Followable> {
   #complain(): void {
     const { count, error } = this.#failures;
     if (count > 0 && error !== this.#complained) {
-      this.#logger.error(
+      this.logger.error(
         { leases: count, error },
         'leases stay as they were: they could not be compared with Blazar',
       );
     }
     this.#complained = error;
   }
-}
-
-/** In seconds; `undefined` = Blazar is not followed. */
-function intervalOf({ configuration, enforcement }: Followable): number | undefined {
-  const { reconcile_interval: interval } = sectionOf(configuration, blazarSection);
-  const { keystone, ledger, claimants } = enforcement;
-  const isActive = interval > 0 && keystone !== undefined && ledger !== undefined && claimants.length > 0;
-  return isActive ? interval : undefined;
 }

@@ -10,6 +10,7 @@ import type { Refusal } from '../../kubernetes/cluster/status/events.ts';
 import type { Reporting } from '../../kubernetes/cluster/status/status-writer.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
 import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
+import { SharedUses } from '../shared-uses.ts';
 
 export interface HeldSource {
   readonly source: LiveSource;
@@ -23,7 +24,6 @@ export interface HeldSource {
 interface Shared {
   readonly cluster: FollowedCluster;
   readonly since: number;
-  users: number;
 }
 
 interface KubernetesSourcesOptions {
@@ -38,7 +38,7 @@ const PATIENCE_MS = 10_000;
 /** Configurations that follow the same cluster in the same way share what is known of it: nothing is listed again for a reload. */
 export class KubernetesSources {
   readonly #options: KubernetesSourcesOptions;
-  readonly #shared = new Map<string, Shared>();
+  readonly #shared = new SharedUses<Shared>(({ cluster }) => cluster.close());
 
   constructor(options: KubernetesSourcesOptions) {
     this.#options = options;
@@ -55,23 +55,16 @@ export class KubernetesSources {
     const { ClusterSource } = await import('../../kubernetes/cluster/live/live-source.ts');
     const { kubeconfig, rights, cluster_stale_after: staleAfter, audit } = options;
     const key = JSON.stringify([kubeconfig, rights]);
-    const shared = this.#shared.get(key) ?? {
+    const shared = this.#shared.use(key, () => ({
       cluster: followCluster({ kubeconfig, rights, logger, observer: this.#options.metrics }),
       since: performance.now(),
-      users: 0,
-    };
-    this.#shared.set(key, shared);
-    shared.users += 1;
-    const { cluster } = shared;
+    }));
+    const { cluster, since } = shared.value;
     const { policies, permissions } = cluster;
     const released = new AbortController();
     const release = async () => {
       released.abort();
-      shared.users -= 1;
-      if (shared.users === 0) {
-        this.#shared.delete(key);
-        await cluster.close();
-      }
+      await shared.release();
     };
     cluster.start();
     if (!isStart && !(await isListedWithin(policies, patienceMs, released.signal))) {
@@ -95,7 +88,7 @@ export class KubernetesSources {
         return source.health;
       },
       get followedFor() {
-        return (performance.now() - shared.since) / 1000;
+        return (performance.now() - since) / 1000;
       },
       get policies() {
         return policies.policies.values();

@@ -39,16 +39,11 @@ interface ReconciliationLines {
   readonly failed: string;
 }
 
-interface ReconcilerParts<Generation extends Held> {
+export interface ReconcilerParts<Generation extends Held, Metrics extends ReconciliationMetrics<string>> {
   /** The configuration that decides now. */
   readonly current: () => Generation;
-  readonly metrics: ReconciliationMetrics<string>;
+  readonly metrics: Metrics;
   readonly logger: Logger;
-  readonly lines: ReconciliationLines;
-  /** In seconds; `undefined` = this configuration has no rounds. */
-  readonly interval: (generation: Generation) => number | undefined;
-  /** Resolves to `undefined` if there is nothing to do. What it throws is logged. */
-  readonly round: (terms: ReconciliationTerms<Generation>) => Promise<ReconciliationResult | undefined>;
 }
 
 /** Replicas that start together must not ask together. */
@@ -60,8 +55,14 @@ const RETRY = 60;
 /** Ledger and process have different clocks, and a timer may be early. */
 const EARLY = 0.9;
 
-export class Reconciler<Generation extends Held> {
-  readonly #parts: ReconcilerParts<Generation>;
+export abstract class Reconciler<
+  Generation extends Held,
+  Metrics extends ReconciliationMetrics<string> = ReconciliationMetrics<string>,
+> {
+  protected readonly metrics: Metrics;
+  protected readonly logger: Logger;
+  protected abstract readonly lines: ReconciliationLines;
+  readonly #current: () => Generation;
   readonly #holder = `${hostname()}/${process.pid}/${randomUUID()}`;
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -74,15 +75,23 @@ export class Reconciler<Generation extends Held> {
   #doubts = '';
   #failure = '';
 
-  constructor(parts: ReconcilerParts<Generation>) {
-    this.#parts = parts;
+  constructor({ current, metrics, logger }: ReconcilerParts<Generation, Metrics>) {
+    this.#current = current;
+    this.metrics = metrics;
+    this.logger = logger;
   }
+
+  /** In seconds; `undefined` = this configuration has no rounds. */
+  protected abstract intervalOf(generation: Generation): number | undefined;
+
+  /** Resolves to `undefined` if there is nothing to do. What it throws is logged. */
+  protected abstract round(terms: ReconciliationTerms<Generation>): Promise<ReconciliationResult | undefined>;
 
   /** Also after a reload: a round that runs goes on with what it has begun with. */
   start(): void {
     clearTimeout(this.#timer);
     const interval = this.#interval();
-    this.#parts.metrics.following(interval !== undefined);
+    this.metrics.following(interval !== undefined);
     this.#isReloaded = this.#running !== undefined;
     if (this.#running === undefined && interval !== undefined) {
       this.#schedule(Math.min(interval, FIRST) * Math.random());
@@ -96,14 +105,14 @@ export class Reconciler<Generation extends Held> {
     await this.#running;
   }
 
-  #interval(generation = this.#parts.current()): number | undefined {
-    return this.#stopping.signal.aborted ? undefined : this.#parts.interval(generation);
+  #interval(generation = this.#current()): number | undefined {
+    return this.#stopping.signal.aborted ? undefined : this.intervalOf(generation);
   }
 
   #schedule(seconds: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#running = this.#round().finally(() => {
+      this.#running = this.#runRound().finally(() => {
         this.#running = undefined;
         const interval = this.#interval();
         if (interval !== undefined) {
@@ -119,8 +128,8 @@ export class Reconciler<Generation extends Held> {
   }
 
   /** Never rejects. */
-  async #round(): Promise<void> {
-    const generation = this.#parts.current();
+  async #runRound(): Promise<void> {
+    const generation = this.#current();
     const interval = this.#interval(generation);
     this.#due = undefined;
     if (interval === undefined) {
@@ -131,7 +140,7 @@ export class Reconciler<Generation extends Held> {
     generation.enter();
     try {
       const [holder, every, { signal }] = [this.#holder, interval * EARLY, this.#stopping];
-      const result = await this.#parts.round({ generation, holder, every, signal });
+      const result = await this.round({ generation, holder, every, signal });
       if (result !== undefined) {
         this.#done(result, interval, seconds());
       }
@@ -145,7 +154,7 @@ export class Reconciler<Generation extends Held> {
   }
 
   #done(result: ReconciliationResult, interval: number, seconds: number): void {
-    const { metrics, logger, lines } = this.#parts;
+    const { metrics, logger, lines } = this;
     if (result.kind !== 'done') {
       metrics.round('elsewhere', seconds);
       if (result.kind === 'early') {
@@ -171,7 +180,7 @@ export class Reconciler<Generation extends Held> {
 
   /** The ledger stays as it was. */
   #failed(thrown: unknown, seconds: number): void {
-    const { metrics, logger, lines } = this.#parts;
+    const { metrics, logger, lines } = this;
     metrics.round('failed', seconds);
     this.#due = RETRY;
     const error = errorText(thrown);

@@ -1,6 +1,5 @@
 /** Compares the ledger with SkyPilot, in rounds. */
 import { readFile, stat } from 'node:fs/promises';
-import type { Logger } from '../../base/logger.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import { type Bypass, type BypassKind, bypassRecord } from '../../decisions/review-record.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
@@ -14,6 +13,7 @@ import type { SkypilotMetrics } from '../metrics/reconciliation-metrics.ts';
 import {
   type Held,
   Reconciler,
+  type ReconcilerParts,
   type ReconciliationResult,
   type ReconciliationTerms,
 } from './reconciliation.ts';
@@ -26,12 +26,8 @@ interface FollowableSkypilot extends Held {
   readonly enforcement: { readonly notifications: Pick<Notifications, 'bypassed'> | undefined };
 }
 
-interface SkypilotFollowerParts {
-  /** The configuration that decides now. */
-  readonly current: () => FollowableSkypilot;
-  readonly metrics: SkypilotMetrics;
+interface SkypilotFollowerParts extends ReconcilerParts<FollowableSkypilot, SkypilotMetrics> {
   readonly httpObserver: HttpObserver | undefined;
-  readonly logger: Logger;
   /** Called with each event that got past policies. Must not throw. */
   readonly record: (record: DecisionRecord) => Promise<void>;
 }
@@ -40,7 +36,12 @@ interface SkypilotFollowerParts {
 const MAX_ANSWER = 64 * 1024 * 1024;
 const MAX_TOKEN_FILE = 65_536;
 
-export class SkypilotFollower extends Reconciler<FollowableSkypilot> {
+export class SkypilotFollower extends Reconciler<FollowableSkypilot, SkypilotMetrics> {
+  protected readonly lines = {
+    done: 'compared the ledger with SkyPilot',
+    doubtful: 'no launch that SkyPilot does not show is given back: its answer is in doubt',
+    failed: 'the ledger could not be compared with SkyPilot',
+  };
   readonly #parts: SkypilotFollowerParts;
   /** The reason that was logged last, which is not logged again. */
   #complaint = '';
@@ -48,20 +49,16 @@ export class SkypilotFollower extends Reconciler<FollowableSkypilot> {
   #told: ReadonlySet<string> = new Set();
 
   constructor(parts: SkypilotFollowerParts) {
-    super({
-      ...parts,
-      lines: {
-        done: 'compared the ledger with SkyPilot',
-        doubtful: 'no launch that SkyPilot does not show is given back: its answer is in doubt',
-        failed: 'the ledger could not be compared with SkyPilot',
-      },
-      interval: intervalOf,
-      round: (terms) => this.#ask(terms),
-    });
+    super(parts);
     this.#parts = parts;
   }
 
-  async #ask({
+  protected intervalOf({ configuration, skypilot }: FollowableSkypilot): number | undefined {
+    const isActive = (skypilot.policies.launches?.limits.length ?? 0) > 0;
+    return isActive ? sectionOf(configuration, skypilotSection).api_server_interval : undefined;
+  }
+
+  protected async round({
     generation,
     ...terms
   }: ReconciliationTerms<FollowableSkypilot>): Promise<ReconciliationResult | undefined> {
@@ -142,12 +139,6 @@ export class SkypilotFollower extends Reconciler<FollowableSkypilot> {
       logger.warn({ ...all, reason: exceeded }, 'a cluster is up beyond a limit: nothing stops it');
     }
   }
-}
-
-/** In seconds; `undefined` = no policy charges launches. */
-function intervalOf({ configuration, skypilot }: FollowableSkypilot): number | undefined {
-  const isActive = (skypilot.policies.launches?.limits.length ?? 0) > 0;
-  return isActive ? sectionOf(configuration, skypilotSection).api_server_interval : undefined;
 }
 
 /** The first line that is no comment. The error names the file, and nothing of it. */

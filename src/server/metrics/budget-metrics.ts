@@ -1,10 +1,11 @@
 /** What is shown about budgets: to everybody how many are nearly taken, and to those with a token what is left of each, up to a number. */
-import type { Gauge, Registry } from 'prom-client';
+import type { Gauge } from 'prom-client';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { type Amount, parseUnitHours } from '../../filter/claim.ts';
 import type { BudgetClass, UsedBudget } from '../../ledger/budgets/view.ts';
-import { LedgerGauge } from './cached-text.ts';
-import { Instruments } from './instruments.ts';
+import type { ChainLedger } from '../../ledger/service.ts';
+import { Cached, readLedger } from './cached.ts';
+import type { Instruments } from './instruments.ts';
 
 const UNIT_HOUR = Number(parseUnitHours('1'));
 const hours = (amount: Amount) => Number(amount) / UNIT_HOUR;
@@ -48,10 +49,10 @@ export class BudgetMetrics {
   #shown: BudgetUse | undefined;
   #ofEach: Promise<Buffer> | undefined;
 
-  /** `prefix` begins the names. `registry` is for what everybody may see. */
-  constructor(registry: Registry, prefix: string) {
-    this.#prefix = prefix;
-    this.#classes = new Instruments(registry, prefix).gauge(
+  /** `make`: for what everybody may see. */
+  constructor(make: Instruments) {
+    this.#prefix = make.prefix;
+    this.#classes = make.gauge(
       'ledger_budgets',
       'Budgets in force, by the share that leases have taken. Counted at most once a minute.',
       ['taken'],
@@ -115,17 +116,15 @@ export interface BudgetUse {
   readonly omitted: number;
 }
 
-/** It is asked how many budgets are shown one by one. */
-export function createBudgetGauge(now?: () => number): LedgerGauge<number, BudgetUse> {
-  return new LedgerGauge(
-    KEPT,
-    async (opened, most, deadline) => {
+/** Keeps a reading of a ledger for a minute. `most`: how many budgets are shown one by one. */
+export function createBudgetGauge(now?: () => number) {
+  const read = (ledger: ChainLedger | undefined, most: number): Promise<BudgetUse | undefined> =>
+    readLedger(ledger, async (opened, deadline) => {
       const { budgetUse, fullestBudgets } = await import('../../ledger/budgets/view.ts');
       const classes = await budgetUse(opened, deadline);
       const fullest = most === 0 ? [] : await fullestBudgets(opened, most, deadline);
       const inForce = [...classes.values()].reduce((sum, count) => sum + count, 0);
       return { classes, fullest, omitted: Math.max(0, inForce - fullest.length) };
-    },
-    now,
-  );
+    });
+  return new Cached(KEPT, read, now);
 }

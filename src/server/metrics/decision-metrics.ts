@@ -1,25 +1,17 @@
 /** How many decisions there are, who decides, and how long it takes. */
 import type { Counter, Metric, Registry } from 'prom-client';
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
-import { Instruments } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 
-interface Decisions {
-  count: number;
-}
-
-/** What one filter has answered: how long it took, by outcome. */
-type FilterAnswers = Map<FilterRecord['outcome'], Durations>;
+type Outcome = DecisionRecord['outcome'];
 
 /** The labels of an operation are found without making a text of them: every request counts several. */
-class OperationCounts {
+interface OperationCounts {
   readonly durations: Durations;
   /** By the filter that decided, and outcome. */
-  readonly decisions = new Map<string, Map<DecisionRecord['outcome'], Decisions>>();
-  readonly filters = new Map<string, FilterAnswers>();
-
-  constructor(durations: Durations) {
-    this.durations = durations;
-  }
+  readonly decisions: Map<string, Map<Outcome, { count: number }>>;
+  /** How long each filter took, by outcome. */
+  readonly filters: Map<string, Map<FilterRecord['outcome'], Durations>>;
 }
 
 export class DecisionMetrics {
@@ -32,8 +24,8 @@ export class DecisionMetrics {
   readonly #filterSeconds: QuickHistogram<'operation' | 'filter' | 'outcome'>;
 
   /** `buckets`: in seconds. */
-  constructor(registry: Registry, prefix: string, buckets: readonly number[]) {
-    const make = new Instruments(registry, prefix);
+  constructor(make: Instruments, buckets: readonly number[]) {
+    const { registry, prefix } = make;
     const byOutcome = ['operation', 'filter', 'outcome'] as const;
     this.#decisions = make.counter(
       'decisions_total',
@@ -73,14 +65,22 @@ export class DecisionMetrics {
 
   decided(record: DecisionRecord): void {
     const { operation, filter, outcome, filters, duration_ms, launch } = record;
-    const counts = this.#countsOf(operation);
-    decisionsOf(counts, filter ?? '', outcome).count += 1;
+    const counts = valueAt(this.#operations, operation, () => ({
+      durations: this.#decisionSeconds.labelled({ operation }),
+      decisions: new Map(),
+      filters: new Map(),
+    }));
+    const byOutcome = valueAt(counts.decisions, filter ?? '', () => new Map<Outcome, { count: number }>());
+    valueAt(byOutcome, outcome, () => ({ count: 0 })).count += 1;
     counts.durations.observe(duration_ms / 1000);
     if (launch === true) {
       this.#launches.inc({ operation, filter: filter ?? '', outcome });
     }
     for (const one of filters) {
-      this.#filterDurations(operation, counts, one).observe(one.duration_ms / 1000);
+      const took = valueAt(counts.filters, one.filter, () => new Map<FilterRecord['outcome'], Durations>());
+      valueAt(took, one.outcome, () =>
+        this.#filterSeconds.labelled({ operation, filter: one.filter, outcome: one.outcome }),
+      ).observe(one.duration_ms / 1000);
       if (one.audit && operation !== 'end' && (one.outcome === 'rejected' || one.outcome === 'failed')) {
         this.#auditRefusals.inc({ operation, filter: one.filter, outcome: one.outcome });
       }
@@ -96,33 +96,6 @@ export class DecisionMetrics {
     }
   }
 
-  #countsOf(operation: DecisionRecord['operation']): OperationCounts {
-    let counts = this.#operations.get(operation);
-    if (counts === undefined) {
-      counts = new OperationCounts(this.#decisionSeconds.labelled({ operation }));
-      this.#operations.set(operation, counts);
-    }
-    return counts;
-  }
-
-  #filterDurations(
-    operation: DecisionRecord['operation'],
-    { filters }: OperationCounts,
-    { filter, outcome }: FilterRecord,
-  ): Durations {
-    let answers = filters.get(filter);
-    if (answers === undefined) {
-      answers = new Map();
-      filters.set(filter, answers);
-    }
-    let durations = answers.get(outcome);
-    if (durations === undefined) {
-      durations = this.#filterSeconds.labelled({ operation, filter, outcome });
-      answers.set(outcome, durations);
-    }
-    return durations;
-  }
-
   /** Gives prom-client what was decided since the last time. */
   #sumUp(): void {
     for (const [operation, { decisions }] of this.#operations) {
@@ -136,22 +109,14 @@ export class DecisionMetrics {
   }
 }
 
-function decisionsOf(
-  { decisions }: OperationCounts,
-  filter: string,
-  outcome: DecisionRecord['outcome'],
-): Decisions {
-  let byOutcome = decisions.get(filter);
-  if (byOutcome === undefined) {
-    byOutcome = new Map();
-    decisions.set(filter, byOutcome);
+/** The value of a key, which is made for the first one who asks. */
+export function valueAt<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
   }
-  let counted = byOutcome.get(outcome);
-  if (counted === undefined) {
-    counted = { count: 0 };
-    byOutcome.set(outcome, counted);
-  }
-  return counted;
+  return value;
 }
 
 interface Durations {

@@ -1,16 +1,22 @@
-/** Makes the metrics of a registry whose names begin alike. */
+/** Makes the metrics of a registry. */
 import { Counter, Gauge, Histogram, type LabelValues, type Registry } from 'prom-client';
 
 /** Names of labels; or, for those whose values are shown from the start, each with its values. */
 type Labels<Label extends string> = readonly Label[] | Readonly<Record<Label, readonly string[]>>;
 
 export class Instruments {
-  readonly #registers: Registry[];
-  readonly #prefix: string;
+  readonly registry: Registry;
+  /** The begin of all names. */
+  readonly prefix: string;
 
-  constructor(registry: Registry, prefix: string) {
-    this.#registers = [registry];
-    this.#prefix = prefix;
+  constructor(registry: Registry, prefix = 'blazar_enforcement_') {
+    this.registry = registry;
+    this.prefix = prefix;
+  }
+
+  /** For metrics whose names have this after the prefix. */
+  of(part: string): Instruments {
+    return new Instruments(this.registry, this.prefix + part);
   }
 
   /** `collect` adds what was not counted yet, when the metrics are read. */
@@ -64,7 +70,7 @@ export class Instruments {
 
   #described<Label extends string>(name: string, help: string, labels: Labels<Label>) {
     const labelNames = (Array.isArray(labels) ? labels : Object.keys(labels)) as Label[];
-    return { name: this.#prefix + name, help, labelNames, registers: this.#registers };
+    return { name: this.prefix + name, help, labelNames, registers: [this.registry] };
   }
 }
 

@@ -1,5 +1,5 @@
 /** What is counted of scheduling policies, and of the cluster that they come from. */
-import type { Counter, Histogram, Registry } from 'prom-client';
+import type { Counter, Histogram } from 'prom-client';
 import type { DecidedAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { RESTART_REASONS } from '../../kubernetes/cluster/api/contract.ts';
 import type { WatchObserver } from '../../kubernetes/cluster/api/list-watch.ts';
@@ -11,7 +11,7 @@ import type {
   StatusOutcome,
 } from '../../kubernetes/cluster/status/conditions.ts';
 import type { Reason } from '../../kubernetes/policies/rules/reason.ts';
-import { Instruments } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 
 /** What is read when the metrics are. */
 export interface FollowedSource {
@@ -21,7 +21,6 @@ export interface FollowedSource {
   readonly policies: Iterable<Pick<LivePolicy, 'mistake' | 'enforcedGeneration'>>;
 }
 
-const PREFIX = 'blazar_enforcement_kubernetes_';
 /** In seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** Of policies that have a label of their own, the first to refuse something. */
@@ -46,8 +45,7 @@ export class KubernetesMetrics implements ReviewObserver {
   #isFollowing = false;
 
   /** `source`: `undefined` = policies come from files, or there are none. */
-  constructor(registry: Registry, source: () => FollowedSource | undefined) {
-    const make = new Instruments(registry, PREFIX);
+  constructor(make: Instruments, source: () => FollowedSource | undefined) {
     this.#refusals = make.counter<string>(
       'refusals_total',
       'Pods and bindings that a scheduling policy refuses, or would refuse in audit mode, by the part of the pod that does not fit.',
@@ -191,38 +189,31 @@ function countsOf(policies: FollowedSource['policies']): Record<(typeof STATES)[
 const STATUS_OUTCOMES: readonly StatusOutcome[] = ['written', 'conflict', 'gone', 'refused', 'failed'];
 const EVENT_OUTCOMES: readonly EventOutcome[] = ['sent', 'repeated', 'dropped', 'failed'];
 
-export class KubernetesStatusMetrics implements StatusObserver {
-  readonly #writes: Counter;
-  readonly #events: Counter;
-
-  /** `isLeader`: `undefined` = no replica with this configuration writes. */
-  constructor(registry: Registry, isLeader: () => boolean | undefined) {
-    const make = new Instruments(registry, PREFIX);
-    this.#writes = make.counter<string>(
-      'status_writes_total',
-      'Attempts of this process to write the status of a scheduling policy, by outcome.',
-      { outcome: STATUS_OUTCOMES },
-    );
-    this.#events = make.counter<string>(
-      'events_total',
-      'Events of Kubernetes about refused pods and invalid policies, by outcome.',
-      { outcome: EVENT_OUTCOMES },
-    );
-    make.reading(
-      'status_writer',
-      'Whether this replica is the one that writes the status of scheduling policies: 1 or 0. Absent if none writes.',
-      () => {
-        const leads = isLeader();
-        return leads === undefined ? undefined : Number(leads);
-      },
-    );
-  }
-
-  statusWritten(outcome: StatusOutcome): void {
-    this.#writes.inc({ outcome });
-  }
-
-  event(outcome: EventOutcome): void {
-    this.#events.inc({ outcome });
-  }
+/** `isLeader`: `undefined` = no replica with this configuration writes. */
+export function kubernetesStatusMetrics(
+  make: Instruments,
+  isLeader: () => boolean | undefined,
+): StatusObserver {
+  const writes = make.counter(
+    'status_writes_total',
+    'Attempts of this process to write the status of a scheduling policy, by outcome.',
+    { outcome: STATUS_OUTCOMES },
+  );
+  const events = make.counter(
+    'events_total',
+    'Events of Kubernetes about refused pods and invalid policies, by outcome.',
+    { outcome: EVENT_OUTCOMES },
+  );
+  make.reading(
+    'status_writer',
+    'Whether this replica is the one that writes the status of scheduling policies: 1 or 0. Absent if none writes.',
+    () => {
+      const leads = isLeader();
+      return leads === undefined ? undefined : Number(leads);
+    },
+  );
+  return {
+    statusWritten: (outcome) => writes.inc({ outcome }),
+    event: (outcome) => events.inc({ outcome }),
+  };
 }

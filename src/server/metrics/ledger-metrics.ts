@@ -1,22 +1,29 @@
-/** What is counted about the ledger's own work, and about messages to other services. */
-import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
+/** What is counted about the ledger's own work, about messages to other services, and about stored decisions. */
+import type { Counter, Gauge, Histogram } from 'prom-client';
 import type { DecisionQueueObserver } from '../../decisions/store/queue.ts';
 import { EVENTS } from '../../enforcement/notifications/options.ts';
-import type { LedgerOperation } from '../../ledger/observer.ts';
+import type { LedgerObserver, LedgerOperation } from '../../ledger/observer.ts';
 import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
-import { LedgerGauge } from './cached-text.ts';
-import { Instruments, setOrRemove } from './instruments.ts';
+import type { ChainLedger } from '../../ledger/service.ts';
+import { Cached, readLedger } from './cached.ts';
+import { type Instruments, setOrRemove } from './instruments.ts';
 
-export class LedgerMetrics {
+const ATTEMPTS = ['delivered', 'failed', 'dead'] as const;
+
+export class LedgerMetrics implements LedgerObserver {
   readonly #transactions: Counter<'operation' | 'outcome'>;
   readonly #seconds: Histogram<'operation'>;
   readonly #available: Gauge;
   readonly #inDoubt: Gauge;
   readonly #clockBehind: Gauge;
+  readonly #waiting: Gauge;
+  readonly #oldest: Gauge;
+  readonly #dead: Gauge;
+  readonly #attempts: Counter<'outcome'>;
+  readonly #dropped: Counter<'event'>;
 
-  /** `prefix` begins the names; `buckets` are in seconds. */
-  constructor(registry: Registry, prefix: string, buckets: number[]) {
-    const make = new Instruments(registry, prefix);
+  /** `buckets` are in seconds. */
+  constructor(make: Instruments, buckets: readonly number[]) {
     this.#transactions = make.counter(
       'ledger_transactions_total',
       'Transactions of the ledger: done, refused because of a limit, or failed.',
@@ -40,82 +47,6 @@ export class LedgerMetrics {
       'ledger_clock_behind_seconds',
       'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
     );
-    for (const gauge of [this.#available, this.#inDoubt, this.#clockBehind]) {
-      gauge.remove();
-    }
-  }
-
-  transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void {
-    this.#transactions.inc({ operation, outcome });
-    this.#seconds.observe({ operation }, seconds);
-    this.#available.set(outcome === 'failed' ? 0 : 1);
-  }
-
-  inDoubt(commits: number): void {
-    this.#inDoubt.set(commits);
-  }
-
-  clockBehind(seconds: number): void {
-    this.#clockBehind.set(seconds);
-  }
-
-  /** The new configuration may have no ledger. */
-  reloaded(): void {
-    this.#available.remove();
-  }
-}
-
-export class DecisionStoreMetrics implements DecisionQueueObserver {
-  readonly #stored: Counter;
-  readonly #dropped: Counter;
-  readonly #errors: Counter;
-  readonly #removed: Counter;
-
-  /** `prefix` begins the names. `waiting` is read when the metrics are. */
-  constructor(registry: Registry, prefix: string, waiting: (() => number) | undefined) {
-    const make = new Instruments(registry, `${prefix}decision_store_`);
-    this.#stored = make.counter('stored_total', 'Decisions that this process has stored in the ledger.');
-    this.#dropped = make.counter(
-      'dropped_total',
-      'Decisions that are missing from the ledger, because it could not be written in time.',
-    );
-    this.#errors = make.counter('errors_total', 'Failed attempts to store decisions; they are tried again.');
-    this.#removed = make.counter(
-      'removed_total',
-      'Decisions that this process has removed from the ledger, by age or number.',
-    );
-    make.reading('waiting', 'Decisions that are not stored yet.', () => waiting?.() ?? 0);
-  }
-
-  stored(count: number): void {
-    this.#stored.inc(count);
-  }
-
-  dropped(count: number): void {
-    this.#dropped.inc(count);
-  }
-
-  failed(): void {
-    this.#errors.inc();
-  }
-
-  removed(count: number): void {
-    this.#removed.inc(count);
-  }
-}
-
-const ATTEMPTS = ['delivered', 'failed', 'dead'] as const;
-
-export class OutboxMetrics {
-  readonly #waiting: Gauge;
-  readonly #oldest: Gauge;
-  readonly #dead: Gauge;
-  readonly #attempts: Counter<'outcome'>;
-  readonly #dropped: Counter<'event'>;
-
-  /** `prefix` begins the names. */
-  constructor(registry: Registry, prefix: string) {
-    const make = new Instruments(registry, prefix);
     this.#waiting = make.gauge(
       'outbox_waiting',
       'Messages in the outbox that are not delivered yet. Counted at most every five seconds.',
@@ -138,31 +69,80 @@ export class OutboxMetrics {
       'Events that are missing at webhook_url, because the ledger could not keep them, or a thousand are not delivered.',
       { event: EVENTS.filter((one) => one !== 'budget.threshold') },
     );
-    this.set(undefined);
+    for (const gauge of [this.#available, this.#inDoubt, this.#clockBehind]) {
+      gauge.remove();
+    }
+    this.showOutbox(undefined);
+  }
+
+  transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void {
+    this.#transactions.inc({ operation, outcome });
+    this.#seconds.observe({ operation }, seconds);
+    this.#available.set(outcome === 'failed' ? 0 : 1);
+  }
+
+  inDoubt(commits: number): void {
+    this.#inDoubt.set(commits);
+  }
+
+  clockBehind(seconds: number): void {
+    this.#clockBehind.set(seconds);
   }
 
   attempted(outcome: (typeof ATTEMPTS)[number]): void {
     this.#attempts.inc({ outcome });
   }
 
-  dropped(event: string): void {
+  noticeDropped(event: string): void {
     this.#dropped.inc({ event });
   }
 
   /** `undefined` = nobody has messages to deliver, or the ledger does not answer. */
-  set(counts: OutboxCounts | undefined): void {
+  showOutbox(counts: OutboxCounts | undefined): void {
     setOrRemove(this.#waiting, counts?.waiting);
     setOrRemove(this.#oldest, counts?.oldestSeconds);
     setOrRemove(this.#dead, counts?.dead);
   }
+
+  /** The new configuration may have no ledger. */
+  reloaded(): void {
+    this.#available.remove();
+  }
+}
+
+/** `waiting` is read when the metrics are. */
+export function decisionStoreMetrics(
+  all: Instruments,
+  waiting: (() => number) | undefined,
+): DecisionQueueObserver {
+  const make = all.of('decision_store_');
+  const stored = make.counter('stored_total', 'Decisions that this process has stored in the ledger.');
+  const dropped = make.counter(
+    'dropped_total',
+    'Decisions that are missing from the ledger, because it could not be written in time.',
+  );
+  const errors = make.counter('errors_total', 'Failed attempts to store decisions; they are tried again.');
+  const removed = make.counter(
+    'removed_total',
+    'Decisions that this process has removed from the ledger, by age or number.',
+  );
+  make.reading('waiting', 'Decisions that are not stored yet.', () => waiting?.() ?? 0);
+  return {
+    stored: (count) => stored.inc(count),
+    dropped: (count) => dropped.inc(count),
+    failed: () => errors.inc(),
+    removed: (count) => removed.inc(count),
+  };
 }
 
 /** In milliseconds. */
 const KEPT = 5000;
 
-export function createOutboxGauge(): LedgerGauge<undefined, OutboxCounts> {
-  return new LedgerGauge(KEPT, async (opened, _, deadline) => {
-    const { countOutbox } = await import('../../ledger/outbox/reports.ts');
-    return countOutbox(opened, deadline);
-  });
+export function createOutboxGauge() {
+  const read = (ledger: ChainLedger | undefined) =>
+    readLedger(ledger, async (opened, deadline) => {
+      const { countOutbox } = await import('../../ledger/outbox/reports.ts');
+      return countOutbox(opened, deadline);
+    });
+  return new Cached(KEPT, read);
 }

@@ -3,19 +3,19 @@
 import { STATUS_CODES } from 'node:http';
 import { collectDefaultMetrics, type Gauge, type Histogram, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../../decisions/log.ts';
-import type { DecisionRecord } from '../../decisions/record.ts';
+import type { DecisionQueueObserver } from '../../decisions/store/queue.ts';
 import type { BreakerState, HttpObserver } from '../../http/contract.ts';
-import type { LedgerObserver, LedgerOperation } from '../../ledger/observer.ts';
+import type { StatusObserver } from '../../kubernetes/cluster/status/conditions.ts';
 import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
-import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../../openstack/identity-records.ts';
+import { IDENTITY_KINDS } from '../../openstack/identity-records.ts';
 import type { NamesObserver } from '../../openstack/names.ts';
 import { VALIDATION } from '../../skypilot/config/config-validation.ts';
 import { BudgetMetrics, type BudgetUse } from './budget-metrics.ts';
-import { CachedText } from './cached-text.ts';
-import { DecisionMetrics } from './decision-metrics.ts';
+import { Cached } from './cached.ts';
+import { DecisionMetrics, valueAt } from './decision-metrics.ts';
 import { Instruments } from './instruments.ts';
-import { type FollowedSource, KubernetesMetrics, KubernetesStatusMetrics } from './kubernetes-metrics.ts';
-import { DecisionStoreMetrics, LedgerMetrics, OutboxMetrics } from './ledger-metrics.ts';
+import { type FollowedSource, KubernetesMetrics, kubernetesStatusMetrics } from './kubernetes-metrics.ts';
+import { decisionStoreMetrics, LedgerMetrics } from './ledger-metrics.ts';
 import { FollowerMetrics, SkypilotMetrics } from './reconciliation-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
@@ -23,7 +23,8 @@ import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 const BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 600, 3600, 7200,
 ];
-const PREFIX = 'blazar_enforcement_';
+/** How long a text is given to all readers, in milliseconds. Prometheus asks less often. */
+const KEPT_MS = 1000;
 
 const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
 export type UncaughtKind = (typeof UNCAUGHT_KINDS)[number];
@@ -48,184 +49,95 @@ export interface Gauges {
   writesStatus?(): boolean | undefined;
 }
 
-export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver, NamesObserver {
+export class Metrics {
   readonly #registry = new Registry();
-  readonly #make = new Instruments(this.#registry, PREFIX);
+  readonly #make = new Instruments(this.#registry);
   readonly #gauges: Gauges;
-  readonly tokens: TokenMetrics;
-  readonly decisionStore: DecisionStoreMetrics;
+  readonly #text: Cached<[], Buffer>;
+  readonly #budgets = new BudgetMetrics(this.#make);
   /** By path and status, since the metrics were read. */
   readonly #answers = new Map<string, Map<number, number>>();
-  readonly #text: CachedText;
-  readonly #decisions = new DecisionMetrics(this.#registry, PREFIX, BUCKETS);
   readonly #requests = this.#make.counter('http_requests_total', 'Requests, by path and response status.', [
     'path',
     'status',
   ]);
-  readonly #overload = this.#make.counter(
-    'overload_refusals_total',
-    'Requests that were refused with 503, because the queue was full or they waited too long.',
-  );
-  readonly #calls = new CallMetrics(this.#registry, PREFIX, BUCKETS);
-  readonly #ledger = new LedgerMetrics(this.#registry, PREFIX, BUCKETS);
-  readonly #missingNames = this.#make.counter(
-    'names_unresolved_total',
-    'Names of projects, users and domains that Keystone did not return for a request. Limits by name and tag did not apply.',
-    ['kind', 'reason'],
-  );
-  readonly follower = new FollowerMetrics(this.#registry);
-  readonly skypilot = new SkypilotMetrics(this.#registry);
-  readonly kubernetes: KubernetesMetrics;
-  readonly kubernetesStatus: KubernetesStatusMetrics;
-  readonly #budgets: BudgetMetrics;
-  readonly #outbox: OutboxMetrics;
   readonly #reloads = this.#make.counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused because of mistakes.',
     { outcome: ['applied', 'refused'] },
   );
-  readonly #credentialReloads = this.#make.counter(
+  readonly decisions = new DecisionMetrics(this.#make, BUCKETS);
+  readonly calls = new CallMetrics(this.#make);
+  readonly ledger = new LedgerMetrics(this.#make, BUCKETS);
+  readonly follower = new FollowerMetrics(this.#make);
+  readonly skypilot = new SkypilotMetrics(this.#make);
+  readonly tokens: TokenMetrics;
+  readonly decisionStore: DecisionQueueObserver;
+  readonly kubernetes: KubernetesMetrics;
+  readonly kubernetesStatus: StatusObserver;
+  readonly decisionLog = decisionLogMetrics(this.#make);
+  readonly names = nameMetrics(this.#make);
+  readonly overloadRefusals = this.#make.counter(
+    'overload_refusals_total',
+    'Requests that were refused with 503, because the queue was full or they waited too long.',
+  );
+  readonly credentialReloads = this.#make.counter(
     'credential_reloads_total',
     'Changes of token and certificate files: applied, or refused because of mistakes.',
     { outcome: ['applied', 'refused'] },
   );
-  readonly #uncaught = this.#make.counter(
+  readonly uncaughtErrors = this.#make.counter(
     'uncaught_errors_total',
     'Uncaught errors: unhandled promise rejections and exceptions.',
     { kind: UNCAUGHT_KINDS },
   );
-  readonly #mismatches = this.#make.counter(
+  /** `filter`: a policy, or `config_validation` for a request. */
+  readonly skypilotMismatches = this.#make.counter(
     'skypilot_mismatches_total',
     "Requests of SkyPilot, and answers of policies, that do not match SkyPilot's schema.",
     { filter: [VALIDATION] },
   );
-  readonly #dropped = this.#make.counter(
-    'decision_log_dropped_total',
-    'Decisions that are missing from the decision log, because it could not be written fast enough.',
-  );
-  readonly #logErrors = this.#make.counter(
-    'decision_log_errors_total',
-    'Failed writes to the decision log; they are tried again.',
-  );
 
   /** `now`: monotonic, in milliseconds. */
-  constructor(gauges: Gauges, now: () => number = () => performance.now()) {
+  constructor(gauges: Gauges, now?: () => number) {
+    const make = this.#make;
     this.#gauges = gauges;
-    this.#text = new CachedText(async () => Buffer.from(await this.#written()), now);
-    this.tokens = new TokenMetrics(this.#registry, PREFIX, gauges.tokens);
-    this.decisionStore = new DecisionStoreMetrics(this.#registry, PREFIX, gauges.decisionsWaiting);
-    this.kubernetes = new KubernetesMetrics(this.#registry, () => gauges.cluster?.());
-    this.kubernetesStatus = new KubernetesStatusMetrics(this.#registry, () => gauges.writesStatus?.());
-    this.#budgets = new BudgetMetrics(this.#registry, PREFIX);
-    this.#outbox = new OutboxMetrics(this.#registry, PREFIX);
-    this.#make.reading('decisions_under_way', 'Decisions in progress.', gauges.underWay);
-    this.#make.reading(
+    this.#text = new Cached(KEPT_MS, async () => Buffer.from(await this.#written()), now);
+    this.tokens = new TokenMetrics(make, gauges.tokens);
+    this.decisionStore = decisionStoreMetrics(make, gauges.decisionsWaiting);
+    this.kubernetes = new KubernetesMetrics(make.of('kubernetes_'), () => gauges.cluster?.());
+    this.kubernetesStatus = kubernetesStatusMetrics(make.of('kubernetes_'), () => gauges.writesStatus?.());
+    make.reading('decisions_under_way', 'Decisions in progress.', gauges.underWay);
+    make.reading(
       'decisions_queued',
       'Decisions in the queue, because max_concurrent are in progress.',
       gauges.queued,
     );
-    this.#make.reading(
+    make.reading(
       'generation',
       'Number of the current configuration: 1 at the start, plus 1 for each reload.',
       gauges.generation,
     );
-    this.#make.reading(
+    make.reading(
       'configuration_valid',
       'Whether the configuration that was last read is in use: 1, or 0 if it had mistakes.',
       () => Number(gauges.configurationIsValid()),
     );
-    for (const kind of IDENTITY_KINDS) {
-      this.#missingNames.inc({ kind, reason: 'unavailable' }, 0);
-    }
     collectDefaultMetrics({ register: this.#registry });
-  }
-
-  decided(record: DecisionRecord): void {
-    this.#decisions.decided(record);
-  }
-
-  uncaught(kind: UncaughtKind): void {
-    this.#uncaught.inc({ kind });
   }
 
   /** `path` is one of the service's own, or `other`: a client's text must not become a label. */
   answered(path: string, status: number): void {
-    let counts = this.#answers.get(path);
-    if (counts === undefined) {
-      counts = new Map();
-      this.#answers.set(path, counts);
-    }
+    const counts = valueAt(this.#answers, path, () => new Map<number, number>());
     counts.set(status, (counts.get(status) ?? 0) + 1);
-  }
-
-  #countAnswers(): void {
-    for (const [path, counts] of this.#answers) {
-      for (const [status, count] of counts) {
-        this.#requests.inc({ path, status }, count);
-      }
-    }
-    this.#answers.clear();
-  }
-
-  refusedForOverload(): void {
-    this.#overload.inc();
-  }
-
-  called(origin: string, outcome: number | string, seconds: number): void {
-    this.#calls.called(origin, outcome, seconds);
-  }
-
-  breakerChanged(origin: string, state: BreakerState): void {
-    this.#calls.breakerChanged(origin, state);
-  }
-
-  transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void {
-    this.#ledger.transacted(operation, outcome, seconds);
-  }
-
-  inDoubt(commits: number): void {
-    this.#ledger.inDoubt(commits);
-  }
-
-  clockBehind(seconds: number): void {
-    this.#ledger.clockBehind(seconds);
-  }
-
-  nameMissing(kind: IdentityKind, reason: MissingReason): void {
-    this.#missingNames.inc({ kind, reason });
-  }
-
-  attempted(outcome: 'delivered' | 'failed' | 'dead'): void {
-    this.#outbox.attempted(outcome);
-  }
-
-  noticeDropped(event: string): void {
-    this.#outbox.dropped(event);
   }
 
   reloaded(outcome: 'applied' | 'refused'): void {
     this.#reloads.inc({ outcome });
     if (outcome === 'applied') {
-      this.#calls.reloaded();
-      this.#ledger.reloaded();
+      this.calls.reloaded();
+      this.ledger.reloaded();
     }
-  }
-
-  credentialsReloaded(outcome: 'applied' | 'refused'): void {
-    this.#credentialReloads.inc({ outcome });
-  }
-
-  /** `filter`: a policy, or `config_validation` for a request. */
-  mismatched(filter: string): void {
-    this.#mismatches.inc({ filter });
-  }
-
-  dropped(count: number): void {
-    this.#dropped.inc(count);
-  }
-
-  failed(): void {
-    this.#logErrors.inc();
   }
 
   /**
@@ -243,30 +155,57 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   async #written(): Promise<string> {
-    this.#countAnswers();
+    for (const [path, counts] of this.#answers) {
+      for (const [status, count] of counts) {
+        this.#requests.inc({ path, status }, count);
+      }
+    }
+    this.#answers.clear();
     const { budgets, outbox } = this.#gauges;
     await Promise.all([
       budgets?.().then((use) => this.#budgets.set(use)),
-      outbox?.().then((counts) => this.#outbox.set(counts)),
+      outbox?.().then((counts) => this.ledger.showOutbox(counts)),
     ]);
     return this.#registry.metrics();
   }
 }
 
+function decisionLogMetrics(make: Instruments): DecisionLogObserver {
+  const dropped = make.counter(
+    'decision_log_dropped_total',
+    'Decisions that are missing from the decision log, because it could not be written fast enough.',
+  );
+  const errors = make.counter(
+    'decision_log_errors_total',
+    'Failed writes to the decision log; they are tried again.',
+  );
+  return { dropped: (count) => dropped.inc(count), failed: () => errors.inc() };
+}
+
+function nameMetrics(make: Instruments): NamesObserver {
+  const missing = make.counter(
+    'names_unresolved_total',
+    'Names of projects, users and domains that Keystone did not return for a request. Limits by name and tag did not apply.',
+    ['kind', 'reason'],
+  );
+  for (const kind of IDENTITY_KINDS) {
+    missing.inc({ kind, reason: 'unavailable' }, 0);
+  }
+  return { nameMissing: (kind, reason) => missing.inc({ kind, reason }) };
+}
+
 const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
-class CallMetrics {
+class CallMetrics implements HttpObserver {
   readonly #seconds: Histogram<'origin' | 'outcome'>;
   readonly #breakers: Gauge<'origin'>;
 
-  /** `prefix` begins the names; `buckets` are in seconds. */
-  constructor(registry: Registry, prefix: string, buckets: number[]) {
-    const make = new Instruments(registry, prefix);
+  constructor(make: Instruments) {
     this.#seconds = make.histogram(
       'external_call_duration_seconds',
       'Duration of calls to other services, by response status or kind of failure.',
       ['origin', 'outcome'],
-      buckets,
+      BUCKETS,
     );
     this.#breakers = make.gauge(
       'external_breaker_state',

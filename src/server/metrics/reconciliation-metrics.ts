@@ -1,8 +1,8 @@
 /** What rounds that compare the ledger with another system count. */
-import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Counter, Gauge, Histogram } from 'prom-client';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Settlement } from '../../ledger/reconciliation/settle-cluster.ts';
-import { Instruments } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 
 /**
  * `complete`: the other system and the ledger agree now. `doubtful`: nothing, or not everything, was released. `failed`: nothing was compared.
@@ -31,8 +31,8 @@ export class ReconciliationMetrics<Kind extends string> {
   /** When the last complete round ended, by `performance.now()`; `undefined` = there are no rounds. */
   #since: number | undefined;
 
-  constructor(registry: Registry, { peer, kinds, listed, absent }: ReconciliationMetricsOptions<Kind>) {
-    const make = new Instruments(registry, `blazar_enforcement_${peer.toLowerCase()}_`);
+  constructor(all: Instruments, { peer, kinds, listed, absent }: ReconciliationMetricsOptions<Kind>) {
+    const make = all.of(`${peer.toLowerCase()}_`);
     this.#rounds = make.counter<string>(
       'rounds_total',
       `Reconciliations of the ledger with ${peer}, by outcome.`,
@@ -94,8 +94,8 @@ export class ReconciliationMetrics<Kind extends string> {
 type ChangeKind = Exclude<Reconciled['outcome'], 'left'>;
 
 export class FollowerMetrics extends ReconciliationMetrics<ChangeKind> {
-  constructor(registry: Registry) {
-    super(registry, {
+  constructor(make: Instruments) {
+    super(make, {
       peer: 'Blazar',
       kinds: ['released', 'recorded', 'corrected', 'identified'],
       listed: {
@@ -118,8 +118,8 @@ const ALERTS: readonly SkypilotAlert[] = ['undecided', 'autostop-off', 'exceeded
 export class SkypilotMetrics extends ReconciliationMetrics<Settlement['outcome']> {
   readonly #alerts: Counter;
 
-  constructor(registry: Registry) {
-    super(registry, {
+  constructor(make: Instruments) {
+    super(make, {
       peer: 'SkyPilot',
       kinds: ['recorded', 'continued', 'corrected', 'ended', 'released'],
       listed: {
@@ -128,7 +128,7 @@ export class SkypilotMetrics extends ReconciliationMetrics<Settlement['outcome']
       },
       absent: 'SkyPilot is not asked',
     });
-    this.#alerts = new Instruments(registry, 'blazar_enforcement_').counter<string>(
+    this.#alerts = make.counter<string>(
       'skypilot_alerts_total',
       'What a reconciliation with SkyPilot has found that no policy decided, by kind.',
       { kind: ALERTS },

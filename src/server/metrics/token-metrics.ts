@@ -1,8 +1,8 @@
 /** What is counted about tokens of Keystone. */
-import type { Counter, Registry } from 'prom-client';
+import type { Counter } from 'prom-client';
 import type { TokenAnswer } from '../../openstack/token-validation.ts';
 import type { GateObserver, TokenOutcome } from '../authentication/keystone-gates.ts';
-import { Instruments } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 
 type Validated = Parameters<GateObserver['tokenValidated']>[0];
 
@@ -27,9 +27,7 @@ export class TokenMetrics implements GateObserver {
   /** Added up here and told when the metrics are read: `inc` would cost every request as much as finding its token. */
   readonly #answers = new Map<string, number>();
 
-  /** `prefix` begins the names. */
-  constructor(registry: Registry, prefix: string, sizes: TokenSizes | undefined) {
-    const make = new Instruments(registry, prefix);
+  constructor(make: Instruments, sizes: TokenSizes | undefined) {
     this.#validations = make.counter(
       'keystone_validations_total',
       'Tokens that Keystone was asked about: valid, invalid, or failed (no usable answer).',

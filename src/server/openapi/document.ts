@@ -21,7 +21,6 @@ import {
   LEASE_OPERATIONS,
   OPENAPI_PATH,
   type Operation,
-  PARAMETERS,
   SERVICE_OPERATIONS,
   SKYPILOT_OPERATION,
 } from './operations.ts';
@@ -56,9 +55,9 @@ export interface Served {
 
 export function openApiDocument(served: Served = {}) {
   const operations = operationsWith(served);
-  const names = new Set(operations.flatMap(({ entry }) => [...entry.responses, ...ALWAYS]));
-  const problems = new Set(API_ROUTES.flatMap(sharedAnswersOf).filter(isProblem));
-  const authenticators = new Set(operations.flatMap(({ entry }) => entry.authenticator ?? []));
+  const names = new Set<string>(operations.flatMap(({ responses }) => [...responses, ...ALWAYS]));
+  const problems = new Set(API_ROUTES.flatMap(sharedAnswersOf).filter(hasBody));
+  const authenticators = new Set(operations.flatMap(({ authenticator }) => authenticator ?? []));
   return {
     openapi: '3.1.1',
     info: {
@@ -69,24 +68,17 @@ export function openApiDocument(served: Served = {}) {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       version: packageVersion(),
     },
-    tags: [...TAGS.filter(({ name }) => operations.some(({ entry }) => entry.tag === name)), PEOPLE],
-    paths: pathItems([
-      ...operations.map(({ path, method, entry }) => ({ path, method, described: operation(entry) })),
-      ...API_ROUTES.map((route) => ({
-        path: route.path,
-        method: route.method.toLowerCase(),
-        described: {
-          ...apiOperation(route, apiAnswers(route), { jsonSchema, schemaPath }),
-          security: security('blazar'),
-        },
-      })),
-    ]),
+    tags: [...TAGS.filter(({ name }) => operations.some(({ tag }) => tag === name)), PEOPLE],
+    paths: paths(operations),
     components: {
       schemas: schemas(served),
       parameters: { RequestId: requestIdParameter() },
       headers: mapped(headerSchemas, header),
       responses: {
-        ...mapped(only(RESPONSES, names), response),
+        ...mapped(
+          Object.fromEntries(Object.entries(RESPONSES).filter(([name]) => names.has(name))),
+          response,
+        ),
         ...Object.fromEntries([...problems].map((name) => [problemName(name), problemResponse(name)])),
       },
       securitySchemes: Object.assign({}, ...[...authenticators].map(securitySchemesOf)),
@@ -103,75 +95,46 @@ const TAGS = [
 
 const PEOPLE = { name: 'people', description: 'For members and managers of projects, and for operators.' };
 
-function apiAnswers(route: ApiRoute) {
-  return responsesNamed(sharedAnswersOf(route), (name) => (isProblem(name) ? problemName(name) : name));
+function operationsWith({ skypilotPath, kubernetes = false }: Served): Operation[] {
+  return [
+    ...LEASE_OPERATIONS,
+    ...(skypilotPath === undefined ? [] : [{ ...SKYPILOT_OPERATION, path: skypilotPath }]),
+    ...(kubernetes ? KUBERNETES_OPERATIONS : []),
+    ...SERVICE_OPERATIONS,
+  ];
 }
 
 /** A path may have several methods. */
-function pathItems(
-  all: readonly { readonly path: string; readonly method: string; readonly described: object }[],
-): Record<string, object> {
+function paths(operations: readonly Operation[]): Record<string, object> {
   const items: Record<string, Record<string, object>> = {};
-  for (const { path, method, described } of all) {
-    items[path] = { ...items[path], [method]: described };
+  const all = [
+    ...operations.map((one) => [one, operation(one)] as const),
+    ...API_ROUTES.map((one) => [one, apiOperation(one)] as const),
+  ];
+  for (const [{ path, method }, described] of all) {
+    items[path] = { ...items[path], [method.toLowerCase()]: described };
   }
   return items;
 }
 
-interface PathOperation {
-  readonly path: string;
-  readonly method: 'get' | 'post';
-  readonly entry: Operation;
-}
+const REQUEST_ID_PARAMETER = { $ref: '#/components/parameters/RequestId' };
 
-function operationsWith({ skypilotPath, kubernetes = false }: Served): PathOperation[] {
-  return [
-    ...Object.entries(LEASE_OPERATIONS).flatMap(([path, entry]) => [
-      { path, method: 'post' as const, entry },
-      { path: `/v1${path}`, method: 'post' as const, entry: { ...entry, id: `${entry.id}V1` } },
-    ]),
-    ...(skypilotPath === undefined
-      ? []
-      : [{ path: skypilotPath, method: 'post' as const, entry: SKYPILOT_OPERATION }]),
-    ...Object.entries(kubernetes ? KUBERNETES_OPERATIONS : {}).map(([path, entry]) => ({
-      path,
-      method: 'post' as const,
-      entry,
-    })),
-    ...Object.entries(SERVICE_OPERATIONS).map(([path, entry]) => ({ path, method: 'get' as const, entry })),
-  ];
-}
-
-function operation({
-  id,
-  tag,
-  summary,
-  description,
-  parameters = [],
-  body,
-  authenticator,
-  responses: own,
-}: Operation): object {
+function operation({ id, tag, summary, description, parameters = [], body, ...rest }: Operation): object {
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
-    security: security(authenticator),
-    parameters: [
-      { $ref: '#/components/parameters/RequestId' },
-      ...parameters.map((parameter) => PARAMETERS[parameter]),
-    ],
+    security: security(rest.authenticator),
+    parameters: [REQUEST_ID_PARAMETER, ...parameters],
     ...(body && {
       requestBody: {
         required: true,
         description: 'UTF-8, plain or compressed with gzip, deflate or br.',
-        content: {
-          'application/json': { schema: { $ref: schemaPath(body.schema) }, example: body.example },
-        },
+        content: { 'application/json': { schema: schemaNamed(body.schema), example: body.example } },
       },
     }),
-    responses: responsesNamed([...own, ...ALWAYS]),
+    responses: responsesNamed([...rest.responses, ...ALWAYS], (name) => name),
   };
 }
 
@@ -184,7 +147,7 @@ function security(authenticator: ProtocolName | undefined): object[] {
 
 function responsesNamed(
   names: readonly ResponseName[],
-  shownAs: (name: ResponseName) => string = (name) => name,
+  shownAs: (name: ResponseName) => string,
 ): Record<string, object> {
   return Object.fromEntries(
     names.map((name) => [RESPONSES[name].status, { $ref: `#/components/responses/${shownAs(name)}` }]),
@@ -192,10 +155,13 @@ function responsesNamed(
 }
 
 /** Of errors that Blazar's protocol has too, with a body of their own. */
-const problemName = (name: ResponseName) => (isOfApi(name) ? name : `Api${name}`);
-const isOfApi = (name: ResponseName) => entryOf(name).body === 'Problem';
-/** What the socket answers has no body. */
-const isProblem = (name: ResponseName) => entryOf(name).body !== undefined;
+function problemName(name: ResponseName): string {
+  const { body } = entryOf(name);
+  return body === undefined || body === 'Problem' ? name : `Api${name}`;
+}
+
+/** What the socket answers has none. */
+const hasBody = (name: ResponseName) => entryOf(name).body !== undefined;
 const entryOf = (name: ResponseName): ResponseEntry => RESPONSES[name];
 
 function problemResponse(name: ResponseName): object {
@@ -219,10 +185,10 @@ function response({
     ...(body && {
       content: {
         [type]: {
-          schema: { $ref: schemaPath(body) },
+          schema: schemaNamed(body),
           ...(examples && { examples: mapped(examples, (value) => ({ value })) }),
         },
-        ...(body === 'Problem' && asked({ $ref: schemaPath(body) })),
+        ...(body === 'Problem' && asked(schemaNamed(body))),
       },
     }),
   };
@@ -232,8 +198,14 @@ function response({
 const asked = (schema: object) => ({ [PROBLEM_TYPE]: { schema } });
 
 function header(schema: z.ZodType): object {
+  const { description, required, schema: rest } = described(schema);
+  return { description, required, schema: rest };
+}
+
+/** A schema that may be left out if `undefined` fits it. */
+function described(schema: z.ZodType) {
   const { description, ...rest } = jsonSchema(schema);
-  return { description, required: !schema.safeParse(undefined).success, schema: rest };
+  return { required: !schema.safeParse(undefined).success, description, schema: rest };
 }
 
 function requestIdParameter(): object {
@@ -247,6 +219,7 @@ function requestIdParameter(): object {
 }
 
 const schemaPath = (name: string) => `#/components/schemas/${name}`;
+const schemaNamed = (name: string) => ({ $ref: schemaPath(name) });
 
 /** The schemas of requests and answers, with references to each other. */
 function schemas({ skypilotPath, kubernetes = false }: Served): Record<string, object> {
@@ -254,7 +227,7 @@ function schemas({ skypilotPath, kubernetes = false }: Served): Record<string, o
   const all = {
     ...requestSchemas,
     ...bodySchemas,
-    ...apiSchemas(API_ROUTES),
+    ...apiSchemas(),
     ...(skypilotPath !== undefined && skypilotSchemas),
     ...(kubernetes && kubernetesSchemas),
   };
@@ -284,12 +257,8 @@ function withoutAddress({ $schema, $id, ...schema }: z.core.JSONSchema.BaseSchem
   return schema;
 }
 
-function only<Value>(values: Readonly<Record<string, Value>>, names: ReadonlySet<string | undefined>) {
-  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)));
-}
-
-function mapped<Value>(values: Readonly<Record<string, Value>>, map: (value: Value) => object) {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
+function mapped<Value>(values: Readonly<Record<string, Value>>, map: (value: Value, name: string) => object) {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value, name)]));
 }
 
 /** What every route may answer besides its own. */
@@ -311,8 +280,8 @@ function sharedAnswersOf({ body, answers }: ApiRoute): ResponseName[] {
 }
 
 /** By name, for `components.schemas`. */
-function apiSchemas(routes: readonly ApiRoute[]): Record<string, z.ZodType> {
-  const named = routes.flatMap(({ body, answers }) => [
+function apiSchemas(): Record<string, z.ZodType> {
+  const named = API_ROUTES.flatMap(({ body, answers }) => [
     ...(body === undefined ? [] : [[body.name, body.schema] as const]),
     ...answers.flatMap(({ name, schema }) =>
       name === undefined || schema === undefined ? [] : [[name, schema] as const],
@@ -321,98 +290,64 @@ function apiSchemas(routes: readonly ApiRoute[]): Record<string, z.ZodType> {
   return Object.fromEntries(named);
 }
 
-interface Convert {
-  readonly jsonSchema: (schema: z.ZodType) => object;
-  readonly schemaPath: (name: string) => string;
-}
+const TEXT = { type: 'string' };
 
-function apiOperation(route: ApiRoute, responses: object, { jsonSchema, schemaPath }: Convert): object {
-  const { id, summary, description, action, body, answers } = route;
-  const schemaOf = ({ name, schema }: ApiExample) =>
-    name === undefined ? schema && jsonSchema(schema) : { $ref: schemaPath(name) };
+function apiOperation(route: ApiRoute): object {
+  const { id, path, summary, description, action, query, headers = {}, body, answers } = route;
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    ...{ name, in: 'path', required: true },
+    schema: { ...TEXT, maxLength: 255 },
+  }));
+  const inQuery =
+    query instanceof z.ZodObject
+      ? mapped(query.shape as Record<string, z.ZodType>, (schema, name) => ({
+          ...{ name, in: 'query' },
+          ...described(schema),
+        }))
+      : {};
+  const inHeaders = mapped(headers, (one, name) => ({ ...{ name, in: 'header' }, ...textHeader(one) }));
   return {
     operationId: id,
-    tags: ['people'],
+    tags: [PEOPLE.name],
     summary,
     description: `${description}\n\nFor: ${ACTIONS[action].join(', ')}.`,
-    parameters: [
-      { $ref: '#/components/parameters/RequestId' },
-      ...[...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-        name,
-        in: 'path',
-        required: true,
-        schema: { type: 'string', maxLength: 255 },
-      })),
-      ...queryParameters(route, jsonSchema),
-      ...Object.entries(route.headers ?? {}).map(([name, { description: what }]) => ({
-        name,
-        in: 'header',
-        required: true,
-        description: what,
-        schema: { type: 'string' },
-      })),
-    ],
+    parameters: [REQUEST_ID_PARAMETER, ...inPath, ...Object.values(inQuery), ...Object.values(inHeaders)],
     ...(body && {
       requestBody: {
         required: true,
         content: {
-          'application/json': { schema: { $ref: schemaPath(body.name) }, example: body.example },
-          ...Object.fromEntries(
-            Object.entries(body.texts ?? {}).map(([type, example]) => [
-              type,
-              { schema: { type: 'string' }, example },
-            ]),
-          ),
+          'application/json': { schema: schemaNamed(body.name), example: body.example },
+          ...mapped(body.texts ?? {}, (example) => ({ schema: TEXT, example })),
         },
       },
     }),
     responses: {
-      ...Object.fromEntries(
-        answers.map((answer) => [
-          answer.status,
-          {
-            description: answer.description,
-            headers: {
-              [REQUEST_ID.name]: { $ref: `#/components/headers/${REQUEST_ID.name}` },
-              ...Object.fromEntries(
-                Object.entries(answer.headers ?? {}).map(([name, { description: what }]) => [
-                  name,
-                  { description: what, required: true, schema: { type: 'string' } },
-                ]),
-              ),
-            },
-            ...(answer.schema && {
-              content: {
-                [answer.type ?? 'application/json']: { schema: schemaOf(answer) },
-                ...(answer.status >= 400 && asked(schemaOf(answer) ?? {})),
-                ...Object.fromEntries(
-                  Object.entries(answer.otherTypes ?? {}).map(([type, schema]) => [
-                    type,
-                    { schema: jsonSchema(schema) },
-                  ]),
-                ),
-              },
-            }),
-          },
-        ]),
-      ),
-      ...responses,
+      ...Object.fromEntries(answers.map((answer) => [answer.status, apiAnswer(answer)])),
+      ...responsesNamed(sharedAnswersOf(route), problemName),
     },
+    security: security('blazar'),
   };
 }
 
-function queryParameters({ query }: ApiRoute, jsonSchema: Convert['jsonSchema']): object[] {
-  if (!(query instanceof z.ZodObject)) {
-    return [];
-  }
-  return Object.entries(query.shape).map(([name, schema]) => {
-    const { description, ...rest } = jsonSchema(schema as z.ZodType) as { description?: string };
-    return {
-      name,
-      in: 'query',
-      required: !(schema as z.ZodType).safeParse(undefined).success,
-      description,
-      schema: rest,
-    };
-  });
+const textHeader = ({ description }: { readonly description: string }) => ({
+  ...{ required: true, description, schema: TEXT },
+});
+
+function apiAnswer({ status, description, headers = {}, name, schema, ...more }: ApiExample): object {
+  const { type = 'application/json', otherTypes = {} } = more;
+  const shown = name === undefined ? schema && jsonSchema(schema) : schemaNamed(name);
+  return {
+    description,
+    headers: {
+      [REQUEST_ID.name]: { $ref: `#/components/headers/${REQUEST_ID.name}` },
+      ...mapped(headers, textHeader),
+    },
+    ...(schema && {
+      content: {
+        [type]: { schema: shown },
+        ...(status >= 400 && asked(shown ?? {})),
+        ...mapped(otherTypes, (other) => ({ schema: jsonSchema(other) })),
+      },
+    }),
+  };
 }

@@ -1,27 +1,31 @@
 /** The paths of the service, with their requests and answers, for /openapi.json. */
 
 import type { ProtocolName } from '../authentication/protocols.ts';
-import { KUBERNETES_PATHS } from '../own-paths.ts';
+import { type BlazarEndpoint, KUBERNETES_PATHS } from '../own-paths.ts';
 import type { RequestSchemaName } from './bodies.ts';
 import type { ResponseName } from './responses.ts';
 
 export const OPENAPI_PATH = '/openapi.json';
 
+const USER = 'c631173edec04bb7a0c3f7711153c06c';
+const PROJECT = 'a0b86a98b0d343cb948e00689182efd4';
+const CONTEXT = {
+  user_id: USER,
+  project_id: PROJECT,
+  auth_url: 'https://keystone.example.org:5000/v3',
+  region_name: 'RegionOne',
+};
+
 // The requests of docs/reference/protocol.md.
 export const createExample = {
-  context: {
-    user_id: 'c631173edec04bb7a0c3f7711153c06c',
-    project_id: 'a0b86a98b0d343cb948e00689182efd4',
-    auth_url: 'https://keystone.example.org:5000/v3',
-    region_name: 'RegionOne',
-  },
+  context: CONTEXT,
   lease: {
     name: 'climate-run-7',
     start_date: '2026-12-01T09:00:00',
     end_date: '2026-12-03T09:00:00',
     status: 'CREATING',
-    user_id: 'c631173edec04bb7a0c3f7711153c06c',
-    project_id: 'a0b86a98b0d343cb948e00689182efd4',
+    user_id: USER,
+    project_id: PROJECT,
     before_end_date: '',
     reservations: [
       {
@@ -47,17 +51,12 @@ export const createExample = {
 };
 
 export const updateExample = {
-  context: {
-    user_id: 'c631173edec04bb7a0c3f7711153c06c',
-    project_id: 'a0b86a98b0d343cb948e00689182efd4',
-    auth_url: 'https://keystone.example.org:5000/v3',
-    region_name: 'RegionOne',
-  },
+  context: CONTEXT,
   current_lease: {
     id: '5b8f6a1e-6d3a-4e0b-8d35-0e9f4a0b2c11',
     name: 'climate-run-7',
-    user_id: 'c631173edec04bb7a0c3f7711153c06c',
-    project_id: 'a0b86a98b0d343cb948e00689182efd4',
+    user_id: USER,
+    project_id: PROJECT,
     start_date: '2026-12-01T09:00:00',
     end_date: '2026-12-03T09:00:00',
     status: 'ACTIVE',
@@ -115,12 +114,14 @@ const admissionExample = {
 
 /** One path with one method. */
 export interface Operation {
+  readonly path: string;
+  readonly method: 'get' | 'post';
   readonly id: string;
   readonly tag: 'leases' | 'skypilot' | 'kubernetes' | 'service';
   readonly summary: string;
   readonly description: string;
-  /** Query parameters. Default: none. */
-  readonly parameters?: readonly (keyof typeof PARAMETERS)[];
+  /** Query parameters other than tokens. Default: none. */
+  readonly parameters?: readonly object[];
   /** Default: none. */
   readonly body?: { readonly schema: RequestSchemaName; readonly example: object | string };
   readonly responses: readonly ResponseName[];
@@ -128,122 +129,122 @@ export interface Operation {
   readonly authenticator?: ProtocolName;
 }
 
-/** Query parameters other than tokens. */
-export const PARAMETERS = {
-  timeout: {
-    name: 'timeout',
-    in: 'query',
-    description:
-      'How long the API server waits, as Go writes a duration. Default: the deadline of the service.',
-    schema: { type: 'string', examples: ['10s'] },
-  },
-} as const;
-
 /** Every path has these, independent of the protocol. */
 export const ALWAYS: readonly ResponseName[] = ['WrongMethod', 'ArrivedTooSlowly', 'HeadersTooLarge'];
-const WITH_A_BODY: readonly ResponseName[] = [
-  'NoRequest',
-  'NoToken',
-  'TooManyTokens',
-  'TooLarge',
-  'WrongType',
-  'Faulty',
-  'OverloadedOrUnproven',
-];
 
-export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
-  '/check-create': {
-    id: 'checkCreate',
+type LeaseOperation = Required<Pick<Operation, 'id' | 'summary' | 'description' | 'body'>> & {
+  readonly answers: readonly [ResponseName, ResponseName];
+};
+
+/** Under `/` and under `/v1`. */
+function leaseOperations(name: BlazarEndpoint, { answers, ...operation }: LeaseOperation): Operation[] {
+  const common = {
+    method: 'post',
     tag: 'leases',
+    responses: [
+      ...answers,
+      ...(['NoRequest', 'NoToken', 'TooManyTokens', 'TooLarge', 'WrongType', 'Faulty'] as const),
+      'OverloadedOrUnproven',
+    ],
+    authenticator: 'blazar',
+  } as const;
+  return [
+    { ...common, ...operation, path: `/${name}` },
+    { ...common, ...operation, path: `/v1/${name}`, id: `${operation.id}V1` },
+  ];
+}
+
+export const LEASE_OPERATIONS: readonly Operation[] = [
+  ...leaseOperations('check-create', {
+    id: 'checkCreate',
     summary: 'May this lease be created?',
     description: 'Sent before a lease is created.',
     body: { schema: 'CreateRequest', example: createExample },
-    responses: ['Allowed', 'Rejected', ...WITH_A_BODY],
-    authenticator: 'blazar',
-  },
-  '/check-update': {
+    answers: ['Allowed', 'Rejected'],
+  }),
+  ...leaseOperations('check-update', {
     id: 'checkUpdate',
-    tag: 'leases',
     summary: 'May this lease be changed?',
     description: 'Sent before a lease is changed.',
     body: { schema: 'UpdateRequest', example: updateExample },
-    responses: ['Allowed', 'Rejected', ...WITH_A_BODY],
-    authenticator: 'blazar',
-  },
-  '/commit-create': {
+    answers: ['Allowed', 'Rejected'],
+  }),
+  ...leaseOperations('commit-create', {
     id: 'commitCreate',
-    tag: 'leases',
     summary: 'This lease is about to be created: record it.',
     description:
       'For a Blazar that checks first and commits later. Shared limits are verified again and the lease is recorded; other filters are not asked again. A request that is sent twice is recorded once. With `[ledger] commit = check` the check has recorded the lease already.',
     body: { schema: 'CreateRequest', example: createExample },
-    responses: ['Committed', 'NotCommitted', ...WITH_A_BODY],
-    authenticator: 'blazar',
-  },
-  '/commit-update': {
+    answers: ['Committed', 'NotCommitted'],
+  }),
+  ...leaseOperations('commit-update', {
     id: 'commitUpdate',
-    tag: 'leases',
     summary: 'This lease is about to be changed: record it.',
     description: 'Like `/commit-create`, for a change of a lease.',
     body: { schema: 'UpdateRequest', example: updateExample },
-    responses: ['Committed', 'NotCommitted', ...WITH_A_BODY],
-    authenticator: 'blazar',
-  },
-  '/on-end': {
+    answers: ['Committed', 'NotCommitted'],
+  }),
+  ...leaseOperations('on-end', {
     id: 'onEnd',
-    tag: 'leases',
     summary: 'This lease has ended.',
     description: 'Sent after a lease has ended or was deleted. It may come late, twice or never.',
     body: { schema: 'EndRequest', example: endExample },
-    responses: ['Heard', 'Forbidden', ...WITH_A_BODY],
-    authenticator: 'blazar',
-  },
-};
+    answers: ['Heard', 'Forbidden'],
+  }),
+];
 
-export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
-  '/healthz': {
+const FOR_OPERATORS = { method: 'get', tag: 'service' } as const;
+
+export const SERVICE_OPERATIONS: readonly Operation[] = [
+  {
+    ...FOR_OPERATORS,
+    path: '/healthz',
     id: 'getHealth',
-    tag: 'service',
     summary: 'Does the process answer?',
     description: 'A liveness probe.',
     responses: ['Healthy'],
   },
-  '/readyz': {
+  {
+    ...FOR_OPERATORS,
+    path: '/readyz',
     id: 'getReadiness',
-    tag: 'service',
     summary: 'Is the service ready?',
     description:
       'A readiness probe, for load balancers: the configuration is valid, the scheduling policies of the cluster are known, and the service is not about to stop.',
     responses: ['Ready', 'NotReady'],
   },
-  '/metrics': {
+  {
+    ...FOR_OPERATORS,
+    path: '/metrics',
     id: 'getMetrics',
-    tag: 'service',
     summary: 'The metrics, for Prometheus.',
     description:
       'Decisions, durations, the queue, reloads, and figures of the process. With a token of `[service]` that makes its owner a reader or operator, or one of `metrics_tokens`, also single budgets, if `metrics_budgets` is above 0.',
     responses: ['Measured', 'NoMetricsToken', 'TooManyTokens'],
     authenticator: 'blazar',
   },
-  [OPENAPI_PATH]: {
+  {
+    ...FOR_OPERATORS,
+    path: OPENAPI_PATH,
     id: 'getApiDescription',
-    tag: 'service',
     summary: 'This document.',
     description: 'It changes when a reload changes the paths.',
     responses: ['Described'],
   },
-  '/': {
+  {
+    ...FOR_OPERATORS,
+    path: '/',
     id: 'getPage',
-    tag: 'service',
     summary: 'The console.',
     description: 'The configuration, the latest decisions, and a form to try requests.',
     responses: ['Page', 'Login'],
     authenticator: 'blazar',
   },
-};
+];
 
 /** At the configured path, and only if there is a policy. */
-export const SKYPILOT_OPERATION: Operation = {
+export const SKYPILOT_OPERATION: Omit<Operation, 'path'> = {
+  method: 'post',
   id: 'reviewSkypilotRequest',
   tag: 'skypilot',
   summary: 'May this SkyPilot request be carried out, and how?',
@@ -264,10 +265,21 @@ export const SKYPILOT_OPERATION: Operation = {
   authenticator: 'skypilot',
 };
 
-const POD_REVIEW: Pick<Operation, 'tag' | 'parameters' | 'body' | 'responses' | 'authenticator'> = {
+const TOKEN_IN_PATH = 'If there are tokens for Kubernetes, one may be appended to the path, after a slash.';
+
+const POD_REVIEW = {
+  method: 'post',
   tag: 'kubernetes',
   authenticator: 'kubernetes',
-  parameters: ['timeout'],
+  parameters: [
+    {
+      name: 'timeout',
+      in: 'query',
+      description:
+        'How long the API server waits, as Go writes a duration. Default: the deadline of the service.',
+      schema: { type: 'string', examples: ['10s'] },
+    },
+  ],
   body: { schema: 'AdmissionReview', example: admissionExample },
   responses: [
     'ReviewedPod',
@@ -278,22 +290,22 @@ const POD_REVIEW: Pick<Operation, 'tag' | 'parameters' | 'body' | 'responses' | 
     'WrongType',
     'Faulty',
   ],
-};
-
-const TOKEN_IN_PATH = 'If there are tokens for Kubernetes, one may be appended to the path, after a slash.';
+} as const;
 
 /** Only if there are scheduling policies. */
-export const KUBERNETES_OPERATIONS: Readonly<Record<string, Operation>> = {
-  [KUBERNETES_PATHS.admission]: {
+export const KUBERNETES_OPERATIONS: readonly Operation[] = [
+  {
+    ...POD_REVIEW,
+    path: KUBERNETES_PATHS.admission,
     id: 'admitPod',
     summary: 'May this pod be created, and with which defaults?',
     description: `A mutating admission webhook for new pods and for DaemonSets. Other objects are judged as at ${KUBERNETES_PATHS.validation}. ${TOKEN_IN_PATH}`,
-    ...POD_REVIEW,
   },
-  [KUBERNETES_PATHS.validation]: {
+  {
+    ...POD_REVIEW,
+    path: KUBERNETES_PATHS.validation,
     id: 'validatePod',
     summary: 'May this pod be created as it stands?',
     description: `A validating admission webhook: it sees the pod as later webhooks have left it. It also judges templates of DaemonSets, bindings and scheduling policies. For Deployments, StatefulSets, ReplicaSets, ReplicationControllers, Jobs and CronJobs whose pods would be refused, the answer has warnings, or is a refusal with \`workloads = refuse\`. Other objects, and operations other than CREATE and UPDATE, pass unchanged. ${TOKEN_IN_PATH}`,
-    ...POD_REVIEW,
   },
-};
+];

@@ -11,7 +11,7 @@ import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { isSkypilotPath } from '../own-paths.ts';
 import { bodyLimit, stateOf } from '../request-state.ts';
-import { TooMuchJsonError } from './json-pieces.ts';
+import { TooMuchJsonError } from './bounded-json.ts';
 import { parsedJson, readJson } from './read-body.ts';
 
 /** Answers at the configured path, which a reload may change; other requests go on to the next middleware. */
@@ -77,7 +77,7 @@ async function review(
     const reviewed = await policies.review(request, { deadline, requestId });
     const milliseconds = performance.now() - started;
     for (const policy of reviewed.mismatches) {
-      metrics.mismatched(policy);
+      metrics.skypilotMismatches.inc({ filter: policy });
     }
     const facts = { requestId, generation: number, milliseconds, request };
     await recorder.record(reviewRecord(reviewed, facts), deadline);

@@ -162,7 +162,7 @@ export class Service {
   /** Logs and counts an error that nothing has caught. */
   reportUncaught(kind: UncaughtKind, thrown: unknown): void {
     const { metrics, logger } = this.#parts;
-    metrics.uncaught(kind);
+    metrics.uncaughtErrors.inc({ kind });
     const stack = thrown instanceof Error ? thrown.stack : undefined;
     logger.error({ kind, error: errorText(thrown), stack }, 'uncaught error, most likely of a filter');
   }

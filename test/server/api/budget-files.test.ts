@@ -112,14 +112,6 @@ describe('budgets in files', () => {
     expect((await on.ask('reader', 'GET', `/v1/budgets?project_id=${b}`)).json.items).toEqual([there.json]);
   });
 
-  it('are judged as they will be, whatever the order of the lines', async () => {
-    const on = ground(dialect);
-    const a = newProject();
-    await on.ask('operator', 'POST', '/v1/budgets', { body: wanted(a) });
-    const lines = [`${a},,2027-06-01,2029-01-01,1`, `${a},,2027-01-01,2027-06-01,1`];
-    expect((await file(on, lines)).json).toMatchObject({ set: 1, changed: 1 });
-  });
-
   it('come out as they went in', async () => {
     const on = ground(dialect);
     const projects = Array.from({ length: 5 }, (_, index) => `${newProject()};"=${index}' é`);
@@ -189,14 +181,10 @@ describe('a file of budgets', () => {
 
   it.each([
     [{ body: [] }, 400, 'expected object'],
-    [{ body: { budgets: [1] } }, 422, 'mistake'],
     [{ body: { budgets: Array(10_001).fill(0) } }, 422, 'mistake'],
-    [{ body: { budgets: [{ project: 'a' }] } }, 422, 'mistake'],
     [{ body: { budgets: [{ project_id: 'a', user_id: 5 }] } }, 422, 'mistake'],
-    [{ text: { type: 'text/csv', text: '' } }, 422, 'mistake'],
     [{ text: { type: 'text/csv', text: new Uint8Array([0xff, 0xfe]) } }, 400, 'UTF-8'],
     [{ text: { type: 'text/csv; charset=latin1', text: HEAD } }, 415, 'UTF-8'],
-    [{ text: { type: 'text/plain', text: HEAD } }, 415, 'text/csv'],
     [{ text: { type: 'text/csv', text: 'x'.repeat(8_388_609) } }, 413, '8388608'],
   ])('%#: that is none is refused', async (sent, status, message) => {
     const { ask } = ground('sqlite');

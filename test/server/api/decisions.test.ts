@@ -128,22 +128,15 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
     ['operation=commit-create', ['req-1']],
     ['from=2026-11-20T08:00:03Z&until=2026-11-20T08:00:05Z', ['req-3', 'req-2']],
     ['from=2026-11-20T08:00:03.0001Z', ['req-4', 'req-3']],
-    ['limit=2', ['req-4', 'req-3']],
   ])('are found by %s', async (query, expected) => {
     expect(ids(await get('operator', `/v1/decisions?${query}`))).toEqual(expected);
   });
 
   it.each([
-    ['limit=0', 'limit'],
-    ['limit=1001', 'limit'],
     ['after=x', 'after'],
     ['outcome=maybe', 'outcome'],
     ['operation=delete', 'operation'],
     ['user_id=%00', 'user_id'],
-    ['user_id=', 'user_id'],
-    ['from=soon', 'from'],
-    ['from=2026-01-02&until=2026-01-01', 'until'],
-    ['project=climate', 'project'],
     ['outcome=failed&outcome=rejected', 'outcome'],
   ])('refuse %s with the field', async (query, field) => {
     const answer = await get('operator', `/v1/decisions?${query}`);

@@ -15,16 +15,11 @@ const WANTED = {
 
 const MISTAKES: readonly (readonly [field: string, object])[] = [
   ['start_date', { start_date: '2020-01-01 09:00' }],
-  ['start_date', { start_date: 'soon' }],
   ['start_date', { start_date: '2055-02-30 09:00' }],
   ['start_date', { start_date: '2055-01-11T09:00:00Z' }],
-  ['start_date', { start_date: 12 }],
   ['end_date', { end_date: '2055-01-11 09:00' }],
   ['end_date', { end_date: 'now' }],
-  ['end_date', { end_date: undefined }],
-  ['reservations', { reservations: 'all' }],
   ['reservations', { reservations: Array.from({ length: 10_000 }, () => WANTED.reservations[0]) }],
-  ['reservations.0', { reservations: [7] }],
   ['reservations.0.resource_type', { reservations: [{}] }],
   ['reservations.0.max', { reservations: [{ resource_type: 'physical:host', min: 3, max: 2 }] }],
   ['reservations.0.max', { reservations: [{ resource_type: 'physical:host', min: 3 }] }],
@@ -32,9 +27,7 @@ const MISTAKES: readonly (readonly [field: string, object])[] = [
   ['reservations.0.max', { reservations: [{ resource_type: 'physical:host', min: 1, max: 1e300 }] }],
   ['reservations.0.max', { reservations: [{ resource_type: 'physical:host', min: 1, max: '2' }] }],
   ['reservations.0.amount', { reservations: [{ resource_type: 'virtual:floatingip', amount: 'many' }] }],
-  ['name', { name: 7 }],
   ['user_id', { user_id: '' }],
-  ['user_id', { user_id: undefined }],
 ];
 
 async function service() {
@@ -126,16 +119,6 @@ describe('an estimate', () => {
     expect(status).toBe(200);
     expect(json.filter).toBe('UsageBudgetFilter');
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
-  });
-
-  it('answers for leases at the end of time', async () => {
-    const { ask } = await service();
-    const { status, json } = await ask({
-      ...WANTED,
-      start_date: '9999-12-30 00:00',
-      end_date: '9999-12-31 23:59',
-    });
-    expect([status, json.allowed, json.suggestions]).toEqual([200, false, []]);
   });
 });
 

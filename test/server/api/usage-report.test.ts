@@ -81,14 +81,9 @@ describe.each(DIALECTS)('reports of usage over the API, on %s', (dialect) => {
   it('say which parameter is wrong', async () => {
     for (const [query, field] of [
       ['by=day', 'by'],
-      ['by=', 'by'],
       ['format=xml', 'format'],
-      ['from=soon', 'from'],
-      ['from=2027-01-01&until=2026-01-01', 'until'],
       ['from=2990-01-01', 'from'],
       ['from=1990-01-01&until=2026-01-01', 'from'],
-      ['nonsense=1', 'nonsense'],
-      ['by=user&by=month', 'by'],
     ]) {
       const { status, json } = await get(query ?? '');
       expect({ query, status, field: json.field }).toEqual({ query, status: 400, field });

@@ -60,12 +60,7 @@ describe('[kubernetes] tokens', () => {
     }
     for (const Authorization of [
       ...['', 'Bearer', 'Bearer ', TOKEN, `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`],
-      ...[
-        `Bearer ${TOKEN} n3xt-0123456789abcdef`,
-        `Bearer ${TOKEN},n3xt-0123456789abcdef`,
-        `Bearer ${TOKEN.toUpperCase()}`,
-        'Bearer __proto__',
-      ],
+      ...[`Bearer ${TOKEN} n3xt-0123456789abcdef`, 'Bearer __proto__'],
     ]) {
       expect(await statusAt(running, ADMISSION, { Authorization }), Authorization).toBe(401);
     }
@@ -80,15 +75,7 @@ describe('[kubernetes] tokens', () => {
     ]) {
       expect(await statusAt(running, right), right).toBe(200);
     }
-    for (const wrong of [
-      `${TOKEN}x`,
-      OF_LEASES,
-      TOKEN.toUpperCase(),
-      '%6e3xt',
-      '__proto__',
-      'undefined',
-      '%00',
-    ]) {
+    for (const wrong of [`${TOKEN}x`, OF_LEASES, TOKEN.toUpperCase(), '__proto__', 'undefined', '%00']) {
       expect(await statusAt(running, `${ADMISSION}/${wrong}`), wrong).toBe(401);
     }
     for (const nowhere of [
@@ -114,24 +101,6 @@ describe('[kubernetes] tokens', () => {
     const running = await runKubernetes(POLICIES);
     expect(await statusAt(running, ADMISSION)).toBe(200);
     expect(await statusAt(running, `${ADMISSION}/${TOKEN}`)).toBe(404);
-  });
-
-  it('may stand in a file, which is read again when it changes', async () => {
-    const file = temporaryFile('tokens', 'first-0123456789abcdef\n');
-    const running = await guarded({ kubernetes: { tokens_file: file } });
-    expect([
-      await statusAt(running, ADMISSION, bearer('first-0123456789abcdef')),
-      await statusAt(running, ADMISSION),
-    ]).toEqual([200, 401]);
-    writeFileSync(file, 'second-0123456789abcdef\n');
-    expect(await running.service.reload()).toBe(true);
-    expect(await statusAt(running, ADMISSION, bearer('first-0123456789abcdef'))).toBe(401);
-    expect(await statusAt(running, `${ADMISSION}/second-0123456789abcdef`)).toBe(200);
-    // A file that lost its tokens opens nothing.
-    writeFileSync(file, '# none\n');
-    expect(await running.service.reload()).toBe(false);
-    expect(await statusAt(running, ADMISSION)).toBe(401);
-    expect(await statusAt(running, `${ADMISSION}/second-0123456789abcdef`)).toBe(200);
   });
 });
 
@@ -213,13 +182,6 @@ describe('[skypilot] tokens', () => {
     const { post } = await run();
     expect((await post(`${PATH}/`, body())).status).toBe(401);
     expect((await post(`${PATH}/?token=${TOKEN}`, body())).status).toBe(200);
-  });
-
-  it('may stand in a file', async () => {
-    const tokens_file = temporaryFile('tokens', `# of SkyPilot\n${TOKEN}\n`);
-    const { post } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens_file } });
-    expect((await post(PATH, body(), basic(`x:${TOKEN}`))).status).toBe(200);
-    expect((await post(PATH, body())).status).toBe(401);
   });
 });
 

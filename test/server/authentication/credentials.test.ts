@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
@@ -16,7 +16,6 @@ import { tlsFixture } from '../../support/tls.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const SOON = { timeout: 120_000, interval: 20 };
-const RUNS_AS_ROOT = process.getuid?.() === 0;
 
 const FILTER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n';
 
@@ -66,14 +65,6 @@ describe('[service]', () => {
     );
   });
 
-  it.skipIf(RUNS_AS_ROOT)('names a file that may not be read', async () => {
-    const secret = temporaryFile('tokens', 's3cret-0123456789abcdef\n');
-    chmodSync(secret, 0);
-    expect(await mistakesOf(confOf(`tokens_file = ${secret}`))).toEqual([
-      expect.stringContaining('CONF:6: [service] tokens_file: expected a file that can be read'),
-    ]);
-  });
-
   it('refuses a key of another certificate, at the line of the certificate', async () => {
     const other = `tls_key_file = ${tlsFixture('other.key')}`;
     expect(await mistakesOf(confOf(other, cert))).toEqual([
@@ -85,7 +76,6 @@ describe('[service]', () => {
 
   it.for([
     ['an empty one', ''],
-    ['a text', 'no certificate\n'],
     ['a folder', undefined],
   ] as const)('refuses what is no certificate or no key: %s', async ([, content]) => {
     const file = temporaryFile('wrong.pem', content ?? '');
@@ -109,11 +99,6 @@ describe('[service]', () => {
       () => readFileSync(tlsFixture('ca.pem'), 'utf8').repeat(2).slice(0, -200),
     ],
     ['a comment that looks like one', () => '# -----BEGIN CERTIFICATE-----\n'],
-    ['what only looks like one', () => '-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n'],
-    [
-      'a certificate and a key',
-      () => readFileSync(tlsFixture('ca.pem'), 'utf8') + readFileSync(tlsFixture('server.key'), 'utf8'),
-    ],
   ])('refuses %s as client_ca_file', async ([, content]) => {
     const file = temporaryFile('ca.pem', content());
     expect(await mistakesOf(confOf(cert, key, `client_ca_file = ${file}`))).toEqual([
@@ -122,7 +107,6 @@ describe('[service]', () => {
   });
 
   it.for([
-    ['is empty', '', 'expected at least one token, got none'],
     ['holds comments only', '# soon\n\n   \n#s3cret\n', 'expected at least one token, got none'],
     [
       'holds two words in a line',
@@ -130,8 +114,6 @@ describe('[service]', () => {
       ':2: expected one token on each line',
     ],
     ['holds a short one', 'fifteen-letters\n', ':1: expected one token on each line'],
-    ['holds other letters', 'naïve\n', ':1: expected one token on each line'],
-    ['is no text', '\u0000\u0001\n', ':1: expected one token on each line'],
   ] as const)(
     'a tokens_file that %s opens the service to nobody: it does not start',
     async ([, content, words]) => {
@@ -191,10 +173,6 @@ describe('tokens_file', () => {
 
   it.for([
     ['is empty', (file: string) => writeFileSync(file, '')],
-    [
-      'has two words in a line',
-      (file: string) => writeFileSync(file, 's3cret-0123456789abcdef n3xt-0123456789abcdef\n'),
-    ],
     ['has gone', (file: string) => rmSync(file)],
   ] as const)(
     'that %s all at once leaves the tokens that there were, and opens nothing',

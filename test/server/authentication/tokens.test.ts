@@ -29,25 +29,12 @@ describe('with tokens', () => {
   });
 
   it('takes each of several, so that they can be rotated', async () => {
-    const { post } = await withTokens(
-      'old-0123456789abcdef',
-      'new-0123456789abcdef',
-      'newest-0123456789abcdef',
-    );
-    for (const token of ['old-0123456789abcdef', 'new-0123456789abcdef', 'newest-0123456789abcdef']) {
+    const both = ['old-0123456789abcdef', 'new-0123456789abcdef'];
+    const { post } = await withTokens(...both);
+    for (const token of both) {
       expect(await post('/check-create', FITS, { 'X-Auth-Token': token })).toMatchObject({ status: 204 });
     }
-    for (const token of [
-      'old-0123456789abcdef,new-0123456789abcdef',
-      'old-0123456789abcdef, new-0123456789abcdef',
-      'ne',
-      'newe',
-      'OLD-0123456789abcdef',
-      'old new-0123456789abcdef',
-      '*',
-      '',
-      ',',
-    ]) {
+    for (const token of [both.join(','), both.join(', '), 'new', 'OLD-0123456789abcdef', '*', '', ',']) {
       expect(await post('/check-create', FITS, { 'X-Auth-Token': token }), token).toMatchObject(UNAUTHORIZED);
     }
   });
@@ -84,12 +71,5 @@ describe('with tokens', () => {
     expect(await post('/check-create', FITS, { 'Content-Type': 'text/plain' })).toMatchObject(UNAUTHORIZED);
     expect(await post('/check-create', FITS, { 'Content-Encoding': 'zstd' })).toMatchObject(UNAUTHORIZED);
     expect(await request('/check-create', { method: 'POST' })).toMatchObject(UNAUTHORIZED);
-  });
-
-  it('asks no filter, and writes no token into the log', async () => {
-    const { post, logger } = await withTokens(SECRET);
-    await post('/check-create', FITS, { 'X-Auth-Token': 'guess' });
-    expect(JSON.stringify(logger.lines)).not.toMatch(/guess|s3cret-0123456789abcdef/);
-    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });

@@ -101,12 +101,4 @@ describe('a reload with a ledger', () => {
     expect(await post('/check-create', createLasting(60))).toMatchObject({ status: 204 });
     expect(await post('/check-create', createLasting(61))).toMatchObject({ status: 403 });
   });
-
-  it('closes the ledger with the service', async () => {
-    const connection = await newLedger();
-    const { service } = await onLedger(connection);
-    expect(openings(connection)).toBeGreaterThan(0);
-    await service.close();
-    await vi.waitFor(() => expect(openings(connection)).toBe(0), SOON);
-  });
 });

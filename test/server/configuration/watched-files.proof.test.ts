@@ -126,12 +126,6 @@ describe.concurrent('a watch', () => {
     await vi.waitFor(() => context.expect(changed).toHaveBeenCalledTimes(1), SOON);
   });
 
-  it('over a file that is not there yet calls back when it comes', async (context) => {
-    const { folder, changed } = await watching(context, (parent) => [join(parent, 'tokens')]);
-    writeFileSync(join(folder, 'tokens'), 'a');
-    await vi.waitFor(() => context.expect(changed).toHaveBeenCalledTimes(1), SOON);
-  });
-
   it('waits until a file is no longer written: nothing is read half', async (context) => {
     const look = 500;
     const { file, changed } = await watching(context, (_, path) => [path], { look });

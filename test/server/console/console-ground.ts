@@ -54,7 +54,7 @@ export async function consoleOn(
   const service = await servedGeneration({
     ...{ connection, values, now, people, hasStores },
     routes: (parts) => {
-      recorder = new DecisionRecorder(parts.metrics, undefined);
+      recorder = new DecisionRecorder(parts.metrics.decisions, undefined);
       return [
         assetRoutes(),
         consoleRoutes(CONSOLE_PAGES, {

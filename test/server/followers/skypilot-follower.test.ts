@@ -6,6 +6,7 @@ import { type DecisionRecord, decisionRecordSchema } from '../../../src/decision
 import { sectionOf } from '../../../src/enforcement/configuration.ts';
 import type { FoundBypasses } from '../../../src/enforcement/notifications/events.ts';
 import { SkypilotFollower } from '../../../src/server/followers/skypilot-follower.ts';
+import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { Lab, type LabSetup } from '../../policies/charging.ts';
@@ -30,7 +31,7 @@ async function followed(setup: LabSetup) {
   };
   const follower = new SkypilotFollower({
     current: () => generation,
-    metrics: new SkypilotMetrics(registry),
+    metrics: new SkypilotMetrics(new Instruments(registry)),
     httpObserver: undefined,
     logger: lab.logger,
     record: async (record) => void records.push(record),

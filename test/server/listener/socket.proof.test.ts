@@ -66,9 +66,7 @@ function framed(encoding: string): string {
 
 describe('headers', () => {
   it.for([
-    ['of megabytes', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(3_000_000)}\r\n\r\n`],
     ['by the hundred thousand', `GET /healthz HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(100_000)}\r\n`],
-    ['behind a path of megabytes', `GET /${'a'.repeat(3_000_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['one byte too long', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(16_384)}\r\n\r\n`],
   ] as const)('%s get 431, or the connection is closed', async ([, bytes]) => {
     const running = plain();
@@ -88,12 +86,7 @@ describe('headers', () => {
 describe('requests on one connection', () => {
   it('end with the garbage behind them, which is no request', async () => {
     const running = plain();
-    for (const garbage of [
-      '\u0000\u0001\u0002\r\n\r\n',
-      'GET\r\n\r\n',
-      `${'x'.repeat(100_000)}`,
-      '{}\r\n\r\n',
-    ]) {
+    for (const garbage of ['\u0000\u0001\u0002\r\n\r\n', 'x'.repeat(100_000)]) {
       const answer = await exchange(running, postBytes('/check-create', FITS).repeat(5) + garbage);
       // What was still being decided when the garbage came is cut off with it.
       const statuses = statusesIn(answer);
@@ -128,12 +121,6 @@ describe('requests on one connection', () => {
     expect(kept.received()).toMatch(/\r\nConnection: close\r\n/);
   });
 
-  it('of HTTP/1.0 are one', async () => {
-    const running = plain();
-    const answer = await exchange(running, postBytes('/check-create', FITS).replace('HTTP/1.1', 'HTTP/1.0'));
-    expect(statusesIn(answer)).toEqual([204]);
-  });
-
   it('no yes has a body, or says how long it is', async () => {
     const running = plain();
     const answer = await exchange(running, postBytes('/check-create', FITS, 'Connection: close\r\n'));
@@ -149,28 +136,19 @@ describe('what could be read as one request or as two', () => {
 
   it.for([
     ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
-    ['the same host twice', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhOST: x\r\n\r\n'],
     ['an encoding before chunked', framed('identity, chunked')],
-    ['an unknown encoding before chunked', framed('x, chunked')],
     ['chunked twice', framed('chunked, chunked')],
-    ['chunked in two headers', framed('chunked\r\nTransfer-Encoding: chunked')],
     ['identity', framed('identity')],
     ['chunked of HTTP 1.0', framed('chunked').replace('HTTP/1.1', 'HTTP/1.0')],
     ['a length and chunks', `${head}Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
-    ['chunks and a length', `${chunked}Content-Length: 6\r\n\r\n0\r\n\r\n`],
     ['two lengths', `${head}Content-Length: 0\r\nContent-Length: ${HIDDEN.length}\r\n\r\n`],
     ['twice the same length', `${head}Content-Length: 0\r\nContent-Length: 0\r\n\r\n`],
     ['a list of lengths', `${head}Content-Length: 0, 0\r\n\r\n`],
-    ['a length with a sign', `${head}Content-Length: +0\r\n\r\n`],
-    ['a length in hex', `${head}Content-Length: 0x0\r\n\r\n`],
     ['a space before the colon', `${head}Content-Length : ${HIDDEN.length}\r\n\r\n`],
     ['a folded header', `${head}X-A: b\r\n Content-Length: ${HIDDEN.length}\r\n\r\n`],
     ['another encoding behind chunks', `${head}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
-    ['chunks that are not quite called so', `${head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
     ['a chunk size that is none', `${chunked}\r\nz\r\n`],
-    ['a chunk size with a sign', `${chunked}\r\n-1\r\n`],
     ['a chunk size that overflows', `${chunked}\r\nffffffffffffffffff\r\n`],
-    ['a chunk that is longer than it says', `${chunked}\r\n2\r\n{}{}\r\n0\r\n\r\n`],
     ['a chunk whose line ends with one half', `${chunked}\r\n2\n{}\n0\n\n`],
     ['a head whose lines end with one half', `${head.replaceAll('\r\n', '\n')}Content-Length: 0\n\n`],
   ] as const)('is refused, and nothing behind it is read: %s', async ([, bytes]) => {
@@ -231,31 +209,10 @@ describe('what could be read as one request or as two', () => {
 });
 
 describe('a path', () => {
-  const SAME = [
-    '/check-create',
-    '/v1/check-create',
-    '/check-create?x=1',
-    '/check-create?',
-    '/check-create#x',
-    'http://x/check-create',
-    'http://elsewhere.example/v1/check-create?x=1',
-  ];
+  const SAME = ['/check-create?', '/check-create#x', 'http://elsewhere.example/v1/check-create?x=1'];
   const NOWHERE = [
-    '//check-create',
-    '/check-create/',
-    '/CHECK-CREATE',
-    '/V1/Check-Create',
-    '/./check-create',
-    '/x/../check-create',
-    '/check%2Dcreate',
-    '/check-create%00',
-    '/check-create%2f',
-    '/check-create;x=1',
-    '/check-create//',
-    '\\check-create',
-    'http://x//check-create',
-    '/v1/v1/check-create',
-    '*',
+    ...['//check-create', '/check-create/', '/V1/Check-Create', '/./check-create', '/x/../check-create'],
+    ...['/check%2Dcreate', '/check-create;x=1', '\\check-create', 'http://x//check-create', '*'],
   ];
 
   it('written in another way leads to the same decision, behind the same token', async () => {
@@ -318,7 +275,6 @@ describe('a client that goes away', () => {
   it.for([
     ['its answer, a yes', 'return sleep().then(() => allow());'],
     ['its answer, a no', "return sleep().then(() => reject('no'));"],
-    ['its answer, a failure', "return sleep().then(() => { throw new Error('broken'); });"],
   ] as const)('before %s leaves nothing behind', async ([, create]) => {
     const asked = vi.fn(() => sleep(100));
     vi.stubGlobal('sleep', asked);

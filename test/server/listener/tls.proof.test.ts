@@ -97,7 +97,6 @@ describe('with tls_cert_file and tls_key_file', () => {
 
   it.for([
     ['is cut off', (whole: string) => whole.slice(0, 100), 'do not match, or are not PEM'],
-    ['is empty', () => '', 'do not match, or are not PEM'],
     ['is of another certificate', () => readFileSync(tlsFixture('other.key'), 'utf8'), 'key values mismatch'],
   ] as const)('a key that %s changes nothing, and nothing of it is logged', async ([, change, reason]) => {
     const files = tlsFiles();
@@ -151,16 +150,6 @@ describe('with client_ca_file', () => {
     expect(await ask(`${url}/healthz`, { client: 'client' })).toMatchObject({ status: 200 });
   });
 
-  it('a token is still asked for', async () => {
-    const files = tlsFiles();
-    const { url } = await runTls(files, {
-      client_ca_file: files.caFile,
-      tokens: ['s3cret-0123456789abcdef'],
-    });
-    const answer = await ask(`${url}/`, { client: 'client' });
-    expect(answer).toMatchObject({ status: 401 });
-  });
-
   it.for(['TLSv1.2', 'TLSv1.3'] as const)(
     'an authority that has gone from it lets nobody in any more, nor lets stay: %s',
     async (version) => {
@@ -198,27 +187,15 @@ describe('with client_ca_file', () => {
     },
   );
 
-  it('one that is added counts beside the other', async () => {
-    const files = tlsFiles();
-    const service = await runTls(files, { client_ca_file: files.caFile });
-    const both = readFileSync(files.caFile, 'utf8') + readFileSync(tlsFixture('second-ca.pem'), 'utf8');
-    writeFileSync(files.caFile, both);
-    await reread(service, 'applied', 1, 'client');
-    for (const client of ['client', 'second-client'] as const) {
-      expect(await ask(`${service.url}/healthz`, { client })).toMatchObject({ status: 200 });
-    }
-  });
-
-  it.for([
-    ['empty', () => ''],
-    ['cut off in its second certificate', (whole: string) => whole + whole.slice(0, 300)],
-    ['a key', () => readFileSync(tlsFixture('client.key'), 'utf8')],
-  ] as const)('a new one that is %s changes nothing', async ([, change]) => {
-    const files = tlsFiles();
-    const service = await runTls(files, { client_ca_file: files.caFile });
-    writeFileSync(files.caFile, change(readFileSync(files.caFile, 'utf8')));
-    await reread(service, 'refused', 1, 'client');
-    expect(await ask(`${service.url}/healthz`)).toBe('refused');
-    expect(await ask(`${service.url}/healthz`, { client: 'client' })).toMatchObject({ status: 200 });
-  });
+  it.for([['cut off in its second certificate', (whole: string) => whole + whole.slice(0, 300)]] as const)(
+    'a new one that is %s changes nothing',
+    async ([, change]) => {
+      const files = tlsFiles();
+      const service = await runTls(files, { client_ca_file: files.caFile });
+      writeFileSync(files.caFile, change(readFileSync(files.caFile, 'utf8')));
+      await reread(service, 'refused', 1, 'client');
+      expect(await ask(`${service.url}/healthz`)).toBe('refused');
+      expect(await ask(`${service.url}/healthz`, { client: 'client' })).toMatchObject({ status: 200 });
+    },
+  );
 });

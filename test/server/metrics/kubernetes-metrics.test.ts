@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { type FollowedSource, KubernetesMetrics } from '../../../src/server/metrics/kubernetes-metrics.ts';
 import { metric } from '../../support/metric.ts';
 
@@ -8,7 +9,10 @@ const AGE = 'blazar_enforcement_kubernetes_source_age_seconds';
 
 function newMetrics(source: () => FollowedSource | undefined = () => undefined) {
   const registry = new Registry();
-  return { metrics: new KubernetesMetrics(registry, source), read: () => registry.metrics() };
+  return {
+    metrics: new KubernetesMetrics(new Instruments(registry, 'blazar_enforcement_kubernetes_'), source),
+    read: () => registry.metrics(),
+  };
 }
 
 const reason = (field: string, ...policies: string[]) => ({

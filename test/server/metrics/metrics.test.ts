@@ -31,7 +31,7 @@ describe('decisions', () => {
   it('and what each filter took, audited ones too, are timed in seconds', async () => {
     const { metrics, read } = newMetrics();
     const said = { audit: false, message: null } as const;
-    metrics.decided(
+    metrics.decisions.decided(
       aRecord({
         duration_ms: 30,
         filters: [
@@ -123,13 +123,13 @@ describe('decisions', () => {
 describe('buckets', () => {
   it('reach past the longest time that anything may take', async () => {
     const { metrics, read } = newMetrics();
-    metrics.decided(
+    metrics.decisions.decided(
       aRecord({
         filters: [{ filter: 'F', outcome: 'allowed', audit: false, message: null, duration_ms: 1 }],
       }),
     );
-    metrics.called('https://policy.example.org', 204, 1);
-    metrics.transacted('commit', 'done', 1);
+    metrics.calls.called('https://policy.example.org', 204, 1);
+    metrics.ledger.transacted('commit', 'done', 1);
     const samples = await read();
     const external = (external_service_timeout: number) =>
       ExternalServiceFilter.options.safeParse({
@@ -276,9 +276,9 @@ describe('calls to an external service', () => {
 describe('what is going on', () => {
   it('shows what the decision log could not take', async () => {
     const { metrics, read } = newMetrics();
-    metrics.dropped(3);
-    metrics.dropped(1);
-    metrics.failed();
+    metrics.decisionLog.dropped(3);
+    metrics.decisionLog.dropped(1);
+    metrics.decisionLog.failed();
     expect(await read()).toMatchObject({ decision_log_dropped_total: 4, decision_log_errors_total: 1 });
   });
 });

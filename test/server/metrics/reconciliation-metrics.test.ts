@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { afterEach, expect, it, vi } from 'vitest';
+import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { FollowerMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 
 const AGE = 'blazar_enforcement_blazar_last_round_age_seconds';
@@ -19,7 +20,7 @@ it.each([2, -2])(
   'the age of the last comparison is right when the clock of the process is set by %s hours',
   async (hours) => {
     const registry = new Registry();
-    const metrics = new FollowerMetrics(registry);
+    const metrics = new FollowerMetrics(new Instruments(registry));
     const [now, ticks] = [Date.now(), performance.now()];
     const at = vi.spyOn(performance, 'now').mockReturnValue(ticks);
     vi.spyOn(Date, 'now').mockReturnValue(now);

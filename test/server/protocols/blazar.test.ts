@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { filterSource } from '../../support/filter-folder.ts';
-import { capturedText, createLasting, createPhysicalHost } from '../../support/requests.ts';
+import { capturedText, createPhysicalHost } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
@@ -32,12 +32,6 @@ describe.each(['', '/v1'])('the requests of a real Blazar, at %s/', (prefix) => 
       status: 403,
       json: { message: expect.stringContaining('345600 seconds (4 days)') },
     });
-  });
-
-  it('are judged by the configuration of the operator', async () => {
-    const { post } = await runService({ enforcement: { max_lease_duration: 345_600 } });
-    expect(await post(`${prefix}/check-update`, EXTEND)).toMatchObject({ status: 204 });
-    expect(await post(`${prefix}/check-create`, NINE_DAYS)).toMatchObject({ status: 403 });
   });
 
   it('get 204 for the end of a lease', async () => {
@@ -143,16 +137,5 @@ describe('the policy service', () => {
       ),
     );
     expect(logger.lines).toEqual([]);
-  });
-
-  it('judges a lease of ten thousand hosts by its dates', async () => {
-    const { post } = await runService();
-    const { context, lease } = createLasting(172_801);
-    const allocations = Array.from({ length: 10_000 }, (_, id) => ({ id: String(id), vcpus: 48 }));
-    const request = {
-      context,
-      lease: { ...lease, reservations: [{ resource_type: 'physical:host', allocations }] },
-    };
-    expect(await post('/check-create', request)).toMatchObject({ status: 403 });
   });
 });

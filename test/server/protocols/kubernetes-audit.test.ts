@@ -7,7 +7,6 @@ import {
   policies,
   policiesForAll,
   runKubernetes,
-  updating,
   VALIDATION,
 } from '../../support/kubernetes-service.ts';
 
@@ -46,14 +45,6 @@ describe('audit', () => {
     expect(refused).toMatchObject({ allowed: false, warnings: [] });
     expect(refused.message).toMatch(/zone: .* got "b"/);
     expect(refused.message).not.toContain('disk');
-  });
-
-  it('of several policies warns about all of them', async () => {
-    const service = await run(['disks', 'zones']);
-    const { allowed, warnings, patched } = await asked(service, {});
-    expect({ allowed, patched }).toEqual({ allowed: true, patched: ['/spec/priorityClassName'] });
-    expect(warnings.map((text) => /nodeSelector (\w+):/.exec(text)?.[1]).sort()).toEqual(['disk', 'zone']);
-    expect((await asked(service, {}, 'high')).allowed).toBe(false);
   });
 
   it('does not warn if a default of the same policy would help, at either endpoint', async () => {
@@ -100,24 +91,6 @@ describe('audit', () => {
       allowed: true,
       warnings: [expect.stringContaining('no scheduling policy of the account mentions it')],
     });
-  });
-
-  it('of policies that an account may not use has no effect', async () => {
-    const text = [policiesForAll({ disks }), policies({ zones, classes })].join('---\n');
-    const service = await run(['zones', 'classes'], text);
-    expect(await asked(service, { disk: 'tape' })).toMatchObject({ allowed: false, warnings: [] });
-    expect(await asked(service, { disk: 'ssd' })).toMatchObject({ allowed: true, warnings: [] });
-  });
-
-  it('warns about judged updates, too', async () => {
-    const { ask } = await run(['*']);
-    const fits = { nodeSelector: { disk: 'ssd', zone: 'a' } };
-    expect(await ask(updating(fits, { ...fits, priorityClassName: 'high' }))).toMatchObject({
-      allowed: true,
-      patch: [],
-      warnings: [expect.stringContaining('priorityClassName: expected low, got "high"')],
-    });
-    expect((await ask(updating({}, {}))).warnings).toEqual([]);
   });
 });
 

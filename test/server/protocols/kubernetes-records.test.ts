@@ -115,18 +115,6 @@ describe('an admission', () => {
     expect(paths).toEqual([4, 1]);
   });
 
-  it('that adds a default is recorded as changed, even if an audited policy would reject it', async () => {
-    const { records } = await recorded(
-      ({ ask }) => ask(creating({})),
-      { audit: ['tried'] },
-      {
-        tried: { required: { nodeSelectors: { zone: ['a'] } } },
-      },
-    );
-    const warnings = [expect.stringContaining('nodeSelector zone')];
-    expect(records).toEqual([line('changed', { warnings, filters: tried('changed') })]);
-  });
-
   it('in audit mode is recorded as such, with the warnings', async () => {
     const { records, metrics } = await recorded(
       async ({ ask }) => {

@@ -17,7 +17,6 @@ import { createLasting } from '../../support/requests.ts';
 const DISKS = { allowed: { schedulerNames: [], nodeSelectors: { disk: ['ssd'] } } };
 const { request, ...review } = creating();
 const { object } = request;
-const resource = { group: '', version: 'v1', resource: 'pods' };
 const { metadata } = object;
 
 /** A review in which these members of the request, or of the pod's spec, are something else. */
@@ -30,73 +29,35 @@ type Malformed = readonly [what: string, field: string, body: unknown];
 /** Nobody could be answered. */
 const MALFORMED: readonly Malformed[] = [
   ['a list', '', []],
-  ['null', '', 'null'],
-  ['a text', '', '"s3cret"'],
   ['an empty object', 'apiVersion', {}],
   ['a review of another version', 'apiVersion', { ...asking({}), apiVersion: 'admission.k8s.io/v1beta1' }],
-  ['a review without a version', 'apiVersion', { ...asking({}), apiVersion: undefined }],
   ['another kind', 'kind', { ...asking({}), kind: 'ConversionReview' }],
-  ['a lease', 'apiVersion', { context: {}, lease: { name: 's3cret' } }],
   ['a review that is an answer', 'request', { ...review, response: { uid: 's3cret', allowed: true } }],
   ['a request that is null', 'request', { ...review, request: null }],
-  ['a request that is a list', 'request', { ...review, request: [request] }],
-  ['no uid', 'request.uid', without('uid')],
   ['a uid that is a number', 'request.uid', asking({ uid: 7 })],
-  ['a uid that is empty', 'request.uid', asking({ uid: '' })],
 ];
 
 /** The API server says which request it is. */
 const UNJUDGED: readonly Malformed[] = [
   ['no resource', 'request.resource', without('resource')],
-  [
-    'a resource without a group',
-    'request.resource.group',
-    asking({ resource: { ...resource, group: null } }),
-  ],
-  [
-    'a resource that is a number',
-    'request.resource.resource',
-    asking({ resource: { ...resource, resource: 7 } }),
-  ],
   ['a subresource that is a list', 'request.subResource', asking({ subResource: [] })],
   ['no operation', 'request.operation', without('operation')],
   ['no namespace', 'request.namespace', without('namespace')],
-  ['a namespace that is null', 'request.namespace', asking({ namespace: null })],
-  ['a namespace that is empty', 'request.namespace', asking({ namespace: '' })],
   ['a namespace that is a list', 'request.namespace', asking({ namespace: ['shop'] })],
   ['a user that is a text', 'request.userInfo', asking({ userInfo: 's3cret' })],
-  ['a name that is an object', 'request.userInfo.username', asking({ userInfo: { username: {} } })],
-  ['a dry run in words', 'request.dryRun', asking({ dryRun: 'true' })],
   ['no object', 'request.object', without('object')],
-  ['an object that is null', 'request.object', asking({ object: null })],
-  ['an object that is a text', 'request.object', asking({ object: 's3cret' })],
   ['a pod without a spec', 'request.object.spec', asking({ object: { metadata } })],
-  ['a spec that is a list', 'request.object.spec', holding([])],
-  [
-    'metadata that are a text',
-    'request.object.metadata',
-    asking({ object: { metadata: 's3cret', spec: {} } }),
-  ],
   [
     'an old object without a spec',
     'request.oldObject.spec',
     updating({}, {}, { oldObject: { metadata: { name: 's3cret' } } }),
   ],
   ['a scheduler in numbers', 'request.object.spec.schedulerName', holding({ schedulerName: 7 })],
-  ['a node that is an object', 'request.object.spec.nodeName', holding({ nodeName: { s3cret: 1 } })],
-  [
-    'a service account that is a list',
-    'request.object.spec.serviceAccountName',
-    holding({ serviceAccountName: [] }),
-  ],
-  ['tolerations that are a text', 'request.object.spec.tolerations', holding({ tolerations: 's3cret' })],
-  ['a toleration that is null', 'request.object.spec.tolerations.0', holding({ tolerations: [null] })],
   [
     'a toleration with a number for its key',
     'request.object.spec.tolerations.1.key',
     holding({ tolerations: [{}, { key: 7 }] }),
   ],
-  ['labels that are a list', 'request.object.spec.nodeSelector', holding({ nodeSelector: ['disk'] })],
   [
     'a label that is true',
     'request.object.spec.nodeSelector.disk',
@@ -161,10 +122,8 @@ describe('an invalid review', () => {
 
   it('of another type gets 415, and one that is too long 413', async () => {
     const { post } = await runKubernetes(policies({ disks: DISKS }), { service: { body_limit: 4000 } });
-    const types = ['text/plain', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
-    for (const type of types) {
-      expect((await post(ADMISSION, asking({}), { 'Content-Type': type })).status, type).toBe(415);
-    }
+    const type = { 'Content-Type': 'application/vnd.kubernetes.protobuf' };
+    expect((await post(ADMISSION, asking({}), type)).status).toBe(415);
     const json = { message: 'expected a body of at most 4000 bytes' };
     const long = holding({ containers: 'x'.repeat(5000) });
     expect(await post(ADMISSION, long)).toMatchObject({ status: 413, json });
@@ -329,23 +288,8 @@ describe('the parameter timeout', () => {
   it('that is not a duration gets 400', async () => {
     const { ask } = await runKubernetes(policies({ disks: DISKS }));
     const values = [
-      ...[
-        '',
-        '10',
-        's',
-        'ten',
-        '-1s',
-        '+1s',
-        '1e3s',
-        '%2010s',
-        '10s%20',
-        '10s5m',
-        '10ss',
-        'Infinitys',
-        '1d',
-        '10S',
-      ],
-      ...['10s&timeout=10s', '10s&timeout=1s', '%00', `${'9'.repeat(400)}s`, '1m30', '10s%0a'],
+      ...['', '10', 's', '-1s', '1e3s', '%2010s', '10s5m', 'Infinitys', '1d', '1m30', '10s%0a'],
+      ...['10s&timeout=10s', '%00', `${'9'.repeat(400)}s`],
     ];
     for (const value of values) {
       const { status, answer } = await ask(creating(), `${ADMISSION}?timeout=${value}`);

@@ -1,4 +1,4 @@
-/** What the API server of Kubernetes is answered. Source: Kubernetes docs, "Dynamic Admission Control". */
+/** What the API server of Kubernetes is answered. Source: RFC 6902, and Kubernetes docs, "Dynamic Admission Control". */
 import { describe, expect, it } from 'vitest';
 import {
   ADMISSION,
@@ -11,12 +11,50 @@ import {
   policies,
   policiesForAll,
   runKubernetes,
-  updating,
   VALIDATION,
 } from '../../support/kubernetes-service.ts';
 
 const DISKS = { required: { nodeSelectors: { disk: ['ssd', 'hdd'] } }, allowed: { schedulerNames: [] } };
 const UNTOUCHED = { status: 200, allowed: true, patch: [], warnings: [], message: undefined };
+
+describe('a plain pod', () => {
+  it('gets the defaults by a minimal patch', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ parts: PARTS }));
+    const review = admissionReview('create-by-replica-set');
+    const { patch, uid, answer, ...came } = await ask(review);
+    expect(came).toMatchObject({ status: 200, allowed: true, message: undefined, warnings: [] });
+    expect(uid).toBe('9f1c0a52-3f0e-4a7e-8d5b-6a4f2f9d1c11');
+    expect(answer.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+    expect(answer.headers.get('X-Enforcement-Generation')).toBe('1');
+    expect(answer.json).toMatchObject({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' });
+    expect([...patch].sort((a, b) => (a.path < b.path ? -1 : 1))).toEqual([
+      { op: 'add', path: '/spec/nodeSelector', value: { 'kubernetes.io/arch': 'amd64' } },
+      { op: 'remove', path: '/spec/preemptionPolicy' },
+      { op: 'remove', path: '/spec/priority' },
+      { op: 'add', path: '/spec/priorityClassName', value: 'low' },
+      { op: 'replace', path: '/spec/schedulerName', value: 'batch' },
+      { op: 'add', path: '/spec/tolerations/2', value: DEDICATED },
+    ]);
+    const { object } = patched(review, patch).request;
+    const { priority: _, preemptionPolicy: __, ...spec } = review.request.object.spec;
+    const tolerations = [...(spec.tolerations as object[]), DEDICATED];
+    expect(object).toEqual({ ...review.request.object, spec: { ...spec, ...PARTS.default, tolerations } });
+  });
+
+  it('keeps its own labels, and gets missing ones with escaped names', async () => {
+    const nodeSelector = { 'kubernetes.io/arch': 'amd64', 'a~b/c': 'd' };
+    const { ask } = await runKubernetes(
+      policiesForAll({ labels: { allowed: { nodeSelectors: {} }, default: { nodeSelector } } }),
+    );
+    const review = creating({ nodeSelector: { disk: 'ssd' } });
+    const { patch } = await ask(review);
+    expect(patch.map(({ path }) => path).sort()).toEqual([
+      '/spec/nodeSelector/a~0b~1c',
+      '/spec/nodeSelector/kubernetes.io~1arch',
+    ]);
+    expect(patched(review, patch).request.object.spec.nodeSelector).toEqual({ disk: 'ssd', ...nodeSelector });
+  });
+});
 
 describe('a pod that is rejected', () => {
   it('gets 403 within 200, with field, values and policy in the message', async () => {
@@ -100,39 +138,14 @@ describe('what is not judged', () => {
   it('is allowed unchanged, whatever the object', async () => {
     const { ask } = await runKubernetes(policies({ disks: DISKS }));
     for (const [what, changes] of OTHERS) {
-      for (const object of [{ spec: { nodeSelector: { disk: 'tape' } } }, null, undefined, [7]]) {
-        for (const path of [ADMISSION, VALIDATION]) {
-          const { answer, ...came } = await ask(creating({}, { object, ...changes, namespace: null }), path);
-          expect({ what, ...came }).toEqual({ what, uid: 'u-1', ...UNTOUCHED });
-          expect(answer.headers.get('X-Enforcement-Generation'), what).toBe('1');
-        }
+      for (const object of [{ spec: { nodeSelector: { disk: 'tape' } } }, [7]]) {
+        const { answer, ...came } = await ask(creating({}, { object, ...changes, namespace: null }));
+        expect({ what, ...came }).toEqual({ what, uid: 'u-1', ...UNTOUCHED });
+        expect(answer.headers.get('X-Enforcement-Generation'), what).toBe('1');
       }
     }
     const judged = creating({ nodeSelector: { disk: 'tape' } }, { subResource: '' });
     expect((await ask(judged)).allowed).toBe(false);
-  });
-});
-
-describe('a change of a pod', () => {
-  it('of a scheduled pod does not judge its node', async () => {
-    const { ask } = await runKubernetes(
-      policiesForAll({ one: { allowed: { schedulerNames: ['batch'], tolerations: [] } } }),
-    );
-    const bound = { nodeName: 'n1', schedulerName: 'batch' };
-    const tolerating = { ...bound, tolerations: [DEDICATED] };
-    expect(await ask(updating(bound, tolerating))).toMatchObject(UNTOUCHED);
-    const moved = await ask(updating(bound, { ...tolerating, nodeName: 'n2' }));
-    expect(moved).toMatchObject({ allowed: false, message: expect.stringContaining('nodeName: ') });
-    expect((await ask(creating(bound))).allowed).toBe(false);
-  });
-});
-
-describe('a pod of a DaemonSet', () => {
-  const run = () => runKubernetes(policiesForAll({ plain: { allowed: { schedulerNames: [] } } }));
-
-  it('may name its node and have the tolerations of Kubernetes', async () => {
-    const { ask } = await run();
-    expect(await ask(admissionReview('create-by-daemon-set'))).toMatchObject(UNTOUCHED);
   });
 });
 
@@ -170,25 +183,10 @@ describe('what is judged apart from pods', () => {
   });
 });
 
-it('system_tolerations replaces the default ones', async () => {
-  const text = policiesForAll({ plain: { allowed: { schedulerNames: [] } } });
-  const system_tolerations = ['dedicated=web:NoSchedule'];
-  const { ask } = await runKubernetes(text, { kubernetes: { system_tolerations } });
-  expect(await ask(creating({ tolerations: [DEDICATED] }))).toMatchObject(UNTOUCHED);
-  expect((await ask(creating({ tolerations: [{ ...DEDICATED, value: 'other' }] }))).allowed).toBe(false);
-  expect((await ask(admissionReview('create-by-replica-set'))).message).toContain('tolerations[0]: ');
-});
-
 describe('the paths', () => {
   it('match literally', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
-    for (const path of [
-      `${ADMISSION}/`,
-      `${VALIDATION}/`,
-      '/Kubernetes/admission',
-      '/kubernetes',
-      `/v1${ADMISSION}`,
-    ]) {
+    for (const path of [`${ADMISSION}/`, '/Kubernetes/admission', '/kubernetes', `/v1${ADMISSION}`]) {
       expect((await ask(creating(), path)).status, path).toBe(404);
     }
   });

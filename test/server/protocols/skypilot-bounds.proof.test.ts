@@ -16,12 +16,8 @@ const ALIASES = [
 /** Far beyond every bound, and all within `body_limit`. */
 const BOMBS: readonly (readonly [string, string])[] = [
   ['aliases of aliases', ALIASES],
-  ['an alias of itself', 'a: &a\n  b: *a\n'],
-  ['a million lines', 'a: 1\n'.repeat(1_000_000)],
   ['a million items', `a:\n${'- 1\n'.repeat(1_000_000)}`],
-  ['nested lists', `a: ${'['.repeat(100_000)}`],
   ['nested mappings', `a: ${'{b: '.repeat(50_000)}`],
-  ['nested lines', `a:\n  ${'- '.repeat(50_000)}x\n`],
   ['101 levels', `a: ${'['.repeat(101)}${']'.repeat(101)}`],
 ];
 

@@ -1,7 +1,6 @@
 /** What policies changed: in the log, over the page, in the statistics and in the metrics. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { decisionRecordSchema } from '../../../src/decisions/record.ts';
 import { Statistics } from '../../../src/decisions/statistics.ts';
 import { decisionsInFile } from '../../support/decision-logs.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
@@ -124,24 +123,5 @@ describe('a launch', () => {
     expect(metric(text, name, { operation: 'skypilot.launch', outcome: 'allowed' })).toBe(1);
     expect(metric(text, name, { operation: 'skypilot.launch', outcome: 'rejected' })).toBe(1);
     expect(metric(text, name, { operation: 'skypilot.validate', outcome: 'rejected' })).toBe(1);
-  });
-
-  it('is no launch in a log of an earlier version, which is read as before', () => {
-    const old = {
-      ...{
-        time: '2026-11-20T08:00:00.000Z',
-        request_id: 'req-1',
-        operation: 'skypilot.launch',
-        project_id: null,
-      },
-      ...{ user_id: null, lease_id: null, lease_name: null, allowed: true, outcome: 'changed', filter: 'A' },
-      ...{ message: null, failed: false, warnings: [], generation: 1, duration_ms: 1 },
-      filters: [{ filter: 'A', outcome: 'changed', audit: false, message: null, duration_ms: 1 }],
-    };
-    const read = decisionRecordSchema.parse(old);
-    expect(read).toEqual(old);
-    const statistics = new Statistics();
-    statistics.add(read);
-    expect(statistics.summary(1).launches).toEqual({ decisions: 0, refused: 0 });
   });
 });

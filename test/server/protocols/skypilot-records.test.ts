@@ -108,20 +108,6 @@ describe('a review', () => {
     ]);
   });
 
-  it('is attributed to the first policy that changed the request', async () => {
-    const policies = {
-      IdlePolicy: '',
-      LabelPolicy: 'task.a = 1;',
-      OtherPolicy: 'task.b = 1;',
-    };
-    const { records } = await recorded(policies, async ({ ask }) => {
-      await ask({ task: 'name: do\n' });
-    });
-    expect(
-      records.map(({ outcome, filter, filters }) => [outcome, filter, filters.map((one) => one.outcome)]),
-    ).toEqual([['changed', 'LabelPolicy', ['allowed', 'changed', 'changed']]]);
-  });
-
   it('is not recorded for an invalid or unauthenticated request', async () => {
     const { records, metrics } = await recorded(
       { IdlePolicy: '' },

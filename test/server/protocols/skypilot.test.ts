@@ -41,15 +41,7 @@ describe('an allowed request', () => {
 describe('a rejected request', () => {
   it('gets 400 and the reason as plain text', async () => {
     const { ask } = await runSkypilot({ RejectingPolicy: 'throw new PolicyRejected(task.run);' });
-    const reasons = [
-      'Only spot here.',
-      'größer als 8 · 大',
-      '"quoted"',
-      'two\nlines',
-      '{"a": 1}',
-      '<b>no</b>',
-    ];
-    for (const reason of reasons) {
+    for (const reason of ['größer als 8 · 大', 'two\nlines', '{"a": 1}', '<b>no</b>']) {
       const { status, text, headers } = await ask({ task: `run: ${JSON.stringify(reason)}` });
       expect({ status, text, type: headers.get('Content-Type') }).toEqual({
         status: 400,
@@ -63,12 +55,8 @@ describe('a rejected request', () => {
 describe('a request at which a policy fails', () => {
   const WAYS = [
     "throw new Error('the cause, with a s3cret');",
-    "return Promise.reject(new Error('the cause, with a s3cret'));",
-    'return;',
     'return 7;',
-    'task.self = task;',
     'task.at = new (class S3cret {})();',
-    'task.run = () => 1;',
     'task.list = Array.from({ length: 300_000 }, () => 1);',
   ];
 
@@ -105,19 +93,9 @@ describe('a request at which a policy fails', () => {
 describe('an invalid request', () => {
   const NO_REQUESTS = [
     ['no JSON', '{', 'expected a body in JSON'],
-    ['nothing', '', 'expected a body in JSON'],
     ['a text that is no JSON', '"s3cret"', 'the body: expected JSON in the JSON string'],
-    ['a list', '["s3cret"]', 'the body: expected an object'],
-    ['an empty object', '{}', 'task: expected a string'],
     ['a task that is an object', body({ task: { run: 's3cret' } }), 'task: expected a string'],
-    [
-      'a configuration that is no mapping',
-      body({ skypilot_config: '- s3cret' }),
-      'skypilot_config: expected a YAML mapping',
-    ],
     ['a task that is no YAML', body({ task: 's3cret: [' }), /^task: expected YAML, and line 1: /],
-    ['no user', body({ user: 's3cret' }), 'user: expected a mapping with id and name'],
-    ['a version in words', body({ client_api_version: 's3cret' }), 'client_api_version: expected a number'],
   ] as const;
 
   it('gets 422, and never a rejection', async () => {
@@ -150,31 +128,14 @@ describe('the path', () => {
     for (const path of ['/sky/check.v1', '/sky/check.v1/']) {
       expect((await post(path, body())).status, path).toBe(200);
     }
-    for (const other of [
-      PATH,
-      '/sky/check.v1//',
-      '//sky/check.v1',
-      '/sky/check.v1/x',
-      '/Sky/check.v1',
-      '/sky/check_v1',
-      '/v1/sky/check.v1',
-    ]) {
+    for (const other of [PATH, '/sky/check.v1//', '/Sky/check.v1', '/sky/check_v1', '/v1/sky/check.v1']) {
       expect((await post(other, body())).status, other).toBe(404);
     }
   });
 
   it('never redirects', async () => {
     const { raw } = await runSkypilot({ IdlePolicy: '' });
-    const targets = [
-      PATH,
-      `${PATH}/`,
-      `/${PATH}`,
-      `${PATH}//`,
-      `${PATH}?`,
-      `http://127.0.0.1${PATH}`,
-      `${PATH}/..`,
-      `${PATH}%2f`,
-    ];
+    const targets = [`${PATH}/`, `/${PATH}`, `${PATH}//`, `${PATH}?`, `${PATH}/..`, `${PATH}%2f`];
     const answers = await Promise.all(
       targets.map((target) => raw(postBytes(target, body(), 'Connection: close\r\n'))),
     );
@@ -190,16 +151,10 @@ describe('the token', () => {
   const run = () =>
     runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens: [TOKEN, 'second-0123456789abcdef'] } });
 
-  const RIGHT = [
-    `?token=${TOKEN}`,
-    '?token=second-0123456789abcdef',
-    `?workspace=a&token=${TOKEN}`,
-    '?token=%73econd-0123456789abcdef',
-  ];
+  const RIGHT = [`?workspace=a&token=${TOKEN}`, '?token=%73econd-0123456789abcdef'];
   const WRONG = [
-    ...['', '?', '?token', '?token=', '?token=wrong', '?token=toString', '?token=%E0%A4%A'],
-    ...[`?token=${TOKEN}x`, `?token=${TOKEN.slice(0, -1)}`, `?Token=${TOKEN}`, `?token[]=${TOKEN}`],
-    ...[`?token=${TOKEN}&token=${TOKEN}`, `?token=${TOKEN}&token=wrong`, `?__proto__=${TOKEN}`],
+    ...['', '?token=', '?token=toString', '?token=%E0%A4%A', `?token=${TOKEN}x`, `?Token=${TOKEN}`],
+    ...[`?token[]=${TOKEN}`, `?token=${TOKEN}&token=${TOKEN}`, `?__proto__=${TOKEN}`],
   ];
 
   it('as a query parameter must occur once and be right', async () => {

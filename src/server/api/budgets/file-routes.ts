@@ -9,8 +9,9 @@ import { problemShape } from '../../openapi/bodies.ts';
 import { type ApiRoute, route } from '../route.ts';
 import {
   amountSchema,
+  ofProject,
   refusedAs,
-  textParameter,
+  secondOf,
   timeParameter,
   timeSchema,
   WITHOUT_LEDGER,
@@ -140,7 +141,7 @@ const exportBudgets = route({
     'Sorted like listBudgets; expired ones too, removed ones not. Each thousand is as of one moment. In CSV, ids that a spreadsheet would run as a formula have an apostrophe in front, which an import takes away.',
   query: z.strictObject({
     format: z.enum(['csv', 'json']).optional().meta({ description: 'Default: csv.' }),
-    project_id: textParameter('Only of this project: its id, or name@domain.'),
+    project_id: ofProject(),
     valid_at: timeParameter('Only budgets in force at this time.'),
   }),
   answers: [
@@ -160,7 +161,7 @@ const exportBudgets = route({
     const { format = 'csv', project_id, valid_at } = request.query;
     const text = await exportFor(request, format, {
       projectIds: await projectsAsked(request, project_id),
-      validAt: valid_at === undefined ? undefined : valid_at / 1_000_000n,
+      validAt: valid_at && secondOf(valid_at),
     });
     return {
       headers: { 'Content-Disposition': `attachment; filename="budgets.${format}"` },

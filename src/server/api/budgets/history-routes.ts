@@ -5,27 +5,27 @@ import { pageOfChargedLeases } from '../../../ledger/budgets/history.ts';
 import type { LeaseReport } from '../../../ledger/reports/reports.ts';
 import { budgetChangesFor, projectsAsked } from '../../budgets/budget-lists.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
-import { type ApiAnswer, type ApiRoute, route } from '../route.ts';
+import { type ApiRoute, route } from '../route.ts';
 import {
   type Accounts,
   accountSchema,
-  accountsOf,
   amountSchema,
   costText,
   listQuery,
+  namedPage,
+  ofProject,
+  ofUser,
   pageAnswer,
-  pageJson,
   pageQueryOf,
   refusedAs,
   secondText,
-  textParameter,
   textSchema,
   timeSchema,
   timeText,
   UNNAMED,
   WITHOUT_LEDGER,
 } from '../shown.ts';
-import { budgetChangeSchema, writerFor } from './json.ts';
+import { budgetChangeJson, budgetChangeSchema } from './json.ts';
 
 const order = z.enum(['newest', 'oldest']).optional().meta({
   description: 'Which come first. Default: the newest.',
@@ -41,15 +41,14 @@ const listBudgetChanges = route({
   description: 'Also of removed budgets. Members see those of their projects.',
   query: listQuery({
     order,
-    project_id: textParameter('Only of this project: its id, or name@domain.'),
-    user_id: textParameter(
-      'Only of this user: the id, or name@domain, except for members who give no budgets.',
-    ),
+    project_id: ofProject(),
+    user_id: ofUser(),
   }),
   answers: [page, WITHOUT_LEDGER, UNNAMED],
   async answer(request) {
-    const { project_id, user_id } = request.query;
-    return changes(request, { ...request.query, projectId: project_id, userId: user_id });
+    const { project_id: projectId, user_id: userId, order: first } = request.query;
+    const wanted = { ...pageQueryOf(request.query), projectId, userId, order: first };
+    return { json: await namedPage(request, await budgetChangesFor(request, wanted), budgetChangeJson) };
   },
 });
 
@@ -66,26 +65,13 @@ const listChangesOfBudget = route({
   async answer(request) {
     const { budget_id: id = '' } = request.params;
     // None has the id 0.
-    return changes(request, { ...request.query, budget: /^\d{1,18}$/.test(id) ? BigInt(id) : 0n });
+    const budget = /^\d{1,18}$/.test(id) ? BigInt(id) : 0n;
+    const wanted = { ...pageQueryOf(request.query), budget, order: request.query.order };
+    return { json: await namedPage(request, await budgetChangesFor(request, wanted), budgetChangeJson) };
   },
 });
 
 export const BUDGET_CHANGE_ROUTES: readonly ApiRoute[] = [listBudgetChanges, listChangesOfBudget];
-
-type Asked = Parameters<typeof budgetChangesFor>[1];
-type Query = Omit<Asked, 'limit' | 'after'> & {
-  readonly [Name in 'limit' | 'after']?: Asked[Name] | undefined;
-};
-
-async function changes(request: Parameters<typeof writerFor>[0], query: Query): Promise<ApiAnswer> {
-  const { projectId, userId, budget, order: wanted } = query;
-  const found = await budgetChangesFor(request, {
-    ...pageQueryOf(query),
-    ...{ projectId, userId, budget, order: wanted },
-  });
-  const writer = await writerFor(request, found.items);
-  return { json: pageJson(found, writer.change) };
-}
 
 const leaseSchema = z.strictObject({
   row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
@@ -126,19 +112,14 @@ const listBudgetCharges = route({
     refusedAs(422, 'Keystone has no project of this name.'),
   ],
   async answer(request) {
-    const { query, generation, deadline } = request;
+    const { query, deadline } = request;
     const ledger = await ledgerFor(request);
     const [projectId] = (await projectsAsked(request, query.project_id)) ?? [];
     const page =
       projectId === undefined
         ? { items: [], next: undefined }
         : await pageOfChargedLeases(ledger, { ...pageQueryOf(query), projectId }, deadline);
-    const ids = {
-      projects: page.items.map((lease) => lease.projectId),
-      users: page.items.map(({ userId }) => userId),
-    };
-    const accounts = await accountsOf(generation, ids, deadline);
-    return { json: pageJson(page, (lease) => leaseJson(lease, accounts)) };
+    return { json: await namedPage(request, page, leaseJson) };
   },
 });
 
@@ -147,8 +128,7 @@ export const BUDGET_CHARGE_ROUTES: readonly ApiRoute[] = [listBudgetCharges];
 function leaseJson(lease: LeaseReport, accounts: Accounts) {
   return {
     ...{ row: String(lease.row), lease_id: lease.leaseId, region: lease.region },
-    project: accounts.project(lease.projectId),
-    user: accounts.user(lease.userId),
+    ...accounts.owner(lease),
     ...{ name: lease.name, start: timeText(lease.start), end: timeText(lease.end), state: lease.state },
     recorded_at: timeText(lease.recordedAt),
     charges: lease.claims.flatMap((claim) =>

@@ -1,15 +1,12 @@
 /** Budgets and their changes as the API writes them. */
 import { z } from 'zod';
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { budgetEtag } from '../../budgets/change-budgets.ts';
-import type { Requester } from '../../budgets/named-accounts.ts';
 import {
   type Accounts,
   accountSchema,
-  accountsOf,
   amountSchema,
   costText,
   leftText,
@@ -72,11 +69,11 @@ export const budgetChangeSchema = z.strictObject({
   reason,
 });
 
-export function budgetJson(budget: BudgetView, accounts: Accounts, unitText: string) {
+export function budgetJson(budget: BudgetView, accounts: Accounts) {
   return {
     id: String(budget.id),
     ...ownerJson(budget, accounts),
-    unit: unitText,
+    unit: accounts.unit,
     taken: costText(budget.taken),
     left: leftText(budget.left),
     exact: { amount: String(budget.amount), taken: String(budget.taken) },
@@ -85,55 +82,28 @@ export function budgetJson(budget: BudgetView, accounts: Accounts, unitText: str
   };
 }
 
-function budgetChangeJson(change: BudgetChange, accounts: Accounts, unitText: string) {
+export function budgetChangeJson(change: BudgetChange, accounts: Accounts) {
   return {
     id: String(change.id),
     at: timeText(change.at),
     operation: change.operation,
     budget_id: String(change.budget),
     ...ownerJson(change, accounts),
-    unit: unitText,
+    unit: accounts.unit,
     exact: { amount: String(change.amount) },
     who: change.who,
     reason: change.reason,
   };
 }
 
-/** What writes budgets of these owners: with their names, and the unit. */
-export async function writerFor(
-  { generation, deadline }: Requester,
-  owners: readonly { readonly projectId: string; readonly userId: string | null }[],
-) {
-  const accounts = await accountsOf(
-    generation,
-    {
-      projects: owners.map(({ projectId }) => projectId),
-      users: owners.flatMap(({ userId }) => userId ?? []),
-    },
-    deadline,
-  );
-  const unitText = budgetUnit(generation.configuration);
-  return {
-    budget: (budget: BudgetView) => budgetJson(budget, accounts, unitText),
-    change: (change: BudgetChange) => budgetChangeJson(change, accounts, unitText),
-  };
-}
-
 function ownerJson(
-  {
-    projectId,
-    userId,
-    validFrom,
-    validUntil,
-    amount,
-  }: Pick<BudgetView, 'projectId' | 'userId' | 'validFrom' | 'validUntil' | 'amount'>,
+  of: Pick<BudgetView, 'projectId' | 'userId' | 'validFrom' | 'validUntil' | 'amount'>,
   accounts: Accounts,
 ) {
   return {
-    project: accounts.project(projectId),
-    user: userId === null ? null : accounts.user(userId),
-    valid_from: secondText(validFrom),
-    valid_until: secondText(validUntil),
-    amount: budgetAmountText(amount),
+    ...accounts.owner(of),
+    valid_from: secondText(of.validFrom),
+    valid_until: secondText(of.validUntil),
+    amount: budgetAmountText(of.amount),
   };
 }

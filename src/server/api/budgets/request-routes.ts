@@ -1,7 +1,7 @@
 /** Requests for more budget: asked for, endorsed, granted or refused, and withdrawn. */
 import { z } from 'zod';
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/rows.ts';
+import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
 import type { Requester } from '../../budgets/named-accounts.ts';
@@ -13,19 +13,19 @@ import {
   type StepInput,
   stepRequestFor,
 } from '../../budgets/request-budgets.ts';
-import type { Action } from '../../users/caller.ts';
 import { type ApiExample, type ApiRoute, route } from '../route.ts';
 import {
   type Accounts,
   accountSchema,
   accountsOf,
   listQuery,
+  namedPage,
+  ofProject,
+  ofUser,
   pageAnswer,
-  pageJson,
   pageQueryOf,
   refusedAs,
   secondText,
-  textParameter,
   timeSchema,
   timeText,
   UNNAMED,
@@ -73,10 +73,8 @@ const listRequests = route({
   summary: 'List requests for more budget.',
   description: 'The newest first. Members see those of their projects.',
   query: listQuery({
-    project_id: textParameter('Only of this project: its id, or name@domain.'),
-    user_id: textParameter(
-      'Only for this user: the id, or name@domain, except for members who give no budgets.',
-    ),
+    project_id: ofProject(),
+    user_id: ofUser('for'),
     state: z
       .enum([...BUDGET_REQUEST_STATES, 'open'])
       .optional()
@@ -90,7 +88,7 @@ const listRequests = route({
       ...{ projectId: project_id, userId: user_id },
       states: state === undefined ? undefined : state === 'open' ? OPEN_STATES : [state],
     });
-    return { json: pageJson(page, await requestWriter(request, page.items)) };
+    return { json: await namedPage(request, page, requestJson) };
   },
 });
 
@@ -144,34 +142,22 @@ const askForBudget = route({
     ),
   ],
   async answer(request) {
-    const { project_id, user_id, valid_until, ...rest } = request.body;
-    const asked = await askForBudgetFor(request, {
-      ...{ projectId: project_id, userId: user_id, validUntil: valid_until },
-      ...rest,
-    });
+    const asked = await askForBudgetFor(request, request.body);
     return { ...(await answered(request, asked)), status: 201, headers: { Location: requestPath(asked) } };
   },
 });
 
-interface StepTexts {
-  readonly id: string;
-  readonly action: Action;
-  readonly summary: string;
-  readonly description: string;
+interface StepTexts extends Pick<ApiRoute, 'id' | 'action' | 'summary' | 'description'> {
   readonly done: string;
 }
 
-interface StepBody extends Pick<StepInput, 'amount' | 'reason'> {
-  readonly valid_until?: string | undefined;
-}
-
-function stepRoute<Body extends StepBody>(
-  kind: StepInput['kind'],
-  { id, action, summary, description, done }: StepTexts,
+function stepRoute<Body extends StepInput>(
+  kind: RequestStep['kind'],
+  { description, done, ...texts }: StepTexts,
   body: NonNullable<ApiRoute<Body, Body>['body']>,
 ): ApiRoute {
   return route({
-    ...{ id, method: 'POST' as const, path: `/v1/budget-requests/{request_id}/${kind}`, action, summary },
+    ...{ ...texts, method: 'POST' as const, path: `/v1/budget-requests/{request_id}/${kind}` },
     description: `${description} Sent twice, it is done once.`,
     body,
     answers: [
@@ -181,9 +167,8 @@ function stepRoute<Body extends StepBody>(
       refusedAs(422, 'A value is wrong, the time is over, or the budget cannot become so.'),
     ],
     async answer(request) {
-      const { amount: size, valid_until: validUntil, reason: why } = request.body;
-      const input = { kind, amount: size, validUntil, reason: why };
-      return answered(request, await stepRequestFor(request, request.params.request_id ?? '', input));
+      const id = request.params.request_id ?? '';
+      return answered(request, await stepRequestFor(request, id, kind, request.body));
     },
   });
 }
@@ -256,34 +241,16 @@ const STEPS = [
 export const BUDGET_REQUEST_ROUTES: readonly ApiRoute[] = [listRequests, getRequest, askForBudget, ...STEPS];
 
 async function answered(requester: Requester, request: BudgetRequest) {
-  return { json: (await requestWriter(requester, [request]))(request) };
+  return { json: requestJson(request, await accountsOf(requester, [request])) };
 }
 
-async function requestWriter({ generation, deadline }: Requester, requests: readonly BudgetRequest[]) {
-  const accounts = await accountsOf(
-    generation,
-    {
-      projects: requests.map(({ projectId }) => projectId),
-      users: requests.flatMap(({ userId }) => userId ?? []),
-    },
-    deadline,
-  );
-  const unitText = budgetUnit(generation.configuration);
-  return (request: BudgetRequest) => requestJson(request, accounts, unitText);
-}
-
-function requestJson(
-  request: BudgetRequest,
-  accounts: Accounts,
-  unitText: string,
-): z.infer<typeof requestSchema> {
-  const { id, projectId, userId, validUntil, state, asked, endorsed, settled, granted } = request;
+function requestJson(request: BudgetRequest, accounts: Accounts): z.infer<typeof requestSchema> {
+  const { id, validUntil, state, asked, endorsed, settled, granted } = request;
   return {
     id: String(id),
-    project: accounts.project(projectId),
-    user: userId === null ? null : accounts.user(userId),
+    ...accounts.owner(request),
     amount: budgetAmountText(request.amount),
-    unit: unitText,
+    unit: accounts.unit,
     valid_until: secondText(validUntil),
     ...{ reason: request.reason, state },
     asked: { at: timeText(asked.at), who: asked.who },

@@ -1,6 +1,5 @@
 /** Budgets: one, all in pages, set, changed and removed. */
 import { z } from 'zod';
-import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { budgetsFor } from '../../budgets/budget-lists.ts';
 import {
@@ -11,19 +10,24 @@ import {
   createBudgetFor,
   withdrawBudgetFor,
 } from '../../budgets/change-budgets.ts';
+import type { Requester } from '../../budgets/named-accounts.ts';
 import { type ApiExample, type ApiRequest, type ApiRoute, route } from '../route.ts';
 import {
+  accountsOf,
   listQuery,
+  namedPage,
+  ofProject,
+  ofUser,
   pageAnswer,
-  pageJson,
   pageQueryOf,
   refusedAs,
+  secondOf,
   textParameter,
   timeParameter,
   UNNAMED,
   WITHOUT_LEDGER,
 } from '../shown.ts';
-import { budgetSchema, writerFor } from './json.ts';
+import { budgetJson, budgetSchema } from './json.ts';
 
 const ETAG = { ETag: { description: 'For `If-Match`: another one after each change.' } };
 const shown = (status: number, description: string, more: object = {}): ApiExample => ({
@@ -74,10 +78,8 @@ const listBudgets = route({
   description:
     'Budgets in force or expired, sorted by project, user (those of the whole project first) and time. Members see those of their projects.',
   query: listQuery({
-    project_id: textParameter('Only of this project: its id, or name@domain.'),
-    user_id: textParameter(
-      'Only of this user: the id, or name@domain, except for members who give no budgets.',
-    ),
+    project_id: ofProject(),
+    user_id: ofUser(),
     valid_at: timeParameter('Only budgets in force at this time.'),
     search: textParameter('Only ids of projects or users that contain this text, whatever the case.'),
   }),
@@ -87,10 +89,9 @@ const listBudgets = route({
     const page = await budgetsFor(request, {
       ...pageQueryOf(request.query),
       ...{ projectId: project_id, userId: user_id, search },
-      validAt: valid_at === undefined ? undefined : valid_at / MICROSECONDS_PER_SECOND,
+      validAt: valid_at && secondOf(valid_at),
     });
-    const writer = await writerFor(request, page.items);
-    return { json: pageJson(page, writer.budget) };
+    return { json: await namedPage(request, page, budgetJson) };
   },
 });
 
@@ -143,11 +144,7 @@ const createBudget = route({
     MISTAKEN,
   ],
   async answer(request) {
-    const { project_id, user_id, valid_from, valid_until, amount: size, reason: why } = request.body;
-    const budget = await createBudgetFor(request, {
-      ...{ projectId: project_id, userId: user_id, amount: size, reason: why },
-      ...{ validFrom: valid_from, validUntil: valid_until },
-    });
+    const budget = await createBudgetFor(request, request.body);
     const answer = await answered(request, budget);
     return { ...answer, status: 201, headers: { ...answer.headers, Location: budgetPath(budget) } };
   },
@@ -169,12 +166,8 @@ const amendBudget = route({
   },
   answers: [shown(200, 'The budget as it is now.'), NOT_THERE, OVERLAPS, MISTAKEN, ...CHANGED],
   async answer(request) {
-    const { amount: size, valid_until, reason: why } = request.body;
-    const amendment = { amount: size, validUntil: valid_until, reason: why };
-    return answered(
-      request,
-      await amendBudgetFor(request, idIn(request), request.header('if-match'), amendment),
-    );
+    const etag = request.header('if-match');
+    return answered(request, await amendBudgetFor(request, idIn(request), etag, request.body));
   },
 });
 
@@ -212,7 +205,7 @@ function idIn({ params }: Pick<ApiRequest<unknown, unknown>, 'params'>): string 
   return params.budget_id ?? '';
 }
 
-async function answered(request: Parameters<typeof writerFor>[0], budget: BudgetView) {
-  const writer = await writerFor(request, [budget]);
-  return { json: writer.budget(budget), headers: { ETag: budgetEtag(budget) } };
+async function answered(request: Requester, budget: BudgetView) {
+  const accounts = await accountsOf(request, [budget]);
+  return { json: budgetJson(budget, accounts), headers: { ETag: budgetEtag(budget) } };
 }

@@ -83,14 +83,7 @@ const toBudgets = ({ projectId: project }: Pick<BudgetView, 'projectId'>, done: 
 
 export const NEW_BUDGET_PAGES = formPages('/budgets/new', SETTING, newBudget, async (request, values) =>
   toBudgets(
-    await createBudgetFor(request, {
-      projectId: values.project_id,
-      userId: values.user_id === '' ? null : values.user_id,
-      validFrom: values.valid_from,
-      validUntil: values.valid_until,
-      amount: values.amount,
-      reason: values.reason,
-    }),
+    await createBudgetFor(request, { ...values, user_id: values.user_id === '' ? null : values.user_id }),
     'set',
   ),
 );
@@ -143,9 +136,7 @@ const etagOf = ({ form }: PageRequest) => form.get('etag') ?? '';
 
 export const EDIT_BUDGET_PAGES = [
   ...formPages(PATH, SETTING, editBudget(false), async (request, values) => {
-    const { amount, valid_until: validUntil, reason } = values;
-    const amendment = { amount, validUntil, reason };
-    return toBudgets(await amendBudgetFor(request, idOf(request), etagOf(request), amendment), 'changed');
+    return toBudgets(await amendBudgetFor(request, idOf(request), etagOf(request), values), 'changed');
   }),
   ...formPages(`${PATH}/remove`, SETTING, editBudget(true), async (request, { reason }) =>
     toBudgets(await withdrawBudgetFor(request, idOf(request), etagOf(request), reason), 'removed'),

@@ -65,9 +65,8 @@ export const ASK_PAGES = formPages(
   askForMore,
   async (request, values) => {
     const { id } = await askForBudgetFor(request, {
-      projectId: values.project_id,
-      userId: values.user_id === '' ? null : values.user_id,
-      ...{ amount: values.amount, validUntil: values.valid_until, reason: values.reason },
+      ...values,
+      user_id: values.user_id === '' ? null : values.user_id,
     });
     return pathWith(`${REQUESTS_PATH}/${id}`, { done: 'requested' });
   },
@@ -113,13 +112,13 @@ export const REQUEST_PAGES = formPages(
   `${REQUESTS_PATH}/{request_id}`,
   { GET: 'list-budgets', POST: 'request-budget' },
   oneRequest,
-  async (request, { amount, valid_until: validUntil, reason }) => {
+  async (request, { amount, valid_until, reason }) => {
     const kind = STEPS.find((one) => one === request.form.get('step'));
     if (kind === undefined) {
       throw new ApiError(400, 'expected one of the buttons of the form');
     }
-    const terms = kind === 'grant' ? { amount, validUntil } : {};
-    const { id, state } = await stepRequestFor(request, idOf(request), { kind, reason, ...terms });
+    const terms = kind === 'grant' ? { amount, valid_until } : {};
+    const { id, state } = await stepRequestFor(request, idOf(request), kind, { reason, ...terms });
     return pathWith(`${REQUESTS_PATH}/${id}`, { done: state });
   },
 );

@@ -1,0 +1,32 @@
+/** What configurations with the same settings share: it is made for the first of them, and closed with the last. */
+export class SharedUses<Value> {
+  readonly #close: (value: Value) => Promise<void>;
+  readonly #used = new Map<string, { readonly value: Value; users: number }>();
+
+  constructor(close: (value: Value) => Promise<void>) {
+    this.#close = close;
+  }
+
+  get values(): Value[] {
+    return [...this.#used.values()].map(({ value }) => value);
+  }
+
+  get(key: string): Value | undefined {
+    return this.#used.get(key)?.value;
+  }
+
+  /** `release`: call it once, when no request can come any more. */
+  use(key: string, make: () => Value): { readonly value: Value; release(): Promise<void> } {
+    const used = this.#used.get(key) ?? { value: make(), users: 0 };
+    this.#used.set(key, used);
+    used.users += 1;
+    const release = async () => {
+      used.users -= 1;
+      if (used.users === 0) {
+        this.#used.delete(key);
+        await this.#close(used.value);
+      }
+    };
+    return { value: used.value, release };
+  }
+}
