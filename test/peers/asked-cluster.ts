@@ -9,7 +9,7 @@ import {
   ReviewedPermissions,
   type ReviewedPermissionsOptions,
 } from '../../src/kubernetes/cluster/live/reviewed-permissions.ts';
-import { RBAC_KINDS } from '../../src/kubernetes/cluster/live/use-grants.ts';
+import { RBAC_KINDS } from '../../src/kubernetes/cluster/live/rbac-objects.ts';
 import type { Account } from '../../src/kubernetes/policies/access.ts';
 import type { Cluster } from './kubernetes.ts';
 

@@ -1,9 +1,9 @@
 /** What the API server says about one account, by few reviews, and how long that counts. */
 import { randomUUID } from 'node:crypto';
 import type { Account } from '../../policies/access.ts';
+import { isSameList } from '../../policies/merge.ts';
 import { type AccessReviews, ALL_POLICIES, type ReviewLine } from './access-review.ts';
 import type { UseHint } from './rbac-hint.ts';
-import { isSameList } from './use-grants.ts';
 
 /** No answer is used later than this after its review was sent. */
 export const LIFETIME_MILLISECONDS = 10_000;

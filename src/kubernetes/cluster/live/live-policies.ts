@@ -2,11 +2,11 @@
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { defaultsLeftOut } from '../../export/left-out.ts';
+import { isSameList } from '../../policies/merge.ts';
 import type { SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';
 import { contentDigest, POLICIES_PATH, readPolicy } from './read-policy.ts';
-import { isSameList } from './use-grants.ts';
 
 /** How long changes are collected, so that many of them make one set. */
 const COLLECT_MS = 5;

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { inTime, type Wait, waitFor } from '../../../base/deadline.ts';
 import { type Account, SourceUnavailableError } from '../../policies/access.ts';
+import { isSameList } from '../../policies/merge.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { elapsed } from '../api/timing.ts';
 import {
@@ -25,7 +26,6 @@ import {
 } from './answer-sheet.ts';
 import type { UsePermissions } from './contract.ts';
 import type { UseHint } from './rbac-hint.ts';
-import { isSameList } from './use-grants.ts';
 
 /** After a failure an account is refused at once for so long, so that a server in trouble is not asked by every pod. */
 const PAUSE_MILLISECONDS = 1000;

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import type { Following } from '../../../../src/kubernetes/cluster/live/contract.ts';
-import { RbacHint, RecentChanges } from '../../../../src/kubernetes/cluster/live/rbac-hint.ts';
-import { RBAC_KINDS, type RbacKind } from '../../../../src/kubernetes/cluster/live/use-grants.ts';
+import { RbacHint } from '../../../../src/kubernetes/cluster/live/rbac-hint.ts';
+import { RBAC_KINDS, type RbacKind } from '../../../../src/kubernetes/cluster/live/rbac-objects.ts';
 import {
   type Account,
   type Binding,
@@ -26,8 +26,8 @@ beforeEach(() => {
   hint = followed();
 });
 
-function followed(): RbacHint {
-  const one = new RbacHint({ now: () => clock });
+function followed(options: { readonly most?: number } = {}): RbacHint {
+  const one = new RbacHint({ now: () => clock, ...options });
   for (const kind of RBAC_KINDS) {
     one.follow(kind, { following: CURRENT });
   }
@@ -178,23 +178,13 @@ describe('a change', () => {
   });
 });
 
-describe('recent changes', () => {
-  it('are forgotten when no answer can be older', () => {
-    const changes = new RecentChanges();
-    changes.add('a', 0);
-    changes.add('b', 14_999);
-    expect(changes.latest(['a', 'b'])).toBe(14_999);
-    changes.add('c', 15_000);
-    expect([changes.latest(['a']), changes.size]).toEqual([Number.NEGATIVE_INFINITY, 2]);
-  });
-
-  it('are changes of everything when there are too many', () => {
-    const changes = new RecentChanges(2);
-    changes.add('a', 1);
-    changes.add('b', 2);
-    changes.add('c', 3);
-    expect([changes.latest(['x']), changes.size]).toEqual([3, 0]);
-  });
+it('takes everything for changed when too much has changed to be remembered', () => {
+  hint = followed({ most: 1 });
+  bindGold();
+  expect(hint.changedAt(serviceAccount('team', 'joe'))).toBe(Number.NEGATIVE_INFINITY);
+  clock = 7;
+  hint.listeners.clusterrolebindings.changed(bound('lin', 'gold', subject('ann'), subject('eve')));
+  expect(hint.changedAt(serviceAccount('team', 'joe'))).toBe(7);
 });
 
 describe('for any changes', () => {
@@ -306,7 +296,7 @@ describe('for any changes', () => {
         for (const kind of RBAC_KINDS) {
           index.listeners[kind].replaced([]);
         }
-        expect(index.size).toEqual({ roles: 0, bindings: 0, subjects: 0 });
+        expect(accounts.flatMap((account) => index.candidates(account, NAMES))).toEqual([]);
       }),
       { numRuns: 100 },
     );
