@@ -97,14 +97,14 @@ export function isSameAccount(one: Account, other: Account): boolean {
 }
 
 /** With more policies, `auto` asks only about those that roles and bindings name. */
-const MOST_WITHOUT_HINT = 32;
+export const MOST_WITHOUT_HINT = 32;
 /** With fewer policies, a review about all of them saves none. */
 const FEW = 3;
 /** So many hinted policies are asked about together with all of them: one wait less, at most so many reviews more. */
 const MOST_TOGETHER = 8;
 
 export interface RoundTools {
-  readonly reviews: AccessReviews;
+  readonly reviews: Pick<AccessReviews, 'mayUse'>;
   readonly line: ReviewLine;
   readonly rights: 'auto' | 'every';
   readonly hint: UseHint | undefined;
