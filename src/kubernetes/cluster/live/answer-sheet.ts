@@ -79,23 +79,6 @@ function chosen(
   return [names, before].find((one) => isSameList(one, list)) ?? list;
 }
 
-/** Different for any two accounts: names may contain whatever a certificate says. */
-export function accountKey({ user, groups, namespace }: Account): string {
-  let key = namespace === undefined ? '' : `${namespace.length}:${namespace}`;
-  key += `/${user.length}:${user}`;
-  for (const group of groups) {
-    key += `/${group.length}:${group}`;
-  }
-  return key;
-}
-
-export function isSameAccount(one: Account, other: Account): boolean {
-  return (
-    one === other ||
-    (one.user === other.user && one.namespace === other.namespace && isSameList(one.groups, other.groups))
-  );
-}
-
 /** With more policies, `auto` asks only about those that roles and bindings name. */
 export const MOST_WITHOUT_HINT = 32;
 /** With fewer policies, a review about all of them saves none. */
