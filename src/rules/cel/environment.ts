@@ -86,13 +86,15 @@ export class RuleEnvironment {
   }
 
   /** Types before those that refer to them. */
-  object(type: ObjectType): this {
-    this.#objects.set(type.name, type);
-    this.#types.registerType(type.name, {
-      // The parser looks at types, never at values.
-      ctor: { [type.name]: class {} }[type.name] ?? Object,
-      fields: Object.fromEntries([...type.attributes].map(([name, one]) => [name, longType(one.type)])),
-    });
+  object(...types: readonly ObjectType[]): this {
+    for (const type of types) {
+      this.#objects.set(type.name, type);
+      this.#types.registerType(type.name, {
+        // The parser looks at types, never at values.
+        ctor: { [type.name]: class {} }[type.name] ?? Object,
+        fields: Object.fromEntries([...type.attributes].map(([name, one]) => [name, longType(one.type)])),
+      });
+    }
     return this;
   }
 
@@ -210,17 +212,21 @@ export class RuleEnvironment {
   }
 }
 
-/** Declares a type of objects. `instances`: the class of its values. */
-export function objectType<T>(
+type Declared<T> = Omit<Attribute<T>, 'read'> & Partial<Pick<Attribute<T>, 'read'>>;
+
+/** Declares a type of objects. `instances`: the class of its values. An attribute without `read` is the property of its name. */
+export function objectType<T, Name extends string>(
   name: string,
   description: string,
   instances: abstract new (...args: never[]) => T,
-  attributes: Readonly<Record<string, Attribute<T>>>,
+  attributes: { readonly [Key in Name]: Key extends keyof T ? Declared<T> : Attribute<T> },
 ): ObjectType<T> {
+  const property = (key: string) => (object: T) => object[key as keyof T];
+  const declared = Object.entries<Declared<T>>(attributes);
   return {
     name,
     description,
-    attributes: new Map(Object.entries(attributes)),
+    attributes: new Map(declared.map(([key, one]) => [key, { read: property(key), ...one }])),
     isInstance: (value) => value instanceof instances,
   };
 }
