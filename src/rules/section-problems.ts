@@ -7,8 +7,9 @@ import { systemErrorText } from '../config/read-file.ts';
 import type { Setting } from '../config/resolve.ts';
 import { leaseEnvironment } from './lease/environment.ts';
 import { podEnvironment } from './pod/environment.ts';
-import { type PlacedRule, readRules } from './read-rules.ts';
+import { readRules } from './read-rules.ts';
 import type { Operation, Rule } from './rule.ts';
+import type { PlacedRule } from './rule-file.ts';
 import { shown } from './rule-schema.ts';
 import { taskEnvironment } from './task/environment.ts';
 
