@@ -13,6 +13,7 @@ import {
 } from './function.ts';
 import { TEXT_FUNCTIONS } from './functions/text.ts';
 import { TIME_FUNCTIONS } from './functions/time.ts';
+import type { Node } from './syntax.ts';
 
 const TIMESTAMP = 'google.protobuf.Timestamp';
 const DURATION = 'google.protobuf.Duration';
@@ -125,13 +126,20 @@ export class RuleEnvironment {
     return this;
   }
 
-  /** `undefined` for what the parser knows and this package does not run. */
-  functionOf(key: string): CelFunction | undefined {
-    return this.#functions.get(key);
-  }
-
-  optionalFunctionOf(key: string): CelFunction | undefined {
-    return OPTIONAL_FUNCTIONS.get(key);
+  /** What a call runs, and on which arguments. `called`: `undefined` for what the parser knows and this package does not run. */
+  callOf(node: Node & { readonly op: 'call' | 'rcall' }): {
+    readonly called: CelFunction | undefined;
+    readonly nodes: readonly Node[];
+  } {
+    if (node.op === 'call') {
+      const [name, nodes] = node.args;
+      return { called: this.#functions.get(functionKey(name, nodes.length, false)), nodes };
+    }
+    const [name, receiver, written] = node.args;
+    const key = functionKey(name, written.length, true);
+    return receiver.op === 'id' && receiver.args === 'optional'
+      ? { called: OPTIONAL_FUNCTIONS.get(key), nodes: written }
+      : { called: this.#functions.get(key), nodes: [receiver, ...written] };
   }
 
   objectType(name: string): ObjectType | undefined {
