@@ -136,7 +136,10 @@ export class RbacHint implements UseHint {
     const before = this.#grants;
     this.#grants = grantsOf(this.#roles, this.#given.values());
     for (const subject of new Set([...before.keys(), ...this.#grants.keys()])) {
-      if (!isSame(grantedTo(before, [subject]), grantedTo(this.#grants, [subject]))) {
+      const isAsBefore =
+        isSameSet(before.get(subject), this.#grants.get(subject)) ||
+        isSame(grantedTo(before, [subject]), grantedTo(this.#grants, [subject]));
+      if (!isAsBefore) {
         this.#version += 1;
         this.#changedAt.set(subject, at);
       }
@@ -212,7 +215,9 @@ function isNothing(grant: Grant): boolean {
 }
 
 function isSame(one: Grant, other: Grant): boolean {
-  return one === 'all' || other === 'all'
-    ? one === other
-    : one.size === other.size && [...one].every((name) => other.has(name));
+  return one === 'all' || other === 'all' ? one === other : isSameSet(one, other);
+}
+
+function isSameSet<Item>(one: ReadonlySet<Item> | undefined, other: ReadonlySet<Item> | undefined): boolean {
+  return one?.size === other?.size && [...(one ?? [])].every((item) => other?.has(item));
 }
