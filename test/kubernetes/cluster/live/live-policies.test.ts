@@ -137,40 +137,6 @@ describe('policies of a cluster', () => {
     expect(inForce(told), 'which cannot be told').toEqual({ c: expect.stringContaining('colour') });
   });
 
-  it('that are not in a new list are gone', () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd), policyObject('b', ssd));
-    told.listener.changed(policyObject('c', ssd));
-    told.list(policyObject('b', hdd, { generation: 2 }));
-    expect(inForce(told)).toEqual({ b: ['hdd'] });
-  });
-
-  it('make nothing new when only a status changes', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
-    const { known } = told.policies;
-    const heard = vi.fn();
-    told.policies.onChange(heard);
-    const changed = policyObject('a', ssd, { status: { observedGeneration: 1 } });
-    told.listener.changed(changed);
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledTimes(1), SOON);
-    expect(told.policies.known).toBe(known);
-    expect(told.policies.policies.get('a')).toMatchObject({
-      status: { observedGeneration: 1 },
-      resourceVersion: changed.metadata.resourceVersion,
-      mistake: undefined,
-    });
-  });
-
-  it('keep the array of names until a name changes', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
-    const { names } = told.policies.known;
-    told.listener.changed(policyObject('a', hdd, { generation: 2 }));
-    await vi.waitFor(() => expect(inForce(told)).toEqual({ a: ['hdd'] }), SOON);
-    expect(told.policies.known.names).toBe(names);
-  });
-
   it('make one set of a thousand changes', async () => {
     const told = toldPolicies();
     told.list();
@@ -213,14 +179,6 @@ describe('policies of a cluster', () => {
     const told = toldPolicies();
     told.list(policyObject('a', spec));
     expect(inForce(told)).toEqual({ a: expect.stringMatching(message) });
-  });
-
-  it('may have any name', () => {
-    const told = toldPolicies();
-    const names = ['__proto__', 'constructor', 'a\nb', 'x'.repeat(10_000)].sort();
-    told.list(...names.map((name) => policyObject(name, ssd)));
-    expect(told.policies.known.names).toEqual(names);
-    expect(told.policies.known.policies.map(({ name }) => name).sort()).toEqual(names);
   });
 
   it('are logged in few lines when many are invalid', () => {

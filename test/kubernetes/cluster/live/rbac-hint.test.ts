@@ -60,28 +60,6 @@ describe('roles and bindings of the cluster', () => {
     expect(hint.candidates(serviceAccount('other', 'lin'), NAMES)).toEqual([]);
   });
 
-  it('name all policies where a rule names none', () => {
-    hint.listeners.clusterroles.changed(clusterRole('all', rule()));
-    hint.listeners.clusterrolebindings.changed(bound('lin', 'all', subject('lin')));
-    expect(hint.candidates(LIN, NAMES)).toBe(NAMES);
-  });
-
-  it('name a policy until the last binding to it is gone', () => {
-    bindGold();
-    hint.listeners.clusterrolebindings.changed(bound('again', 'gold', subject('lin')));
-    hint.listeners.clusterrolebindings.removed(bound('lin', 'gold'));
-    expect(hint.candidates(LIN, NAMES)).toEqual(['gold']);
-    hint.listeners.clusterrolebindings.removed(bound('again', 'gold'));
-    expect(hint.candidates(LIN, NAMES)).toEqual([]);
-  });
-
-  it('that are not in a new list are gone', () => {
-    bindGold();
-    hint.listeners.clusterrolebindings.replaced([bound('other', 'gold', subject('ann'))]);
-    expect(hint.candidates(LIN, NAMES)).toEqual([]);
-    expect(hint.candidates(serviceAccount('team', 'ann'), NAMES)).toEqual(['gold']);
-  });
-
   it('may have fields that nobody knows', () => {
     hint.listeners.clusterroles.changed({
       ...clusterRole('gold', { ...rule(['gold']), new: 1 } as Rule),
