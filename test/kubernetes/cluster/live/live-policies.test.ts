@@ -150,26 +150,6 @@ describe('policies of a cluster', () => {
     expect(told.policies.policies.get('one')).toMatchObject({ enforcedGeneration: 1000 });
   });
 
-  it('wait for the whole list, however long it is', async () => {
-    const told = toldPolicies(0);
-    told.list(...Array.from({ length: 30 }, (_, number) => policyObject(`p${number}`, ssd)));
-    expect(told.policies.following.hasList).toBe(false);
-    expect(told.policies.known.names).toEqual([]);
-    await vi.waitFor(() => expect(told.policies.following.hasList).toBe(true), SOON);
-    expect(told.policies.known.names).toHaveLength(30);
-  });
-
-  it('are as old as they were while a new list is read', async () => {
-    const told = toldPolicies(0);
-    told.list(policyObject('a', ssd));
-    told.state.currentAt = 1;
-    told.list(...Array.from({ length: 30 }, (_, number) => policyObject(`p${number}`, ssd)));
-    expect(told.policies.known.names).toEqual(['a']);
-    expect(told.policies.following).toMatchObject({ hasList: true, currentAt: 1 });
-    await vi.waitFor(() => expect(told.policies.known.names).toHaveLength(30), SOON);
-    expect(told.policies.following.currentAt).toBeGreaterThan(1);
-  });
-
   it.each([
     ['a prototype', JSON.parse('{"required":{"nodeSelectors":{"__proto__":["a"]}}}'), /__proto__: this key/],
     ['a constructor', { allowed: { constructor: {} } }, /spec\.allowed\.constructor: unknown field/],
