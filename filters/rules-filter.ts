@@ -89,21 +89,23 @@ export class RulesFilter extends BaseFilter<Options> {
   }
 
   checkCreate(context: Context, lease: Lease, call: Call): Verdict | Promise<Verdict> {
-    const { rules, reading } = this.#read();
-    const { names } = call;
-    const now = this.services.clock.now();
-    return reading.create === undefined
-      ? this.#judge(rules.create, { operation: 'create', context, lease, names, now }, call)
-      : this.#askLedger({ context, lease }, call);
+    return this.#check('create', { context, lease }, call);
   }
 
   checkUpdate(context: Context, currentLease: Lease, lease: Lease, call: Call): Verdict | Promise<Verdict> {
+    return this.#check('update', { context, currentLease, lease }, call);
+  }
+
+  #check(operation: 'create' | 'update', request: LeaseRequest, call: Call): Verdict | Promise<Verdict> {
     const { rules, reading } = this.#read();
-    const { names } = call;
-    const now = this.services.clock.now();
-    return reading.update === undefined
-      ? this.#judge(rules.update, { operation: 'update', context, lease, currentLease, names, now }, call)
-      : this.#askLedger({ context, currentLease, lease }, call);
+    return reading[operation] === undefined
+      ? this.#judge(rules[operation], this.#partsOf(operation, request, call), call)
+      : this.#askLedger(operation, request, call);
+  }
+
+  #partsOf(operation: 'create' | 'update', request: LeaseRequest, { names }: Call): LeaseRequestParts {
+    const { context, lease, currentLease } = request;
+    return { operation, context, lease, currentLease, names, now: this.services.clock.now() };
   }
 
   onEnd(context: Context, lease: Lease, call: Call): void | Promise<void> {
@@ -111,7 +113,7 @@ export class RulesFilter extends BaseFilter<Options> {
   }
 
   /** Asks all rules, with what the ledger says. The commit asks those again that have read it. */
-  async #askLedger(request: LeaseRequest, call: Call): Promise<Verdict> {
+  async #askLedger(operation: 'create' | 'update', request: LeaseRequest, call: Call): Promise<Verdict> {
     const { rules } = this.#read();
     let said: Verdict['rules'];
     const limit: SharedLimit = {
@@ -122,7 +124,7 @@ export class RulesFilter extends BaseFilter<Options> {
       },
       readsProject: true,
       regardless: () => {
-        const verdict = this.#regardless(request, rules, call);
+        const verdict = this.#regardless(rules[operation], this.#partsOf(operation, request, call), call);
         said = verdict?.rules;
         return verdict;
       },
@@ -157,18 +159,11 @@ export class RulesFilter extends BaseFilter<Options> {
   }
 
   /** What the rules say whatever the ledger holds; `undefined` = it depends. */
-  #regardless(
-    { context, lease, currentLease }: LeaseRequest,
-    rules: LeaseRules,
-    call: Call,
-  ): Verdict | undefined {
+  #regardless(judge: RuleJudge, parts: LeaseRequestParts, call: Call): Verdict | undefined {
     const { library } = this.#read();
-    const operation = currentLease === undefined ? 'create' : 'update';
-    const now = this.services.clock.now();
-    const { names } = call;
-    const parts = { operation, context, lease, currentLease, names, now } as const;
-    const exempt = library.leaseExemption(context, names);
-    const judgement = library.judgeRegardless(rules[operation], parts, exempt, (activation, rule, said) =>
+    const { context } = parts;
+    const exempt = library.leaseExemption(context, parts.names);
+    const judgement = library.judgeRegardless(judge, parts, exempt, (activation, rule, said) =>
       this.#observe(activation)?.(rule, said),
     );
     const verdict = this.#verdictOf(judgement, context, call);

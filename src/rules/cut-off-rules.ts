@@ -3,7 +3,8 @@
  * often still YAML: with fewer rules, or with a rule that lacks its last condition.
  */
 import type { Problem } from '../base/errors.ts';
-import { type PlacedRule, readRules } from './read-rules.ts';
+import { readRules } from './read-rules.ts';
+import type { PlacedRule } from './rule-file.ts';
 
 /** The rules of all sections, as they are written. */
 export interface WrittenRules {

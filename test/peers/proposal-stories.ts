@@ -1,4 +1,4 @@
-/** What each example of the proposal lets pods do in a cluster where everybody may use `restricted`, too. */
+/** What examples of the proposal let pods do in a cluster where everybody may use `restricted`, too. The others differ in nothing that an API server takes part in. */
 
 /** One pod: its spec, and what the cluster says of it. */
 export type Told =
@@ -16,7 +16,6 @@ export interface Story {
 const ARCH = 'beta.kubernetes.io/arch';
 const OS = 'beta.kubernetes.io/os';
 const REGION = 'failure-domain.beta.kubernetes.io/region';
-const ZONE = 'failure-domain.beta.kubernetes.io/zone';
 
 const fits = (spec: object, becomes: object = spec): Told => ({ spec, becomes });
 const refused = (spec: object, reason: RegExp): Told => ({ spec, refused: reason });
@@ -54,15 +53,6 @@ const ANYTHING = [
 export const STORIES: readonly Story[] = [
   { example: '02', pods: [fits(scheduler('green-scheduler')), refused({}, /schedulerName: expected/)] },
   {
-    example: '04',
-    pods: [
-      fits(scheduler('my-scheduler')),
-      fits({}, scheduler('default-scheduler')),
-      refused(scheduler('blue'), /schedulerName: expected/),
-    ],
-  },
-  { example: '05', pods: [fits(scheduler('blue')), fits(scheduler('default-scheduler'))] },
-  {
     example: '06',
     pods: [
       // `restricted` lists the name that the API server fills in, so that it counts as asked for.
@@ -71,25 +61,6 @@ export const STORIES: readonly Story[] = [
       refused(scheduler('blue'), /schedulerName: expected/),
     ],
   },
-  {
-    example: '07',
-    pods: [
-      fits(tolerates({ key: 'mykey', operator: 'Equal', value: 'value', effect: 'NoSchedule' })),
-      fits(tolerates({ key: 'other_key', operator: 'Exists', effect: 'NoExecute' })),
-      refused(tolerates({ key: 'mykey', operator: 'Exists', effect: 'NoSchedule' }), /tolerations\[0\]/),
-      refused(tolerates({ key: 'other_key', operator: 'Exists' }), /tolerations\[0\]/),
-    ],
-  },
-  {
-    example: '08',
-    pods: [
-      fits(tolerates({ key: 'x', operator: 'Equal', value: 'y', effect: 'PreferNoSchedule' })),
-      fits(tolerates({ operator: 'Exists', effect: 'NoSchedule' })),
-      refused(tolerates({ operator: 'Exists', effect: 'NoExecute' }), /tolerations\[0\]/),
-    ],
-  },
-  { example: '09', pods: [fits(tolerates({ operator: 'Exists' }))] },
-  { example: '10', pods: [fits(tolerates({ operator: 'Exists' }))] },
   {
     example: '11',
     pods: [
@@ -116,7 +87,6 @@ export const STORIES: readonly Story[] = [
       refused({ priorityClassName: 'gold' }, /priorityClassName: expected/),
     ],
   },
-  { example: '13', pods: [fits({ priorityClassName: 'gold' }), fits({})] },
   {
     example: '15',
     pods: [
@@ -124,14 +94,6 @@ export const STORIES: readonly Story[] = [
       fits(labels({ [ARCH]: 'arm64', disk: 'hdd', [REGION]: 'anywhere' })),
       refused(labels({ [ARCH]: 'riscv' }), /nodeSelector beta\.kubernetes\.io\/arch: expected/),
       refused(labels({ [ARCH]: 'amd64', disk: 'tape' }), /nodeSelector disk: expected/),
-    ],
-  },
-  {
-    example: '16',
-    pods: [
-      fits({}),
-      fits(labels({ [ZONE]: 'eu-west-1c' })),
-      refused(labels({ [ZONE]: 'eu-west-1d' }), /nodeSelector failure-domain/),
     ],
   },
   {
@@ -146,22 +108,6 @@ export const STORIES: readonly Story[] = [
         { affinity: { ...nodes(is(ARCH, 'arm64')).affinity, ...others('podAffinity').affinity } },
         /affinity\.podAffinity/,
       ),
-    ],
-  },
-  ...['19', '20'].map((example) => ({
-    example,
-    pods: [
-      fits(nodes({ key: 'gpu', operator: 'Exists' })),
-      fits(others('podAffinity')),
-      fits(others('podAntiAffinity')),
-    ],
-  })),
-  {
-    example: '21',
-    pods: [
-      fits(nodes({ key: 'gpu', operator: 'Exists' })),
-      refused(others('podAffinity'), /affinity\.podAffinity/),
-      refused(others('podAntiAffinity'), /affinity\.podAntiAffinity/),
     ],
   },
   {
@@ -193,20 +139,6 @@ export const STORIES: readonly Story[] = [
       refused(labels({ [ARCH]: 'amd64', [OS]: 'Linux' }), /nodeSelector beta\.kubernetes\.io\/os: /),
     ],
   },
-  {
-    example: '29',
-    pods: [
-      fits({}, { ...scheduler('default-scheduler'), ...labels({ [ARCH]: 'amd64', [OS]: 'Linux' }) }),
-      refused(labels({ [ARCH]: 'amd64', [OS]: 'Solaris' }), /nodeSelector beta\.kubernetes\.io\/os: /),
-    ],
-  },
-  {
-    example: '30',
-    pods: [
-      // Terms are alternatives: of the two of the example, a pod may satisfy one by the other alone.
-      refused(nodes(is(ARCH, 'riscv')), /affinity\.nodeAffinity/),
-    ],
-  },
   { example: '31', pods: ANYTHING.map((spec) => fits(spec)) },
 ];
 
@@ -216,6 +148,3 @@ export const REFUSED: Readonly<Record<string, RegExp>> = {
   '14': /spec\.required\.priorityClasseNames/,
   '18': /podAntiAffinities/,
 };
-
-/** Examples that are no policies of their own: a skeleton, the results of merges, and roles. */
-export const OTHERS = ['01', '23', '25', '27', '28', '32', '33', '34'];

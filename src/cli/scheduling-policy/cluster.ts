@@ -61,14 +61,12 @@ export async function readSnapshot(
 ): Promise<ClusterSnapshot> {
   const { valid, invalid } = await readPolicies(client);
   const { ClusterSnapshot } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
-  const { SnapshotPermissions } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
   const { PolicySet } = await import('../../kubernetes/policies/scheduling-policies.ts');
-  const permissions = new SnapshotPermissions(client, reviews, {
+  return new ClusterSnapshot(new PolicySet(valid, options, invalid), client, reviews, {
     rights,
     onUnlisted: ({ message }) =>
       warn(`roles and bindings cannot be listed, so every policy is asked for: ${message}`),
   });
-  return new ClusterSnapshot(new PolicySet(valid, options, invalid), permissions);
 }
 
 /** What pods are judged by in a cluster. */

@@ -52,81 +52,99 @@ export interface AccessGrant {
   readonly policies: readonly string[];
 }
 
-export interface PolicyResource {
+interface PolicyResource {
   readonly name: string;
   /** The policy's API group. Rules for another group do not match it. */
   readonly group: string;
 }
 
-type Grant = ReadonlySet<string>;
+/** Names of policies, or all policies. */
+export type Grant = 'all' | ReadonlySet<string>;
 
-/** Grants are indexed by subject, so the cost of a lookup does not depend on the number of other subjects. */
+/** By subject, as `subjectId` has it. Subjects of the same role share one grant. */
+export type Grants = ReadonlyMap<string, ReadonlySet<Grant>>;
+
+/** The cost of a lookup does not depend on the number of other subjects. */
 export class PolicyAccess {
-  /** Subjects of the same role share one grant. */
-  readonly #grants = new Map<string, Set<Grant>>();
+  readonly #grants: Grants;
 
   constructor(policies: readonly PolicyResource[], roles: readonly Role[], bindings: readonly Binding[]) {
-    const usable = new Map(
-      roles.map((role) => [roleId(role.kind, role.namespace, role.name), usableBy(role, policies)]),
+    const usable = (role: Role) =>
+      new Set(policies.filter((policy) => grantsUse(role, policy)).map(({ name }) => name));
+    this.#grants = grantsOf(
+      new Map(roles.map((role) => [roleId(role.kind, role.namespace, role.name), usable(role)])),
+      bindings.map(givenBy),
     );
-    for (const { kind, namespace, roleRef, subjects } of bindings) {
-      const from = roleRef.kind === 'Role' ? namespace : undefined;
-      const grant = usable.get(roleId(roleRef.kind, from, roleRef.name));
-      if (grant === undefined) {
-        continue;
-      }
-      for (const subject of subjects) {
-        const id = grantId(kind === 'RoleBinding' ? namespace : undefined, subjectName(subject));
-        this.#grants.set(id, (this.#grants.get(id) ?? new Set()).add(grant));
-      }
-    }
   }
 
   grants(): AccessGrant[] {
-    return [...this.#grants]
-      .map(([id, grants]) => {
-        const [namespace = '', subject = ''] = splitOnce(id);
+    return [...this.#grants.keys()]
+      .map((id) => {
+        // Subject names may contain line breaks too.
+        const [namespace = '', ...subject] = id.split('\n');
         return {
-          subject,
+          subject: subject.join('\n'),
           namespace: namespace === '' ? undefined : namespace,
-          policies: namesIn(grants),
+          policies: this.#named([id]),
         };
       })
       .sort((a, b) => compare(a.subject, b.subject) || compare(a.namespace ?? '', b.namespace ?? ''));
   }
 
   /** Names of the policies that an account may use, sorted. */
-  usableBy({ user, groups, namespace }: Account): readonly string[] {
-    const subjects = [`User ${user}`, ...groups.map((group) => `Group ${group}`)];
-    const places = namespace === undefined ? [undefined] : [undefined, namespace];
-    const grants = places.flatMap((place) =>
-      subjects.flatMap((subject) => [...(this.#grants.get(grantId(place, subject)) ?? [])]),
-    );
-    return namesIn(new Set(grants));
+  usableBy(account: Account): readonly string[] {
+    return this.#named(subjectsOf(account));
+  }
+
+  #named(subjects: Iterable<string>): string[] {
+    return [...grantedTo(this.#grants, subjects)].sort();
   }
 }
 
-function namesIn(grants: ReadonlySet<Grant>): string[] {
-  return [...new Set([...grants].flatMap((grant) => [...grant]))].sort();
+/** What roles let one use, by `roleId`, and whom they are given to. */
+export function grantsOf(roles: ReadonlyMap<string, Grant>, given: Iterable<Given>): Grants {
+  const grants = new Map<string, Set<Grant>>();
+  for (const { role, subjects } of given) {
+    const grant = roles.get(role);
+    if (grant !== undefined) {
+      for (const subject of subjects) {
+        grants.set(subject, (grants.get(subject) ?? new Set()).add(grant));
+      }
+    }
+  }
+  return grants;
 }
 
-export function grantsUse(role: Role, policy: PolicyResource): boolean {
-  return usableBy(role, [policy]).size > 0;
+/** All that some subjects may use together. */
+export function grantedTo(grants: Grants, subjects: Iterable<string>): Grant {
+  const names = new Set<string>();
+  for (const subject of subjects) {
+    for (const grant of grants.get(subject) ?? []) {
+      if (grant === 'all') {
+        return 'all';
+      }
+      for (const name of grant) {
+        names.add(name);
+      }
+    }
+  }
+  return names;
 }
 
-/** A rule without resourceNames covers all policies of its API groups. Names have no wildcards. */
-function usableBy({ rules }: Role, policies: readonly PolicyResource[]): Grant {
-  const matching = rules.filter(
-    ({ verbs, resources }) => includes(verbs, VERB) && includes(resources, RESOURCE),
-  );
-  const usable = policies.filter(({ name, group }) =>
-    matching.some(
-      ({ apiGroups, resourceNames }) =>
-        includes(apiGroups, group) &&
-        ((resourceNames ?? []).length === 0 || resourceNames?.includes(name) === true),
-    ),
-  );
-  return new Set(usable.map(({ name }) => name));
+export function grantsUse(role: Role, { name, group }: PolicyResource): boolean {
+  const grant = grantOf(role, group);
+  return grant === 'all' || grant.has(name);
+}
+
+/** The policies of an API group that a role lets one use. A rule without resourceNames covers all of them. Names have no wildcards. */
+export function grantOf({ rules }: Role, group: string): Grant {
+  const names = rules
+    .filter(
+      ({ verbs, resources, apiGroups }) =>
+        includes(verbs, VERB) && includes(resources, RESOURCE) && includes(apiGroups, group),
+    )
+    .map(({ resourceNames }) => resourceNames ?? []);
+  return names.some(({ length }) => length === 0) ? 'all' : new Set(names.flat());
 }
 
 /** Whether a list of a rule names a value, or all. */
@@ -134,25 +152,41 @@ export function includes(values: readonly string[] | null | undefined, value: st
   return values?.some((one) => one === '*' || one === value) === true;
 }
 
-function subjectName(subject: Subject): string {
-  return subject.kind === 'ServiceAccount'
-    ? `User ${serviceAccount(subject.namespace, subject.name).user}`
-    : `${subject.kind} ${subject.name}`;
+/** What a binding says: a role, by `roleId`, is given to subjects. */
+export interface Given {
+  readonly role: string;
+  readonly subjects: readonly string[];
 }
 
-/** Namespaces are never empty and contain no line breaks. */
-function grantId(namespace: string | undefined, subject: string): string {
-  return `${namespace ?? ''}\n${subject}`;
+export function givenBy({ kind, namespace, roleRef, subjects }: Binding): Given {
+  const place = kind === 'RoleBinding' ? (namespace ?? '') : '';
+  return {
+    role: roleId(roleRef.kind, roleRef.kind === 'Role' ? place : undefined, roleRef.name),
+    subjects: subjects.map((subject) =>
+      subject.kind === 'ServiceAccount'
+        ? subjectId(place, 'User', serviceAccount(subject.namespace, subject.name).user)
+        : subjectId(place, subject.kind, subject.name),
+    ),
+  };
+}
+
+/** The subjects whose grants an account has. */
+export function* subjectsOf({ user, groups, namespace = '' }: Account): Generator<string> {
+  for (const place of namespace === '' ? [''] : ['', namespace]) {
+    yield subjectId(place, 'User', user);
+    for (const group of groups) {
+      yield subjectId(place, 'Group', group);
+    }
+  }
+}
+
+/** A subject in a namespace; '' = in all of them. Namespaces contain no line breaks. */
+function subjectId(namespace: string, kind: 'User' | 'Group', name: string): string {
+  return `${namespace}\n${kind} ${name}`;
 }
 
 export function roleId(kind: string, namespace: string | undefined, name: string): string {
   return `${kind}\n${namespace ?? ''}\n${name}`;
-}
-
-/** Splits at the first line break: subject names may contain more of them. */
-function splitOnce(id: string): [namespace: string, subject: string] {
-  const end = id.indexOf('\n');
-  return [id.slice(0, end), id.slice(end + 1)];
 }
 
 /** The policies that one account may use, at one moment. */

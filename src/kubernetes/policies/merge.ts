@@ -33,6 +33,11 @@ export function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** Whether lists have the same names in the same order. */
+export function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one === other || (one.length === other.length && one.every((name, index) => name === other[index]));
+}
+
 export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
   return compare(a.name, b.name);
 }

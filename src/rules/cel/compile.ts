@@ -11,7 +11,7 @@ import { comparesNumbers, comparisonRun } from './comparisons.ts';
 import { constantValue, isConstant, prepare } from './cost.ts';
 import type { RuleEnvironment } from './environment.ts';
 import { Failure, type Run } from './frame.ts';
-import { type CelFunction, functionKey } from './function.ts';
+import type { CelFunction } from './function.ts';
 import {
   type Argument,
   alternativeRun,
@@ -132,9 +132,8 @@ export class Compiler {
         return elementRun(this.#environment, node, compiled(base), compiled(place));
       }
       case 'call':
-        return this.#call(node.args[0], undefined, node.args[1], node, scope);
       case 'rcall':
-        return this.#call(node.args[0], node.args[1], node.args[2], node, scope);
+        return this.#call(node, scope);
       case 'list':
         return listRun(node.args.map(compiled));
       case 'map': {
@@ -255,27 +254,17 @@ export class Compiler {
     };
   }
 
-  #call(
-    name: string,
-    receiver: Node | undefined,
-    written: readonly Node[],
-    node: Node,
-    scope: Scope | undefined,
-  ): Run {
+  #call(node: Node & { readonly op: 'call' | 'rcall' }, scope: Scope | undefined): Run {
+    const [name] = node.args;
+    const { called, nodes } = this.#environment.callOf(node);
     if (name === 'orValue' || name === 'or') {
-      const [alternative] = written;
-      if (receiver === undefined || alternative === undefined) {
+      const [receiver, alternative] = nodes;
+      if (node.op === 'call' || receiver === undefined || alternative === undefined) {
         throw new ExpressionMistake('orValue() needs an optional value, such as lease.?name', node.start);
       }
       const runs = [this.compile(receiver, scope), this.compile(alternative, scope)] as const;
       return alternativeRun(name === 'orValue', ...runs, node.start);
     }
-    const isOptionals = receiver?.op === 'id' && receiver.args === 'optional';
-    const nodes = receiver === undefined || isOptionals ? written : [receiver, ...written];
-    const key = functionKey(name, written.length, receiver !== undefined && !isOptionals);
-    const called = isOptionals
-      ? this.#environment.optionalFunctionOf(key)
-      : this.#environment.functionOf(key);
     if (called === undefined) {
       throw new ExpressionMistake(`${name}() is not available here`, node.start);
     }

@@ -31,8 +31,8 @@ export const CONVERSIONS: readonly (readonly [key: string, CelFunction])[] = [
 ];
 
 export const OPTIONAL_FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map<string, CelFunction>([
-  ['none/0', { run: () => NONE }],
-  ['of/1', { run: (_, value) => new Optional(value), estimate: ([shape = TEXT]) => ({ steps: 1, shape }) }],
+  ['.none/0', { run: () => NONE }],
+  ['.of/1', { run: (_, value) => new Optional(value), estimate: ([shape = TEXT]) => ({ steps: 1, shape }) }],
 ]);
 
 function conversion(name: string, convert: (value: unknown) => unknown): readonly [string, CelFunction] {

@@ -9,7 +9,6 @@ import {
   type CelFunction,
   CHEAP,
   eitherShape,
-  functionKey,
   listShape,
   SCALAR,
   type Shape,
@@ -137,22 +136,16 @@ export class Estimator {
     shapes: readonly Shape[],
   ): { steps: number; shape: Shape } {
     const [name] = node.args;
-    const written = node.op === 'call' ? node.args[1] : node.args[2];
     if (name === 'orValue' || name === 'or') {
       return { steps: 1, shape: eitherShape(shapes[0] ?? SCALAR, shapes[1] ?? SCALAR) };
     }
-    const isOptionals = node.op === 'rcall' && node.args[1].op === 'id' && node.args[1].args === 'optional';
-    const key = functionKey(name, written.length, node.op === 'rcall' && !isOptionals);
-    const called = isOptionals
-      ? this.#environment.optionalFunctionOf(key)
-      : this.#environment.functionOf(key);
-    const nodes = node.op === 'rcall' && !isOptionals ? [node.args[1], ...written] : written;
+    const { called, nodes } = this.#environment.callOf(node);
     const constant = nodes.find((one, index) => called?.constants?.includes(index) && isConstant(one));
     const prepared =
       called === undefined || constant === undefined
         ? undefined
         : prepare(called, name, constant, this.#run(constant));
-    return called?.estimate?.(isOptionals ? shapes.slice(1) : shapes, prepared) ?? CHEAP;
+    return called?.estimate?.(shapes.slice(shapes.length - nodes.length), prepared) ?? CHEAP;
   }
 
   #loop(

@@ -13,6 +13,7 @@ import {
 } from './function.ts';
 import { TEXT_FUNCTIONS } from './functions/text.ts';
 import { TIME_FUNCTIONS } from './functions/time.ts';
+import type { Node } from './syntax.ts';
 
 const TIMESTAMP = 'google.protobuf.Timestamp';
 const DURATION = 'google.protobuf.Duration';
@@ -86,13 +87,15 @@ export class RuleEnvironment {
   }
 
   /** Types before those that refer to them. */
-  object(type: ObjectType): this {
-    this.#objects.set(type.name, type);
-    this.#types.registerType(type.name, {
-      // The parser looks at types, never at values.
-      ctor: { [type.name]: class {} }[type.name] ?? Object,
-      fields: Object.fromEntries([...type.attributes].map(([name, one]) => [name, longType(one.type)])),
-    });
+  object(...types: readonly ObjectType[]): this {
+    for (const type of types) {
+      this.#objects.set(type.name, type);
+      this.#types.registerType(type.name, {
+        // The parser looks at types, never at values.
+        ctor: { [type.name]: class {} }[type.name] ?? Object,
+        fields: Object.fromEntries([...type.attributes].map(([name, one]) => [name, longType(one.type)])),
+      });
+    }
     return this;
   }
 
@@ -123,13 +126,20 @@ export class RuleEnvironment {
     return this;
   }
 
-  /** `undefined` for what the parser knows and this package does not run. */
-  functionOf(key: string): CelFunction | undefined {
-    return this.#functions.get(key);
-  }
-
-  optionalFunctionOf(key: string): CelFunction | undefined {
-    return OPTIONAL_FUNCTIONS.get(key);
+  /** What a call runs, and on which arguments. `called`: `undefined` for what the parser knows and this package does not run. */
+  callOf(node: Node & { readonly op: 'call' | 'rcall' }): {
+    readonly called: CelFunction | undefined;
+    readonly nodes: readonly Node[];
+  } {
+    if (node.op === 'call') {
+      const [name, nodes] = node.args;
+      return { called: this.#functions.get(functionKey(name, nodes.length, false)), nodes };
+    }
+    const [name, receiver, written] = node.args;
+    const key = functionKey(name, written.length, true);
+    return receiver.op === 'id' && receiver.args === 'optional'
+      ? { called: OPTIONAL_FUNCTIONS.get(key), nodes: written }
+      : { called: this.#functions.get(key), nodes: [receiver, ...written] };
   }
 
   objectType(name: string): ObjectType | undefined {
@@ -210,17 +220,21 @@ export class RuleEnvironment {
   }
 }
 
-/** Declares a type of objects. `instances`: the class of its values. */
-export function objectType<T>(
+type Declared<T> = Omit<Attribute<T>, 'read'> & Partial<Pick<Attribute<T>, 'read'>>;
+
+/** Declares a type of objects. `instances`: the class of its values. An attribute without `read` is the property of its name. */
+export function objectType<T, Name extends string>(
   name: string,
   description: string,
   instances: abstract new (...args: never[]) => T,
-  attributes: Readonly<Record<string, Attribute<T>>>,
+  attributes: { readonly [Key in Name]: Key extends keyof T ? Declared<T> : Attribute<T> },
 ): ObjectType<T> {
+  const property = (key: string) => (object: T) => object[key as keyof T];
+  const declared = Object.entries<Declared<T>>(attributes);
   return {
     name,
     description,
-    attributes: new Map(Object.entries(attributes)),
+    attributes: new Map(declared.map(([key, one]) => [key, { read: property(key), ...one }])),
     isInstance: (value) => value instanceof instances,
   };
 }

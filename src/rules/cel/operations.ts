@@ -1,7 +1,7 @@
 /** What the nodes of an expression do: operators, logic, lists and maps, calls, and loops. */
 
 import { failureOf } from './attributes.ts';
-import { Failure, type Frame, placed, type Run, TooManyStepsError } from './frame.ts';
+import { Failure, placed, type Run, TooManyStepsError } from './frame.ts';
 import type { CelFunction } from './function.ts';
 import { negated, negative, type Operator } from './operators.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
@@ -132,35 +132,14 @@ export function callRun({ run }: CelFunction, args: readonly Argument[], offset:
   const { run: receiver } = first;
   const slot = slotOfRun(receiver);
   const [second, third] = others.map(({ constant }) => constant?.value);
-  switch (others.length) {
-    case 0:
-      return (frame) => {
-        try {
-          const value = valueIn(frame, receiver, slot);
-          return value instanceof Failure ? value : finished(run(frame, value));
-        } catch (thrown) {
-          return failed(thrown, offset);
-        }
-      };
-    case 1:
-      return (frame) => {
-        try {
-          const value = valueIn(frame, receiver, slot);
-          return value instanceof Failure ? value : finished(run(frame, value, second));
-        } catch (thrown) {
-          return failed(thrown, offset);
-        }
-      };
-    default:
-      return (frame) => {
-        try {
-          const value = valueIn(frame, receiver, slot);
-          return value instanceof Failure ? value : finished(run(frame, value, second, third));
-        } catch (thrown) {
-          return failed(thrown, offset);
-        }
-      };
-  }
+  return (frame) => {
+    try {
+      const value = valueIn(frame, receiver, slot);
+      return value instanceof Failure ? value : finished(run(frame, value, second, third));
+    } catch (thrown) {
+      return failed(thrown, offset);
+    }
+  };
 }
 
 function failed(thrown: unknown, offset: number): Failure {
@@ -197,16 +176,13 @@ interface CompiledLoop {
 
 /** A loop over the elements that `over` has. */
 export function loopRun(loop: CompiledLoop): Run {
-  const { kind, over, offset, condition } = loop;
-  const slotOfList = slotOfRun(over);
-  if ((kind === 'all' || kind === 'exists') && condition !== undefined) {
-    return quantifierRun(loop, condition);
-  }
-  const iterate = iteration(loop);
-  return (frame) => {
-    const items = elementsOf(valueIn(frame, over, slotOfList), offset);
-    return items instanceof Failure ? items : iterate(items, frame);
-  };
+  const { kind, condition } = loop;
+  const holds = condition ?? (() => true);
+  return kind === 'all' || kind === 'exists'
+    ? quantifierRun(loop, holds)
+    : kind === 'exists_one'
+      ? uniquenessRun(loop, holds)
+      : collectionRun(loop, holds);
 }
 
 function elementsOf(value: unknown, offset: number): readonly unknown[] | Failure {
@@ -221,35 +197,33 @@ function elementsOf(value: unknown, offset: number): readonly unknown[] | Failur
   );
 }
 
-type Iterate = (items: readonly unknown[], frame: Frame) => unknown;
-
-function iteration({ kind, slot, condition, result, steps }: CompiledLoop): Iterate {
-  const holds = condition ?? (() => true);
-  switch (kind) {
-    case 'exists_one':
-      return (items, frame) => countsOne(items, frame, holds, slot, steps);
-    default:
-      return (items, frame) => {
-        const collected: unknown[] = [];
-        for (const item of items) {
-          frame.meter.spend(steps);
-          frame.slots[slot] = item;
-          const wanted = holds(frame);
-          if (wanted === false) {
-            continue;
-          }
-          if (wanted !== true) {
-            return notBoolean(wanted);
-          }
-          const made = result === undefined ? item : result(frame);
-          if (made instanceof Failure) {
-            return made;
-          }
-          collected.push(made);
-        }
-        return collected;
-      };
-  }
+/** `filter` and `map`. */
+function collectionRun({ over, slot, result, steps, offset }: CompiledLoop, holds: Run): Run {
+  const slotOfList = slotOfRun(over);
+  return (frame) => {
+    const items = elementsOf(valueIn(frame, over, slotOfList), offset);
+    if (items instanceof Failure) {
+      return items;
+    }
+    const collected: unknown[] = [];
+    for (const item of items) {
+      frame.meter.spend(steps);
+      frame.slots[slot] = item;
+      const wanted = holds(frame);
+      if (wanted === false) {
+        continue;
+      }
+      if (wanted !== true) {
+        return notBoolean(wanted);
+      }
+      const made = result === undefined ? item : result(frame);
+      if (made instanceof Failure) {
+        return made;
+      }
+      collected.push(made);
+    }
+    return collected;
+  };
 }
 
 /** `exists` and `all` are `||` and `&&` over the elements: they may do without elements that fail. */
@@ -277,22 +251,24 @@ function quantifierRun({ kind, over, slot, steps, offset }: CompiledLoop, holds:
   };
 }
 
-function countsOne(
-  items: readonly unknown[],
-  frame: Frame,
-  holds: Run,
-  slot: number,
-  steps: number,
-): unknown {
-  let count = 0;
-  for (const item of items) {
-    frame.meter.spend(steps);
-    frame.slots[slot] = item;
-    const value = holds(frame);
-    if (typeof value !== 'boolean') {
-      return notBoolean(value);
+/** `exists_one`. */
+function uniquenessRun({ over, slot, steps, offset }: CompiledLoop, holds: Run): Run {
+  const slotOfList = slotOfRun(over);
+  return (frame) => {
+    const items = elementsOf(valueIn(frame, over, slotOfList), offset);
+    if (items instanceof Failure) {
+      return items;
     }
-    count += value ? 1 : 0;
-  }
-  return count === 1;
+    let count = 0;
+    for (const item of items) {
+      frame.meter.spend(steps);
+      frame.slots[slot] = item;
+      const value = holds(frame);
+      if (typeof value !== 'boolean') {
+        return notBoolean(value);
+      }
+      count += value ? 1 : 0;
+    }
+    return count === 1;
+  };
 }

@@ -156,11 +156,7 @@ function reading(
 }
 
 const REQUEST = objectType('Request', 'What is asked.', RequestInfo, {
-  operation: {
-    type: 'string',
-    description: '`create` or `update`.',
-    read: ({ operation }) => operation,
-  },
+  operation: { type: 'string', description: '`create` or `update`.', read: ({ operation }) => operation },
 });
 
 const PROJECT = objectType('Project', 'A project of Keystone.', ProjectView, {
@@ -233,8 +229,8 @@ const RESERVATION = objectType('Reservation', 'Resources of one kind.', Reservat
   allocations: {
     type: 'list<map<string, dyn>>',
     description: 'The hosts, addresses, … that were found for it.',
-    read: ({ allocations }) => allocations,
     total: MAX_ALLOCATIONS,
+    read: ({ allocations }) => allocations,
   },
   attributes: {
     type: 'map<string, dyn>',
@@ -256,9 +252,9 @@ const LEASE = objectType('Lease', 'A lease.', LeaseView, {
   reservations: {
     type: 'list<Reservation>',
     description: 'Its reservations. At an update also those that stay as they are.',
-    read: ({ reservations }) => reservations,
     items: MAX_RESERVATIONS,
     isDistinct: true,
+    read: ({ reservations }) => reservations,
   },
   attributes: {
     type: 'map<string, dyn>',
@@ -269,11 +265,8 @@ const LEASE = objectType('Lease', 'A lease.', LeaseView, {
 
 /** The variables of a new lease; with `update`, also `current`. */
 export function leaseEnvironment(operation: 'create' | 'update'): RuleEnvironment {
-  const environment = new RuleEnvironment();
-  for (const type of [REQUEST, PROJECT, USER, CONTEXT, RESERVATION, LEASE]) {
-    environment.object(type);
-  }
-  environment
+  const environment = new RuleEnvironment()
+    .object(REQUEST, PROJECT, USER, CONTEXT, RESERVATION, LEASE)
     .variable('now', 'timestamp', 'The current time.')
     .variable('request', 'Request', 'What is asked.')
     .variable('context', 'Context', 'Who asks.')

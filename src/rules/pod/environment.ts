@@ -4,15 +4,10 @@ import { Failure } from '../cel/frame.ts';
 import { ContainerView, PodRequestInfo, PodUserView, PodView } from './pod-view.ts';
 
 const REQUEST = objectType('PodRequest', 'What is asked of the API server.', PodRequestInfo, {
-  operation: {
-    type: 'string',
-    description: '`create` or `update`.',
-    read: ({ operation }) => operation,
-  },
+  operation: { type: 'string', description: '`create` or `update`.' },
   kind: {
     type: 'string',
     description: '`Pod`, or what would have such pods: `DaemonSet`, `Deployment`, `Job`, …',
-    read: ({ kind }) => kind,
   },
 });
 
@@ -20,89 +15,56 @@ const USER = objectType('PodUser', 'Who sends the request to the API server.', P
   name: {
     type: 'string',
     description: 'Their name. Of most pods it is that of a controller. Not known of a workload.',
-    read: ({ name }) => name,
   },
-  groups: {
-    type: 'list<string>',
-    description: 'Their groups. Not known of a workload.',
-    read: ({ groups }) => groups,
-  },
+  groups: { type: 'list<string>', description: 'Their groups. Not known of a workload.' },
 });
 
 const CONTAINER = objectType('Container', 'A container of a pod.', ContainerView, {
-  name: { type: 'string', description: 'Its name.', read: ({ name }) => name },
-  image: { type: 'string', description: 'Its image, as written.', read: ({ image }) => image },
-  is_init: {
-    type: 'bool',
-    description: 'Whether it is an init container.',
-    read: ({ isInit }) => isInit,
-  },
+  name: { type: 'string', description: 'Its name.' },
+  image: { type: 'string', description: 'Its image, as written.' },
+  is_init: { type: 'bool', description: 'Whether it is an init container.', read: ({ isInit }) => isInit },
   requests: {
     type: 'map<string, double>',
     description: 'What it requests by resource; the limit, where it requests nothing.',
-    read: ({ requests }) => requests,
   },
-  attributes: {
-    type: 'map<string, dyn>',
-    description: 'Everything that the pod says of it.',
-    read: ({ attributes }) => attributes,
-  },
+  attributes: { type: 'map<string, dyn>', description: 'Everything that the pod says of it.' },
 });
 
 const POD = objectType('Pod', 'A pod.', PodView, {
-  name: {
-    type: 'string',
-    description: 'Its name, or the beginning of it. Not known of a workload.',
-    read: ({ name }) => name,
-  },
-  namespace: {
-    type: 'string',
-    description: 'The name of its namespace.',
-    read: ({ namespace }) => namespace,
-  },
+  name: { type: 'string', description: 'Its name, or the beginning of it. Not known of a workload.' },
+  namespace: { type: 'string', description: 'The name of its namespace.' },
   service_account: {
     type: 'string',
     description: 'The service account that it runs as; `default` if it names none.',
     read: ({ serviceAccount }) => serviceAccount,
   },
-  labels: { type: 'map<string, dyn>', description: 'Its labels.', read: ({ labels }) => labels },
-  annotations: {
-    type: 'map<string, dyn>',
-    description: 'Its annotations.',
-    read: ({ annotations }) => annotations,
-  },
+  labels: { type: 'map<string, dyn>', description: 'Its labels.' },
+  annotations: { type: 'map<string, dyn>', description: 'Its annotations.' },
   containers: {
     type: 'list<Container>',
     description: 'All of its containers: init containers, containers, and ephemeral ones.',
-    read: ({ containers }) => containers,
     isDistinct: true,
   },
   requests: {
     type: 'map<string, double>',
     description:
       'What it requests in all, by resource: `cpu` in cores, `memory` in bytes, `nvidia.com/gpu`. What it does not request is missing.',
-    read: ({ requests }) => requests,
   },
   gpus: {
     type: 'map<string, double>',
     description: 'Those of `requests` that are GPUs or parts of GPUs, by the name of the resource.',
-    read: ({ gpus }) => gpus,
   },
   claims: {
     type: 'int',
     description: 'How many devices it claims by ResourceClaims, which `gpus` does not see.',
-    read: ({ claims }) => claims,
   },
-  metadata: { type: 'map<string, dyn>', description: 'As it is written.', read: ({ metadata }) => metadata },
-  spec: { type: 'map<string, dyn>', description: 'As it is written.', read: ({ spec }) => spec },
+  metadata: { type: 'map<string, dyn>', description: 'As it is written.' },
+  spec: { type: 'map<string, dyn>', description: 'As it is written.' },
 });
 
 export function podEnvironment(): RuleEnvironment {
-  const environment = new RuleEnvironment();
-  for (const type of [REQUEST, USER, CONTAINER, POD]) {
-    environment.object(type);
-  }
-  return environment
+  return new RuleEnvironment()
+    .object(REQUEST, USER, CONTAINER, POD)
     .variable('now', 'timestamp', 'The current time.')
     .variable('request', 'PodRequest', 'What is asked of the API server.')
     .variable('user', 'PodUser', 'Who sends the request to the API server.')

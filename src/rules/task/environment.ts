@@ -136,8 +136,8 @@ const REQUEST = objectType('TaskRequest', 'What is asked of SkyPilot.', TaskRequ
 });
 
 const USER = objectType('TaskUser', 'Who asks. Known only to the API server of SkyPilot.', TaskUserView, {
-  id: { type: 'string', description: 'Their id. Missing at the client.', read: ({ id }) => id },
-  name: { type: 'string', description: 'Their name. Missing at the client.', read: ({ name }) => name },
+  id: { type: 'string', description: 'Their id. Missing at the client.' },
+  name: { type: 'string', description: 'Their name. Missing at the client.' },
 });
 
 const ANY = 'Missing if it may be any.';
@@ -179,11 +179,7 @@ const RESOURCES = objectType('Resources', 'One way in which a task may run.', Re
     description: 'The least memory in gigabytes. Missing if none is asked for, or as a multiple of the CPUs.',
     read: ({ parts }) => parts.memory,
   },
-  use_spot: {
-    type: 'bool',
-    description: 'Whether on spot instances.',
-    read: ({ parts }) => parts.useSpot,
-  },
+  use_spot: { type: 'bool', description: 'Whether on spot instances.', read: ({ parts }) => parts.useSpot },
   images: {
     type: 'list<string>',
     description: 'Images that it may run: of containers as `docker:name`.',
@@ -233,17 +229,13 @@ const TASK = objectType('Task', 'A task of SkyPilot.', TaskView, {
     type: 'list<Resources>',
     description:
       'Every way in which it may run: each of `any_of` or `ordered`, with each of its accelerators.',
-    read: ({ resources }) => resources,
     isDistinct: true,
   },
 });
 
 export function taskEnvironment(): RuleEnvironment {
-  const environment = new RuleEnvironment();
-  for (const type of [REQUEST, USER, RESOURCES, TASK]) {
-    environment.object(type);
-  }
-  return environment
+  return new RuleEnvironment()
+    .object(REQUEST, USER, RESOURCES, TASK)
     .variable('now', 'timestamp', 'The current time.')
     .variable('request', 'TaskRequest', 'What is asked of SkyPilot.')
     .variable('user', 'TaskUser', 'Who asks. Known only to the API server of SkyPilot.')

@@ -141,19 +141,6 @@ describe('a change of a pod', () => {
   it('is not judged if no scheduling field changes', () => {
     expect(judged(ONE, { ...ONE, priority: 7, containers: [], schedulingGates: [] })).toBe(false);
   });
-
-  it('without the current pod is judged as a whole, and not patched', () => {
-    const defaults = admission([
-      ['a', { allowed: { schedulerNames: ['b'] }, default: { schedulerName: 'b' } }],
-    ]);
-    const unknown = podRequest(updating({}, { nodeName: 'n1' }, { oldObject: null }));
-    expect(defaults.review(unknown, DEFAULTS)).toMatchObject({
-      allowed: false,
-      message: expect.stringContaining('nodeName: '),
-    });
-    const plain = podRequest(updating({}, {}, { oldObject: null }));
-    expect(defaults.review(plain, DEFAULTS)).toMatchObject({ allowed: true, patch: [] });
-  });
 });
 
 describe('the message', () => {
@@ -166,12 +153,5 @@ describe('the message', () => {
     );
     expect(message).toHaveLength(2000);
     expect(message?.at(-1)).toBe('…');
-  });
-
-  it('names the default account for a pod without one', () => {
-    const short = podRequest(creating({ nodeSelector: { a: 'b' } }));
-    const { message, account } = admission([]).review(short, DEFAULTS);
-    expect(message).toContain('system:serviceaccount:shop:default: ');
-    expect(account).toMatchObject({ user: 'system:serviceaccount:shop:default', namespace: 'shop' });
   });
 });

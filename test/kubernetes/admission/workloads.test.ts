@@ -65,17 +65,6 @@ function request(kind: string, next: unknown, changes: Readonly<Record<string, u
 const of = (kind: string, spec: unknown) => request(kind, object(kind, spec));
 
 describe('a workload whose pods would be refused', () => {
-  it('is every object that creates pods like its template', () => {
-    expect(WORKLOAD_KINDS).toEqual([
-      'Deployment',
-      'ReplicaSet',
-      'ReplicationController',
-      'StatefulSet',
-      'Job',
-      'CronJob',
-    ]);
-  });
-
   it.each(WORKLOAD_KINDS)('gets a warning for each reason: %s', async (kind) => {
     const spec = { ...TAPE, priorityClassName: 'high' };
     expect(await review().admit(of(kind, spec))).toMatchObject({
@@ -90,17 +79,6 @@ describe('a workload whose pods would be refused', () => {
     });
   });
 
-  it.each(WORKLOAD_KINDS)('is refused if that is wanted: %s', async (kind) => {
-    const refusing = review({ workloads: { mode: 'refuse' } });
-    expect(await refusing.admit(of(kind, TAPE))).toMatchObject({
-      allowed: false,
-      message: `this ${kind}'s pods would be refused: they do not fit the scheduling policies of system:serviceaccount:shop:default: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)`,
-      warnings: [],
-      patch: [],
-    });
-    expect(await refusing.admit(of(kind, PLAIN))).toMatchObject({ allowed: true, warnings: [] });
-  });
-
   it('is told so in other words if only policies in audit mode would refuse them', async () => {
     for (const mode of ['warn', 'refuse'] as const) {
       expect(
@@ -112,17 +90,6 @@ describe('a workload whose pods would be refused', () => {
           'a scheduling policy in audit mode would reject this Job\'s pods: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
         ],
       });
-    }
-  });
-
-  it('gets warnings that the API server shows: few, short and without control characters', async () => {
-    const tolerations = Array.from({ length: 60 }, () => ({ key: 'x'.repeat(300), operator: 'Exists' }));
-    const spec = { schedulerName: '\u0085\u202e\u{1f600}'.repeat(90), tolerations };
-    const { warnings } = await review().admit(of('Deployment', spec));
-    expect(warnings).toHaveLength(10);
-    for (const one of warnings) {
-      expect(one.length).toBeLessThanOrEqual(256);
-      expect(one).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
     }
   });
 });
@@ -208,14 +175,6 @@ describe('a workload is judged', () => {
     expect(update(kind, object(kind, PLAIN), before)).toBe(true);
   });
 
-  it('when nothing is known of the one before', () => {
-    const next = object('Deployment', TAPE);
-    expect(review().concerns(request('Deployment', next, { operation: 'UPDATE', oldObject: null }))).toBe(
-      true,
-    );
-    expect(update('Deployment', next, {})).toBe(true);
-  });
-
   it('unless another object controls it', () => {
     const owned = (ownerReferences: unknown) =>
       review().concerns(request('ReplicaSet', object('ReplicaSet', TAPE, { ownerReferences })));
@@ -224,10 +183,6 @@ describe('a workload is judged', () => {
     for (const none of [[], null, undefined, 7, [null], [{ controller: false }], [{ controller: 'true' }]]) {
       expect(owned(none)).toBe(true);
     }
-  });
-
-  it('unless workloads are ignored', () => {
-    expect(review({ workloads: { mode: 'ignore' } }).concerns(of('Deployment', TAPE))).toBe(false);
   });
 
   it('and may be anything, as it is not judged here whether it is valid', () => {
@@ -253,13 +208,5 @@ describe('what an API server sends', () => {
       account: { user: `system:serviceaccount:shop:${account}` },
       warnings: [expect.stringMatching(`^this ${workload}'s pods would be refused: nodeSelector disk: `)],
     });
-  });
-
-  it('is judged when a template changes, and not when only the number of pods does, or a Deployment controls it', async () => {
-    const changed = read('update-changing-a-deployment');
-    expect(review().concerns(changed)).toBe(true);
-    expect((await review().admit(changed)).warnings).toEqual([]);
-    expect(review().concerns(read('create-replica-set-by-deployment'))).toBe(false);
-    expect(review().concerns(read('update-scaling-a-replica-set'))).toBe(false);
   });
 });

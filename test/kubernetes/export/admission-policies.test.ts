@@ -179,12 +179,6 @@ describe('an exported ValidatingAdmissionPolicy', () => {
     ]);
   });
 
-  it('refuses accounts that may use no policy', () => {
-    expect(messagesFor({ policies: [DISKS], rights: ['none'] })).toEqual([
-      'the account may use no scheduling policy',
-    ]);
-  });
-
   it('refuses where a right is unknown, because that policy may require something', () => {
     const policies = [policy('a', { required: { nodeSelectors: { disk: [] } } }), DISKS];
     const request = admissionRequest({ ...REQUEST, policies });
@@ -239,13 +233,6 @@ describe('an exported ValidatingAdmissionPolicy', () => {
     ]);
   });
 
-  it('names only variables that stand before', () => {
-    for (const { expression: text, known } of variablesOf()) {
-      const used = [...text.matchAll(/variables\.(\w+)/g)].map(([, name]) => name);
-      expect(known).toEqual(expect.arrayContaining(used));
-    }
-  });
-
   it('is not written for more policies than Kubernetes would ask for', () => {
     const many = Array.from({ length: 50 }, (_, index) => policy(`p${index}`, {}));
     expect(() => admissionPolicies(many, OPTIONS)).toThrow(
@@ -290,16 +277,4 @@ describe('an exported ValidatingAdmissionPolicy', () => {
 
 function values(count: number, name = 'a-value-with-a-long-name'): string[] {
   return Array.from({ length: count }, (_, index) => `${name}-${index}`);
-}
-
-function variablesOf() {
-  const { variables } = admissionPolicy(
-    [DISKS, policy('b', { required: { affinities: { nodeAffinities: {} } } })],
-    'pods',
-    OPTIONS,
-  ).spec;
-  return variables.map(({ expression: text }, index) => ({
-    expression: text,
-    known: variables.slice(0, index).map(({ name }) => name),
-  }));
 }

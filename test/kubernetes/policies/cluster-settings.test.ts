@@ -5,7 +5,7 @@ import {
   SYSTEM_TOLERATIONS,
 } from '../../../src/kubernetes/policies/cluster-settings.ts';
 import { EffectivePolicy } from '../../../src/kubernetes/policies/effective-policy.ts';
-import { pod, policy, review } from '../../support/scheduling-policies.ts';
+import { pod, review } from '../../support/scheduling-policies.ts';
 
 const key = (name: string) => `node.kubernetes.io/${name}`;
 const notReady = { key: key('not-ready'), operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 };
@@ -90,13 +90,5 @@ describe('tolerations of the system', () => {
         isForOneNode,
       );
     }
-  });
-
-  it('do not exempt others in the same pod', () => {
-    const tolerations = [notReady, { key: 'gpu', operator: 'Exists' }, notReady];
-    expect(review([], pod({ tolerations })).reasons.map(({ field }) => field)).toEqual(['tolerations[1]']);
-    expect(
-      review([policy('a', 'allowed: {tolerations: [{keys: [gpu]}]}')], pod({ tolerations })).allowed,
-    ).toBe(true);
   });
 });

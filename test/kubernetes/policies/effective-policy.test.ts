@@ -40,30 +40,6 @@ describe('without any usable policy', () => {
     expect(reasons.flatMap(({ policies }) => policies)).toEqual([]);
     expect(review([], pod(), strategy)).toMatchObject({ allowed: true, reasons: [] });
   });
-
-  it('a policy with empty sections allows nothing (example 1)', () => {
-    expect(review(proposalPolicies(1), pod()).allowed).toBe(true);
-    for (const spec of ['schedulerName: a', 'nodeSelector: {disk: ssd}', 'tolerations: [{key: gpu}]']) {
-      expect(review(proposalPolicies(1), pod(spec)).allowed).toBe(false);
-    }
-  });
-});
-
-describe('the policies that the proposal provides', () => {
-  it('privileged: everything (example 31)', () => {
-    const asking = pod({
-      schedulerName: 'green',
-      nodeName: 'node-1',
-      priorityClassName: 'gold',
-      nodeSelector: { disk: 'ssd' },
-      tolerations: [{ operator: 'Exists' }],
-      affinity: {
-        rackAffinity: { later: [{}] },
-        podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{}] },
-      },
-    });
-    expect(review(proposalPolicies(31), asking)).toEqual({ allowed: true, pod: asking, reasons: [] });
-  });
 });
 
 describe('merging', () => {
@@ -89,54 +65,12 @@ describe('an intersection', () => {
   const together = (spec: unknown, ...specs: string[]) =>
     review(policiesOf(...specs), pod(spec), 'intersection');
 
-  it('needs that each policy allows the pod by itself', () => {
-    const [some, all] = ['allowed: {nodeSelectors: {disk: [ssd]}}', 'allowed: {nodeSelectors: {}}'];
-    expect(together('nodeSelector: {disk: ssd}', some, all).allowed).toBe(true);
-    expect(reasonsOf(together('nodeSelector: {disk: hdd}', some, all))).toEqual([
-      'nodeSelector disk: expected ssd, got "hdd" (scheduling policy a)',
-    ]);
-    expect(reasonsOf(together('nodeSelector: {disk: ssd}', some, all, '{}'))).toEqual([
-      'nodeSelector disk: expected nothing, got "ssd" (no scheduling policy of the account mentions it)',
-    ]);
-  });
-
-  it('adds the defaults of all, the first for each part, where each allows them', () => {
-    const own = '{allowed: {nodeSelectors: {}}, default: {nodeSelector: {disk: ssd, zone: north}}}';
-    const other = '{allowed: {nodeSelectors: {}}, default: {nodeSelector: {disk: hdd, rack: "7"}}}';
-    expect(together({}, own, other).pod.spec.nodeSelector).toEqual({ disk: 'ssd', zone: 'north', rack: '7' });
-    expect(
-      reasonsOf(
-        together({}, 'default: {nodeSelector: {disk: ssd}}', 'allowed: {nodeSelectors: {disk: [hdd]}}'),
-      ),
-    ).toEqual(['nodeSelector disk: expected hdd, got "ssd" (scheduling policy b)']);
-  });
-
   it('is not let through for the default of another policy', () => {
     const requiring = '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {nodeSelectors: {}}}';
     const helping = '{allowed: {nodeSelectors: {}}, default: {nodeSelector: {disk: ssd}}}';
     expect(reasonsOf(together({}, requiring, helping))).toEqual([
       'nodeSelector disk: expected ssd, got nothing (scheduling policy a)',
     ]);
-  });
-
-  it('keeps the default scheduler where every policy accepts it and one lists it', () => {
-    const name = (...specs: string[]) =>
-      together('schedulerName: default-scheduler', ...specs).pod.spec.schedulerName;
-    const any = '{allowed: {schedulerNames: []}, default: {schedulerName: green}}';
-    const listing = '{allowed: {schedulerNames: [default-scheduler, green]}}';
-    expect(name(listing, any)).toBe('default-scheduler');
-    expect(name(any, any)).toBe('green');
-    expect(name(any, 'allowed: {schedulerNames: [green]}')).toBe('default-scheduler');
-    expect(name(any, '{required: {schedulerNames: [green]}, default: {schedulerName: green}}')).toBe('green');
-  });
-
-  it('judges each policy by what it accepts itself', () => {
-    const first = '{required: {schedulerNames: [green]}, default: {schedulerName: green}}';
-    const second = '{required: {schedulerNames: [default-scheduler, green]}, default: {schedulerName: blue}}';
-    expect(together('schedulerName: default-scheduler', first, second)).toMatchObject({
-      allowed: true,
-      pod: { spec: { schedulerName: 'green' } },
-    });
   });
 });
 

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatPath } from '../../../src/base/yaml/tree.ts';
-import { EffectivePolicy } from '../../../src/kubernetes/policies/effective-policy.ts';
 import {
   MERGE_STRATEGIES,
   type MergedPolicy,
@@ -128,11 +127,6 @@ describe('the order', () => {
       { numRuns: 20 },
     );
   });
-
-  it('is that of code units', () => {
-    const policies = ['b', 'a', 'B', 'ä', '10', '9', 'a-b', 'a.b'].map((name) => policy(name));
-    expect(mergePolicies(policies, 'deep').policies).toEqual(['10', '9', 'B', 'a', 'a-b', 'a.b', 'b', 'ä']);
-  });
 });
 
 const FIRST = policy('a', {
@@ -160,110 +154,6 @@ describe('deep', () => {
     });
     expect(merged.default).toEqual({ nodeSelector: { arch: 'amd64', os: 'linux' }, schedulerName: 'two' });
   });
-
-  it('adds up what is allowed, each with its policy', () => {
-    expect(mergePolicies([SECOND, FIRST], 'deep').allowed).toEqual([
-      { policy: 'a', allowed: FIRST.allowed },
-      { policy: 'b', allowed: SECOND.allowed },
-    ]);
-  });
-
-  it('takes affinities place by place', () => {
-    const rule = (key: string) => ({ nodeSelectorTerms: [{ matchExpressions: [{ keys: [key] }] }] });
-    const a = policy('a', { required: { affinities: { nodeAffinities: { [REQUIRED]: rule('a') } } } });
-    const b = policy('b', {
-      required: {
-        affinities: {
-          nodeAffinities: { [REQUIRED]: rule('b'), [PREFERRED]: rule('b') },
-          podAntiAffinities: {},
-        },
-      },
-    });
-    const merged = mergePolicies([b, a], 'deep');
-    expect(merged.required.affinities).toEqual({
-      nodeAffinities: { [REQUIRED]: rule('a'), [PREFERRED]: rule('b') },
-      podAntiAffinities: {},
-    });
-    const source = (...path: string[]) => merged.sourceOf('required', 'affinities', ...path);
-    expect(source()).toBe('a');
-    expect(source('nodeAffinities')).toBe('a');
-    expect(source('nodeAffinities', REQUIRED)).toBe('a');
-    expect(source('nodeAffinities', REQUIRED, 'nodeSelectorTerms')).toBe('a');
-    expect(source('nodeAffinities', PREFERRED)).toBe('b');
-    expect(source('podAntiAffinities')).toBe('b');
-  });
-});
-
-describe('"everything" and a list together mean everything', () => {
-  const everything = {
-    schedulerNames: [],
-    priorityClassNames: [],
-    nodeSelectors: {},
-    tolerations: [],
-    affinities: {},
-  };
-  const something = {
-    schedulerNames: ['x'],
-    priorityClassNames: ['x'],
-    nodeSelectors: { disk: ['ssd'] },
-    tolerations: [{ keys: ['x'] }],
-    affinities: { podAffinities: {} },
-  };
-  const pod = {
-    spec: {
-      schedulerName: 'any',
-      priorityClassName: 'any',
-      nodeSelector: { any: 'any', disk: 'any' },
-      tolerations: [{ operator: 'Exists' }],
-      affinity: { podAntiAffinity: { [REQUIRED]: [{ topologyKey: 'any' }] } },
-    },
-  };
-  const allows = (...policies: SchedulingPolicy[]) =>
-    new EffectivePolicy(policies, 'deep').review(pod, { addDefaults: true }).allowed;
-
-  it('whichever comes first', () => {
-    expect(allows(policy('b', { allowed: something }))).toBe(false);
-    expect(allows(policy('a', { allowed: everything }), policy('b', { allowed: something }))).toBe(true);
-    expect(allows(policy('b', { allowed: something }), policy('c', { allowed: everything }))).toBe(true);
-  });
-
-  it('of a label too', () => {
-    const disk = (name: string, values: string[]) =>
-      policy(name, { allowed: { ...everything, nodeSelectors: { disk: values, any: [] } } });
-    expect(allows(disk('a', ['ssd']), disk('b', ['sata']))).toBe(false);
-    expect(allows(disk('a', ['ssd']), disk('b', []))).toBe(true);
-    expect(allows(disk('a', []), disk('b', ['ssd']))).toBe(true);
-  });
-});
-
-describe('first', () => {
-  it('is only the first policy by name', () => {
-    const merged = mergePolicies([SECOND, FIRST], 'first');
-    expect(merged).toMatchObject({
-      policies: ['a'],
-      allowed: [{ policy: 'a', allowed: FIRST.allowed }],
-    });
-    expect([merged.required, merged.default]).toStrictEqual([FIRST.required, FIRST.default]);
-    expect(merged.sourceOf('required', 'nodeSelectors', 'arch')).toBe('a');
-    expect(merged.sourceOf('required', 'priorityClassNames')).toBe('');
-  });
-});
-
-describe('simple', () => {
-  const merged = mergePolicies([SECOND, FIRST], 'simple');
-
-  it('takes each field of each section from the first policy that has it', () => {
-    expect(merged.required).toEqual({
-      schedulerNames: ['one'],
-      priorityClassNames: ['high'],
-      nodeSelectors: { arch: ['amd64', 'arm64'] },
-    });
-    expect(merged.default).toEqual({ nodeSelector: { arch: 'amd64' }, schedulerName: 'two' });
-    expect(merged.allowed).toEqual([
-      { policy: 'a', allowed: { nodeSelectors: { disk: ['ssd'] }, priorityClassNames: ['low'] } },
-      { policy: 'b', allowed: { schedulerNames: ['three'] } },
-    ]);
-  });
 });
 
 describe('the source of a part', () => {
@@ -285,24 +175,6 @@ describe('the source of a part', () => {
     ['', []],
   ])('is %j for %j', (source, path) => {
     expect(merged.sourceOf(...path)).toBe(source);
-  });
-
-  it('is known for labels named like object members', () => {
-    const of = (label: string) => ({ required: { nodeSelectors: { [label]: ['x'] } } });
-    const all = HOSTILE.map((label, index) => policy(`p${index}`, of(label)));
-    const { required, sourceOf } = mergePolicies(all, 'deep');
-    expect(Object.keys(required.nodeSelectors ?? {})).toEqual(HOSTILE);
-    for (const [index, label] of HOSTILE.entries()) {
-      expect(sourceOf('required', 'nodeSelectors', label)).toBe(`p${index}`);
-    }
-  });
-
-  it('of no policies is none, and they say nothing', () => {
-    for (const strategy of STRATEGIES) {
-      const nothing = mergePolicies([], strategy);
-      expect(nothing).toMatchObject({ policies: [], allowed: [], required: {}, default: {} });
-      expect(nothing.sourceOf('required', 'schedulerNames')).toBe('');
-    }
   });
 });
 
@@ -352,28 +224,5 @@ describe('partsOf', () => {
       expect.stringMatching(/^allowed\.affinities\.\w+ = \{\} \(all\)$/),
     ]);
     expect(partsOf(mergePolicies([], 'deep'))).toEqual([]);
-  });
-
-  it('keeps labels with dots, slashes and brackets in one step', () => {
-    const label = 'beta.kubernetes.io/arch[0]';
-    const merged = mergePolicies([written('p', { required: { nodeSelectors: { [label]: ['x'] } } })], 'deep');
-    expect(partsOf(merged)).toEqual([
-      { path: ['required', 'nodeSelectors', label], value: ['x'], policy: 'p' },
-    ]);
-  });
-
-  it('does not split lists', () => {
-    const affinity = {
-      nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [{ matchExpressions: [{ key: 'arch', operator: 'In', values: ['amd64'] }] }],
-        },
-      },
-    };
-    const [part, ...others] = partsOf(mergePolicies([written('p', { default: { affinity } })], 'deep'));
-    expect(others).toEqual([]);
-    expect(formatPath(part?.path ?? [])).toBe(
-      'default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms',
-    );
   });
 });

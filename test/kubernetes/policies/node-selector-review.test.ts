@@ -31,14 +31,6 @@ describe('node labels that something other than a pod requests', () => {
     });
   });
 
-  it('are judged as they are if no defaults may be added', () => {
-    const { added, reasons } = gpu.reviewNodeSelectors([], 'resource_properties', { addDefaults: false });
-    expect(added).toEqual([]);
-    expect(reasonsOf({ reasons })).toEqual([
-      'resource_properties gpu: expected True or False, got nothing (scheduling policy a)',
-    ]);
-  });
-
   it('may name a label more than once, and each is judged', () => {
     const twice = ['True', 'maybe'].map((value) => ({ label: 'gpu', value }));
     const { added, reasons } = gpu.reviewNodeSelectors(twice, 'resource_properties', addDefaults);

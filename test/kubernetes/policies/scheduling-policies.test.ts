@@ -6,7 +6,6 @@ import {
   type SchedulingPoliciesOptions,
 } from '../../../src/kubernetes/policies/scheduling-policies.ts';
 import { temporaryFile } from '../../support/files.ts';
-import { pod } from '../../support/scheduling-policies.ts';
 
 const RBAC = 'apiVersion: rbac.authorization.k8s.io/v1';
 const RULE = 'apiGroups: [extensions], resources: [schedulingpolicies], verbs: [use]';
@@ -107,27 +106,11 @@ describe('reading', () => {
     ]);
     expect(warnings.map(({ severity }) => severity)).toEqual(['warning']);
   });
-
-  it('without paths has no policies, and allows nothing', () => {
-    const { policies } = SchedulingPolicies.read([]);
-    expect(policies.policies).toEqual([]);
-    expect(
-      policies.effectiveFor(TEAM).review(pod({ schedulerName: 'x' }), { addDefaults: true }).allowed,
-    ).toBe(false);
-  });
 });
 
 describe('what applies to an account', () => {
   const names = (policies: SchedulingPolicies, account: Account) =>
     policies.effectiveFor(account).merged.flatMap((merged) => merged.policies);
-
-  it('are the policies that it may use, merged by the strategy', () => {
-    expect(names(read(), TEAM)).toEqual(['gold', 'silver']);
-    expect(names(read(), OTHER)).toEqual(['silver']);
-    expect(names(read(TEXT, { strategy: 'first' }), TEAM)).toEqual(['gold']);
-    expect(read(TEXT, { strategy: 'intersection' }).effectiveFor(TEAM).merged).toHaveLength(2);
-    expect(read().effectiveFor(TEAM).merged).toHaveLength(1);
-  });
 
   it('are cached for the same account', () => {
     const policies = read();
@@ -163,23 +146,5 @@ describe('what applies to an account', () => {
     expect(names('silver')).toEqual(['gold']);
     expect(names()).toEqual(['gold', 'silver']);
     expect(policies.all.policies).toEqual(['gold', 'silver']);
-  });
-
-  it('has the same options without some policies', () => {
-    const strategy = 'intersection';
-    const without = read(TEXT, { strategy })
-      .policiesOf(TEAM)
-      .without(new Set(['no']));
-    expect(without.merged).toHaveLength(2);
-  });
-
-  it('judges system tolerations as the options say', () => {
-    const toleration = { key: 'x', operator: 'Exists', effect: 'NoSchedule' };
-    const allowed = (options?: SchedulingPoliciesOptions) =>
-      read(TEXT, options)
-        .effectiveFor(TEAM)
-        .review(pod({ schedulerName: 'gold', tolerations: [toleration] }), { addDefaults: true }).allowed;
-    expect(allowed()).toBe(false);
-    expect(allowed({ systemTolerations: ['x:NoSchedule'] })).toBe(true);
   });
 });

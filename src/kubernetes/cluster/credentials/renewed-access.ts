@@ -2,9 +2,9 @@
  * An access whose credentials are replaced while the service runs: read again when one of its files changes, and asked for again when those of
  * a credential plugin expire.
  */
-import { stat } from 'node:fs/promises';
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
+import { fileState } from '../../../config/read-file.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { type ExecCredential, execCredential } from './exec-plugin.ts';
 
@@ -165,17 +165,7 @@ export class RenewedAccess {
   }
 }
 
-/** Changes with the content of the files, also where a symbolic link is swapped. */
+/** Changes with the content of the files. */
 async function stateOf(files: readonly string[]): Promise<string> {
-  const states = await Promise.all(
-    files.map(async (file) => {
-      try {
-        const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
-        return [dev, ino, size, mtimeNs, ctimeNs].join();
-      } catch {
-        return '';
-      }
-    }),
-  );
-  return `${files.join('\0')}\0${states.join()}`;
+  return JSON.stringify([files, await Promise.all(files.map(fileState))]);
 }

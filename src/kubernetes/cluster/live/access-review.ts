@@ -52,7 +52,7 @@ export class AccessReviews {
   }
 
   /** Whether the account may use the policy of this name. @throws SourceUnavailableError if there is no answer */
-  async mayUse(account: Account, name: string, signal: AbortSignal): Promise<boolean> {
+  async mayUse(account: Account, name: string, signal?: AbortSignal): Promise<boolean> {
     const sentAt = performance.now();
     let outcome: ReviewOutcome = 'failed';
     try {
@@ -60,7 +60,7 @@ export class AccessReviews {
         method: 'POST',
         path: REVIEWS_PATH,
         body: reviewOf(account, name),
-        signal,
+        ...(signal !== undefined && { signal }),
       });
       const { allowed, denied, evaluationError } = statusIn(answer, account, name);
       outcome = allowed && denied !== true ? 'allowed' : 'denied';
@@ -75,7 +75,7 @@ export class AccessReviews {
     } catch (error) {
       throw this.#unavailable(account, error);
     } finally {
-      if (outcome !== 'failed' || !(signal.reason instanceof AbandonedReviewError)) {
+      if (outcome !== 'failed' || !(signal?.reason instanceof AbandonedReviewError)) {
         this.#options.observer?.reviewed(outcome, (performance.now() - sentAt) / 1000);
       }
     }

@@ -1,9 +1,9 @@
 /** What the API server says about one account, by few reviews, and how long that counts. */
 import { randomUUID } from 'node:crypto';
 import type { Account } from '../../policies/access.ts';
+import { isSameList } from '../../policies/merge.ts';
 import { type AccessReviews, ALL_POLICIES, type ReviewLine } from './access-review.ts';
 import type { UseHint } from './rbac-hint.ts';
-import { isSameList } from './use-grants.ts';
 
 /** No answer is used later than this after its review was sent. */
 export const LIFETIME_MILLISECONDS = 10_000;
@@ -79,32 +79,15 @@ function chosen(
   return [names, before].find((one) => isSameList(one, list)) ?? list;
 }
 
-/** Different for any two accounts: names may contain whatever a certificate says. */
-export function accountKey({ user, groups, namespace }: Account): string {
-  let key = namespace === undefined ? '' : `${namespace.length}:${namespace}`;
-  key += `/${user.length}:${user}`;
-  for (const group of groups) {
-    key += `/${group.length}:${group}`;
-  }
-  return key;
-}
-
-export function isSameAccount(one: Account, other: Account): boolean {
-  return (
-    one === other ||
-    (one.user === other.user && one.namespace === other.namespace && isSameList(one.groups, other.groups))
-  );
-}
-
 /** With more policies, `auto` asks only about those that roles and bindings name. */
-const MOST_WITHOUT_HINT = 32;
+export const MOST_WITHOUT_HINT = 32;
 /** With fewer policies, a review about all of them saves none. */
 const FEW = 3;
 /** So many hinted policies are asked about together with all of them: one wait less, at most so many reviews more. */
 const MOST_TOGETHER = 8;
 
 export interface RoundTools {
-  readonly reviews: AccessReviews;
+  readonly reviews: Pick<AccessReviews, 'mayUse'>;
   readonly line: ReviewLine;
   readonly rights: 'auto' | 'every';
   readonly hint: UseHint | undefined;

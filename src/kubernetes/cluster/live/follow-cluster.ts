@@ -8,8 +8,8 @@ import type { ReviewObserver } from './access-review.ts';
 import type { LivePolicies, ObjectListener, UsePermissions } from './contract.ts';
 import { WatchedPolicies } from './live-policies.ts';
 import { RbacHint } from './rbac-hint.ts';
+import { RBAC_KINDS, RBAC_PATH } from './rbac-objects.ts';
 import { ReviewedPermissions } from './reviewed-permissions.ts';
-import { RBAC_KINDS } from './use-grants.ts';
 
 export interface FollowedCluster {
   readonly client: ApiClient;
@@ -35,7 +35,6 @@ const WATCH_SECONDS = [4, 6] as const;
 const GRACE_MS = 3000;
 /** The longest pause after a failure, in milliseconds: a CustomResourceDefinition that is applied late is noticed within it. */
 const MAX_PAUSE_MS = 5000;
-const RBAC_PATH = '/apis/rbac.authorization.k8s.io/v1/';
 
 const HINTS = {
   notFound: 'apply the CustomResourceDefinition of etc/kubernetes',
@@ -81,7 +80,7 @@ function followRoles(
   follow: (path: string, listener: ObjectListener) => ListWatch,
 ): ListWatch[] {
   return RBAC_KINDS.map((kind) => {
-    const followed = follow(`${RBAC_PATH}${kind}`, hint.listeners[kind]);
+    const followed = follow(`${RBAC_PATH}/${kind}`, hint.listeners[kind]);
     hint.follow(kind, followed);
     return followed;
   });

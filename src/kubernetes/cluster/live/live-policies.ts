@@ -2,16 +2,14 @@
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { defaultsLeftOut } from '../../export/left-out.ts';
+import { isSameList } from '../../policies/merge.ts';
 import type { SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 import type { Follow, Followed, Following, KnownPolicies, LivePolicies, LivePolicy } from './contract.ts';
 import { contentDigest, POLICIES_PATH, readPolicy } from './read-policy.ts';
-import { isSameList } from './use-grants.ts';
 
 /** How long changes are collected, so that many of them make one set. */
 const COLLECT_MS = 5;
-/** In force after that, even if changes keep coming. */
-const PUBLISH_MS = 200;
 /** Of what an object was within one collection. */
 const MAX_EARLIER = 20;
 /** Of policies that turn invalid together. */
@@ -28,7 +26,6 @@ interface Entry {
 /** Reads each content of a policy once. One that turns invalid stays in force as it was. */
 export class WatchedPolicies implements LivePolicies {
   readonly #logger: Logger;
-  readonly #sliceMs: number;
   readonly #followed: Followed;
   readonly #entries = new Map<string, Entry>();
   readonly #live = new Map<string, LivePolicy>();
@@ -37,21 +34,15 @@ export class WatchedPolicies implements LivePolicies {
   #known: KnownPolicies = { names: [], policies: [], invalid: [] };
   /** Objects that are not read yet, by name, the newest last; none = it is gone. */
   readonly #pending = new Map<string, readonly ApiObject[]>();
-  /** Names that the listeners have not heard of, and when the first came. */
+  /** Names that the listeners have not heard of. */
   readonly #changed = new Set<string>();
-  #changedAt = 0;
   #isKnownOld = false;
-  #hasList = false;
-  /** While a list is read: when the policies that are in force were current. */
-  #replacing: { readonly currentAt: number | undefined } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lines = 0;
   #isClosed = false;
 
-  /** `sliceMs`: how long reading policies may hold the process. Default: 10. */
-  constructor(follow: Follow, logger: Logger, { sliceMs = 10 }: { readonly sliceMs?: number } = {}) {
+  constructor(follow: Follow, logger: Logger) {
     this.#logger = logger;
-    this.#sliceMs = sliceMs;
     this.#followed = follow(POLICIES_PATH, {
       replaced: (objects) => this.#replaced(objects),
       changed: (object) => this.#pend(object.metadata.name, object),
@@ -68,12 +59,7 @@ export class WatchedPolicies implements LivePolicies {
   }
 
   get following(): Following {
-    const { hasList, currentAt, problem } = this.#followed.following;
-    return {
-      hasList: hasList && this.#hasList,
-      currentAt: this.#replacing === undefined ? currentAt : this.#replacing.currentAt,
-      problem,
-    };
+    return this.#followed.following;
   }
 
   onChange(hear: (names: readonly string[]) => void): () => void {
@@ -94,7 +80,6 @@ export class WatchedPolicies implements LivePolicies {
   }
 
   #replaced(objects: readonly ApiObject[]): void {
-    this.#replacing ??= { currentAt: this.#followed.following.currentAt };
     this.#pending.clear();
     for (const name of this.#entries.keys()) {
       this.#pending.set(name, []);
@@ -114,36 +99,17 @@ export class WatchedPolicies implements LivePolicies {
     this.#timer ??= setTimeout(() => this.#read(), COLLECT_MS);
   }
 
-  /** Reads what is pending, for a while. */
+  /** Reads what is pending. A list is in force as a whole: not the policies that go without those that come. */
   #read(): void {
     this.#timer = undefined;
     if (this.#isClosed) {
       return;
     }
-    const began = performance.now();
     for (const [name, objects] of this.#pending) {
-      this.#pending.delete(name);
       this.#apply(name, objects);
-      if (performance.now() - began > this.#sliceMs) {
-        break;
-      }
     }
-    const isDone = this.#pending.size === 0;
-    if (isDone) {
-      this.#hasList ||= this.#replacing !== undefined;
-      this.#replacing = undefined;
-    } else {
-      this.#timer = setTimeout(() => this.#read(), 0);
-    }
-    // A list is in force as a whole: not the policies that go without those that come.
-    if (
-      isDone ||
-      (this.#replacing === undefined &&
-        this.#changed.size > 0 &&
-        performance.now() - this.#changedAt > PUBLISH_MS)
-    ) {
-      this.#publish();
-    }
+    this.#pending.clear();
+    this.#publish();
   }
 
   #apply(name: string, objects: readonly ApiObject[]): void {
@@ -154,7 +120,7 @@ export class WatchedPolicies implements LivePolicies {
         this.#entries.delete(name);
         this.#live.delete(name);
         this.#isKnownOld = true;
-        this.#note(name);
+        this.#changed.add(name);
       }
       return;
     }
@@ -171,7 +137,7 @@ export class WatchedPolicies implements LivePolicies {
     if (isRead && before.live.resourceVersion === resourceVersion && resourceVersion !== '') {
       return;
     }
-    this.#note(name);
+    this.#changed.add(name);
     const { status }: ApiObject & { readonly status?: unknown } = object;
     if (isRead) {
       this.#keep({ ...before, live: { ...before.live, resourceVersion, status } });
@@ -193,13 +159,6 @@ export class WatchedPolicies implements LivePolicies {
   #keep(entry: Entry): void {
     this.#entries.set(entry.live.name, entry);
     this.#live.set(entry.live.name, entry.live);
-  }
-
-  #note(name: string): void {
-    if (this.#changed.size === 0) {
-      this.#changedAt = performance.now();
-    }
-    this.#changed.add(name);
   }
 
   #publish(): void {

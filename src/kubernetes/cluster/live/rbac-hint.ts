@@ -2,64 +2,27 @@
  * Roles and bindings of the cluster, followed by watch. They say for which policies it is worth to create a review, and whose answers
  * are no longer to be trusted. They never decide: a review does.
  */
-import type { Account } from '../../policies/access.ts';
+import { LRUCache } from 'lru-cache';
+import {
+  type Account,
+  type Given,
+  type Grant,
+  type Grants,
+  givenBy,
+  grantedTo,
+  grantOf,
+  grantsOf,
+  roleId,
+  subjectsOf,
+} from '../../policies/access.ts';
+import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 import { elapsed } from '../api/timing.ts';
 import type { Followed, ObjectListener } from './contract.ts';
-import {
-  RBAC_KINDS,
-  type RbacKind,
-  roleId,
-  subjectsOf,
-  UseGrants,
-  useBindingOf,
-  useGrantOf,
-} from './use-grants.ts';
+import { bindingIn, RBAC_KINDS, type RbacKind, roleIn } from './rbac-objects.ts';
 
-/** Longer than any answer is kept. */
-const KEPT_MILLISECONDS = 15_000;
-/** With more changes than these at once, everything counts as changed. */
+/** Of subjects whose changes are remembered. With more changes than these at once, everything counts as changed. */
 const MOST = 10_000;
-
-export class RecentChanges {
-  /** In the order of their times. */
-  readonly #times = new Map<string, number>();
-  readonly #most: number;
-  #everythingAt = Number.NEGATIVE_INFINITY;
-
-  constructor(most = MOST) {
-    this.#most = most;
-  }
-
-  get size(): number {
-    return this.#times.size;
-  }
-
-  /** `now`: never before the time of an earlier call. */
-  add(name: string, now: number): void {
-    this.#times.delete(name);
-    this.#times.set(name, now);
-    for (const [old, at] of this.#times) {
-      if (at > now - KEPT_MILLISECONDS) {
-        break;
-      }
-      this.#times.delete(old);
-    }
-    if (this.#times.size > this.#most) {
-      this.#times.clear();
-      this.#everythingAt = now;
-    }
-  }
-
-  /** When one of these names changed last; `-Infinity` = not lately. */
-  latest(names: Iterable<string>): number {
-    let latest = this.#everythingAt;
-    for (const name of names) {
-      latest = Math.max(latest, this.#times.get(name) ?? latest);
-    }
-    return latest;
-  }
-}
 
 /** What is used of it where reviews are created. */
 export interface UseHint {
@@ -80,34 +43,48 @@ export class RbacHint implements UseHint {
   /** One for each kind, for who lists and watches it. */
   readonly listeners: Readonly<Record<RbacKind, ObjectListener>>;
   readonly #now: () => number;
-  readonly #changes = new RecentChanges();
-  readonly #grants: UseGrants;
   readonly #followed = new Map<RbacKind, Pick<Followed, 'following'>>();
-  /** Objects that could not be read: while there is one, nothing can be told. */
-  readonly #unreadable = new Set<string>();
+  /** What could not be read: while there is such an object, nothing can be told. */
+  readonly #unreadable = new Map<string, string>();
+  /** Roles that speak of policies, which are few among those of a cluster. */
+  readonly #roles = new Map<string, Grant>();
+  /** All of them, since their roles may change. */
+  readonly #given = new Map<string, Given>();
+  #grants: Grants = new Map();
+  /** When a role or a binding changed that `#grants` does not take into account yet. */
+  #touchedAt: number | undefined;
   #version = 0;
+  #everythingAt = Number.NEGATIVE_INFINITY;
+  /** By subject; the one that changed last is the last. */
+  readonly #changedAt: LRUCache<string, number>;
 
-  /** `now`: a monotonic clock in milliseconds. */
-  constructor({ now = elapsed }: { readonly now?: () => number } = {}) {
+  /** `now`: a monotonic clock in milliseconds. `most`: see `MOST`. */
+  constructor({ now = elapsed, most = MOST }: { readonly now?: () => number; readonly most?: number } = {}) {
     this.#now = now;
-    this.#grants = new UseGrants((subject) => {
-      this.#version += 1;
-      this.#changes.add(subject, this.#now());
+    this.#changedAt = new LRUCache({
+      max: most,
+      dispose: (at, _, reason) => {
+        this.#everythingAt = reason === 'evict' ? at : this.#everythingAt;
+      },
     });
+    const ofRoles = (kind: 'roles' | 'clusterroles') =>
+      this.#listener(kind, this.#roles, (object) => {
+        const grant = grantOf(roleIn(kind, object), CLUSTER_GROUP);
+        return isNothing(grant) ? undefined : grant;
+      });
+    const ofBindings = (kind: 'rolebindings' | 'clusterrolebindings') =>
+      this.#listener(kind, this.#given, (object) => givenBy(bindingIn(kind, object)));
     this.listeners = {
-      roles: this.#listener('roles'),
-      clusterroles: this.#listener('clusterroles'),
-      rolebindings: this.#listener('rolebindings'),
-      clusterrolebindings: this.#listener('clusterrolebindings'),
+      roles: ofRoles('roles'),
+      clusterroles: ofRoles('clusterroles'),
+      rolebindings: ofBindings('rolebindings'),
+      clusterrolebindings: ofBindings('clusterrolebindings'),
     };
   }
 
   get version(): number {
+    this.#refresh();
     return this.#version;
-  }
-
-  get size(): UseGrants['size'] {
-    return this.#grants.size;
   }
 
   /** Why nothing can be told, for the log; `undefined` = it can. */
@@ -123,8 +100,8 @@ export class RbacHint implements UseHint {
         return `${kind} are not followed: ${problem ?? 'the watch is silent'}`;
       }
     }
-    const [unreadable] = this.#unreadable;
-    return unreadable === undefined ? undefined : `${unreadable.replaceAll('\n', ' ')} cannot be read`;
+    const [unreadable] = this.#unreadable.values();
+    return unreadable === undefined ? undefined : `${unreadable} cannot be read`;
   }
 
   follow(kind: RbacKind, followed: Pick<Followed, 'following'>): void {
@@ -135,49 +112,83 @@ export class RbacHint implements UseHint {
     if (this.problem !== undefined) {
       return undefined;
     }
-    const granted = this.#grants.of(account);
+    this.#refresh();
+    const granted = grantedTo(this.#grants, subjectsOf(account));
     return granted === 'all' ? names : names.filter((name) => granted.has(name));
   }
 
   changedAt(account: Account): number {
-    return this.#changes.latest(subjectsOf(account));
+    this.#refresh();
+    let latest = this.#everythingAt;
+    for (const subject of subjectsOf(account)) {
+      latest = Math.max(latest, this.#changedAt.peek(subject) ?? latest);
+    }
+    return latest;
   }
 
-  #listener(kind: RbacKind): ObjectListener {
-    const isRole = kind === 'roles' || kind === 'clusterroles';
+  /** Looks at all bindings again, and so at most once for many changes, and only for those of roles that speak of policies. */
+  #refresh(): void {
+    const at = this.#touchedAt;
+    if (at === undefined) {
+      return;
+    }
+    this.#touchedAt = undefined;
+    const before = this.#grants;
+    this.#grants = grantsOf(this.#roles, this.#given.values());
+    for (const subject of new Set([...before.keys(), ...this.#grants.keys()])) {
+      const isAsBefore =
+        isSameSet(before.get(subject), this.#grants.get(subject)) ||
+        isSame(grantedTo(before, [subject]), grantedTo(this.#grants, [subject]));
+      if (!isAsBefore) {
+        this.#version += 1;
+        this.#changedAt.set(subject, at);
+      }
+    }
+  }
+
+  /** `read`: what is kept of an object; `undefined` = nothing. */
+  #listener<Kept extends Grant | Given>(
+    kind: RbacKind,
+    kept: Map<string, Kept>,
+    read: (object: ApiObject) => Kept | undefined,
+  ): ObjectListener {
     let known = new Set<string>();
+    const keep = (id: string, next: Kept | undefined) => {
+      const before = kept.get(id);
+      if (next === undefined) {
+        kept.delete(id);
+      } else {
+        kept.set(id, next);
+      }
+      if (this.#speaksOfPolicies(before) || this.#speaksOfPolicies(next)) {
+        this.#touchedAt = this.#now();
+      }
+    };
     const remove = (id: string) => {
       this.#unreadable.delete(id);
       known.delete(id);
-      if (isRole) {
-        this.#grants.removeRole(id);
-      } else {
-        this.#grants.removeBinding(id);
-      }
+      keep(id, undefined);
     };
     const set = (object: ApiObject) => {
-      const id = roleId(kind, object.metadata);
+      const id = idOf(kind, object);
       try {
-        if (isRole) {
-          this.#grants.setRole(id, useGrantOf(object));
-        } else {
-          this.#grants.setBinding(id, useBindingOf(kind, object));
-        }
+        keep(id, read(object));
         this.#unreadable.delete(id);
       } catch {
         remove(id);
-        this.#unreadable.add(id);
+        const { namespace = '', name } = object.metadata;
+        this.#unreadable.set(id, `${kind} ${namespace} ${name}`);
       }
       known.add(id);
     };
     return {
       changed: set,
-      removed: ({ metadata }) => remove(roleId(kind, metadata)),
+      removed: (object) => remove(idOf(kind, object)),
       replaced: (objects) => {
         const gone = known;
         known = new Set();
         for (const object of objects) {
-          gone.delete(roleId(kind, object.metadata));
+          gone.delete(idOf(kind, object));
           set(object);
         }
         for (const id of gone) {
@@ -186,4 +197,27 @@ export class RbacHint implements UseHint {
       },
     };
   }
+
+  #speaksOfPolicies(kept: Grant | Given | undefined): boolean {
+    return kept !== undefined && (kept === 'all' || 'has' in kept || this.#roles.has(kept.role));
+  }
+}
+
+/** Of a role as its bindings name it. */
+function idOf(kind: RbacKind, { metadata: { name, namespace } }: ApiObject): string {
+  return roleId(ROLES[kind] ?? kind, namespace, name);
+}
+
+const ROLES: Partial<Record<RbacKind, string>> = { roles: 'Role', clusterroles: 'ClusterRole' };
+
+function isNothing(grant: Grant): boolean {
+  return grant !== 'all' && grant.size === 0;
+}
+
+function isSame(one: Grant, other: Grant): boolean {
+  return one === 'all' || other === 'all' ? one === other : isSameSet(one, other);
+}
+
+function isSameSet<Item>(one: ReadonlySet<Item> | undefined, other: ReadonlySet<Item> | undefined): boolean {
+  return one?.size === other?.size && [...(one ?? [])].every((item) => other?.has(item));
 }

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { inTime, type Wait, waitFor } from '../../../base/deadline.ts';
 import { type Account, SourceUnavailableError } from '../../policies/access.ts';
+import { isSameList } from '../../policies/merge.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { elapsed } from '../api/timing.ts';
 import {
@@ -13,10 +14,8 @@ import {
 } from './access-review.ts';
 import {
   type AnswerSheet,
-  accountKey,
   answerFor,
   isFresh,
-  isSameAccount,
   isYoung,
   LIFETIME_MILLISECONDS,
   type RoundQuestion,
@@ -25,7 +24,6 @@ import {
 } from './answer-sheet.ts';
 import type { UsePermissions } from './contract.ts';
 import type { UseHint } from './rbac-hint.ts';
-import { isSameList } from './use-grants.ts';
 
 /** After a failure an account is refused at once for so long, so that a server in trouble is not asked by every pod. */
 const PAUSE_MILLISECONDS = 1000;
@@ -68,8 +66,6 @@ export class ReviewedPermissions implements UsePermissions {
   readonly #observer: AccessReviewOptions['observer'];
   readonly #tools: RoundTools;
   readonly #accounts: LRUCache<string, AccountState>;
-  /** By user: what was asked last. To build a key costs more than to compare. */
-  readonly #latest = new Map<string, AccountState>();
   readonly #rounds = new Set<Round>();
   #isClosed = false;
 
@@ -83,15 +79,7 @@ export class ReviewedPermissions implements UsePermissions {
       hint,
       now: now ?? elapsed,
     };
-    this.#accounts = new LRUCache({
-      max: accounts ?? ACCOUNTS,
-      maxSize: names ?? NAMES,
-      dispose: (state, _, reason) => {
-        if (reason !== 'set' && this.#latest.get(state.account.user) === state) {
-          this.#latest.delete(state.account.user);
-        }
-      },
-    });
+    this.#accounts = new LRUCache({ max: accounts ?? ACCOUNTS, maxSize: names ?? NAMES });
   }
 
   /** Pass the same array of names for as long as they are the same: it is compared by identity first. */
@@ -118,15 +106,9 @@ export class ReviewedPermissions implements UsePermissions {
   }
 
   #stateOf(account: Account): AccountState {
-    const latest = this.#latest.get(account.user);
-    // Nearly always: a service account asks in one namespace, with the same groups.
-    if (latest !== undefined && isSameAccount(latest.account, account)) {
-      return latest;
-    }
-    const key = accountKey(account);
+    const key = JSON.stringify([account.user, account.groups, account.namespace]);
     const known = this.#accounts.get(key);
     if (known !== undefined) {
-      this.#latest.set(account.user, known);
       return known;
     }
     const state: AccountState = { key, account, sheet: undefined, round: undefined, failure: undefined };
@@ -136,12 +118,7 @@ export class ReviewedPermissions implements UsePermissions {
 
   #keep(state: AccountState): void {
     const { asked = [], usable = [] } = state.sheet ?? {};
-    this.#latest.set(state.account.user, state);
     this.#accounts.set(state.key, state, { size: 1 + (usable === asked ? 0 : usable.length) });
-    if (!this.#accounts.has(state.key)) {
-      // It is too large to be kept.
-      this.#latest.delete(state.account.user);
-    }
   }
 
   #known(state: AccountState, names: readonly string[]): readonly string[] | undefined {

@@ -1,85 +1,48 @@
 /** What a cluster has, read once: policies, the default priority class, and the roles and bindings that are about the use of policies. */
 import { z } from 'zod';
-import { type Binding, includes, RESOURCE, type Role, roleId, VERB } from '../../policies/access.ts';
+import { type Binding, givenBy, includes, RESOURCE, type Role, roleId, VERB } from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { listObjects, listPages } from '../api/list.ts';
+import { bindingIn, RBAC_PATH, roleIn } from '../live/rbac-objects.ts';
 import { POLICIES_PATH, readPolicy } from '../live/read-policy.ts';
-import { roleSchema } from '../live/use-grants.ts';
-
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 interface ClusterRbac {
   readonly roles: readonly Role[];
   readonly bindings: readonly Binding[];
 }
 
-const metadata = z.looseObject({ name: z.string(), namespace: z.string().optional() });
-const role = roleSchema.extend({ metadata });
-const binding = z.looseObject({
-  metadata,
-  roleRef: z.looseObject({ kind: z.string(), name: z.string() }),
-  subjects: z
-    .array(z.looseObject({ kind: z.string(), name: z.string(), namespace: z.string().nullish() }))
-    .nullish(),
-});
-
 /** `namespace`: only its roles and bindings, besides those of the cluster. The rules of aggregated roles are as the control plane has written them. */
 export async function readClusterRbac(client: ApiClient, namespace?: string): Promise<ClusterRbac> {
-  const place = namespace === undefined ? RBAC : `${RBAC}/namespaces/${encodeURIComponent(namespace)}`;
+  const place =
+    namespace === undefined ? RBAC_PATH : `${RBAC_PATH}/namespaces/${encodeURIComponent(namespace)}`;
   const roles: Role[] = [];
   const bindings: Binding[] = [];
   for (const [kind, path] of [
-    ['ClusterRole', `${RBAC}/clusterroles`],
-    ['Role', `${place}/roles`],
+    ['clusterroles', `${RBAC_PATH}/clusterroles`],
+    ['roles', `${place}/roles`],
   ] as const) {
     for await (const { items } of listPages(client, path)) {
-      roles.push(...items.map((item) => asRole(kind, item)).filter(isAboutUse));
+      roles.push(...items.map((item) => roleIn(kind, item)).filter(isAboutUse));
     }
   }
   const known = new Set(roles.map((one) => roleId(one.kind, one.namespace, one.name)));
   for (const [kind, path] of [
-    ['ClusterRoleBinding', `${RBAC}/clusterrolebindings`],
-    ['RoleBinding', `${place}/rolebindings`],
+    ['clusterrolebindings', `${RBAC_PATH}/clusterrolebindings`],
+    ['rolebindings', `${place}/rolebindings`],
   ] as const) {
     for await (const { items } of listPages(client, path)) {
       bindings.push(
-        ...items
-          .map((item) => asBinding(kind, item))
-          .filter(({ roleRef, namespace: own }) =>
-            known.has(roleId(roleRef.kind, roleRef.kind === 'Role' ? own : undefined, roleRef.name)),
-          ),
+        ...items.map((item) => bindingIn(kind, item)).filter((one) => known.has(givenBy(one).role)),
       );
     }
   }
   return { roles, bindings };
 }
 
-function asRole(kind: Role['kind'], item: unknown): Role {
-  const { metadata, rules } = role.parse(item);
-  return { kind, name: metadata.name, namespace: metadata.namespace, rules: rules ?? [] };
-}
-
 /** Most roles of a cluster are not, and need no memory. */
 function isAboutUse({ rules }: Role): boolean {
   return rules.some(({ verbs, resources }) => includes(verbs, VERB) && includes(resources, RESOURCE));
-}
-
-function asBinding(kind: Binding['kind'], item: unknown): Binding {
-  const { metadata, roleRef, subjects } = binding.parse(item);
-  return {
-    kind,
-    name: metadata.name,
-    namespace: metadata.namespace,
-    roleRef: { kind: roleRef.kind, name: roleRef.name },
-    subjects: (subjects ?? []).flatMap((subject): Binding['subjects'] => {
-      const { kind: of, name } = subject;
-      if (of === 'ServiceAccount') {
-        return [{ kind: of, name, namespace: subject.namespace || (metadata.namespace ?? '') }];
-      }
-      return of === 'User' || of === 'Group' ? [{ kind: of, name }] : [];
-    }),
-  };
 }
 
 export interface ClusterPolicies {

@@ -8,91 +8,68 @@ import {
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { PolicySet } from '../../policies/scheduling-policies.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
-import { AccessReviews, ALL_POLICIES, ReviewLine } from '../live/access-review.ts';
-import type { UsePermissions } from '../live/contract.ts';
+import { elapsed } from '../api/timing.ts';
+import { AccessReviews, ReviewLine } from '../live/access-review.ts';
+import { MOST_WITHOUT_HINT, reviewRound } from '../live/answer-sheet.ts';
+import type { UseHint } from '../live/rbac-hint.ts';
 import { readClusterRbac } from './cluster-rbac.ts';
 
-export class ClusterSnapshot implements PolicySource {
-  readonly set: PolicySet;
-  /** Of all policies, valid or not, sorted. */
-  readonly names: readonly string[];
-  readonly #permissions: UsePermissions;
-
-  constructor(set: PolicySet, permissions: UsePermissions) {
-    this.set = set;
-    this.names = [...set.policies, ...set.invalid].map(({ name }) => name).sort();
-    this.#permissions = permissions;
-  }
-
-  /** @throws ApiError @throws ApiUnreachableError */
-  async policiesOf(account: Account): Promise<AccountPolicies> {
-    return this.set.chosen(
-      this.names.length === 0 ? [] : await this.#permissions.usable(account, this.names),
-    );
-  }
-}
-
-/** Up to as many policies, each is asked for. */
-const FEW = 32;
-
-interface SnapshotPermissionsOptions {
+interface SnapshotOptions {
   /** See the option `rights` of `[kubernetes]`. */
   readonly rights: 'auto' | 'every';
   /** Roles and bindings would have named the policies to ask for, but may not be listed. */
   readonly onUnlisted: (error: ApiError) => void;
 }
 
-export class SnapshotPermissions implements UsePermissions {
+export class ClusterSnapshot implements PolicySource {
+  readonly set: PolicySet;
+  /** Of all policies, valid or not, sorted. */
+  readonly names: readonly string[];
   readonly #client: ApiClient;
   readonly #reviews: UseReviews;
-  readonly #options: SnapshotPermissionsOptions;
-  readonly #known = new Map<string, Promise<readonly string[]>>();
-  #hint: Promise<PolicyAccess | undefined> | undefined;
+  readonly #line = new ReviewLine(AT_ONCE);
+  readonly #options: SnapshotOptions;
+  readonly #known = new Map<string, Promise<AccountPolicies>>();
+  #hint: Promise<UseHint | undefined> | undefined;
 
-  constructor(client: ApiClient, reviews: UseReviews, options: SnapshotPermissionsOptions) {
+  constructor(set: PolicySet, client: ApiClient, reviews: UseReviews, options: SnapshotOptions) {
+    this.set = set;
+    this.names = [...set.policies, ...set.invalid].map(({ name }) => name).sort();
     this.#client = client;
     this.#reviews = reviews;
     this.#options = options;
   }
 
-  /** `names`: the same at each call. @throws ApiError @throws ApiUnreachableError */
-  usable(account: Account, names: readonly string[]): Promise<readonly string[]> {
+  /** @throws ApiError @throws ApiUnreachableError */
+  policiesOf(account: Account): Promise<AccountPolicies> {
     const key = JSON.stringify([account.user, account.groups, account.namespace]);
-    const known = this.#known.get(key);
-    if (known !== undefined) {
-      return known;
-    }
-    const asked = this.#asked(account, names);
-    this.#known.set(key, asked);
-    return asked;
+    const known = this.#known.get(key) ?? this.#asked(account);
+    this.#known.set(key, known);
+    return known;
   }
 
-  async #asked(account: Account, names: readonly string[]): Promise<readonly string[]> {
-    if (names.length > 1 && (await this.#reviews.mayUse(account, undefined))) {
-      return names;
-    }
-    const candidates = await this.#candidates(account, names);
-    const allowed = await sideBySide(candidates, (name) => this.#reviews.mayUse(account, name));
-    return candidates.filter((_, index) => allowed[index]);
+  async #asked(account: Account): Promise<AccountPolicies> {
+    const { names } = this;
+    const { rights } = this.#options;
+    const isMany = names.length > MOST_WITHOUT_HINT && rights === 'auto';
+    this.#hint ??= isMany ? this.#readHint() : undefined;
+    const { usable } = await reviewRound(
+      { reviews: this.#reviews, line: this.#line, rights, hint: await this.#hint, now: elapsed },
+      { account, names, known: undefined, signal: new AbortController().signal },
+    );
+    return this.set.chosen(usable);
   }
 
-  /** Roles say which are worth a review. A review then decides, since roles may have changed since. */
-  async #candidates(account: Account, names: readonly string[]): Promise<readonly string[]> {
-    if (names.length <= FEW || this.#options.rights === 'every') {
-      return names;
-    }
-    this.#hint ??= this.#read(names);
-    return (await this.#hint)?.usableBy(account) ?? names;
-  }
-
-  async #read(names: readonly string[]): Promise<PolicyAccess | undefined> {
+  async #readHint(): Promise<UseHint | undefined> {
     try {
       const { roles, bindings } = await readClusterRbac(this.#client);
-      return new PolicyAccess(
-        names.map((name) => ({ name, group: CLUSTER_GROUP })),
-        roles,
-        bindings,
-      );
+      const policies = this.names.map((name) => ({ name, group: CLUSTER_GROUP }));
+      const access = new PolicyAccess(policies, roles, bindings);
+      return {
+        version: 0,
+        candidates: (account) => access.usableBy(account),
+        changedAt: () => Number.NEGATIVE_INFINITY,
+      };
     } catch (thrown) {
       if (thrown instanceof ApiError && thrown.status === 403) {
         this.#options.onUnlisted(thrown);
@@ -106,28 +83,13 @@ export class SnapshotPermissions implements UsePermissions {
 /** An API server limits how many requests of one client it handles at once. */
 const AT_ONCE = { total: 8, each: 8 };
 
-/** Creates reviews, a few at a time, and counts them. */
-export class UseReviews {
-  readonly #reviews: AccessReviews;
-  readonly #line = new ReviewLine(AT_ONCE);
+/** Counts the reviews that it creates. */
+export class UseReviews extends AccessReviews {
   count = 0;
 
-  constructor(client: ApiClient) {
-    this.#reviews = new AccessReviews(client);
-  }
-
-  /**
-   * `name`: of a policy; `undefined` = all policies. Without a namespace, only cluster-wide rights count.
-   * @throws SourceUnavailableError whose cause is what the API server answered
-   */
-  async mayUse(account: Account, name: string | undefined): Promise<boolean> {
-    const { signal } = new AbortController();
-    const ask = (one: string) => {
-      this.count += 1;
-      return this.#reviews.mayUse(account, one, signal);
-    };
-    const [mayUse] = await this.#line.all([name ?? ALL_POLICIES], ask, signal);
-    return mayUse === true;
+  override mayUse(...question: Parameters<AccessReviews['mayUse']>): Promise<boolean> {
+    this.count += 1;
+    return super.mayUse(...question);
   }
 }
 

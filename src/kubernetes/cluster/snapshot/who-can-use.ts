@@ -2,6 +2,7 @@
 import {
   type Account,
   type Binding,
+  givenBy,
   grantsUse,
   type Role,
   roleId,
@@ -38,10 +39,9 @@ export async function whoCanUse(
       .filter((role) => grantsUse(role, { name, group: CLUSTER_GROUP }))
       .map((role) => [roleId(role.kind, role.namespace, role.name), role]),
   );
-  const found = bindings.flatMap(({ kind, name: of, namespace: place, roleRef, subjects }) => {
-    const role = granting.get(
-      roleId(roleRef.kind, roleRef.kind === 'Role' ? place : undefined, roleRef.name),
-    );
+  const found = bindings.flatMap((one) => {
+    const { kind, name: of, namespace: place, subjects } = one;
+    const role = granting.get(givenBy(one).role);
     const binding = { kind, name: of, namespace: place };
     return role === undefined
       ? []

@@ -1,6 +1,7 @@
 /** Events where people look for the reason: at the controller whose pod was refused, and at a policy that is not valid. */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../admission/admission-review.ts';
@@ -120,10 +121,9 @@ interface EventSenderOptions {
 export class EventSender {
   readonly #options: Required<EventSenderOptions>;
   readonly #closing = new AbortController();
-  #waiting: EventDraft[] = [];
-  readonly #ofNamespace = new Map<string, number>();
-  /** By object and reason, oldest first: when its last event was accepted here. */
-  readonly #last = new Map<string, number>();
+  readonly #waiting: EventDraft[] = [];
+  /** By object and reason: when its last event was accepted here. */
+  readonly #last = new LRUCache<string, number>({ max: MOST_REMEMBERED });
   #loggedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
 
@@ -140,13 +140,12 @@ export class EventSender {
     if (this.#closing.signal.aborted || (last !== undefined && now - last < MINUTE_MS)) {
       return;
     }
-    const ofNamespace = this.#ofNamespace.get(namespace) ?? 0;
-    if (this.#waiting.length >= MOST_WAITING || ofNamespace >= MOST_OF_ONE_NAMESPACE) {
+    const ofNamespace = this.#waiting.filter((one) => one.namespace === namespace);
+    if (this.#waiting.length >= MOST_WAITING || ofNamespace.length >= MOST_OF_ONE_NAMESPACE) {
       this.#options.observer.event('dropped');
       return;
     }
-    this.#remember(key, now);
-    this.#ofNamespace.set(namespace, ofNamespace + 1);
+    this.#last.set(key, now);
     this.#waiting.push({ ...draft, at: new Date() });
     this.#running ??= this.#run();
   }
@@ -160,35 +159,16 @@ export class EventSender {
     }
   }
 
-  #remember(key: string, now: number): void {
-    this.#last.delete(key);
-    this.#last.set(key, now);
-    const oldest = this.#last.keys().next();
-    if (this.#last.size > MOST_REMEMBERED && !oldest.done) {
-      this.#last.delete(oldest.value);
-    }
-  }
-
   async #run(): Promise<void> {
     const { signal } = this.#closing;
-    for (let draft = this.#next(); draft !== undefined && !signal.aborted; draft = this.#next()) {
+    for (let draft = this.#waiting.shift(); draft !== undefined; draft = this.#waiting.shift()) {
       await this.#write(draft);
       await this.#options.clock.sleep(PAUSE_MS, signal);
-    }
-    this.#running = undefined;
-  }
-
-  #next(): EventDraft | undefined {
-    const draft = this.#closing.signal.aborted ? undefined : this.#waiting.shift();
-    if (draft !== undefined) {
-      const left = (this.#ofNamespace.get(draft.namespace) ?? 1) - 1;
-      if (left > 0) {
-        this.#ofNamespace.set(draft.namespace, left);
-      } else {
-        this.#ofNamespace.delete(draft.namespace);
+      if (signal.aborted) {
+        break;
       }
     }
-    return draft;
+    this.#running = undefined;
   }
 
   async #write(draft: EventDraft): Promise<void> {

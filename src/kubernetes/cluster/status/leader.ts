@@ -251,18 +251,17 @@ function durationOf({ spec }: Lease, defaultSeconds: number): number {
 }
 
 /** One that nobody has had before. */
-function newLease({ name, namespace, identity, timing }: Required<LeaderOptions>): object {
-  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
-  const spec = { holderIdentity: identity, leaseDurationSeconds: timing.lease, leaseTransitions: 0 };
-  return renewed(lease, spec);
+function newLease({ name, namespace, ...options }: Required<LeaderOptions>): object {
+  const metadata = { name, namespace, resourceVersion: '' };
+  const { spec } = heldLease({ metadata, spec: { leaseTransitions: -1 } }, options);
+  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec };
 }
 
 /** Taken or renewed. `resourceVersion` goes back too: the API server refuses if anybody has changed it since. */
-function heldLease(lease: Lease, { identity, timing }: Required<LeaderOptions>): object {
+function heldLease(lease: Lease, { identity, timing }: Pick<Required<LeaderOptions>, 'identity' | 'timing'>) {
   const isRenewal = holderOf(lease) === identity;
   const { acquireTime, leaseTransitions } = lease.spec ?? {};
-  return renewed(lease, {
-    ...lease.spec,
+  return withSpec(lease, {
     holderIdentity: identity,
     leaseDurationSeconds: timing.lease,
     leaseTransitions: (leaseTransitions ?? 0) + (isRenewal ? 0 : 1),
@@ -272,21 +271,14 @@ function heldLease(lease: Lease, { identity, timing }: Required<LeaderOptions>):
 
 /** Given back, so that the next one need not wait. */
 function releasedLease(lease: Lease): object {
-  return renewed(lease, {
-    ...lease.spec,
-    holderIdentity: '',
-    leaseDurationSeconds: 1,
-    acquireTime: undefined,
-  });
+  return withSpec(lease, { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: undefined });
 }
 
-/** Without an `acquireTime` it is acquired now. */
-function renewed(lease: object, spec: NonNullable<Lease['spec']>): object {
-  const now = microTime();
-  return { ...lease, spec: { ...spec, renewTime: now, acquireTime: spec.acquireTime ?? now } };
-}
-
-/** For people: no replica compares it with its own clock. */
-function microTime(): string {
-  return new Date().toISOString().replace('Z', '000Z');
+/** Renewed now, and without an `acquireTime` acquired now: for people, as no replica compares it with its own clock. */
+function withSpec(lease: Lease, changes: NonNullable<Lease['spec']>) {
+  const now = new Date().toISOString().replace('Z', '000Z');
+  return {
+    ...lease,
+    spec: { ...lease.spec, ...changes, renewTime: now, acquireTime: changes.acquireTime ?? now },
+  };
 }

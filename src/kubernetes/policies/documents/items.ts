@@ -56,7 +56,7 @@ export function readItems(paths: readonly string[], report: Report): Item[] {
   return paths.flatMap((path) => filesAt(path, report)).flatMap((file) => itemsIn(file, report));
 }
 
-export function isPolicyFile(name: string): boolean {
+function isPolicyFile(name: string): boolean {
   return /\.(ya?ml|json)$/i.test(name) && !name.startsWith('.');
 }
 

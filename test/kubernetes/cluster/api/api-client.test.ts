@@ -1,6 +1,4 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Deadline } from '../../../../src/base/deadline.ts';
@@ -249,26 +247,6 @@ describe('the client of an API server', () => {
     };
     await expect(named('localhost')).resolves.toBeDefined();
     await expect(named('api.example')).rejects.toThrow('its certificate is for another name');
-  });
-
-  it('says that nobody listens', async () => {
-    const port = await new Promise<number>((resolve) => {
-      const server = createServer().listen(0, '127.0.0.1', () => {
-        const { port: free } = server.address() as AddressInfo;
-        server.close(() => resolve(free));
-      });
-    });
-    const { server } = await connected();
-    const kubeconfig = server.kubeconfig();
-    writeFileSync(
-      kubeconfig,
-      readFileSync(kubeconfig, 'utf8').replace(server.url, `https://127.0.0.1:${port}`),
-    );
-    const client = createApiClient({ kubeconfig });
-    onTestFinished(() => client.close());
-    await expect(client.request(get)).rejects.toThrow(
-      `https://127.0.0.1:${port}: the connection is refused (ECONNREFUSED)`,
-    );
   });
 
   it('bounds answers, and shows of their messages only what can be seen', async () => {

@@ -10,7 +10,6 @@ import { type ApiServerDouble, startApiServerDouble } from '../../../support/api
 import { recordingLogger } from '../../../support/logger.ts';
 
 const POLICIES = '/apis/scheduling.blazar-enforcement/v1alpha1/schedulingpolicies';
-const ROLES = '/apis/rbac.authorization.k8s.io/v1/namespaces/research/roles';
 
 /** What a listener knows: name → version; and what it was told. */
 class Known {
@@ -79,8 +78,8 @@ function policy(name: string, spec: object = {}) {
 }
 
 /** What the server has: name → version. */
-function stored({ store }: ApiServerDouble, collection = POLICIES) {
-  const { body } = store.serve('GET', collection, new URLSearchParams(), '');
+function stored({ store }: ApiServerDouble) {
+  const { body } = store.serve('GET', POLICIES, new URLSearchParams(), '');
   const { items } = body as { readonly items: readonly ApiObject[] };
   return new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
 }
@@ -147,39 +146,6 @@ describe('following the objects of a kind', () => {
     expect(seen[0]?.deref()).toBeUndefined();
   });
 
-  it('tells of no object who has set its fields', async () => {
-    const managedFields = [{ manager: 'kubectl', fieldsV1: { 'f:spec': {} } }];
-    const told: ApiObject[] = [];
-    const { server } = await follow({
-      listener: {
-        replaced: (objects) => void told.push(...objects),
-        changed: () => {},
-        removed: () => {},
-      },
-      prepare: ({ store }) => store.put(POLICIES, { ...policy('a'), metadata: { name: 'a', managedFields } }),
-    });
-    await watched(server);
-    expect(told).toMatchObject([{ metadata: { name: 'a', managedFields: undefined } }]);
-  });
-
-  it('reads a list in pages', async () => {
-    const { known, server } = await follow({
-      prepare: ({ store }) => {
-        for (let number = 0; number < 1_201; number += 1) {
-          store.put(POLICIES, policy(`p${number}`));
-        }
-      },
-    });
-    await watched(server);
-    expect(known.versions).toEqual(stored(server));
-    expect(server.requests.map(({ query }) => query.get('limit') ?? 'watch')).toEqual([
-      '500',
-      '500',
-      '500',
-      'watch',
-    ]);
-  });
-
   it('begins anew where a list expires in the middle, and shows no half of it', async () => {
     let pages = 0;
     const { known, server } = await follow({
@@ -200,15 +166,6 @@ describe('following the objects of a kind', () => {
     await watched(server);
     expect(known.told).toEqual(['replaced 599']);
     expect(known.versions).toEqual(stored(server));
-  });
-
-  it('follows one namespace where it is told to', async () => {
-    const { known, server } = await follow({ path: ROLES, prepare: () => undefined });
-    await watched(server);
-    server.store.put(ROLES, { metadata: { name: 'one' } });
-    server.store.put(ROLES.replace('research', 'other'), { metadata: { name: 'other' } });
-    server.store.put(ROLES, { metadata: { name: 'two' } });
-    await until(() => expect([...known.versions.keys()]).toEqual(['one', 'two']));
   });
 
   it('goes on from its version where a watch ends on time', async () => {
@@ -287,24 +244,6 @@ describe('following the objects of a kind', () => {
     expect(watch.following.currentAt).toBeGreaterThan(currentAt ?? Number.NaN);
   });
 
-  it('lists again where the API server has forgotten the version of the watch', async () => {
-    const { server, known, restarts } = await follow({
-      times: { watchSeconds: [0.1, 0.1], backoffMs: [1, 20] },
-    });
-    await watched(server);
-    let compacted = false;
-    server.fault = ({ query }) => {
-      if (query.has('watch') && !compacted) {
-        compacted = true;
-        server.store.put(POLICIES, policy('b'));
-        server.store.compact();
-      }
-      return undefined;
-    };
-    await until(() => expect(restarts).toContain('expired'));
-    await until(() => expect(known.versions).toEqual(stored(server)));
-  });
-
   it('gives up a watch that is silent beyond its time, and says so', async () => {
     const { server, known, restarts, watch, logger } = await follow({
       times: { watchSeconds: [0.1, 0.1], graceMs: 50, backoffMs: [1, 20] },
@@ -347,14 +286,6 @@ describe('following the objects of a kind', () => {
     await watched(server);
     expect(watch.following.problem).toBeUndefined();
     expect(known.told).toEqual(['replaced 0']);
-  });
-
-  it('makes longer pauses where every watch is lost at once', async () => {
-    const { server } = await follow({ times: { watchSeconds: [60, 60], backoffMs: [20, 10_000] } });
-    server.fault = ({ query }) => (query.has('watch') ? 'closed' : undefined);
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    // A list and a watch after 20, up to 40, up to 80, … ms.
-    expect(server.requests.length).toBeLessThan(60);
   });
 
   it('tells everything again to a listener that has thrown', async () => {

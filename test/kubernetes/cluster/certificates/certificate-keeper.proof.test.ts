@@ -93,18 +93,6 @@ describe('the certificate of the service', () => {
     expect(authority).not.toContain('KEY');
     expect(JSON.stringify(logger.lines)).not.toContain(key.split('\n')[1]);
   });
-
-  it('stays while more than a third of its life is left', async () => {
-    const { start, later, client } = replicas();
-    const { keeper, file } = start();
-    await keeper.step();
-    const before = file();
-    later(LIFE * 0.6);
-    client.calls.length = 0;
-    await keeper.step();
-    expect(file()).toBe(before);
-    expect(client.calls.filter((call) => !call.startsWith('GET'))).toEqual([]);
-  });
 });
 
 describe('a change of the certificate', () => {

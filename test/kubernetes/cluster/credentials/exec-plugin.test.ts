@@ -85,11 +85,6 @@ describe('a credential plugin of a kubeconfig', () => {
     },
   );
 
-  it('is not run before the first call', async () => {
-    const { runs } = await pluggedIn({ script: 'exit 1' });
-    expect(runs()).toBe(0);
-  });
-
   it('gets its arguments as they are, its variables, and what it may know of the cluster, but no terminal and no option of the service', async () => {
     vi.stubEnv('OS_ENFORCEMENT__TOKEN', 's3cret');
     vi.stubEnv('OS_AUTH_URL', 'https://keystone.example');

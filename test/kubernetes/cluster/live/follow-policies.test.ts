@@ -74,10 +74,4 @@ describe('followSchedulingPolicies', () => {
   it.each([Number.NaN, Number.POSITIVE_INFINITY, -1])('refuses %s as staleAfter', async (staleAfter) => {
     await expect(followSchedulingPolicies({ staleAfter })).rejects.toThrow(RangeError);
   });
-
-  it('names the file and the mistake in a kubeconfig', async () => {
-    await expect(followSchedulingPolicies({ kubeconfig: '/nowhere/config' })).rejects.toThrow(
-      '/nowhere/config',
-    );
-  });
 });

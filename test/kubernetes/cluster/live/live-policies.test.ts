@@ -137,40 +137,6 @@ describe('policies of a cluster', () => {
     expect(inForce(told), 'which cannot be told').toEqual({ c: expect.stringContaining('colour') });
   });
 
-  it('that are not in a new list are gone', () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd), policyObject('b', ssd));
-    told.listener.changed(policyObject('c', ssd));
-    told.list(policyObject('b', hdd, { generation: 2 }));
-    expect(inForce(told)).toEqual({ b: ['hdd'] });
-  });
-
-  it('make nothing new when only a status changes', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
-    const { known } = told.policies;
-    const heard = vi.fn();
-    told.policies.onChange(heard);
-    const changed = policyObject('a', ssd, { status: { observedGeneration: 1 } });
-    told.listener.changed(changed);
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledTimes(1), SOON);
-    expect(told.policies.known).toBe(known);
-    expect(told.policies.policies.get('a')).toMatchObject({
-      status: { observedGeneration: 1 },
-      resourceVersion: changed.metadata.resourceVersion,
-      mistake: undefined,
-    });
-  });
-
-  it('keep the array of names until a name changes', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
-    const { names } = told.policies.known;
-    told.listener.changed(policyObject('a', hdd, { generation: 2 }));
-    await vi.waitFor(() => expect(inForce(told)).toEqual({ a: ['hdd'] }), SOON);
-    expect(told.policies.known.names).toBe(names);
-  });
-
   it('make one set of a thousand changes', async () => {
     const told = toldPolicies();
     told.list();
@@ -184,26 +150,6 @@ describe('policies of a cluster', () => {
     expect(told.policies.policies.get('one')).toMatchObject({ enforcedGeneration: 1000 });
   });
 
-  it('wait for the whole list, however long it is', async () => {
-    const told = toldPolicies(0);
-    told.list(...Array.from({ length: 30 }, (_, number) => policyObject(`p${number}`, ssd)));
-    expect(told.policies.following.hasList).toBe(false);
-    expect(told.policies.known.names).toEqual([]);
-    await vi.waitFor(() => expect(told.policies.following.hasList).toBe(true), SOON);
-    expect(told.policies.known.names).toHaveLength(30);
-  });
-
-  it('are as old as they were while a new list is read', async () => {
-    const told = toldPolicies(0);
-    told.list(policyObject('a', ssd));
-    told.state.currentAt = 1;
-    told.list(...Array.from({ length: 30 }, (_, number) => policyObject(`p${number}`, ssd)));
-    expect(told.policies.known.names).toEqual(['a']);
-    expect(told.policies.following).toMatchObject({ hasList: true, currentAt: 1 });
-    await vi.waitFor(() => expect(told.policies.known.names).toHaveLength(30), SOON);
-    expect(told.policies.following.currentAt).toBeGreaterThan(1);
-  });
-
   it.each([
     ['a prototype', JSON.parse('{"required":{"nodeSelectors":{"__proto__":["a"]}}}'), /__proto__: this key/],
     ['a constructor', { allowed: { constructor: {} } }, /spec\.allowed\.constructor: unknown field/],
@@ -213,14 +159,6 @@ describe('policies of a cluster', () => {
     const told = toldPolicies();
     told.list(policyObject('a', spec));
     expect(inForce(told)).toEqual({ a: expect.stringMatching(message) });
-  });
-
-  it('may have any name', () => {
-    const told = toldPolicies();
-    const names = ['__proto__', 'constructor', 'a\nb', 'x'.repeat(10_000)].sort();
-    told.list(...names.map((name) => policyObject(name, ssd)));
-    expect(told.policies.known.names).toEqual(names);
-    expect(told.policies.known.policies.map(({ name }) => name).sort()).toEqual(names);
   });
 
   it('are logged in few lines when many are invalid', () => {

@@ -141,19 +141,4 @@ describe('a source in a cluster', () => {
     busy.list(policyObject('a', ssd));
     await expect(busy.source.policiesOf(LIN)).rejects.toMatchObject({ name: 'SourceUnavailableError' });
   });
-
-  it('merges as its configuration says, whatever others do with the same policies', async () => {
-    const { source: deep, told, list } = source(everything);
-    const first = new ClusterSource({
-      ...{ policies: told.policies, permissions: { usable: everything }, staleAfter: 10, now: () => 0 },
-      strategy: 'first',
-    });
-    list(policyObject('a', ssd), policyObject('b', hdd));
-    const pod = { spec: { nodeSelector: { disk: 'hdd' } } };
-    const allows = async (live: ClusterSource) =>
-      (await live.policiesOf(LIN)).all
-        .review(pod, { addDefaults: false })
-        .reasons.some(({ field }) => field.includes('disk'));
-    expect([await allows(deep), await allows(first)]).toEqual([false, true]);
-  });
 });

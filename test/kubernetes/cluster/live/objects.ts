@@ -50,8 +50,7 @@ export interface ToldPolicies {
   list(...objects: readonly ApiObject[]): void;
 }
 
-/** Read at once, unless `sliceMs` says otherwise. */
-export function toldPolicies(sliceMs = Number.POSITIVE_INFINITY): ToldPolicies {
+export function toldPolicies(): ToldPolicies {
   const logger = recordingLogger();
   const state: ToldPolicies['state'] & Following = {
     hasList: false,
@@ -59,14 +58,10 @@ export function toldPolicies(sliceMs = Number.POSITIVE_INFINITY): ToldPolicies {
     problem: undefined,
   };
   let heard: ObjectListener | undefined;
-  const policies = new WatchedPolicies(
-    (_, listener) => {
-      heard = listener;
-      return { following: state, start: () => {}, close: async () => {} };
-    },
-    logger,
-    { sliceMs },
-  );
+  const policies = new WatchedPolicies((_, listener) => {
+    heard = listener;
+    return { following: state, start: () => {}, close: async () => {} };
+  }, logger);
   if (heard === undefined) {
     throw new Error('nobody listens');
   }

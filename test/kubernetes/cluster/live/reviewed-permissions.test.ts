@@ -12,7 +12,6 @@ import {
   SourceUnavailableError,
   serviceAccount,
 } from '../../../../src/kubernetes/policies/access.ts';
-import { recordingLogger } from '../../../support/logger.ts';
 import { type ReviewServer, reviewServer } from './review-server.ts';
 
 const SOON = { timeout: 120_000, interval: 5 };
@@ -100,19 +99,6 @@ describe('a review', () => {
     expect(await permissions().usable(LIN, ['gold'])).toEqual(expected);
   });
 
-  it('logs an evaluation error behind a no', async () => {
-    const logger = recordingLogger();
-    server.respond = async (review) => server.answer(review, { allowed: false, evaluationError: 'missing' });
-    await permissions({ logger }).usable(LIN, ['gold']);
-    expect(logger.lines).toEqual([
-      {
-        level: 'debug',
-        fields: { user: LIN.user, policy: 'gold', evaluation_error: 'missing' },
-        message: 'a SubjectAccessReview was answered no, with an evaluation error',
-      },
-    ]);
-  });
-
   const spec = { user: LIN.user, resourceAttributes: { name: 'gold' } };
   it.each<[string, unknown]>([
     ['nothing', undefined],
@@ -170,19 +156,6 @@ describe('few policies', () => {
     mayUse('', 'gold');
     expect(await permissions().usable(LIN, FEW)).toEqual(['gold']);
     expect(askedNames()).toEqual(['', 'any', 'gold', 'iron', 'silver']);
-  });
-
-  it('are asked about whatever the hint says', async () => {
-    mayUse('gold');
-    expect(await permissions({ hint: hint(() => []) }).usable(LIN, FEW)).toEqual(['gold']);
-  });
-
-  it('are none without a review', () => {
-    const one = permissions();
-    return Promise.resolve(one.usable(LIN, [])).then((names) => {
-      expect(names).toEqual([]);
-      expect(server.asked).toEqual([]);
-    });
   });
 });
 
@@ -253,19 +226,6 @@ describe('an answer', () => {
     await expectAsked(one.usable(LIN, FEW));
   });
 
-  it('counts from when its review was sent', async () => {
-    server.respond = async (review) => {
-      clock += 2000;
-      return server.answer(review, { allowed: true });
-    };
-    const one = permissions();
-    await one.usable(LIN, ['gold']);
-    clock = 9999;
-    expect(one.usable(LIN, ['gold'])).toEqual(['gold']);
-    clock = 10_000;
-    await expectAsked(one.usable(LIN, ['gold']));
-  });
-
   it('that arrives after 10 s is a failure', async () => {
     server.respond = async (review) => {
       clock += 10_000;
@@ -315,15 +275,6 @@ describe('an answer', () => {
     expect(one.usable(LIN, [...FEW])).toBe(first);
     expect(one.usable(LIN, ['gold', 'iron'])).toEqual(['gold']);
     expect(one.usable(LIN, ['iron'])).toEqual([]);
-  });
-
-  it('is forgotten where there are too many', async () => {
-    const one = permissions({ accounts: 2 });
-    for (const name of ['a', 'b', 'c']) {
-      await one.usable(serviceAccount('team', name), FEW);
-    }
-    expect(one.usable(serviceAccount('team', 'c'), FEW)).toEqual([]);
-    await expectAsked(one.usable(serviceAccount('team', 'a'), FEW));
   });
 
   it('is not kept where it is too large', async () => {
@@ -398,23 +349,6 @@ describe('a failure', () => {
     expect(await one.usable(serviceAccount('team', 'other'), FEW)).toEqual([]);
     clock = 1000;
     expect(await one.usable(LIN, FEW)).toEqual([]);
-  });
-
-  it('while an answer is fetched anew changes nothing until that has expired', async () => {
-    mayUse('gold');
-    const one = permissions();
-    await one.usable(LIN, FEW);
-    server.respond = async () => {
-      throw new ApiUnreachableError('away');
-    };
-    clock = 7000;
-    expect(one.usable(LIN, FEW)).toEqual(['gold']);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    clock = 9999;
-    expect(one.usable(LIN, FEW)).toEqual(['gold']);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    clock = 10_000;
-    await expect(one.usable(LIN, FEW)).rejects.toThrow('away');
   });
 
   it('is what the end of the wait is: nothing more is asked, and the next one is asked anew', async () => {

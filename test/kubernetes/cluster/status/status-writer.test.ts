@@ -299,14 +299,4 @@ describe('an event', () => {
       },
     ]);
   });
-
-  it('is written also where the status cannot be', async () => {
-    const { cluster, clock, writer } = writing();
-    cluster.fault = ({ path }) =>
-      path.endsWith('/status') ? new ApiError(403, 'Forbidden', 'no') : undefined;
-    cluster.store('a', { mistake: 'spec: no', enforcedGeneration: undefined });
-    writer.start();
-    await clock.pass(300_000);
-    expect(cluster.called('POST', '/events')).toHaveLength(1);
-  });
 });

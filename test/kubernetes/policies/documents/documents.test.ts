@@ -6,7 +6,6 @@ import {
   type PolicyDocuments,
   readPolicyDocuments,
 } from '../../../../src/kubernetes/policies/documents/documents.ts';
-import { isPolicyFile } from '../../../../src/kubernetes/policies/documents/items.ts';
 import type { SchedulingPolicy } from '../../../../src/kubernetes/policies/policy.ts';
 import { temporaryFile } from '../../../support/files.ts';
 import { temporaryFolder } from '../../../support/filter-folder.ts';
@@ -59,18 +58,6 @@ describe('a policy', () => {
     expect(namesIn(readFrom(folder))).toEqual(['four.v1', 'one', 'three', 'two']);
   });
 
-  it('may contain the status that `kubectl get` prints', () => {
-    for (const status of ['{observedGeneration: 1, conditions: [{type: Accepted}]}', '{}', 'null', '7']) {
-      expect(namesIn(readText(`${named('a')}status: ${status}\n`))).toEqual(['a']);
-    }
-  });
-
-  it('may contain the metadata that the API server adds', () => {
-    const metadata =
-      '{name: a, uid: x, generation: 1, annotations: {a: b}, managedFields: [{}], namespace: x}';
-    expect(namesIn(readText(`kind: SchedulingPolicy\nmetadata: ${metadata}\nspec: {}\n`))).toEqual(['a']);
-  });
-
   it('means the same in the spellings of the draft', () => {
     const meant = policyOf(
       `{required: {schedulerNames: [a], priorityClassNames: [b]}, default: {schedulerName: a, priorityClassName: b},
@@ -102,13 +89,6 @@ describe('a policy', () => {
     ).toStrictEqual(nothing);
   });
 
-  it('allows everything with an empty field, and nothing with a missing one', () => {
-    expect(
-      policyOf('{allowed: {schedulerNames: [], nodeSelectors: {}, tolerations: [], affinities: {}}}')
-        ?.allowed,
-    ).toStrictEqual({ schedulerNames: [], nodeSelectors: {}, tolerations: [], affinities: {} });
-  });
-
   it('may have labels with any name and an empty value', () => {
     const labels = '{constructor: [""], toString: [x], hasOwnProperty: [], "a\\nb": [y]}';
     expect(
@@ -118,15 +98,6 @@ describe('a policy', () => {
         nodeSelectors: { constructor: [''], toString: ['x'], hasOwnProperty: [], 'a\nb': ['y'] },
       },
       default: { nodeSelector: { valueOf: '' } },
-    });
-  });
-
-  it('may be written with anchors and merge keys', () => {
-    expect(
-      policyOf('{required: {schedulerNames: &names [a, b]}, allowed: {<<: {priorityClassNames: *names}}}'),
-    ).toMatchObject({
-      required: { schedulerNames: ['a', 'b'] },
-      allowed: { priorityClassNames: ['a', 'b'] },
     });
   });
 });
@@ -188,13 +159,6 @@ describe('what is added by default', () => {
       },
     });
   });
-
-  it('may be an affinity to pods alone', () => {
-    const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] };
-    expect(defaultOf(`{affinity: {podAffinity: ${JSON.stringify(podAffinity)}}}`)).toStrictEqual({
-      affinity: { podAffinity },
-    });
-  });
 });
 
 describe('roles and bindings', () => {
@@ -212,14 +176,6 @@ describe('roles and bindings', () => {
     ]);
   });
 
-  it('may be without rules and subjects, and have an aggregation', () => {
-    const { roles, bindings } = readText(
-      `${RBAC}\nkind: ClusterRole\nmetadata: {name: one}\naggregationRule: {clusterRoleSelectors: []}\nrules: null\n---\n` +
-        `${RBAC}\nkind: ClusterRoleBinding\nmetadata: {name: one}\nroleRef: {kind: ClusterRole, name: one}\n`,
-    );
-    expect([roles[0]?.rules, bindings[0]?.subjects]).toEqual([[], []]);
-  });
-
   it('refer to the account of their own namespace by default', () => {
     const role = `${RBAC}\nkind: Role\nmetadata: {name: r, namespace: team}\n`;
     const subjects = '[{kind: ServiceAccount, name: a}, {kind: ServiceAccount, name: a, namespace: other}]';
@@ -228,15 +184,6 @@ describe('roles and bindings', () => {
       { kind: 'ServiceAccount', name: 'a', namespace: 'team' },
       { kind: 'ServiceAccount', name: 'a', namespace: 'other' },
     ]);
-  });
-
-  it('may refer to later documents, in other files too', () => {
-    const folder = folderOf({
-      'a.yaml': `${RBAC}\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {kind: ClusterRole, name: r}\n`,
-      'b.yaml': `${RBAC}\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [p]}]\n`,
-      'c.yaml': named('p'),
-    });
-    expect(readFrom(folder)).toMatchObject({ policies: [{}], roles: [{}], bindings: [{}] });
   });
 
   it('with other API groups than the named policy are a warning', () => {
@@ -280,13 +227,6 @@ describe('roles and bindings', () => {
       { severity: 'warning', message: expect.stringContaining('rules that none of them has do not count') },
     ]);
   });
-
-  it('may name other resources, which are not checked', () => {
-    const rule = '{apiGroups: [""], resources: [secrets], verbs: [get], resourceNames: [gone]}';
-    expect(
-      readText(`${RBAC}\nkind: ClusterRole\nmetadata: {name: r}\nrules: [${rule}]\n`).roles,
-    ).toHaveLength(1);
-  });
 });
 
 describe('a list of objects', () => {
@@ -297,10 +237,6 @@ describe('a list of objects', () => {
       `- {${named('b').replaceAll('\n', ', ')}}\n`,
     ];
     expect(namesIn(readText(`${list}${policies.join('')}---\n${named('c')}`))).toEqual(['a', 'b', 'c']);
-  });
-
-  it('may be empty', () => {
-    expect(readText('kind: List\nitems: []\n').policies).toEqual([]);
   });
 });
 
@@ -325,18 +261,5 @@ describe('files and folders', () => {
     writeFileSync(join(folder, 'README.md'), '# no policy');
     writeFileSync(join(folder, 'a.yaml~'), 'broken: [');
     expect(namesIn(readFrom(folder))).toEqual(['a']);
-  });
-
-  it.each([
-    ['a.yaml', true],
-    ['a.yml', true],
-    ['a.json', true],
-    ['a.YAML', true],
-    ['.a.yaml', false],
-    ['a.yaml.bak', false],
-    ['ayaml', false],
-    ['yaml', false],
-  ])('of a folder it is read, or not: %s', (name, isRead) => {
-    expect(isPolicyFile(name)).toBe(isRead);
   });
 });

@@ -1,5 +1,5 @@
 /** What can't be read at all. */
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../../src/base/errors.ts';
@@ -47,12 +47,6 @@ describe('a file is refused', () => {
       `${folder}/README.md/a.yaml: could not be read: a part of its path is not a folder`,
       'a\0b: could not be read: it is not a valid path',
     ]);
-  });
-
-  it('that is a folder within a folder', () => {
-    const folder = temporaryFolder();
-    mkdirSync(join(folder, 'sub.yaml'));
-    expect(problemsOf(folder)).toEqual([`${folder}/sub.yaml: could not be read: it is a folder`]);
   });
 
   it.skipIf(process.getuid?.() === 0)('if it cannot be read, and a folder, too', () => {

@@ -44,29 +44,6 @@ describe('a policy that is stored', () => {
     expect(reviewPolicy({ document: worse, current }).allowed).toBe(false);
   });
 
-  it.each([
-    [
-      'a field beside the spec',
-      { ...policy({}), required: {} },
-      'required: unknown field; it belongs under spec',
-    ],
-    [
-      'both spellings of kind',
-      { ...policy({}), Kind: 'x' },
-      'Kind: expected nothing, because kind is set too',
-    ],
-    ['a field that hides what it is', policy({ '\u202ea\u0007': 1 }), 'spec.\\u202ea\\u0007: unknown field'],
-    [
-      'a value of the wrong type',
-      policy({ allowed: { schedulerNames: 'x' } }),
-      'spec.allowed.schedulerNames: expected a list, got "x"',
-    ],
-  ])('is refused in plain words: %s', (_, document, words) => {
-    expect(reviewPolicy({ document, current: undefined }).message).toContain(
-      `the scheduling policy is invalid: ${words}`,
-    );
-  });
-
   it('is refused in at most 2000 characters', () => {
     const names = Array.from({ length: 3000 }, (_, index) => [`${'\u{1f600}'.repeat(99)}${index}`, 1]);
     const { message } = reviewPolicy({ document: policy(Object.fromEntries(names)), current: undefined });

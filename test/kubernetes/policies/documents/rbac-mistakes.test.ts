@@ -4,10 +4,6 @@ import { testMistakes } from './annotated-mistakes.ts';
 
 describe('a document is refused', () => {
   testMistakes(`
-== without a spec
-metadata: {name: a}
-#! spec: expected a mapping
-kind: SchedulingPolicy
 =s with a spec of null, or of another type
 #! spec: expected a mapping, got null
 ---
@@ -50,11 +46,6 @@ text
 ---
 ~
 #! expected a mapping with kind
-== in both spellings of its kind
-kind: SchedulingPolicy
-Kind: Role
-#! Kind: expected nothing, because kind is set too
-spec: {}
 == of RBAC in the spelling of the draft
 apiVersion: rbac.authorization.k8s.io/v1
 #! kind: expected a string
@@ -67,18 +58,6 @@ metadata: {name: a}
 #! required: duplicate key
     nodeSelectors: {a: [b], "a": [c]}
 #! a: duplicate key
-== that says something twice beside a merge key
-@SchedulingPolicy {name: a}
-spec:
-  required:
-    <<: {priorityClassNames: [p]}
-    schedulerNames: [a]
-    schedulerNames: [b, c]
-#! schedulerNames: duplicate key
-== of no kind
----
-spec: {}
-#! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got nothing
 == whose name is none
 kind: SchedulingPolicy
 spec: {}
@@ -121,14 +100,6 @@ items: {}
 ---
 kind: List
 #! items: expected a list
-== behind a right one
-@SchedulingPolicy {name: a}
-spec:
-  allowed: {}
----
-@SchedulingPolicy {name: b}
-spec: {z: 1}
-#! spec.z: unknown field
 == twice
 @SchedulingPolicy {name: a}
 spec:
@@ -238,14 +209,6 @@ rules:
 @RoleBinding {name: b, namespace: n}
 roleRef: {kind: ClusterRole, name: reader}
 #? roleRef.name: there is no ClusterRole "reader"
-== a role of nearly that name
-@ClusterRole {name: reader}
-rules:
-- {resources: [schedulingpolicies], resourceNames: []}
----
-@RoleBinding {name: b, namespace: n}
-roleRef: {kind: ClusterRole, name: raeder}
-#? roleRef.name: there is no ClusterRole "raeder"; the nearest right name is "reader"
 == a role of another kind or namespace
 @ClusterRole {name: reader}
 rules:

@@ -1,13 +1,4 @@
-import { describe, expect, it } from 'vitest';
-import { EffectivePolicy } from '../../../../src/kubernetes/policies/effective-policy.ts';
-import {
-  pod,
-  policiesOf,
-  policy,
-  proposalPolicies,
-  reasonsOf,
-  review,
-} from '../../../support/scheduling-policies.ts';
+import { describe } from 'vitest';
 import { testJudgements } from './judgements.ts';
 
 describe('the tolerations of the proposal', () => {
@@ -39,16 +30,6 @@ describe('the tolerations of the proposal', () => {
 ! tolerations[0]: expected one that is allowed, got every key with any value, every effect (scheduling policy example)
 > tolerations: [{key: "", operator: Exists, effect: ""}]
 ! tolerations[0]: expected one that is allowed, got every key with any value, every effect (scheduling policy example)
-== coarse-grained, where no rule allows more than one effect
-- example 8
-> tolerations: [{key: any, operator: Equal, value: x, effect: PreferNoSchedule}]
-> tolerations: [{operator: Exists, effect: PreferNoSchedule}]
-> tolerations: [{key: any, operator: Exists, effect: NoSchedule}]
-> tolerations: [{operator: Exists, effect: NoSchedule}]
-x tolerations: [{operator: Exists, effect: NoExecute}]
-x tolerations: [{key: any, value: x, effect: NoExecute}]
-x tolerations: [{key: any, value: x, effect: NoSchedule}]
-x tolerations: [{operator: Exists}]
 == allow everything if the list or a rule is empty
 - example 9
 > tolerations: [{operator: Exists}, {key: k, value: v, effect: NoExecute}]
@@ -72,40 +53,6 @@ describe('a toleration', () => {
 > tolerations: [{key: gpu, value: a}, {key: x}, {key: gpu, value: b}, {key: y}]
 ! tolerations[1]: expected one that is allowed, got "x" Equal "", every effect (scheduling policy a)
 ! tolerations[3]: expected one that is allowed, got "y" Equal "", every effect (scheduling policy a)
-== without effect needs a rule for any or for all three
-- allowed: {tolerations: [{keys: [gpu]}]}
-> tolerations: [{key: gpu, operator: Exists}]
-- allowed: {tolerations: [{effects: [NoExecute, NoSchedule, PreferNoSchedule]}]}
-> tolerations: [{key: gpu, operator: Exists}]
-- allowed: {tolerations: [{effects: [NoExecute, NoSchedule]}]}
-x tolerations: [{key: gpu, operator: Exists}]
-== is not allowed by several rules that only together cover it
-- allowed: {tolerations: [{effects: [NoExecute]}, {effects: [NoSchedule]}, {effects: [PreferNoSchedule]}]}
-x tolerations: [{key: gpu, operator: Exists}]
-== without key needs a rule for any key
-- allowed: {tolerations: [{keys: []}]}
-> tolerations: [{operator: Exists, effect: NoSchedule}]
-- allowed: {tolerations: [{keys: [gpu]}]}
-x tolerations: [{operator: Exists, effect: NoSchedule}]
-== that tolerates any value needs a rule without values, or with Exists
-- allowed: {tolerations: [{keys: [gpu]}]}
-> tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
-- allowed: {tolerations: [{values: [a100]}]}
-x tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
-- allowed: {tolerations: [{values: [a100], operators: [Equal]}]}
-x tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
-- allowed: {tolerations: [{values: [a100], operators: [Equal, Exists]}]}
-> tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
-- allowed: {tolerations: [{operators: [Equal]}]}
-x tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
-== with one value is not allowed by Exists alone
-- allowed: {tolerations: [{operators: [Exists]}]}
-x tolerations: [{key: gpu, value: a100}]
-== without a value has the empty value
-- allowed: {tolerations: [{values: [""]}]}
-> tolerations: [{key: gpu}]
-- allowed: {tolerations: [{values: [a100]}]}
-x tolerations: [{key: gpu, value: ~}]
 == is allowed by a rule of any policy
 - allowed: {tolerations: [{keys: [gpu]}]}
 - allowed: {tolerations: [{keys: [spot]}]}
@@ -146,11 +93,6 @@ x tolerations: [{key: mykey, operator: Exists, effect: NoSchedule}]
 x tolerations: [{key: other_key, operator: Exists}]
 x tolerations: [{key: other_key, value: x, effect: NoExecute}]
 x tolerations: [{operator: Exists, effect: NoExecute}]
-== that are broad allow broad tolerations
-- default: {tolerations: [{operator: Exists}]}
-> tolerations: [{operator: Exists}]
-> tolerations: [{key: gpu, operator: Exists, effect: NoExecute}]
-x tolerations: [{key: gpu, value: x}]
 == are added after those of the system
 - example 11
 > tolerations: [{${NOT_READY}}, {${UNREACHABLE}}]
@@ -163,12 +105,6 @@ x tolerations: [{key: gpu, value: x}]
 > {}
 = tolerations: [{key: gpu, value: a}, {key: gpu, value: b}]
 `);
-
-  it('are not added to a pod with its own', () => {
-    const policies = [...proposalPolicies(11), policy('more', 'allowed: {tolerations: [{keys: [gpu]}]}')];
-    const asked = pod(`tolerations: [{${NOT_READY}}, {${UNREACHABLE}}, {key: gpu}]`);
-    expect(review(policies, asked)).toEqual({ allowed: true, pod: asked, reasons: [] });
-  });
 });
 
 describe('required tolerations', () => {
@@ -191,23 +127,11 @@ x tolerations:
 > tolerations: [{key: spot, value: "2"}]
 ! tolerations[0]: expected one that is allowed, got "spot" Equal "2", every effect (scheduling policy a)
 ! tolerations: expected gpu, any effect or spot Equal 1, any effect, which is required (scheduling policy a)
-== do not replace what else is allowed
-- required: {${GPU}}
-- allowed: {tolerations: [{keys: [spot]}]}
-> tolerations: [${gpu}, {key: spot, operator: Exists}]
-x tolerations: [{key: spot, operator: Exists}]
-x tolerations: [${gpu}, {key: ci, operator: Exists}]
 == are not met by broader tolerations, or by those of the system
 - {required: {${GPU}}, allowed: {tolerations: []}}
 x tolerations: [{operator: Exists}]
 - required: {tolerations: [{effects: [NoExecute]}]}
 x tolerations: [${notReady}]
-== are met by a default if the pod has none
-- {required: {${GPU}}, default: {tolerations: [${gpu}]}}
-> tolerations: []
-= tolerations: [${gpu}]
-> tolerations: [${notReady}]
-= tolerations: [${notReady}, ${gpu}]
 == come from the first policy that has some
 - required: {${GPU}}
 - required: {tolerations: [{keys: [spot]}]}
@@ -216,12 +140,4 @@ x tolerations: [${notReady}]
 !
 !
 `);
-
-  it('come from each policy of an intersection', () => {
-    const policies = policiesOf(`required: {${GPU}}`, 'required: {tolerations: [{keys: [spot]}]}');
-    const both = new EffectivePolicy(policies, 'intersection').review(pod(`tolerations: [${gpu}]`), {
-      addDefaults: true,
-    });
-    expect(reasonsOf(both).map((reason) => /policy (.)\)$/.exec(reason)?.[1])).toEqual(['b', 'b']);
-  });
 });
