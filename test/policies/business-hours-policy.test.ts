@@ -225,7 +225,6 @@ describe('BusinessHoursPolicy', () => {
       ['resources: {instance_type: M5.large}', true],
       ['resources: {instance_type: m55large}', false],
       ['resources: {instance_type: n2-standard-8}', false],
-      [`resources: {instance_type: m5.${'x'.repeat(5000)}}`, false],
     ] as const) {
       expect((await ask({ task })).allowed, task).toBe(allowed);
     }

@@ -95,7 +95,7 @@ ssh: {context_configs: {pool: ${cloud}}, custom_metadata: {${metadata}}}
 
   it('keeps a task that overrides no metadata', async () => {
     const { ask } = await chainOf(['AddLabelsPolicy']);
-    const task = 'resources: {_cluster_config_overrides: {kubernetes: {provision_timeout: 5}}, any_of: x}\n';
+    const task = 'resources: {_cluster_config_overrides: {kubernetes: {provision_timeout: 5}}}\n';
     expect((await askTwice(ask, { task })).task_).toBe(task);
   });
 

@@ -2,6 +2,7 @@
  * Reads where a task may run: `infra`, or the older `cloud`, `region` and `zone`. Source: SkyPilot 0.13, its infra
  * strings and its registry of clouds.
  */
+import type { Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Resources } from './resources.ts';
 
@@ -150,6 +151,37 @@ export class AllowedInfra {
           return pattern === null || (name !== null && isMatch(asked.cloud, pattern, name));
         }),
     );
+  }
+
+  /**
+   * The changes of an alternative's resources after which it can only run where it is allowed: none if it can run nowhere else. `narrows`: each allowed place becomes an alternative. Default: yes.
+   *
+   * @throws PolicyRejected if no place is left; `unnamed`: why, if `asked` might be allowed
+   */
+  changesFor(
+    asked: Infra,
+    { isExec, narrows = true, unnamed }: { isExec: boolean; narrows?: boolean; unnamed: string },
+  ): Mapping[] {
+    if (!this.mayBecome(asked)) {
+      throw this.rejection(`Tasks may not run on ${formatInfra(asked)} here.`);
+    }
+    // `exec` starts nothing: the cluster says where the task runs.
+    if (isExec || this.covers(asked)) {
+      return [{}];
+    }
+    const places = narrows ? this.narrowed(asked) : [];
+    if (places.length === 0) {
+      throw this.rejection(unnamed);
+    }
+    return places.map((place) => ({
+      infra: formatInfra(place),
+      ...{ cloud: undefined, region: undefined, zone: undefined },
+    }));
+  }
+
+  /** A rejection that names the allowed places. */
+  rejection(reason: string): PolicyRejected {
+    return new PolicyRejected(`${reason} Set infra to one of: ${this.text}.`);
   }
 
   /** Whether something that `asked` may become is allowed. */
