@@ -1,19 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 import { skypilotConfigCommand } from '../../src/cli/skypilot/config.ts';
 import { runInProcess } from './command-in-process.ts';
-import { temporaryFolder } from './filter-folder.ts';
-
-/** A folder with these files; `home` is in it. */
-export function folderOf(files: Readonly<Record<string, string>>): string {
-  const folder = temporaryFolder();
-  for (const [name, text] of Object.entries({ 'home/nothing': '', ...files })) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
-}
+import { folderOf } from './skypilot-cases.ts';
 
 /**
  * `skypilot config` without the program, in a folder of its own, whose path is left out of what is printed. Files are named by flags:

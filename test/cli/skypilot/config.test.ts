@@ -6,7 +6,8 @@ import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-sche
 import { formatKeys } from '../../../src/skypilot/config/permitted-keys.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import type { CommandResult } from '../../support/run-command.ts';
-import { config, folderOf } from '../../support/skypilot-config.ts';
+import { folderOf } from '../../support/skypilot-cases.ts';
+import { config } from '../../support/skypilot-config.ts';
 
 function configIn(folder: string, args: readonly string[], env: Record<string, string> = {}) {
   // Node.js asks the operating system for the home folder, and not `process.env` as it is replaced for a command.
