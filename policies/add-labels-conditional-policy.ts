@@ -1,31 +1,20 @@
 import { z } from 'zod';
 import {
   AdminPolicy,
-  Config,
   isMapping,
+  kubernetesLabels,
+  labelKubernetes,
   MutatedUserRequest,
   namesOfUser,
   PolicyRejected,
   type Task,
-  taskConfigsOf,
   type UserRequest,
 } from '../src/skypilot/index.ts';
-
-/** A Kubernetes label name: at most 63 characters, with an optional domain prefix. */
-const NAME = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-const VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 const names = z.array(z.string().min(1)).max(10_000);
 
 const options = z.object({
-  add_labels_conditional: z
-    .record(z.string().regex(NAME), z.string().regex(VALUE))
-    .default({ app: 'skypilot' })
-    .meta({
-      description: 'The labels. They replace labels of the same name in a request.',
-      pairs: 'label:value',
-      expected: 'comma-separated label:value pairs with names and values that Kubernetes accepts',
-    }),
+  add_labels_conditional: kubernetesLabels('The labels. They replace labels of the same name in a request.'),
   add_labels_conditional_to: z
     .array(z.enum(['kubernetes', 'resources']))
     .min(1)
@@ -56,9 +45,6 @@ const options = z.object({
 
 type Options = z.infer<typeof options>;
 
-/** Configurations of SkyPilot that lead to Kubernetes: its clusters, and machines that SkyPilot turns into one. */
-const CLOUDS = ['kubernetes', 'ssh'];
-
 /**
  * Adds labels to requests that fulfil all conditions. Also adds them where others would override them: in the
  * configuration of a context, in that of a task, and in an alternative of the resources.
@@ -71,7 +57,7 @@ export class AddLabelsConditionalPolicy extends AdminPolicy<Options> {
     const { add_labels_conditional_to: to } = this.options;
     if (this.#isMeant(userRequest)) {
       if (to.includes('kubernetes')) {
-        this.#labelPods(task, skypilotConfig);
+        labelKubernetes(userRequest, this.options.add_labels_conditional, ['kubernetes', 'ssh']);
       }
       if (to.includes('resources')) {
         this.#labelResources(task);
@@ -94,38 +80,6 @@ export class AddLabelsConditionalPolicy extends AdminPolicy<Options> {
       (users.length === 0 || (user !== null && namesOfUser(user).some((name) => users.includes(name)))) &&
       (workspaces.length === 0 || workspaces.some((name) => name === workspace))
     );
-  }
-
-  #labelPods(task: Task, skypilotConfig: Config): void {
-    for (const cloud of CLOUDS) {
-      this.#label(skypilotConfig, [cloud, 'custom_metadata', 'labels']);
-    }
-    this.#labelMetadata(skypilotConfig);
-    for (const { config, replace } of taskConfigsOf(task)) {
-      const changed = Config.fromDict(config);
-      this.#labelMetadata(changed);
-      replace(changed.toDict());
-    }
-  }
-
-  /** Wherever metadata is set, as it overrides the general metadata. */
-  #labelMetadata(config: Config): void {
-    for (const cloud of CLOUDS) {
-      const contexts = config.getNested([cloud, 'context_configs']);
-      const named = Object.keys(isMapping(contexts) ? contexts : {}).map((name) => ['context_configs', name]);
-      for (const path of [[], ...named]) {
-        const metadata = [cloud, ...path, 'custom_metadata'];
-        if (config.getNested(metadata) !== undefined) {
-          this.#label(config, [...metadata, 'labels']);
-        }
-      }
-    }
-  }
-
-  /** Replaces what is no mapping, which SkyPilot could not read. */
-  #label(config: Config, path: readonly string[]): void {
-    const labels = config.getNested(path);
-    config.assign(path, { ...(isMapping(labels) ? labels : {}), ...this.options.add_labels_conditional });
   }
 
   /** SkyPilot merges the labels of an alternative with those of the resources. */

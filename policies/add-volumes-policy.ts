@@ -7,6 +7,7 @@ import {
   isMapping,
   type Mapping,
   MutatedUserRequest,
+  needsOneOf,
   PolicyRejected,
   parseInfra,
   resourcesOf,
@@ -43,11 +44,7 @@ const options = z
         'What happens to a task that mounts something else at the same path. reject: it is refused. keep: it keeps what it has.',
     }),
   })
-  .superRefine((values, check) => {
-    if (Object.keys(values.add_volumes).length === 0) {
-      check.addIssue({ code: 'custom', message: 'AddVolumesPolicy needs add_volumes, and it is not set' });
-    }
-  });
+  .superRefine(needsOneOf('AddVolumesPolicy', 'add_volumes'));
 
 type Options = z.infer<typeof options>;
 

@@ -3,12 +3,9 @@ import {
   AdminPolicy,
   AllowedInfra,
   expandResources,
-  formatInfra,
-  type Infra,
   infraOf,
-  type Mapping,
   MutatedUserRequest,
-  PolicyRejected,
+  needsOneOf,
   type PolicyServices,
   parseInfra,
   type UserRequest,
@@ -29,13 +26,8 @@ const options = z
         'What happens to a task that does not name where to run, or not precisely. restrict: every allowed place becomes an alternative. reject: the user must name one.',
     }),
   })
+  .superRefine(needsOneOf('AllowedCloudsPolicy', 'allowed_clouds'))
   .superRefine((values, check) => {
-    if (values.allowed_clouds.length === 0) {
-      check.addIssue({
-        code: 'custom',
-        message: 'AllowedCloudsPolicy needs allowed_clouds, and it is empty',
-      });
-    }
     for (const entry of values.allowed_clouds) {
       try {
         parseInfra(entry);
@@ -61,29 +53,12 @@ export class AllowedCloudsPolicy extends AdminPolicy<z.infer<typeof options>> {
   }
 
   override validateAndMutate({ task, skypilotConfig, requestName }: UserRequest): MutatedUserRequest {
-    expandResources(task, (resources) => this.#changesOf(infraOf(resources), requestName === 'exec'));
+    const terms = {
+      isExec: requestName === 'exec',
+      narrows: this.options.allowed_clouds_unnamed === 'restrict',
+      unnamed: 'Tasks must name where they run here.',
+    };
+    expandResources(task, (resources) => this.#allowed.changesFor(infraOf(resources), terms));
     return new MutatedUserRequest(task, skypilotConfig);
-  }
-
-  /** `exec` starts nothing: the cluster says where the task runs. */
-  #changesOf(asked: Infra, isExec: boolean): Mapping[] {
-    if (!this.#allowed.mayBecome(asked)) {
-      throw this.#rejected(`Tasks may not run on ${formatInfra(asked)} here.`);
-    }
-    if (isExec || this.#allowed.covers(asked)) {
-      return [{}];
-    }
-    const places = this.options.allowed_clouds_unnamed === 'reject' ? [] : this.#allowed.narrowed(asked);
-    if (places.length === 0) {
-      throw this.#rejected('Tasks must name where they run here.');
-    }
-    return places.map((place) => ({
-      infra: formatInfra(place),
-      ...{ cloud: undefined, region: undefined, zone: undefined },
-    }));
-  }
-
-  #rejected(reason: string): PolicyRejected {
-    return new PolicyRejected(`${reason} Set infra to one of: ${this.#allowed.text}.`);
   }
 }

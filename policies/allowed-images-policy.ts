@@ -7,6 +7,7 @@ import {
   type Mapping,
   MutatedUserRequest,
   matchesPattern,
+  needsOneOf,
   PolicyRejected,
   resourcesOf,
   taskConfigsOf,
@@ -33,14 +34,7 @@ const options = z
       expected: 'a comma-separated list of options such as --shm-size=2g',
     }),
   })
-  .superRefine((values, check) => {
-    if (values.allowed_images.length === 0) {
-      check.addIssue({
-        code: 'custom',
-        message: 'AllowedImagesPolicy needs allowed_images, and it is empty',
-      });
-    }
-  });
+  .superRefine(needsOneOf('AllowedImagesPolicy', 'allowed_images'));
 
 /** Members of a configuration that name the images of containers somewhere in them. */
 const CONTAINERS = ['pod_config', 'create_instance_kwargs'];

@@ -6,6 +6,7 @@ import {
   acceleratorsOf,
   isPlainAccelerator,
   MutatedUserRequest,
+  matchesPattern,
   namesOfUser,
   PolicyRejected,
   type PolicyServices,
@@ -19,8 +20,6 @@ const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 const DAY_MINUTES = 24 * 60;
 /** How far ahead the next time is looked for that a rejection names. */
 const DAYS_AHEAD = 31;
-/** In characters. */
-const MAX_NAME = 100;
 
 const patterns = z.array(z.string().regex(/^[^\s,]{1,100}$/)).max(1000);
 
@@ -96,15 +95,11 @@ export class BusinessHoursPolicy extends AdminPolicy<Options> {
 
   readonly #hours: readonly Hours[];
   readonly #holidays: ReadonlySet<string>;
-  readonly #accelerators: readonly RegExp[];
-  readonly #cpuInstanceTypes: readonly RegExp[];
 
   constructor(values: Options, services: PolicyServices) {
     super(values, services);
     this.#hours = values.business_hours.map(hoursOf).filter((hours) => hours !== undefined);
     this.#holidays = new Set(values.business_hours_holidays);
-    this.#accelerators = values.business_hours_accelerators.map(patternOf);
-    this.#cpuInstanceTypes = values.business_hours_cpu_instance_types.map(patternOf);
   }
 
   override validateAndMutate(userRequest: UserRequest): MutatedUserRequest {
@@ -158,18 +153,19 @@ export class BusinessHoursPolicy extends AdminPolicy<Options> {
     const { instance_type: type } = resources;
     return (
       acceleratorsOf(resources).some((accelerator) => this.#isMeant(accelerator)) ||
-      (type !== undefined && type !== null && !matches(String(type), this.#cpuInstanceTypes))
+      (type !== undefined &&
+        type !== null &&
+        !matches(String(type), this.options.business_hours_cpu_instance_types))
     );
   }
 
   #isMeant({ name, memory }: Accelerator): boolean {
     // SkyPilot takes any accelerator with that memory, and reads a name as a regular expression, to be found in another.
     const isName = memory === undefined && isPlainAccelerator(name);
-    const listed = this.options.business_hours_accelerators.flatMap((pattern) => pattern.split('*'));
+    const { business_hours_accelerators: meant } = this.options;
+    const listed = meant.flatMap((pattern) => pattern.split('*'));
     return (
-      this.#accelerators.length === 0 ||
-      !isName ||
-      readingsOfAccelerator(name, listed).some((one) => matches(one, this.#accelerators, true))
+      meant.length === 0 || !isName || readingsOfAccelerator(name, listed).some((one) => matches(one, meant))
     );
   }
 
@@ -264,13 +260,7 @@ function atMinute(day: DateTime, minute: number): DateTime {
   return on.set({ hour: Math.floor((minute % DAY_MINUTES) / 60), minute: minute % 60 });
 }
 
-/** `*` stands for any characters. */
-function patternOf(text: string): RegExp {
-  const parts = text.split('*').map((part) => part.replaceAll(/[^A-Za-z0-9]/g, String.raw`\$&`));
-  return new RegExp(`^${parts.join('.*')}$`, 'is');
-}
-
-/** `otherwise`: of a text that is longer than any name, for which patterns could take long. */
-function matches(text: string, patterns: readonly RegExp[], otherwise = false): boolean {
-  return text.length > MAX_NAME ? otherwise : patterns.some((pattern) => pattern.test(text));
+/** Upper and lower case are the same. */
+function matches(text: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => matchesPattern(pattern.toLowerCase(), text.toLowerCase()));
 }

@@ -8,6 +8,7 @@ import {
   MAX_CONTEXT_FILE_BYTES,
   MutatedUserRequest,
   namesOfUser,
+  needsOneOf,
   PolicyRejected,
   type PolicyServices,
   textOfContextFile,
@@ -45,15 +46,9 @@ const options = z
       unit: 'seconds',
     }),
   })
-  .superRefine((values, check) => {
-    if (values.dynamic_kubernetes_contexts_update_registry === undefined) {
-      check.addIssue({
-        code: 'custom',
-        message:
-          'DynamicKubernetesContextsUpdatePolicy needs dynamic_kubernetes_contexts_update_registry, and it is not set',
-      });
-    }
-  });
+  .superRefine(
+    needsOneOf('DynamicKubernetesContextsUpdatePolicy', 'dynamic_kubernetes_contexts_update_registry'),
+  );
 
 /** These start nothing, and may lack the workspace of the launch that follows. */
 const FIRST_QUESTIONS = new Set(['validate', 'optimize']);

@@ -5,6 +5,7 @@ import {
   AUTOSTOP_OFF,
   autostopsOf,
   MutatedUserRequest,
+  needsOneOf,
   PolicyRejected,
   type PolicyServices,
   REQUEST_NAMES,
@@ -38,14 +39,7 @@ const options = z
       unit: 'seconds',
     }),
   })
-  .superRefine((values, check) => {
-    if (values.enforce_autostop_api_server === undefined) {
-      check.addIssue({
-        code: 'custom',
-        message: 'EnforceAutostopPolicy needs enforce_autostop_api_server, and it is not set',
-      });
-    }
-  });
+  .superRefine(needsOneOf('EnforceAutostopPolicy', 'enforce_autostop_api_server'));
 
 /** Requests that start nothing, or clusters that SkyPilot stops itself. Unknown requests are checked. */
 const STARTS: ReadonlySet<string> = new Set(['launch', 'exec']);

@@ -5,6 +5,7 @@ import {
   infraOf,
   MutatedUserRequest,
   matchesPattern,
+  needsOneOf,
   PolicyRejected,
   type Resources,
   type UserRequest,
@@ -31,14 +32,7 @@ const options = z
       expected: 'a comma-separated list of instance types such as m6i.*',
     }),
   })
-  .superRefine((values, check) => {
-    if (values.max_price === undefined && values.max_price_task === undefined) {
-      check.addIssue({
-        code: 'custom',
-        message: 'MaxPricePolicy needs max_price or max_price_task, and none is set',
-      });
-    }
-  });
+  .superRefine(needsOneOf('MaxPricePolicy', 'max_price', 'max_price_task'));
 
 /** Clouds without prices. */
 const WITHOUT_PRICES = new Set(['kubernetes', 'ssh', 'slurm']);

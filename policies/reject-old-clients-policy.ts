@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { AdminPolicy, MutatedUserRequest, PolicyRejected, type UserRequest } from '../src/skypilot/index.ts';
+import {
+  AdminPolicy,
+  MutatedUserRequest,
+  needsOneOf,
+  PolicyRejected,
+  type UserRequest,
+} from '../src/skypilot/index.ts';
 
 /** Of a release; an early one, such as `0.12.0rc1`, comes before it, and `.post1` after it. */
 const VERSION =
@@ -36,15 +42,7 @@ const options = z
       .default('Upgrade it: pip install --upgrade skypilot')
       .meta({ description: 'What the user of an old client reads after the reason.' }),
   })
-  .superRefine((values, check) => {
-    if (values.reject_old_clients === undefined && values.reject_old_clients_version === undefined) {
-      check.addIssue({
-        code: 'custom',
-        message:
-          'RejectOldClientsPolicy needs reject_old_clients or reject_old_clients_version, and neither is set',
-      });
-    }
-  });
+  .superRefine(needsOneOf('RejectOldClientsPolicy', 'reject_old_clients', 'reject_old_clients_version'));
 
 type Options = z.infer<typeof options>;
 

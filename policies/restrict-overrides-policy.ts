@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import {
   AdminPolicy,
+  Config,
   isMapping,
-  type Mapping,
   MutatedUserRequest,
   PolicyRejected,
   type PolicyServices,
@@ -113,17 +113,22 @@ export class RestrictOverridesPolicy extends AdminPolicy<Options> {
     if (all.length > 0 && this.options.restrict_overrides_action === 'reject') {
       throw new PolicyRejected(this.#reason(all));
     }
+    const own = Config.fromDict(server);
     for (const keys of inConfig) {
-      const own = valueAt(server, keys);
-      if (own === undefined) {
+      const value = own.getNested(keys);
+      if (value === undefined) {
         skypilotConfig.unset(keys);
       } else {
-        skypilotConfig.assign(keys, own);
+        skypilotConfig.assign(keys, value);
       }
     }
     for (const { config, overrides, replace } of inTask) {
       if (overrides.length > 0) {
-        replace(overrides.reduce<Mapping>(without, config));
+        const rest = Config.fromDict(config);
+        for (const keys of overrides) {
+          rest.unset(keys);
+        }
+        replace(rest.toDict());
       }
     }
     return new MutatedUserRequest(task, skypilotConfig);
@@ -139,7 +144,10 @@ export class RestrictOverridesPolicy extends AdminPolicy<Options> {
         throw new PolicyRejected('The configuration is too deep to be compared with that of the server.');
       }
       return Object.entries(found).flatMap(([key, value]) =>
-        this.#overrides(value, isMapping(server) ? member(server, key) : undefined, [...keys, key]),
+        this.#overrides(value, isMapping(server) && Object.hasOwn(server, key) ? server[key] : undefined, [
+          ...keys,
+          key,
+        ]),
       );
     }
     return isSame(found, server, isJoined(keys)) ? [] : [keys];
@@ -166,26 +174,6 @@ function mistakeIn(file: string): string | undefined {
   } catch (thrown) {
     return thrown instanceof Error ? thrown.message : String(thrown);
   }
-}
-
-function member(mapping: Mapping, key: string): unknown {
-  return Object.hasOwn(mapping, key) ? mapping[key] : undefined;
-}
-
-function valueAt(tree: Mapping, keys: Keys): unknown {
-  return keys.reduce<unknown>((value, key) => (isMapping(value) ? member(value, key) : undefined), tree);
-}
-
-function without(tree: Mapping, [key = '', ...below]: Keys): Mapping {
-  if (below.length === 0) {
-    return Object.fromEntries(Object.entries(tree).filter(([name]) => name !== key));
-  }
-  return Object.fromEntries(
-    Object.entries(tree).map(([name, value]) => [
-      name,
-      name === key && isMapping(value) ? without(value, below) : value,
-    ]),
-  );
 }
 
 /** Whether keys are those of an allowed path, or below it. A key may contain dots, and then matches several parts. */

@@ -4,12 +4,12 @@ import {
   AllowedInfra,
   Config,
   expandResources,
-  formatInfra,
   type Infra,
   infraOf,
   isMapping,
   type Mapping,
   MutatedUserRequest,
+  needsOneOf,
   PolicyRejected,
   type PolicyServices,
   taskConfigsOf,
@@ -34,14 +34,7 @@ const options = z
       expected: 'comma-separated pairs of a workspace and its partitions, such as research:lab/gpu lab/cpu',
     }),
   })
-  .superRefine((values, check) => {
-    if (values.slurm_partition.length === 0 && Object.keys(values.slurm_partition_workspaces).length === 0) {
-      check.addIssue({
-        code: 'custom',
-        message: 'SlurmPartitionPolicy needs slurm_partition or slurm_partition_workspaces, and none is set',
-      });
-    }
-  });
+  .superRefine(needsOneOf('SlurmPartitionPolicy', 'slurm_partition', 'slurm_partition_workspaces'));
 
 /** These start nothing, and may lack the workspace of the launch that follows. */
 const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
@@ -101,29 +94,10 @@ export class SlurmPartitionPolicy extends AdminPolicy<z.infer<typeof options>> {
 
 function changesOf(asked: Infra, allowed: AllowedInfra, isExec: boolean): Mapping[] {
   if (asked.cloud === null && !isExec) {
-    throw rejected('Tasks must name the cloud here, because SkyPilot may choose Slurm.', allowed);
+    throw allowed.rejection('Tasks must name the cloud here, because SkyPilot may choose Slurm.');
   }
-  if (asked.cloud !== 'slurm') {
-    return [{}];
-  }
-  if (!allowed.mayBecome(asked)) {
-    throw rejected(`Tasks may not run on ${formatInfra(asked)} here.`, allowed);
-  }
-  if (isExec || allowed.covers(asked)) {
-    return [{}];
-  }
-  const places = allowed.narrowed(asked);
-  if (places.length === 0) {
-    throw rejected('Tasks must name their partition of Slurm here.', allowed);
-  }
-  return places.map((place) => ({
-    infra: formatInfra(place),
-    ...{ cloud: undefined, region: undefined, zone: undefined },
-  }));
-}
-
-function rejected(reason: string, allowed: AllowedInfra): PolicyRejected {
-  return new PolicyRejected(`${reason} Set infra to one of: ${allowed.text}.`);
+  const unnamed = 'Tasks must name their partition of Slurm here.';
+  return asked.cloud === 'slurm' ? allowed.changesFor(asked, { isExec, unnamed }) : [{}];
 }
 
 /** The configuration of Slurm, of each of its clusters, and of their partitions. */

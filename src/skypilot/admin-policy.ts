@@ -94,6 +94,21 @@ export abstract class AdminPolicy<Options = unknown> {
   close(): void | Promise<void> {}
 }
 
+/** For `superRefine` of the options of a policy: one of `names` must be set, and not be empty. */
+export function needsOneOf(
+  policy: string,
+  ...names: readonly string[]
+): (values: Readonly<Record<string, unknown>>, check: z.core.$RefinementCtx) => void {
+  const isSet = (value: unknown) =>
+    value !== undefined && (typeof value !== 'object' || value === null || Object.keys(value).length > 0);
+  return (values, check) => {
+    if (!names.some((name) => isSet(values[name]))) {
+      const missing = names.length === 1 ? 'it is not set' : 'none of them is set';
+      check.addIssue({ code: 'custom', message: `${policy} needs ${names.join(' or ')}, and ${missing}` });
+    }
+  };
+}
+
 /** The class of a policy, as the loader finds it. */
 export interface PolicyClass {
   new (options: never, services: PolicyServices): AdminPolicy;

@@ -2,7 +2,13 @@
 
 export { isMapping, type Mapping } from '../base/yaml/tree.ts';
 export type { OptionsCheck } from '../config/option-groups.ts';
-export { AdminPolicy, type PolicyNeed, PolicyRejected, type PolicyServices } from './admin-policy.ts';
+export {
+  AdminPolicy,
+  needsOneOf,
+  type PolicyNeed,
+  PolicyRejected,
+  type PolicyServices,
+} from './admin-policy.ts';
 export { SkypilotApiServer, type SkypilotApiServerOptions, type SkypilotCluster } from './api-server.ts';
 export { catalogProblems, openCatalogs } from './charging/catalog/open-catalogs.ts';
 export {
@@ -64,5 +70,6 @@ export {
   matchesPattern,
   parseInfra,
 } from './task/infra.ts';
+export { kubernetesLabels, labelKubernetes } from './task/kubernetes-labels.ts';
 export { changeResources, expandResources, type Resources, resourcesOf } from './task/resources.ts';
 export { waysOfTask } from './task/task-ways.ts';

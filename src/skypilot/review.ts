@@ -62,6 +62,9 @@ export interface Refusal {
   readonly failed: boolean;
 }
 
+/** `policy`: the one that rejected or failed; `null` = none of them did. */
+export type RefusedBy = Refusal & { readonly policy: string | null };
+
 export const FAILED: Refusal = {
   message: 'The request could not be checked. Please try again later, or ask the operator.',
   failed: true,
@@ -71,47 +74,29 @@ export function originalOf(request: ReceivedRequest): State {
   return { task: request.task.value as Task, skypilotConfig: request.skypilotConfig.value as Mapping };
 }
 
-/** `answer`: the response to SkyPilot. */
-export function accepted(
-  state: State,
-  changed: boolean,
-  answer: string,
+/** The result of all policies but for its mismatches. `answer`: the response to SkyPilot; without one, the request is refused as it came. */
+export function reviewOf(
+  { task, skypilotConfig }: State,
+  verdict: { readonly changed: boolean; readonly answer: string } | RefusedBy,
   outcomes: readonly PolicyOutcome[],
   notes: readonly string[],
-): Review {
+): Omit<Review, 'mismatches'> {
   const warnings = [...notes, ...warningsOf(outcomes)];
-  const verdict = { allowed: true, message: null, policy: null, failed: false, exempt: false } as const;
-  return { ...withConfig(state), ...verdict, changed, answer, outcomes, warnings, mismatches: [] };
+  const common = { task, skypilotConfig: configOver(skypilotConfig), outcomes, warnings, exempt: false };
+  return 'answer' in verdict
+    ? { ...common, ...verdict, allowed: true, message: null, policy: null, failed: false }
+    : { ...common, ...verdict, allowed: false, changed: false, answer: null };
 }
 
-/** The request is returned as it came. */
-export function refused(
-  original: State,
-  outcomes: readonly PolicyOutcome[],
-  policy: string | null,
-  refusal: Refusal,
-  notes: readonly string[],
-): Review {
-  const verdict = {
-    ...refusal,
-    allowed: false,
-    changed: false,
-    exempt: false,
-    policy,
-    answer: null,
-  } as const;
-  const warnings = [...notes, ...warningsOf(outcomes)];
-  return { ...withConfig(original), ...verdict, outcomes, warnings, mismatches: [] };
+/** The outcome of a policy whose answer does not count. */
+export function refusedOutcome(outcome: PolicyOutcome, { message, failed }: Refusal): PolicyOutcome {
+  return { ...outcome, message, failed, allowed: false, changed: false };
 }
 
 function warningsOf(outcomes: readonly PolicyOutcome[]): string[] {
   return outcomes.flatMap((outcome) =>
     outcome.audit ? (auditWarning(outcome) ?? []) : ruleWarnings(outcome),
   );
-}
-
-function withConfig({ task, skypilotConfig }: State): Pick<Review, 'task' | 'skypilotConfig'> {
-  return { task, skypilotConfig: configOver(skypilotConfig) };
 }
 
 /** What an audited policy would have done, in a sentence; `undefined` if it allowed the request as it was. */

@@ -20,16 +20,8 @@ rules_path = rules.yaml
 
 const hostile = fc.oneof(
   fc.constantFrom(
-    '',
-    '~',
-    '__proto__',
-    '/^x/',
-    ': - #',
-    '\u001b[31m\u202e',
-    '<b>&]]>',
-    '{{a}}',
-    '1e3',
-    'ja…',
+    ...['', '~', '__proto__', '/^x/', ': - #'],
+    ...['\u001b[31m\u202e', '<b>&]]>', '{{a}}', '1e3', 'ja…'],
   ),
   fc.string({ unit: ANY_CHARACTER, maxLength: 12 }),
 );
@@ -130,17 +122,8 @@ it('leaves no half of a case where no room is left, and keeps the one that is th
     spawnSync(
       'bash',
       [
-        '-c',
-        `${limit} "$@"`,
-        'bash',
-        process.execPath,
-        MAIN,
-        'test',
-        '--record',
-        'log',
-        '--config-file',
-        'blazar.conf',
-        ...more,
+        ...['-c', `${limit} "$@"`, 'bash', process.execPath, MAIN],
+        ...['test', '--record', 'log', '--config-file', 'blazar.conf', ...more],
       ],
       { cwd: folder, encoding: 'utf8' },
     );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rejectedWith } from '../support/decisions.ts';
-import { askTwice, chainOf, LEE, problemsOf, TASK } from './helpers.ts';
+import { askTwice, chainOf, LEE, TASK } from './helpers.ts';
 
 const POLICY = ['AddLabelsConditionalPolicy'];
 const LABEL = { app: 'skypilot' };
@@ -61,36 +61,6 @@ describe('AddLabelsConditionalPolicy', () => {
     ).toBe(false);
   });
 
-  it('keeps other labels and replaces its own, in contexts and in tasks too', async () => {
-    const { ask } = await chainOf(POLICY, { add_labels_conditional: { 'site.org/team': 'ml' } });
-    const theirs = 'custom_metadata: {labels: {site.org/team: theirs, owner: lee}, annotations: {a: b}}';
-    const ours = {
-      custom_metadata: { labels: { 'site.org/team': 'ml', owner: 'lee' }, annotations: { a: 'b' } },
-    };
-    const over = `{kubernetes: {${theirs}}, docker: {run_options: [a]}}`;
-    const changed = { kubernetes: ours, docker: { run_options: ['a'] } };
-    const { skypilotConfig, task } = await askTwice(ask, {
-      config: `kubernetes: {${theirs}, context_configs: {east: {${theirs}}, west: {namespace: n}}}\nssh: {context_configs: {pool: {${theirs}}}}`,
-      task: `
-config: ${over}
-resources:
-  _cluster_config_overrides: ${over}
-  any_of: [{infra: aws}, {infra: k8s, _cluster_config_overrides: ${over}}]
-`,
-    });
-    expect(skypilotConfig.toDict()).toEqual({
-      kubernetes: { ...ours, context_configs: { east: ours, west: { namespace: 'n' } } },
-      ssh: { custom_metadata: { labels: { 'site.org/team': 'ml' } }, context_configs: { pool: ours } },
-    });
-    expect(task).toEqual({
-      config: changed,
-      resources: {
-        _cluster_config_overrides: changed,
-        any_of: [{ infra: 'aws' }, { infra: 'k8s', _cluster_config_overrides: changed }],
-      },
-    });
-  });
-
   it('labels the resources, and alternatives with labels of their own', async () => {
     const { ask } = await chainOf(POLICY, { add_labels_conditional_to: ['resources'] });
     const { task, config } = await askTwice(ask, {
@@ -131,34 +101,6 @@ resources:
     ]) {
       expect(await ask({ task }), task).toMatchObject(
         rejectedWith(expect.stringContaining('of the task: expected a ')),
-      );
-    }
-  });
-
-  it('labels a configuration of another form', async () => {
-    const { ask } = await chainOf(POLICY);
-    for (const config of [
-      'kubernetes:',
-      'kubernetes: x',
-      'ssh: []',
-      'kubernetes: {custom_metadata: {labels: []}}',
-    ]) {
-      const { skypilotConfig } = await askTwice(ask, { config });
-      expect(skypilotConfig.getNested(['kubernetes', 'custom_metadata', 'labels']), config).toEqual(LABEL);
-    }
-  });
-
-  it('refuses options that Kubernetes or SkyPilot would not take', async () => {
-    for (const options of [
-      { add_labels_conditional: { 'a b': 'c' } },
-      { add_labels_conditional: { a: '-' } },
-      { add_labels_conditional_to: [] },
-      { add_labels_conditional_to: ['aws'] },
-      { add_labels_conditional_side: 'left' },
-      { add_labels_conditional_skipped_requests: ['Launch!'] },
-    ]) {
-      expect(await problemsOf('AddLabelsConditionalPolicy', options), JSON.stringify(options)).toHaveLength(
-        1,
       );
     }
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rejectedWith } from '../support/decisions.ts';
-import { askTwice, chainOf, problemsOf } from './helpers.ts';
+import { askTwice, chainOf } from './helpers.ts';
 
 const POLICY = ['AddVolumesPolicy'];
 const VOLUMES = { add_volumes: { '/mnt/data0': 'pvc0', '/mnt/images': 'shared/images/v2' } };
@@ -11,10 +11,8 @@ describe('AddVolumesPolicy', () => {
     const { ask } = await chainOf(POLICY, VOLUMES);
     for (const [task, volumes] of [
       ['run: a', ADDED],
-      ['volumes: {}', ADDED],
       ['volumes: null', ADDED],
       ['volumes: {/mnt/existing: mine}', { '/mnt/existing': 'mine', ...ADDED }],
-      ['volumes: {/mnt/data0/below: mine}', { '/mnt/data0/below': 'mine', ...ADDED }],
       [
         'volumes: {/tmp/x: {size: 10Gi}}\nfile_mounts: {/data: s3://b}',
         { '/tmp/x': { size: '10Gi' }, ...ADDED },
@@ -27,7 +25,6 @@ describe('AddVolumesPolicy', () => {
       { name: 'validate' },
       { name: 'jobs.launch', options: null },
       { name: 'serve.up', options: null },
-      { name: 'something.new' },
     ]) {
       expect((await askTwice(ask, asked)).task.volumes).toEqual(ADDED);
     }
@@ -53,12 +50,9 @@ describe('AddVolumesPolicy', () => {
   it.each([
     ['volumes: {/mnt/data0: mine}', '/mnt/data0'],
     ['volumes: {/mnt/data0/: mine}', '/mnt/data0'],
-    ['volumes: {//mnt/./data0: mine}', '/mnt/data0'],
     ['volumes: {/mnt/x/../data0: mine}', '/mnt/data0'],
     ['volumes: {/mnt/data0: {name: pvc0, sub_path: a}}', '/mnt/data0'],
-    ['volumes: {/mnt/data0: {size: 10Gi}}', '/mnt/data0'],
     ['volumes: {/mnt/images: shared}', '/mnt/images'],
-    ['file_mounts: {/mnt/data0: ./data}', '/mnt/data0'],
     ['file_mounts: {/mnt/data0/: {source: s3://bucket}}', '/mnt/data0'],
   ])('refuses something else at its path, or keeps it: %s', async (task, path) => {
     const { ask } = await chainOf(POLICY, VOLUMES);
@@ -85,20 +79,14 @@ describe('AddVolumesPolicy', () => {
     const { ask } = await chainOf(POLICY, { ...VOLUMES, add_volumes_clouds: ['K8s', 'runpod'] });
     for (const [task, expected] of [
       ['resources: {infra: k8s/my/context}', true],
-      ['resources: {infra: Kubernetes}', true],
-      ['resources: {cloud: kubernetes}', true],
       ['resources: {infra: runpod}', true],
       ['run: a', true],
-      ['resources: {infra: "*"}', true],
       ['resources: {any_of: [{infra: k8s}, {infra: runpod}, {cpus: 2}]}', true],
       ['resources: {infra: aws}', false],
       ['resources: {any_of: [{infra: aws}, {cloud: gcp}]}', false],
-      ['resources: {infra: ssh/pool}', false],
       ['resources: {any_of: [{infra: aws}, {infra: k8s}]}', undefined],
       ['resources: {ordered: [{cpus: 2}, {infra: aws}]}', undefined],
       ['resources: {infra: aws, cloud: k8s}', undefined],
-      ['resources: {infra: [k8s]}', undefined],
-      ['resources: {any_of: x}', undefined],
       ['resources: x', undefined],
     ] as const) {
       const answer = await ask({ task });
@@ -130,31 +118,5 @@ describe('AddVolumesPolicy', () => {
         rejectedWith(expect.stringContaining('expected a mapping by mount path')),
       );
     }
-  });
-
-  it('needs volumes that SkyPilot can mount, and clouds', async () => {
-    expect(await problemsOf('AddVolumesPolicy', {})).toEqual([expect.stringContaining('needs add_volumes')]);
-    for (const add_volumes of [
-      { 'mnt/data': 'a' },
-      { '/mnt/data/': 'a' },
-      { '/mnt/../data': 'a' },
-      { '/': 'a' },
-      { '/mnt/$HOME': 'a' },
-      { '/mnt': '' },
-      { '/mnt': 'a/../b' },
-      { '/mnt': '/a' },
-      { '/mnt': 'a b' },
-    ]) {
-      expect(await problemsOf('AddVolumesPolicy', { add_volumes }), JSON.stringify(add_volumes)).toHaveLength(
-        1,
-      );
-    }
-    for (const cloud of ['kubernetes/context', '*', 'a/b/c/d']) {
-      expect(
-        await problemsOf('AddVolumesPolicy', { ...VOLUMES, add_volumes_clouds: [cloud] }),
-        cloud,
-      ).toHaveLength(1);
-    }
-    expect(await problemsOf('AddVolumesPolicy', { add_volumes: { '~/data': 'a' } })).toEqual([]);
   });
 });

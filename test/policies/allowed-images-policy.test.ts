@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ALLOWED } from '../support/decisions.ts';
-import { problemsOf, resourcePolicy, taskWith } from './helpers.ts';
+import { resourcePolicy, taskWith } from './helpers.ts';
 
 const IMAGES = ['docker:ghcr.io/ours/*', 'docker:ubuntu:24.04', 'ami-0abc', 'skypilot:*'];
 const policy = (options: Readonly<Record<string, unknown>> = {}) =>
@@ -10,28 +10,21 @@ const having = (text: string) => expect.stringContaining(text);
 describe('AllowedImagesPolicy', () => {
   it.each([
     '{}',
-    '{image_id: null}',
     '{image_id: "docker:ghcr.io/ours/train:1"}',
     '{image_id: " docker:ubuntu:24.04 "}',
     '{infra: k8s, image_id: "ghcr.io/ours/train@sha256:00"}',
-    '{infra: aws/us-east-1, image_id: ami-0abc}',
     '{infra: gcp, image_id: {us-east1: "skypilot:gpu", us-west1: "docker:ghcr.io/ours/x"}}',
-    '{infra: aws, image_id: {us-east-1: ami-0abc, docker: ghcr.io/ours/x}}',
     '{image_id: {docker: "docker:ghcr.io/ours/x"}}',
     '{image_id: {null: "docker:ubuntu:24.04"}}',
-    '{any_of: [{infra: k8s}, {image_id: "docker:ubuntu:24.04"}]}',
   ])('allows the listed images, and none: %s', async (resources) => {
     await (await policy()).leaves(resources);
   });
 
   it.each([
     ['{image_id: "docker:ghcr.io/theirs/x"}', 'docker:ghcr.io/theirs/x'],
-    ['{image_id: "docker:ubuntu:24.04-x"}', 'docker:ubuntu:24.04-x'],
-    ['{image_id: "docker:GHCR.io/ours/x"}', 'docker:GHCR.io/ours/x'],
     ['{image_id: "DOCKER:ghcr.io/ours/x", infra: aws}', 'DOCKER:ghcr.io/ours/x'],
     ['{infra: aws, image_id: "ghcr.io/ours/x"}', 'ghcr.io/ours/x'],
     ['{infra: aws, image_id: {a: ami-0abc, b: ami-1}}', 'ami-1'],
-    ['{image_id: {null: "docker:x"}}', 'docker:x'],
     ['{image_id: {docker: evil}}', 'docker:evil'],
     ['{infra: k8s, image_id: ami-0abc}', 'docker:ami-0abc'],
     ['{image_id: ami-0abc}', 'docker:ami-0abc'],
@@ -45,25 +38,21 @@ describe('AllowedImagesPolicy', () => {
 
   it.each([
     '{image_id: 3}',
-    '{image_id: ""}',
-    '{image_id: [x]}',
     '{image_id: "docker:a b"}',
     '{image_id: {a: 3}}',
-    '{image_id: {a: null}}',
     '{image_id: "docker:ghcr.io/ours/x;id"}',
   ])('rejects what it cannot read: %s', async (resources) => {
     const { refuses } = await policy();
     await refuses(resources, expect.stringMatching(/^resources\.image_id: expected an image/));
   });
 
-  it.each([
-    'envs: {SKYPILOT_DOCKER_SERVER: evil.io}\n',
-    'secrets: {SKYPILOT_DOCKER_SERVER: evil.io}\n',
-    'envs: {SKYPILOT_DOCKER_SERVER: "evil.io/"}\n',
-  ])('completes a name with the registry of the login, as SkyPilot does: %j', async (login) => {
-    const task = taskWith('{image_id: "docker:ghcr.io/ours/x"}', login);
-    await (await policy()).refuses('', expect.stringMatching(/docker:(evil\.io|\*{4})\//), { task });
-  });
+  it.each(['envs: {SKYPILOT_DOCKER_SERVER: evil.io}\n', 'envs: {SKYPILOT_DOCKER_SERVER: "evil.io/"}\n'])(
+    'completes a name with the registry of the login, as SkyPilot does: %j',
+    async (login) => {
+      const task = taskWith('{image_id: "docker:ghcr.io/ours/x"}', login);
+      await (await policy()).refuses('', expect.stringMatching(/docker:(evil\.io|\*{4})\//), { task });
+    },
+  );
 
   it('knows the registry of an allowed name, and rejects one that it cannot see', async () => {
     const { leaves, refuses } = await policy();
@@ -77,14 +66,12 @@ describe('AllowedImagesPolicy', () => {
   it.each([
     ['the configuration', '{}', `kubernetes: ${pod('evil')}`],
     ['a context', '{}', `kubernetes: {context_configs: {east: ${pod('evil')}}}`],
-    ['an SSH node pool', '{}', `ssh: {context_configs: {pool: ${pod('evil')}}}`],
     ['the task', `{}\nconfig: {kubernetes: ${pod('evil')}}`, '{}'],
     [
       'an alternative',
       `{any_of: [{cpus: 1}, {_cluster_config_overrides: {kubernetes: ${pod('evil')}}}]}`,
       '{}',
     ],
-    ['an init container', '{}', 'kubernetes: {pod_config: {spec: {initContainers: [{image: evil}]}}}'],
     ['a volume', '{}', 'kubernetes: {pod_config: {spec: {volumes: [{image: {reference: evil}}]}}}'],
     ['an instance of Vast', '{}', 'vast: {create_instance_kwargs: {image: evil}}'],
     ['a template of Vast', '{}', 'vast: {create_instance_kwargs: {template_hash_id: evil}}'],
@@ -126,11 +113,5 @@ describe('AllowedImagesPolicy', () => {
       expect(await ask({ name, task: taskWith('{}') })).toMatchObject(ALLOWED);
       await refuses('{image_id: "docker:evil"}', expect.any(String), { name });
     }
-  });
-
-  it('is refused without images', async () => {
-    expect(await problemsOf('AllowedImagesPolicy', {})).toEqual([
-      expect.stringContaining('AllowedImagesPolicy needs allowed_images'),
-    ]);
   });
 });

@@ -98,16 +98,7 @@ describe('the mark of a round', () => {
   const limit = { scheme: 'skypilot-gpus', believed: 600 } as Parameters<typeof isCounted>[0];
   const at = 1_000_000_000_000n;
 
-  it.each([
-    null,
-    '',
-    '{',
-    '[]',
-    '7',
-    '{"skypilot-gpus": 7}',
-    '{"skypilot-gpus": "soon"}',
-    'http://blazar/v1 one',
-  ])('is none in %s', (written) => {
+  it.each([null, '{', '[]', '{"skypilot-gpus": "soon"}'])('is none in %s', (written) => {
     expect(isCounted(limit, countedAt(written), at, 60)).toBe(false);
   });
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { REJECTED, rejectedWith, UNCHANGED, UNCHECKED } from '../support/decisions.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { loadLibraries, startService, unusedPort } from '../support/services.ts';
-import { type Asked, askTwice, chainOf, LEE, problemsOf } from './helpers.ts';
+import { loadLibraries, startService } from '../support/services.ts';
+import { type Asked, askTwice, chainOf, LEE } from './helpers.ts';
 
 beforeAll(loadLibraries, 60_000);
 
@@ -61,10 +61,6 @@ async function allowedFor(asked: Asked, registry = REGISTRY) {
 const user = (name: string, id = '0000') => ({ ...LEE, name, id });
 
 describe('DynamicKubernetesContextsUpdatePolicy', () => {
-  it('allows the contexts of the registry that the kubeconfig has, each once, in order', async () => {
-    expect(await allowedFor({ user: user('lee') })).toEqual(['gpu-west', 'gpu-east']);
-  });
-
   it('replaces the allowed contexts, and keeps everything else', async () => {
     const { ask } = await updating();
     const { skypilotConfig } = await askTwice(ask, {
@@ -111,9 +107,7 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
 
   it.each([
     ['has none in the registry', REGISTRY, user('barred')],
-    ['has only such as the kubeconfig lacks', 'users: {kim: [gone]}', user('kim')],
     ['is not in the registry', 'users: {lee: [cpu]}', user('kim')],
-    ['meets an empty registry', '[]', user('kim')],
   ])('rejects a user who %s', async (_who, registry, who) => {
     const { ask } = await updating(registry);
     expect(await ask({ user: who })).toMatchObject(
@@ -160,28 +154,21 @@ describe('DynamicKubernetesContextsUpdatePolicy fails, and lets nothing through,
   it.each([
     ['', 'empty'],
     ['a: [', 'no YAML'],
-    ['lee: [cpu]', 'of another form'],
-    ['user: {lee: [cpu]}', 'with a slip'],
-    ['users: {lee: cpu}', 'without lists'],
     ['users: {lee: [1]}', 'with a number'],
     ['users: {lee: [cpu], lee: [gpu-east]}', 'with one user twice'],
-    ['42', 'a number'],
   ])('when the registry is %j: %s', async (registry) => {
     const { ask } = await updating(registry);
     expect(await ask({ user: user('lee') })).toMatchObject(UNCHECKED);
   });
 
-  it.each([
-    '',
-    'contexts: [cpu]',
-    'contexts: [',
-    `contexts: [${'&a [*a]'}]`,
-    `token: hunter2\ntoken: hunter2\n: [`,
-  ])('when the kubeconfig is %j, and shows nothing of it', async (kubeconfig) => {
-    const { ask, logger } = await updating(REGISTRY, kubeconfig);
-    expect(await ask()).toMatchObject(UNCHECKED);
-    expect(JSON.stringify(logger.lines)).not.toContain('hunter2');
-  });
+  it.each(['', 'contexts: [', `token: hunter2\ntoken: hunter2\n: [`])(
+    'when the kubeconfig is %j, and shows nothing of it',
+    async (kubeconfig) => {
+      const { ask, logger } = await updating(REGISTRY, kubeconfig);
+      expect(await ask()).toMatchObject(UNCHECKED);
+      expect(JSON.stringify(logger.lines)).not.toContain('hunter2');
+    },
+  );
 
   it('when one of them is too large, or a YAML bomb', async () => {
     const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'
@@ -219,13 +206,7 @@ describe('a registry behind a URL', () => {
   it.each([
     ['says no', (response) => response.writeHead(403).end('[cpu]')],
     ['sends somewhere else', (response) => response.writeHead(302, { location: '/' }).end('[cpu]')],
-    ['answers with a page', (response) => response.end('<html><title>login</title>')],
     ['answers with too much', (response) => response.end(`[cpu] # ${'x'.repeat(2 ** 22)}`)],
-    [
-      'breaks off',
-      (response) =>
-        response.writeHead(200, { 'content-length': 99 }).write('[cpu]', () => response.destroy()),
-    ],
     ['never answers', () => {}],
   ] as [string, Parameters<typeof startService>[0]][])(
     'makes the policy fail when it %s',
@@ -236,27 +217,4 @@ describe('a registry behind a URL', () => {
       expect(JSON.stringify(logger.lines)).not.toContain('s3cret');
     },
   );
-
-  it('makes the policy fail when it is unreachable', async () => {
-    const { ask } = await behind(`http://127.0.0.1:${await unusedPort()}/`);
-    expect(await ask()).toMatchObject(UNCHECKED);
-  });
-});
-
-describe('the options of DynamicKubernetesContextsUpdatePolicy', () => {
-  it('need a registry', async () => {
-    expect(await problemsOf('DynamicKubernetesContextsUpdatePolicy', {})).toEqual([
-      expect.stringContaining(`needs ${PREFIX}_registry`),
-    ]);
-  });
-
-  it.each(['http://', 'https://user:hunter2@host/', ''])('refuse %j as one', async (registry) => {
-    const problems = await problemsOf('DynamicKubernetesContextsUpdatePolicy', {
-      [`${PREFIX}_registry`]: registry,
-    });
-    expect(problems).toEqual([
-      expect.stringContaining('expected the path of a file or a URL without credentials'),
-    ]);
-    expect(problems.join()).not.toContain('hunter2');
-  });
 });

@@ -156,20 +156,17 @@ const accelerators = fc.constantFrom('A100', 'A100:4', { L4: 2 }, 'none', 'V100:
 const place = fc.oneof(
   fc.record({
     infra: fc.constantFrom(
-      'aws',
-      'AWS/US-EAST-1',
-      'aws/us-west-2',
-      'k8s',
-      'kubernetes/east',
-      'k8s/west',
-      'slurm',
-      'slurm/lab',
-      'slurm/lab/cpu',
-      'slurm/lab/gpu',
-      'ssh/east',
-      '*',
-      'gcp/us-central1',
-      '*/us-east-1',
+      ...[
+        'aws',
+        'AWS/US-EAST-1',
+        'aws/us-west-2',
+        'k8s',
+        'kubernetes/east',
+        'k8s/west',
+        'slurm',
+        'slurm/lab',
+      ],
+      ...['slurm/lab/cpu', 'slurm/lab/gpu', 'ssh/east', '*', 'gcp/us-central1', '*/us-east-1'],
     ),
   }),
   fc.record(

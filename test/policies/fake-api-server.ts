@@ -80,6 +80,6 @@ export async function startApiServer(
 }
 
 /** Both headers, as a server behind a proxy that numbers requests itself. */
-export function begin(response: ServerResponse, id: string): void {
+function begin(response: ServerResponse, id: string): void {
   response.writeHead(200, { 'X-Skypilot-Request-ID': id, 'X-Request-ID': 'of-the-proxy' }).end('null');
 }

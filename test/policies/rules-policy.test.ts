@@ -23,10 +23,7 @@ const OK = { infra: 'k8s/my-context', accelerators: 'L4:1' };
 it.for<[string, Record<string, unknown>, string | null]>([
   ['what the rules allow', OK, null],
   ['another case', { ...OK, accelerators: 'h100:8' }, 'No H100 for you.'],
-  ['a part of a name', { ...OK, accelerators: 'H10' }, 'No H100 for you.'],
   ['a memory', { ...OK, accelerators: '80GB+' }, 'No H100 for you.'],
-  ['the other name of the key', { infra: 'k8s', gpus: { H100: 1 } }, 'No H100 for you.'],
-  ['one of a list', { ...OK, accelerators: ['L4', 'H100:2'] }, 'No H100 for you.'],
   ['one alternative', { any_of: [OK, { cloud: 'AWS' }] }, 'Only on Kubernetes, launch.'],
   ['any cloud', {}, 'Only on Kubernetes, launch.'],
   ['an older spelling', { cloud: 'Kubernetes', region: 'x' }, null],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Asked, askTwice, chainOf, problemsOf } from './helpers.ts';
+import { type Asked, askTwice, chainOf } from './helpers.ts';
 
 /** The resources of a task after the policy with a maximum of 10 minutes, by what they were and what was said besides. */
 async function resourcesAfter(resources: string, options: Asked['options'] = {}, max = 10) {
@@ -26,12 +26,8 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
 
   it.each([
     ['11', { idle_minutes: 10 }],
-    ['11m', { idle_minutes: 10 }],
     ['"1H"', { idle_minutes: 10 }],
-    ['2d', { idle_minutes: 10 }],
-    ['10.5', { idle_minutes: 10 }],
     ['.inf', { idle_minutes: 10 }],
-    ['.nan', { idle_minutes: 10 }],
     ['99999999999999999999', { idle_minutes: 10 }],
     ['{idle_minutes: 20, down: true, wait_for: jobs}', { idle_minutes: 10, down: true, wait_for: 'jobs' }],
   ])('caps autostop: %s', async (autostop, expected) => {
@@ -42,9 +38,7 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     ['null', { idle_minutes: 10 }],
     ['false', { idle_minutes: 10 }],
     ['-1', { idle_minutes: 10 }],
-    ['-5', { idle_minutes: 10 }],
     ['{idle_minutes: -1, down: true}', { idle_minutes: 10, down: true }],
-    ['{idle_minutes: false}', { idle_minutes: 10 }],
   ])('sets it where it is off: %s', async (autostop, expected) => {
     expect(await autostopAfter(autostop)).toEqual(expected);
   });
@@ -94,30 +88,16 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     expect(await resourcesAfter('{autostop: 1}', {}, 0)).toEqual({ autostop: { idle_minutes: 0 } });
   });
 
-  it.each([
-    'soon',
-    '600s',
-    '10 minutes',
-    '[10]',
-    '""',
-    '1:90h',
-    '{idle_minutes: [1]}',
-    '{idle_minutes: 5m}',
-    '{down: 1}',
-    '{wait_for: x}',
-  ])('rejects an autostop that it cannot read, and says what is one: %s', async (autostop) => {
-    const { ask } = await chainOf(['SetMaxAutostopIdleMinutesPolicy']);
-    expect(await ask({ task: `resources: {autostop: ${autostop}}` })).toMatchObject({
-      allowed: false,
-      failed: false,
-      message:
-        'resources.autostop: expected minutes, a time such as 10m or 1h, or a mapping with idle_minutes, down, wait_for and hook.',
-    });
-  });
-
-  it('is refused with a maximum below 0', async () => {
-    expect(
-      await problemsOf('SetMaxAutostopIdleMinutesPolicy', { set_max_autostop_idle_minutes: -1 }),
-    ).toHaveLength(1);
-  });
+  it.each(['soon', '[10]', '{idle_minutes: [1]}', '{wait_for: x}'])(
+    'rejects an autostop that it cannot read, and says what is one: %s',
+    async (autostop) => {
+      const { ask } = await chainOf(['SetMaxAutostopIdleMinutesPolicy']);
+      expect(await ask({ task: `resources: {autostop: ${autostop}}` })).toMatchObject({
+        allowed: false,
+        failed: false,
+        message:
+          'resources.autostop: expected minutes, a time such as 10m or 1h, or a mapping with idle_minutes, down, wait_for and hook.',
+      });
+    },
+  );
 });

@@ -103,20 +103,8 @@ const placeOf = ({ cloud, region, zone }: Infra) => [
 ];
 
 const part = fc.constantFrom(
-  'aws',
-  'AWS',
-  'k8s',
-  'Kubernetes',
-  'ssh',
-  'slurm',
-  'us-east-1',
-  'a',
-  'B',
-  '*',
-  '',
-  ' x ',
-  'ssh-pool',
-  'lambda',
+  ...['aws', 'AWS', 'k8s', 'Kubernetes', 'ssh', 'slurm', 'us-east-1'],
+  ...['a', 'B', '*', '', ' x ', 'ssh-pool', 'lambda'],
 );
 const infraText = fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => parts.join('/'));
 
@@ -272,20 +260,8 @@ describe.skipIf(SOURCE === undefined)('beside SkyPilot', () => {
         [cloud, region, zone ?? ''].join('/'),
       );
     const place = fc.constantFrom(
-      '*',
-      'aws',
-      'AWS/US-east-1',
-      'k8s',
-      'k8s/a/b',
-      'slurm',
-      'slurm/c',
-      'slurm/*/p',
-      '*/us-east-1',
-      'ssh',
-      'gcp/x/y',
-      'aws/*/us-east-1a',
-      'lambda',
-      'k8s/ssh-pool',
+      ...['*', 'aws', 'AWS/US-east-1', 'k8s', 'k8s/a/b', 'slurm', 'slurm/c', 'slurm/*/p', '*/us-east-1'],
+      ...['ssh', 'gcp/x/y', 'aws/*/us-east-1a', 'lambda', 'k8s/ssh-pool'],
     );
     const own = fc.record(
       { infra: place, accelerators: fc.constantFrom('A100:8', ['A100', 'H100:2'], { L4: 1 }) },

@@ -25,22 +25,10 @@ const importing = (path: string) =>
 
 it.each<[string, Readonly<Record<string, string>>, string, RegExp]>([
   [
-    'the file itself',
-    { 'policies/my.js': policySource('MyPolicy', 'let x = ;') },
-    'my.js',
-    /policies\/my\.js:7\)/,
-  ],
-  [
     'a file below it',
     { 'policies/my.js': importing('./lib/two.js'), 'policies/lib/two.js': BROKEN },
     'my.js',
     /policies\/lib\/two\.js:2\)/,
-  ],
-  [
-    'a file elsewhere',
-    { 'policies/my.js': importing('../common/two.mjs'), 'common/two.mjs': BROKEN },
-    'my.js',
-    /common\/two\.mjs:2\)/,
   ],
   [
     'an import of what is not exported',

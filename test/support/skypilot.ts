@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { withinDeadline } from '../../src/base/deadline.ts';
+import { YamlDocument } from '../../src/base/yaml/document.ts';
+import type { Mapping } from '../../src/base/yaml/tree.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
+import type { Level, Source } from '../../src/skypilot/config/config-schema.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { decodeRequest, type ReceivedRequest } from '../../src/skypilot/request/wire.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
@@ -119,5 +122,15 @@ export async function chainOn(
     logger,
     review: (request, seconds = 10) =>
       withinDeadline(seconds, (deadline) => chain.review(request, { deadline, requestId: 'req-1' })),
+  };
+}
+
+/** A source of a configuration, as a file of the name of its level. */
+export function configSource(level: Level, yaml: string): Source {
+  const document = YamlDocument.parse(yaml);
+  return {
+    level,
+    tree: (document.value ?? {}) as Mapping,
+    originOf: (path) => ({ kind: 'file', file: level, line: document.lineOf(path) }),
   };
 }

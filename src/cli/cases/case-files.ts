@@ -13,7 +13,6 @@ import { UsageError } from '../common/output.ts';
 const MAX_BYTES = 1_048_576;
 /** More than any case has that somebody has written. */
 export const MAX_TOKENS = 20_000;
-const MAX_FILES = 10_000;
 /** A file with this key has several cases. What stands beside it is for each of them that does not say otherwise. */
 const SEVERAL = 'cases';
 
@@ -49,17 +48,6 @@ export function yamlFilesIn(folder: string): string[] {
     .filter((name) => /\.ya?ml$/i.test(name) && !/(?:^|[/\\])(?:\.|node_modules[/\\])/.test(name))
     .sort()
     .map((name) => join(folder, name));
-}
-
-/** @throws UsageError if there are no cases, or too many */
-export function boundedCases(folder: string, files: string[], whyNone: string): string[] {
-  if (files.length === 0) {
-    throw new UsageError(`${folder}: there is no case in it: ${whyNone}`);
-  }
-  if (files.length > MAX_FILES) {
-    throw new UsageError(`${folder}: expected at most ${MAX_FILES} cases, got ${files.length}`);
-  }
-  return files;
 }
 
 interface WrittenCase {

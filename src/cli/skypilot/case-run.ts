@@ -72,7 +72,7 @@ function requestsOf(read: ReadTaskCase): { requests: ReceivedRequest[]; tasks: P
     throw new CaseMistake(wrong);
   }
   const facts = {
-    ...{ requestName: name, clusterName: cluster_name, idleMinutes: idle_minutes, down, dryrun: dry_run },
+    ...{ requestName: name, clusterName: cluster_name, idleMinutes: idle_minutes, down, dryRun: dry_run },
     ...{ clientSide: client_side, user, workspace, clientVersion, clientApiVersion },
   };
   try {

@@ -67,7 +67,7 @@ async function requestsOf(
       (name: string, document: YamlDocument): OriginOf =>
       (path) => ({ kind: 'file', file: shownName(name), line: document.lineOf(path) });
     const requests = tasksOf(text).map((task) => ({
-      request: requestAsSent(task, config, factsOf(flags)),
+      request: requestAsSent(task, config, flags),
       task: task.of === 1 ? null : task,
       places: {
         task: originsIn(file, task.document),
@@ -113,32 +113,14 @@ function bodyOf(text: string): unknown {
   }
 }
 
-export interface RequestFlags {
+export interface RequestFlags extends RequestFacts {
   readonly skypilotConfig?: string;
-  readonly requestName?: string;
-  readonly clusterName?: string;
-  readonly idleMinutes?: number;
-  readonly down?: boolean;
-  readonly dryRun?: boolean;
-  readonly clientSide?: boolean;
-  readonly user?: { readonly id: string; readonly name: string };
-  readonly workspace?: string;
-  readonly clientVersion?: string;
-  readonly clientApiVersion?: number;
 }
 
 /** Flags that apply to a task only. */
 const REQUEST_FLAGS = [
-  ...([
-    'skypilotConfig',
-    'requestName',
-    'clusterName',
-    'idleMinutes',
-    'down',
-    'dryRun',
-    'clientSide',
-  ] as const),
-  ...(['user', 'workspace', 'clientVersion', 'clientApiVersion'] as const),
+  ...(['skypilotConfig', 'requestName', 'clusterName', 'idleMinutes', 'down', 'dryRun'] as const),
+  ...(['clientSide', 'user', 'workspace', 'clientVersion', 'clientApiVersion'] as const),
 ];
 
 export function addRequestFlags(command: Command): Command {
@@ -172,15 +154,6 @@ export function addRequestFlags(command: Command): Command {
       'For a task: the API version of the client. Default: none, as when SkyPilot launches.',
       (text) => wholeNumber(text, 0),
     );
-}
-
-function factsOf(flags: RequestFlags): RequestFacts {
-  const { requestName, clusterName, idleMinutes, down, clientSide, user, workspace } = flags;
-  const { dryRun: dryrun, clientVersion, clientApiVersion } = flags;
-  return {
-    ...{ requestName, clusterName, idleMinutes, down, dryrun },
-    ...{ clientSide, user, workspace, clientVersion, clientApiVersion },
-  };
 }
 
 /** `id:name`, or one text that is both. */

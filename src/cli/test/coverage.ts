@@ -1,6 +1,6 @@
 /** Which filters and rules no case has seen allow a request, and which none has seen refuse one. */
 import type { Configuration } from '../../enforcement/configuration.ts';
-import type { ObservedRule, RuleAnswer } from '../../filter/services.ts';
+import type { ObservedRule, RuleAnswer, RuleObserver } from '../../filter/services.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
 import { readRules } from '../../rules/read-rules.ts';
@@ -12,14 +12,6 @@ interface Covered {
   readonly name: string;
   /** `file:line`; of a filter the file of the configuration. */
   readonly place: string;
-  readonly allowed: boolean;
-  readonly refused: boolean;
-}
-
-interface Seen {
-  readonly kind: Covered['kind'];
-  readonly name: string;
-  readonly place: string;
   allowed: boolean;
   refused: boolean;
 }
@@ -30,76 +22,60 @@ export class Coverage {
 
   of(configuration: Configuration): ConfigurationCoverage {
     const key = configuration.files.join('\0');
-    const known = this.#configurations.get(key);
-    if (known !== undefined) {
-      return known;
-    }
-    const seen = new ConfigurationCoverage(configuration);
+    const seen = this.#configurations.get(key) ?? new ConfigurationCoverage(configuration);
     this.#configurations.set(key, seen);
     return seen;
   }
 
   /** In the order of the configurations, filters first. */
-  list(): Covered[] {
+  list(): readonly Covered[] {
     return [...this.#configurations.values()].flatMap((one) => one.list());
   }
 }
 
-export class ConfigurationCoverage {
-  readonly #seen = new Map<string, Seen>();
+class ConfigurationCoverage implements RuleObserver {
+  readonly #seen = new Map<string, Covered>();
   readonly #file: string;
 
   constructor({ files, filters }: Configuration) {
     this.#file = files.at(-1) ?? '';
     for (const { installed } of filters) {
-      this.#entry('filter', installed.name, this.#file);
+      this.expect('filter', installed.name);
     }
   }
 
   rulesRead(rules: readonly ObservedRule[]): void {
     for (const { name, place } of rules) {
-      this.#entry('rule', name, `${place.file}:${place.line}`);
+      this.expect('rule', name, `${place.file}:${place.line}`);
     }
   }
 
   ruleJudged({ name, place }: ObservedRule, said: RuleAnswer): void {
-    this.#saw('rule', name, `${place.file}:${place.line}`, said);
+    this.saw('rule', name, said, `${place.file}:${place.line}`);
   }
 
   decided({ outcomes }: Decision): void {
     for (const { filter, allowed, failed, onError } of outcomes) {
-      this.#saw('filter', filter, this.#file, failed || onError ? 'failed' : allowed ? 'allowed' : 'refused');
+      this.saw('filter', filter, failed || onError ? 'failed' : allowed ? 'allowed' : 'refused');
     }
   }
 
-  /** There is something that cases should see. */
-  expect(kind: Covered['kind'], name: string): void {
-    this.#entry(kind, name, this.#file);
-  }
-
-  saw(kind: Covered['kind'], name: string, said: RuleAnswer): void {
-    this.#saw(kind, name, this.#file, said);
-  }
-
-  list(): Covered[] {
-    return [...this.#seen.values()].map((one) => ({ ...one }));
-  }
-
-  #saw(kind: Covered['kind'], name: string, place: string, said: RuleAnswer): void {
-    const entry = this.#entry(kind, name, place);
+  saw(kind: Covered['kind'], name: string, said: RuleAnswer, place = this.#file): void {
+    const entry = this.expect(kind, name, place);
     entry.allowed ||= said === 'allowed';
     entry.refused ||= said === 'refused';
   }
 
-  #entry(kind: Covered['kind'], name: string, place: string): Seen {
+  /** There is something that cases should see. */
+  expect(kind: Covered['kind'], name: string, place = this.#file): Covered {
     const key = `${kind}\0${name}\0${place}`;
-    const known = this.#seen.get(key);
-    if (known !== undefined) {
-      return known;
-    }
-    const entry = { kind, name, place, allowed: false, refused: false };
+    const entry = this.#seen.get(key) ?? { kind, name, place, allowed: false, refused: false };
     this.#seen.set(key, entry);
     return entry;
+  }
+
+  list(): readonly Covered[] {
+    return [...this.#seen.values()];
   }
 }
 

@@ -3,7 +3,7 @@
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { Replay, UnknownAnswer } from '../../enforcement/replay.ts';
 import type { ObservedRule } from '../../filter/services.ts';
-import type { PastDecision, PastRequest } from './past-decision.ts';
+import type { PastDecision } from './past-decision.ts';
 
 /**
  * - `same`: allowed or refused, as it was
@@ -48,13 +48,12 @@ const NEEDS = {
   commit: 'has a say when a lease is recorded',
 } as const;
 
-/** A promise only if filters must be asked: to await each answer would cost more than most of them. */
-export function judgeAgain(
+export async function judgeAgain(
   past: PastDecision,
   replay: Replay,
   notes: Notes,
-  options: AgainOptions,
-): JudgedAgain | Promise<JudgedAgain> {
+  { assumeRecorded }: AgainOptions,
+): Promise<JudgedAgain> {
   const { operation, request } = past;
   if (operation !== 'create' && operation !== 'update') {
     return withoutLease(operation);
@@ -64,22 +63,12 @@ export function judgeAgain(
     const why = leftOut === undefined ? undefined : Object.hasOwn(LEFT_OUT, leftOut) && LEFT_OUT[leftOut];
     return undecidable(why || 'its request is not in the log');
   }
-  if (replay.usesNames && request.names === undefined) {
+  const { body, names } = request;
+  if (replay.usesNames && names === undefined) {
     return undecidable('the configuration asks Keystone for names, and the log has none');
   }
-  return askAgain(past, request, replay, notes, options);
-}
-
-async function askAgain(
-  past: PastDecision,
-  { body, names }: PastRequest,
-  replay: Replay,
-  notes: Notes,
-  { assumeRecorded }: AgainOptions,
-): Promise<JudgedAgain> {
   notes.refusing.length = 0;
   notes.causes.length = 0;
-  const operation = past.operation === 'create' ? 'create' : 'update';
   let replayed: Awaited<ReturnType<Replay['judge']>>;
   try {
     replayed = await replay.judge({ operation, body, names, now: past.now });
@@ -161,14 +150,15 @@ export const DIFFERENCES = [
   'skipped',
 ] as const satisfies readonly Difference[];
 
+/** With the names of the decision log. */
 export interface Example {
   readonly difference: Difference;
   readonly time: string;
-  readonly requestId: string;
+  readonly request_id: string;
   readonly operation: string;
-  readonly projectId: string | null;
-  readonly userId: string | null;
-  readonly leaseName: string | null;
+  readonly project_id: string | null;
+  readonly user_id: string | null;
+  readonly lease_name: string | null;
   readonly before: {
     readonly allowed: boolean;
     readonly filter: string | null;
@@ -269,11 +259,11 @@ function exampleOf(past: PastDecision, { difference, by, message }: JudgedAgain)
   return {
     difference,
     time: past.time,
-    requestId: cut(requestId),
+    request_id: cut(requestId),
     operation: cut(past.operation),
-    projectId: projectId && cut(projectId),
-    userId: userId && cut(userId),
-    leaseName: leaseName && cut(leaseName),
+    project_id: projectId && cut(projectId),
+    user_id: userId && cut(userId),
+    lease_name: leaseName && cut(leaseName),
     before: { allowed, filter: filter && cut(filter), message: past.message && cut(past.message) },
     after: {
       allowed: difference === 'undecidable' ? null : difference === 'now-allowed',

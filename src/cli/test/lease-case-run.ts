@@ -74,7 +74,7 @@ export async function runLeaseCase(
       );
     }
     seen.decided(decision);
-    const failure = expectedFailure(read.case.expect);
+    const { failed: failure } = read.case.expect;
     const broken = decision.outcomes.filter(
       ({ failed, audit, filter }) => failed && !audit && filter !== failure,
     );
@@ -187,11 +187,6 @@ interface Charged {
 function expectsChange(expected: LeaseExpectation): boolean {
   const { answer, lease_paths } = expected;
   return answer === 'changed' || answer === 'unchanged' || lease_paths !== undefined;
-}
-
-/** The filter that is expected to fail; `undefined` = none. */
-function expectedFailure(expected: LeaseExpectation): string | undefined {
-  return expected.failed;
 }
 
 /** Sentences; empty if everything is as expected. */

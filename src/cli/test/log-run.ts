@@ -32,54 +32,99 @@ export interface LogFlags {
   readonly force?: boolean;
 }
 
-export interface LogRun {
+/** Lines that are no decisions, such as one that was cut off. */
+export interface DamagedLines {
+  count: number;
+  /** The first of them, as `file:line`, and why. */
+  readonly first: string[];
+}
+
+const MAX_SHOWN = 10;
+
+/** The decisions of logs, and a configuration that judges them again. */
+export class LogRun {
   readonly replay: Replay;
   readonly notes: Notes;
-  readonly decisions: LogDecisions;
-  /** Calls `take` with each selected decision, and shows how far it is. @throws UsageError */
-  each(take: (past: PastDecision) => Promise<void> | undefined): Promise<void>;
-  close(): Promise<void>;
-}
+  readonly damaged: DamagedLines = { count: 0, first: [] };
+  readonly #files: readonly LogFile[];
+  readonly #selection: LogSelection;
 
-/** @throws UsageError, ConfigurationError */
-export async function openLogRun(
-  logs: readonly string[],
-  folders: readonly string[],
-  flags: LogFlags & SourceFlags,
-): Promise<LogRun> {
-  const files = namedLogs(logs, folders);
-  const decisions = new LogDecisions(files, selectionOf(flags));
-  const { replay, notes } = await openReplay(sourcesOf(flags));
-  return {
-    ...{ replay, notes, decisions },
-    async each(take) {
-      const sizes = files.map(({ size }) => size ?? Number.NaN);
-      const bytes = sizes.reduce((sum, size) => sum + size, 0);
-      const progress = new Progress('decisions', Number.isNaN(bytes) ? undefined : bytes);
-      let taken = 0;
-      try {
-        await decisions.each(
-          (past) => {
-            taken += 1;
-            return take(past);
-          },
-          () => progress.show(decisions.bytes, taken),
-        );
-      } finally {
-        progress.end();
-      }
-    },
-    close: () => replay.close(),
-  };
-}
-
-/** @throws UsageError */
-function namedLogs(logs: readonly string[], folders: readonly string[]): LogFile[] {
-  const [first] = folders;
-  if (first !== undefined) {
-    throw new UsageError(`${first}: expected no folder beside a decision log: repeat the flag for more logs`);
+  private constructor(
+    { replay, notes }: Awaited<ReturnType<typeof openReplay>>,
+    files: readonly LogFile[],
+    selection: LogSelection,
+  ) {
+    this.replay = replay;
+    this.notes = notes;
+    this.#files = files;
+    this.#selection = selection;
   }
-  return logFiles(logs);
+
+  /** @throws UsageError, ConfigurationError */
+  static async open(
+    logs: readonly string[],
+    folders: readonly string[],
+    flags: LogFlags & SourceFlags,
+  ): Promise<LogRun> {
+    const [first] = folders;
+    if (first !== undefined) {
+      throw new UsageError(
+        `${first}: expected no folder beside a decision log: repeat the flag for more logs`,
+      );
+    }
+    const files = logFiles(logs);
+    const selection = selectionOf(flags);
+    return new LogRun(await openReplay(sourcesOf(flags)), files, selection);
+  }
+
+  /** Calls `take` with each selected decision, in order, and shows how far it is. @throws UsageError if a file cannot be read */
+  async each(take: (past: PastDecision) => Promise<void>): Promise<void> {
+    const total = this.#files.reduce((sum, { size }) => sum + (size ?? Number.NaN), 0);
+    const progress = new Progress('decisions', Number.isNaN(total) ? undefined : total);
+    let [bytes, taken] = [0, 0];
+    const takeOne = (past: PastDecision) => {
+      taken += 1;
+      return take(past);
+    };
+    try {
+      for (const file of this.#files) {
+        const lines = new NumberedLines();
+        const chunks = file.chunks((more) => {
+          bytes += more;
+        });
+        for await (const chunk of chunks) {
+          await this.#take(file, lines.push(chunk), takeOne);
+          progress.show(bytes, taken);
+        }
+        await this.#take(file, lines.end(), takeOne);
+      }
+    } finally {
+      progress.end();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.replay.close();
+  }
+
+  async #take(
+    file: LogFile,
+    lines: ReturnType<NumberedLines['push']>,
+    take: (past: PastDecision) => Promise<void>,
+  ): Promise<void> {
+    for (const { number, text } of lines) {
+      const past = text === undefined ? undefined : pastDecision(text);
+      if (past === undefined) {
+        this.damaged.count += 1;
+        if (this.damaged.first.length < MAX_SHOWN) {
+          const why = text === undefined ? 'longer than 1 MiB' : 'not a decision';
+          this.damaged.first.push(`${file.name}:${number}: ${why}`);
+        }
+      } else if (isSelected(past, this.#selection)) {
+        await take(past);
+      }
+    }
+  }
 }
 
 /** @throws UsageError */
@@ -94,7 +139,7 @@ function selectionOf(flags: LogFlags): LogSelection {
 }
 
 /** @throws ConfigurationError */
-export async function openReplay(sources: ConfigSources): Promise<Pick<LogRun, 'replay' | 'notes'>> {
+export async function openReplay(sources: ConfigSources): Promise<{ replay: Replay; notes: Notes }> {
   const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const configuration = await requireConfiguration(sources, SECTIONS);
   const notes: Notes = { refusing: [], causes: [] };
@@ -110,80 +155,6 @@ export async function openReplay(sources: ConfigSources): Promise<Pick<LogRun, '
     },
   });
   return { replay, notes };
-}
-
-/** Lines that are no decisions, such as one that was cut off. */
-export interface DamagedLines {
-  readonly count: number;
-  /** The first of them, as `file:line`, and why. */
-  readonly first: readonly string[];
-}
-
-const MAX_SHOWN = 10;
-
-class LogDecisions {
-  readonly #files: readonly LogFile[];
-  readonly #selection: LogSelection;
-  #damaged = 0;
-  readonly #first: string[] = [];
-  /** Bytes that were read from the disk. */
-  bytes = 0;
-
-  constructor(files: readonly LogFile[], selection: LogSelection) {
-    this.#files = files;
-    this.#selection = selection;
-  }
-
-  get damaged(): DamagedLines {
-    return { count: this.#damaged, first: this.#first };
-  }
-
-  /**
-   * Calls `take` with each selected decision, in order, and `chunkRead` now and then. A promise is waited for.
-   *
-   * @throws UsageError if a file cannot be read
-   */
-  async each(
-    take: (past: PastDecision) => Promise<void> | undefined,
-    chunkRead: () => void = () => {},
-  ): Promise<void> {
-    for (const file of this.#files) {
-      const lines = new NumberedLines();
-      for await (const chunk of file.chunks((bytes) => {
-        this.bytes += bytes;
-      })) {
-        await this.#taken(file, lines.push(chunk), take);
-        chunkRead();
-      }
-      await this.#taken(file, lines.end(), take);
-    }
-  }
-
-  async #taken(
-    file: LogFile,
-    lines: ReturnType<NumberedLines['push']>,
-    take: (past: PastDecision) => Promise<void> | undefined,
-  ): Promise<void> {
-    for (const { number, text } of lines) {
-      const past = text === undefined ? undefined : pastDecision(text);
-      if (past === undefined) {
-        const why = text === undefined ? 'longer than 1 MiB' : 'not a decision';
-        this.#damage(`${file.name}:${number}: ${why}`);
-      } else if (isSelected(past, this.#selection)) {
-        const taken = take(past);
-        if (taken !== undefined) {
-          await taken;
-        }
-      }
-    }
-  }
-
-  #damage(what: string): void {
-    this.#damaged += 1;
-    if (this.#first.length < MAX_SHOWN) {
-      this.#first.push(what);
-    }
-  }
 }
 
 const STDIN = '-';

@@ -13,7 +13,7 @@ import type { RequestNames } from '../../filter/call.ts';
 import { MAX_TOKENS } from '../cases/case-files.ts';
 import { ExitCode, onOneLine, UnwrittenError, UsageError } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
-import { type LogFlags, type LogRun, openLogRun } from './log-run.ts';
+import { type LogFlags, LogRun } from './log-run.ts';
 import type { PastDecision } from './past-decision.ts';
 
 interface RecordFlags extends LogFlags, SourceFlags {}
@@ -36,7 +36,7 @@ export async function record(
   folders: readonly string[],
   flags: RecordFlags,
 ): Promise<number> {
-  const run = await openLogRun(logs, folders, flags);
+  const run = await LogRun.open(logs, folders, flags);
   const seen = new Set<string>();
   const counts = new Map<Count, number>();
   const count = (what: Count) => void counts.set(what, (counts.get(what) ?? 0) + 1);
@@ -62,7 +62,7 @@ export async function record(
   } finally {
     await run.close();
   }
-  const { damaged } = run.decisions;
+  const { damaged } = run;
   for (const line of damaged.first) {
     process.stderr.write(`warning: ${onOneLine(line)}\n`);
   }

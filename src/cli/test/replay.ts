@@ -4,7 +4,7 @@ import { type CaseResult, printResults, resultsJunit, writeJunit } from '../case
 import { ExitCode, jsonLine, onOneLine, printTable, UsageError } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { DIFFERENCES, type Difference, type Example, judgeAgain, ReplaySummary } from './judge-again.ts';
-import { type DamagedLines, type LogFlags, openLogRun } from './log-run.ts';
+import { type DamagedLines, type LogFlags, LogRun } from './log-run.ts';
 
 interface ReplayFlags extends LogFlags, SourceFlags {
   readonly format: ReplayFormat;
@@ -17,7 +17,7 @@ export async function replay(
   folders: readonly string[],
   flags: ReplayFlags,
 ): Promise<number> {
-  const run = await openLogRun(logs, folders, flags);
+  const run = await LogRun.open(logs, folders, flags);
   const summary = new ReplaySummary(flags.examples);
   const options = { assumeRecorded: flags.assumeRecorded === true };
   try {
@@ -27,7 +27,7 @@ export async function replay(
   } finally {
     await run.close();
   }
-  const { damaged } = run.decisions;
+  const { damaged } = run;
   if (summary.decisions - summary.count('skipped') === 0) {
     const lines =
       damaged.count === 0 ? '' : `, and ${damaged.count} lines are damaged: ${damaged.first.join(', ')}`;
@@ -110,9 +110,9 @@ async function printAsTable(summary: ReplaySummary): Promise<void> {
         NAMES[one.difference],
         one.time,
         one.operation,
-        one.projectId ?? '',
-        one.userId ?? '',
-        one.leaseName ?? '',
+        one.project_id ?? '',
+        one.user_id ?? '',
+        one.lease_name ?? '',
         beforeOf(one),
         afterOf(one),
       ]),
@@ -148,17 +148,7 @@ function jsonOf(summary: ReplaySummary, damaged: DamagedLines): object {
     damaged_lines: damaged.count,
     first_damaged_lines: damaged.first,
     causes: summary.causes,
-    examples: SHOWN.flatMap((one) => summary.examples(one)).map((one) => ({
-      difference: one.difference,
-      time: one.time,
-      request_id: one.requestId,
-      operation: one.operation,
-      project_id: one.projectId,
-      user_id: one.userId,
-      lease_name: one.leaseName,
-      before: one.before,
-      after: one.after,
-    })),
+    examples: SHOWN.flatMap((one) => summary.examples(one)),
   };
 }
 
@@ -192,6 +182,6 @@ function resultsOf(summary: ReplaySummary, damaged: DamagedLines): CaseResult[] 
   ];
 }
 
-function titleOf({ time, operation, projectId, userId, leaseName, requestId }: Example): string {
-  return [time, operation, projectId, userId, leaseName, requestId].filter(Boolean).join(' ');
+function titleOf({ time, operation, project_id, user_id, lease_name, request_id }: Example): string {
+  return [time, operation, project_id, user_id, lease_name, request_id].filter(Boolean).join(' ');
 }

@@ -56,23 +56,22 @@ async function runKind(
   folder: string,
   run: TestRun,
 ): Promise<Pick<CaseResult, 'status'> & Partial<CaseResult>> {
-  const { file, id, lineOf, typedAt } = read;
-  const one = read.case;
+  const { case: one, ...place } = read;
   switch (one.kind) {
     case 'lease': {
       const { runLeaseCase } = await import('./lease-case-run.ts');
       const configuration = await configurationOf(read, folder, run);
-      return runLeaseCase({ file, id, lineOf, typedAt, case: one.written }, configuration, run);
+      return runLeaseCase({ ...place, case: one.written }, configuration, run);
     }
     case 'pod': {
       const { runPodCase } = await import('./pod-case-run.ts');
       const configuration = await configurationOf(read, folder, run);
-      return runPodCase({ file, id, lineOf, typedAt, case: one.written }, configuration, run.coverage);
+      return runPodCase({ ...place, case: one.written }, configuration, run.coverage);
     }
     case 'task': {
       const { runTaskCase } = await import('../skypilot/case-run.ts');
-      const sources = sourcesOfCase(file, folder, run.flags);
-      return runTaskCase({ file, id, lineOf, typedAt, case: one.written }, sources, run);
+      const sources = sourcesOfCase(read.file, folder, run.flags);
+      return runTaskCase({ ...place, case: one.written }, sources, run);
     }
   }
 }

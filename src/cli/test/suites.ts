@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { WatchedFiles } from '../../server/configuration/watched-files.ts';
-import { boundedCases, type CaseFile, type ReadCase, readCases, yamlFilesIn } from '../cases/case-files.ts';
+import { type CaseFile, type ReadCase, readCases, yamlFilesIn } from '../cases/case-files.ts';
 import { type CaseResult, exitCodeOf, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
 import { patternOf } from '../cases/expected.ts';
 import { ExitCode, printJson, UsageError } from '../common/output.ts';
@@ -27,6 +27,7 @@ export interface TestFlags extends SourceFlags {
 }
 
 /** A case elsewhere. */
+const MAX_FILES = 10_000;
 const CASE_FILE = /[.-]case\.ya?ml$/i;
 interface CaseFolder {
   /** What the ids of its cases begin after. */
@@ -51,7 +52,13 @@ export function caseFolder(path: string, which: 'all' | 'named'): CaseFolder {
     which === 'all' || isOfCases
       ? 'no file that ends in .yaml or .yml'
       : `no .yaml file in a folder called ${CASES}, and none called *.case.yaml`;
-  return { folder: path, files: boundedCases(path, files, whyNone) };
+  if (files.length === 0) {
+    throw new UsageError(`${path}: there is no case in it: ${whyNone}`);
+  }
+  if (files.length > MAX_FILES) {
+    throw new UsageError(`${path}: expected at most ${MAX_FILES} cases, got ${files.length}`);
+  }
+  return { folder: path, files };
 }
 
 function isFile(path: string): boolean {

@@ -5,9 +5,10 @@ import type { Call } from '../../filter/call.ts';
 import { PolicyRejected, type PolicyServices } from '../admin-policy.ts';
 import { MutatedUserRequest, type Task, type UserRequest } from '../request/user-request.ts';
 import { AUTOSTOP_OFF, autostopMinutesOf } from '../task/autostop.ts';
+import { canonicalCloud } from '../task/infra.ts';
 import { resourcesOf } from '../task/resources.ts';
 import type { Hardware, Launch, LaunchLedger, LaunchLimit } from './contract.ts';
-import { cloudName, hardwareOf, refuseHiddenDevices } from './hardware.ts';
+import { hardwareOf, refuseHiddenDevices } from './hardware.ts';
 
 /**
  * `hold`: a cluster is about to be launched. `check`: one may be launched by a later request, which is asked about again. `managed`: a controller
@@ -87,7 +88,7 @@ const STORES = new Set(['cloudflare', 'coreweave', 'vastdata', 'huggingface']);
 /** SkyPilot takes this list from its server alone. `null` = it chooses from all clouds. */
 function cloudsOf(allowed: unknown): readonly string[] | null {
   return Array.isArray(allowed) && allowed.length > 0 && allowed.every((one) => typeof one === 'string')
-    ? [...new Set(allowed.map((one) => cloudName(one) ?? '').filter((one) => one !== '' && !STORES.has(one)))]
+    ? [...new Set(allowed.map((one) => canonicalCloud(one)).filter((one) => one !== '' && !STORES.has(one)))]
     : null;
 }
 

@@ -71,11 +71,12 @@ export class HardwareCosts {
     isCluster: boolean,
   ): bigint | undefined {
     const { instanceType, isSpot } = asked;
-    const listed = (type: string, accelerator: Asked['accelerator']) =>
-      this.#rates.costByName(cloud, type, 1, isSpot) ??
-      (accelerator === null
+    const rateOf = (accelerator: Asked['accelerator']) =>
+      accelerator === null
         ? undefined
-        : this.#rates.costByName(cloud, accelerator.name, accelerator.count, isSpot));
+        : this.#rates.costByName(cloud, accelerator.name, accelerator.count, isSpot);
+    const listed = (type: string, accelerator: Asked['accelerator']) =>
+      this.#rates.costByName(cloud, type, 1, isSpot) ?? rateOf(accelerator);
     const isListedType = instanceType !== null && (catalog?.hasType(instanceType) ?? false);
     if (catalog === undefined || (instanceType !== null && !isListedType)) {
       const own = instanceType === null ? undefined : this.#rates.costByName(cloud, instanceType, 1, isSpot);
@@ -84,15 +85,13 @@ export class HardwareCosts {
       }
     }
     const prices = this.#readings(named, catalog).map((accelerator) => {
-      const rate =
-        accelerator === null
-          ? undefined
-          : this.#rates.costByName(cloud, accelerator.name, accelerator.count, isSpot);
       const one = { ...asked, accelerator };
       const isNothing = isCluster && instanceType === null && accelerator === null;
       const price = isNothing ? undefined : catalog?.dearest(one, listed);
       return (
-        price ?? rate ?? (isCluster && catalog && !isNothing ? anywhere(catalog, one, listed) : undefined)
+        price ??
+        rateOf(accelerator) ??
+        (isCluster && catalog && !isNothing ? anywhere(catalog, one, listed) : undefined)
       );
     });
     return prices.reduce(dearer, undefined);
@@ -200,22 +199,24 @@ export class HardwareRates {
    * that may have accelerators which nobody can count is a mistake.
    */
   costOf({ nodes, cloud, accelerators, instanceType, isSpot }: Hardware): bigint | CostMistake {
-    const factor = isSpot ? this.#spotFactor : MILLION;
     const clouds = cloud === null ? this.#clouds : [cloud];
     if (accelerators === null && instanceType === null) {
       return 0n;
     }
     const counted = accelerators ?? acceleratorsIn(instanceType);
     if (counted === null) {
-      const known = largest(clouds.map((one) => this.#ownRateOf(one, instanceType ?? '')));
-      return known === undefined
-        ? { mistake: `name the accelerators of ${instanceType?.slice(0, 100)}, which may have some` }
-        : up(known * BigInt(nodes) * factor, MILLION);
+      const all = clouds.map((one) => this.costByName(one, instanceType ?? '', nodes, isSpot));
+      return (
+        all.reduce(dearer, undefined) ?? {
+          mistake: `name the accelerators of ${instanceType?.slice(0, 100)}, which may have some`,
+        }
+      );
     }
     const names = readingsOfAccelerator(counted.name, this.#names);
-    const rate = largest(clouds.flatMap((one) => names.map((name) => this.#rateOf(one, name)))) ?? 0n;
-    const count = BigInt(Math.ceil(counted.count * 1e6)) * BigInt(nodes);
-    return up(rate * count * factor, MILLION * MILLION);
+    const rates = clouds.flatMap((one) =>
+      names.map((name) => this.#ownRateOf(one, name) ?? this.#defaultRateOf(one)),
+    );
+    return this.#multiplied(rates.reduce(dearer, undefined) ?? 0n, counted.count, isSpot, nodes);
   }
 
   /** The accelerators, or instance types, that have a rate. */
@@ -231,21 +232,22 @@ export class HardwareRates {
 
   /** The same by the rate of everything else: `aws/*`, `*`. */
   costByDefault(cloud: string | null, count: number, isSpot: boolean): bigint | undefined {
-    const rate = this.#inCloud(cloud, '*') ?? this.#rates.get('*');
+    const rate = this.#defaultRateOf(cloud);
     return rate === undefined ? undefined : this.#multiplied(rate, count, isSpot);
   }
 
-  #multiplied(rate: bigint, count: number, isSpot: boolean): bigint {
+  #multiplied(rate: bigint, count: number, isSpot: boolean, nodes = 1): bigint {
     const factor = isSpot ? this.#spotFactor : MILLION;
-    return up(rate * BigInt(Math.ceil(count * 1e6)) * factor, MILLION * MILLION);
-  }
-
-  #rateOf(cloud: string | null, name: string): bigint | undefined {
-    return this.#ownRateOf(cloud, name) ?? this.#inCloud(cloud, '*') ?? this.#rates.get('*');
+    const amount = rate * BigInt(Math.ceil(count * 1e6)) * BigInt(nodes) * factor;
+    return (amount + MILLION * MILLION - 1n) / (MILLION * MILLION);
   }
 
   #ownRateOf(cloud: string | null, name: string): bigint | undefined {
     return this.#inCloud(cloud, name) ?? this.#rates.get(spelled(name));
+  }
+
+  #defaultRateOf(cloud: string | null): bigint | undefined {
+    return this.#inCloud(cloud, '*') ?? this.#rates.get('*');
   }
 
   #inCloud(cloud: string | null, name: string): bigint | undefined {
@@ -263,12 +265,4 @@ function spelled(name: string): string {
 
 function millionths(number: number): bigint {
   return parseMillionths(String(number)) ?? 0n;
-}
-
-function largest(rates: readonly (bigint | undefined)[]): bigint | undefined {
-  return rates.reduce((most, one) => (most === undefined || (one !== undefined && one > most) ? one : most));
-}
-
-function up(amount: bigint, divisor: bigint): bigint {
-  return (amount + divisor - 1n) / divisor;
 }

@@ -6,7 +6,7 @@ import { isMapping, YamlError } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
 import { acceleratorsOf, isPlainAccelerator } from '../task/accelerators.ts';
-import { canonicalCloud } from '../task/infra.ts';
+import { infraOf } from '../task/infra.ts';
 import { type Resources, resourcesOf } from '../task/resources.ts';
 import type { Hardware, HardwareRequest } from './contract.ts';
 
@@ -35,7 +35,8 @@ export function hardwareOf(
 }
 
 function alternativesOf(resources: Resources, nodes: number): Hardware[] {
-  const { cloud, region } = placeOf(resources);
+  const { cloud, region: where } = infraOf(resources);
+  const region = where?.toLowerCase() ?? null;
   const instanceType = textOf('instance_type', resources.instance_type);
   const isSpot = isTrue('use_spot', resources.use_spot);
   const common = { nodes, cloud, region, instanceType, isSpot };
@@ -82,30 +83,6 @@ function replacesSpot(service: unknown): boolean {
       (value) => value !== undefined && value !== null && value !== false && value !== 0,
     )
   );
-}
-
-/** From `infra`, or from `cloud` and `region`, which came before it. */
-export function placeOf({ infra, cloud, region }: Resources): {
-  cloud: string | null;
-  region: string | null;
-} {
-  const written = textOf('infra', infra);
-  if (written !== null) {
-    const [first = '', second = ''] = written.split('/').map((part) => part.trim());
-    return { cloud: cloudName(first), region: wildcard(second) };
-  }
-  return { cloud: cloudName(textOf('cloud', cloud) ?? ''), region: wildcard(textOf('region', region) ?? '') };
-}
-
-/** In lower case and without aliases; `null` = any. */
-export function cloudName(text: string): string | null {
-  const name = wildcard(text);
-  return name === null ? null : canonicalCloud(name);
-}
-
-function wildcard(text: string): string | null {
-  const name = text.trim().toLowerCase();
-  return name === '' || name === '*' || name === 'none' ? null : name;
 }
 
 function textOf(name: string, value: unknown): string | null {

@@ -21,14 +21,14 @@ import { CLIENT_KEYS, type Key, type Level, SERVER_KEYS, TASK_KEYS } from './con
 export type DropReason = 'server' | 'around' | 'null' | 'same' | 'client' | 'database' | 'task';
 
 /** A key that has no effect. */
-export interface Dropped {
+interface Dropped {
   readonly path: Path;
   readonly reason: DropReason;
   /** Names keys, never values. */
   readonly message: string;
 }
 
-export interface PermittedTree {
+interface PermittedTree {
   readonly tree: Mapping;
   readonly dropped: readonly Dropped[];
 }
@@ -138,7 +138,7 @@ interface Permitted {
 }
 
 /** Removes keys from a configuration, and the mappings that become empty. `taken`: the keys that it had set. */
-export function withoutKeys(tree: Mapping, keys: readonly Key[]): Permitted {
+function withoutKeys(tree: Mapping, keys: readonly Key[]): Permitted {
   const taken = keys.filter((key) => has(tree, key));
   return { tree: taken.reduce<Mapping>((rest, key) => without(rest, key), tree), taken };
 }
@@ -167,7 +167,7 @@ function without(tree: Mapping, [name = '', ...below]: Key): Mapping {
  * The shortest paths of a configuration that are neither at nor below one of the keys. A text where a key expects a mapping is
  * among them.
  */
-export function keysOutside(tree: Mapping, allowed: readonly Key[], path: Path = []): Path[] {
+function keysOutside(tree: Mapping, allowed: readonly Key[], path: Path = []): Path[] {
   return Object.entries(tree).flatMap(([name, value]) => {
     const at = [...path, name];
     const below = allowed.filter((key) => key[path.length] === name);

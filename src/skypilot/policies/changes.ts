@@ -12,7 +12,7 @@ export interface Changes {
 export const MAX_CHANGES = 50;
 
 /** The request before and after a policy. */
-export interface Step {
+interface Step {
   readonly before: Mapping;
   readonly after: Mapping;
 }
@@ -43,6 +43,13 @@ export function changesOf(steps: readonly Step[], secrets: SecretValues): Change
     list: shown.map((one) => one()),
     leftOut: count - shown.length,
   }));
+}
+
+/** Those of one policy that was asked several times. */
+export function joinedChanges(changes: readonly Changes[]): Changes {
+  const list = changes.flatMap((one) => one.list);
+  const leftOut = changes.reduce((sum, one) => sum + one.leftOut, 0);
+  return { list: list.slice(0, MAX_CHANGES), leftOut: leftOut + Math.max(0, list.length - MAX_CHANGES) };
 }
 
 /** Calls `visit` with each scalar, and each empty list or mapping, that differs; `undefined` = there is none. */

@@ -1,4 +1,4 @@
-/** Asks one policy about a request: the answer counts, or is only logged. Never throws because of a policy. */
+/** Asks policies about a request: each one's answer counts, or is only logged. Never throws because of a policy. */
 import { Deadline, inTime } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { inSpan } from '../../base/tracing.ts';
@@ -7,11 +7,30 @@ import { type RuleOutcomes, rulesOfFailure } from '../../filter/verdict.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import type { ConfigValidation, Mismatch, Places } from '../config/config-validation.ts';
 import type { ReceivedRequest } from '../request/wire.ts';
-import { auditWarning, FAILED, type PolicyOutcome, type Refusal, type State } from '../review.ts';
+import {
+  auditWarning,
+  FAILED,
+  type PolicyOutcome,
+  type Refusal,
+  type RefusedBy,
+  refusedOutcome,
+  type State,
+} from '../review.ts';
 import { SecretValues } from '../secrets.ts';
 import { causeText, type Question, stackText } from './call-policy.ts';
 import type { PolicyRunner } from './policy-runner.ts';
-import type { RecordedChanges } from './recorded-changes.ts';
+
+/** How often a policy is asked about one request. Policies that need more never agree. */
+export const MAX_PASSES = 5;
+
+export interface ChainedPolicy {
+  readonly runner: PolicyRunner;
+  readonly audit: boolean;
+  /** Records launches: it is asked when all others agree. */
+  readonly charges: boolean;
+  /** It judges what the user asked for, and not what later policies make of it. */
+  readonly isAskedOnce: boolean;
+}
 
 /** Context of a call. */
 export interface ReviewOptions {
@@ -25,20 +44,20 @@ export interface ReviewOptions {
 /** One request on its way through the policies. */
 export interface Call extends ReviewOptions {
   readonly request: ReceivedRequest;
-  readonly changes: RecordedChanges;
-}
-
-/** What a policy said, with what has become of the request. */
-export interface Enforced {
-  readonly report: PolicyOutcome;
-  readonly refusal?: Refusal;
-  readonly state: State;
-  readonly invalid?: Mismatch;
+  /** As the policies that were asked have left it. */
+  state: State;
+  refusal: RefusedBy | undefined;
+  /** By policy, in order. */
+  readonly outcomes: Map<string, PolicyOutcome | Promise<PolicyOutcome>>;
+  /** What policies changed, or would have. One that is asked several times may have several. */
+  readonly steps: { readonly policy: string; readonly before: State; readonly after: State }[];
+  readonly notes: string[];
+  readonly mismatches: string[];
 }
 
 interface Answered {
   readonly answer: State | Refusal;
-  readonly rules: Pick<PolicyOutcome, 'rules'>;
+  readonly outcome: PolicyOutcome;
 }
 
 export class PolicyAsking {
@@ -52,28 +71,163 @@ export class PolicyAsking {
     this.#logger = logger;
   }
 
+  /**
+   * Asks policies in their order, and again those that were asked before another one changed the request, until nothing changes: what an earlier
+   * policy makes sure of holds for the answer of all.
+   */
+  async untilAgreed(policies: readonly ChainedPolicy[], call: Call): Promise<void> {
+    // The request as each policy left it: idempotent as they are, they would leave it so again.
+    const left = new Map<ChainedPolicy, State>();
+    const agrees = (policy: ChainedPolicy): boolean => {
+      const own = left.get(policy);
+      return own !== undefined && (policy.isAskedOnce || !isChanged(call.state, own));
+    };
+    for (let round = 1; round <= MAX_PASSES; round += 1) {
+      const changed: string[] = [];
+      for (const policy of policies) {
+        const { runner, audit } = policy;
+        if (audit && round === 1) {
+          // The others do not wait for it: one that hangs must not take their time.
+          const tried = this.#tryOut(runner, call);
+          tried.catch(() => {});
+          call.outcomes.set(runner.name, tried);
+        } else if (!audit && call.refusal === undefined && !agrees(policy)) {
+          const before = call.state;
+          await this.#enforce(runner, call);
+          left.set(policy, call.state);
+          changed.push(...(isChanged(call.state, before) ? [runner.name] : []));
+        }
+      }
+      if (call.refusal !== undefined || changed.length === 0) {
+        return;
+      }
+      if (round === MAX_PASSES && !policies.every((one) => one.audit || agrees(one))) {
+        this.#disagree(changed, call);
+      }
+    }
+  }
+
   /** Its answer counts, unless it does not match SkyPilot's schema. */
-  async enforce(runner: PolicyRunner, state: State, call: Call): Promise<Enforced> {
-    const started = performance.now();
-    const { answer, rules } = await this.#answerOf(runner, state, call, call.deadline);
-    const report = { ...reportOf(runner, false, answer, state, performance.now() - started), ...rules };
+  async #enforce(runner: PolicyRunner, call: Call): Promise<void> {
+    const { name } = runner;
+    const before = call.state;
+    const { answer, outcome } = await this.#answerOf(runner, false, call, call.deadline);
+    let latest = outcome;
     if ('message' in answer) {
-      return { report, refusal: answer, state };
+      call.refusal = { ...answer, policy: name };
+    } else {
+      const invalid = outcome.changed ? this.#validation.ofAnswer(name, before, answer) : undefined;
+      if (invalid !== undefined && !call.mismatches.includes(name)) {
+        call.mismatches.push(name);
+        call.notes.push(...(invalid.isEnforced ? [] : [invalid.message]));
+      }
+      if (invalid?.isEnforced === true) {
+        this.logFailure(name, new TypeError(invalid.message), answer, call);
+        call.refusal = { ...FAILED, policy: name };
+        latest = refusedOutcome(outcome, FAILED);
+      } else {
+        if (invalid !== undefined) {
+          this.logMismatch(name, invalid, call);
+        }
+        addStep(call, outcome, before, answer);
+        call.state = answer;
+      }
     }
-    const invalid = report.changed ? this.#validation.ofAnswer(runner.name, state, answer) : undefined;
-    if (invalid?.isEnforced !== true) {
-      call.changes.add(report, state, answer);
+    const earlier = await call.outcomes.get(name);
+    call.outcomes.set(
+      name,
+      earlier === undefined
+        ? latest
+        : {
+            ...latest,
+            changed: latest.allowed && (earlier.changed || latest.changed),
+            milliseconds: earlier.milliseconds + latest.milliseconds,
+          },
+    );
+  }
+
+  /** Asks an audited policy, in half of the time that is left, and logs what it would have done. */
+  async #tryOut(runner: PolicyRunner, call: Call): Promise<PolicyOutcome> {
+    const before = call.state;
+    const deadline = new Deadline(call.deadline.milliseconds / 2000);
+    try {
+      const { answer, outcome } = await this.#answerOf(runner, true, call, deadline);
+      if (!('message' in answer)) {
+        addStep(call, outcome, before, answer);
+      }
+      const warning = auditWarning(outcome);
+      if (warning !== undefined) {
+        this.#logger.warn({ ...known(call), policy: runner.name, user_id: call.request.user?.id }, warning);
+      }
+      return outcome;
+    } finally {
+      this.#launches?.adopt(deadline, call.deadline);
+      deadline.end();
     }
-    if (invalid === undefined) {
-      return { report, state: answer };
+  }
+
+  /** What one makes sure of, another one takes away: nobody knows what would hold. `names`: those that still changed the request in the last round. */
+  #disagree(names: readonly string[], call: Call): void {
+    for (const [name, outcome] of call.outcomes) {
+      if (names.includes(name) && !(outcome instanceof Promise)) {
+        call.outcomes.set(name, refusedOutcome(outcome, FAILED));
+      }
     }
-    if (!invalid.isEnforced) {
-      this.logMismatch(runner.name, invalid, call);
-      return { report, state: answer, invalid };
+    const [policy = ''] = names;
+    call.refusal = { ...FAILED, policy };
+    const cause = new Error(
+      `the policies do not agree: asked ${MAX_PASSES} times, ${names.join(' and ')} still changed what another policy, or the policy itself, had set`,
+    );
+    this.logFailure(policy, cause, call.state, call);
+  }
+
+  /** The span is on this side also for a policy in a thread, so that its wait is part of it. */
+  async #answerOf(runner: PolicyRunner, audit: boolean, call: Call, deadline: Deadline): Promise<Answered> {
+    const { name } = runner;
+    const { state } = call;
+    const attributes = {
+      'blazar_enforcement.policy.name': name,
+      'blazar_enforcement.policy.side': call.request.atClientSide ? 'client' : 'server',
+    };
+    const started = performance.now();
+    const { answer, rules } = await inSpan(
+      { name: `policy ${name}`, attributes },
+      () => this.#asked(runner, state, call, deadline),
+      (asked) => said(asked.answer, state),
+    );
+    const about = { policy: name, audit, milliseconds: performance.now() - started, ...rules };
+    const outcome =
+      'message' in answer
+        ? { ...about, ...answer, allowed: false, changed: false }
+        : { ...about, allowed: true, message: null, failed: false, changed: isChanged(answer, state) };
+    return { answer, outcome };
+  }
+
+  async #asked(
+    runner: PolicyRunner,
+    state: State,
+    call: Call,
+    deadline: Deadline,
+  ): Promise<{ answer: State | Refusal; rules: Pick<PolicyOutcome, 'rules'> }> {
+    const { request } = call;
+    try {
+      deadline.throwIfOver();
+      const asked = runner.ask(questionOf(state, request), deadline);
+      const { rules, ...answer } = asked instanceof Promise ? await inTime(asked, deadline) : asked;
+      deadline.throwIfOver();
+      const hide = hiding(state, request);
+      return {
+        answer:
+          'rejected' in answer
+            ? { message: shownReason(runner.name, answer.rejected, hide), failed: false }
+            : answer,
+        rules: rulesShown(runner.name, rules, hide),
+      };
+    } catch (thrown) {
+      this.logFailure(runner.name, thrown, state, call);
+      const rules = rulesShown(runner.name, rulesOfFailure(thrown), hiding(state, request));
+      return { answer: FAILED, rules };
     }
-    this.logFailure(runner.name, new TypeError(invalid.message), answer, call);
-    const failure = { ...report, ...FAILED, allowed: false, changed: false };
-    return { report: failure, refusal: FAILED, state, invalid };
   }
 
   logMismatch(policy: string, { message, isNew }: Mismatch, call: Call): void {
@@ -83,56 +237,20 @@ export class PolicyAsking {
     }
   }
 
-  /** Asks an audited policy, in half of the time that is left, and logs what it would have done. */
-  async tryOut(runner: PolicyRunner, state: State, call: Call): Promise<PolicyOutcome> {
-    const started = performance.now();
-    const deadline = new Deadline(call.deadline.milliseconds / 2000);
-    try {
-      const { answer, rules } = await this.#answerOf(runner, state, call, deadline);
-      const report = { ...reportOf(runner, true, answer, state, performance.now() - started), ...rules };
-      if (!('message' in answer)) {
-        call.changes.add(report, state, answer);
-      }
-      const warning = auditWarning(report);
-      if (warning !== undefined) {
-        this.#logger.warn({ ...known(call), policy: runner.name, user_id: call.request.user?.id }, warning);
-      }
-      return report;
-    } finally {
-      this.#launches?.adopt(deadline, call.deadline);
-      deadline.end();
-    }
-  }
-
-  #answerOf(runner: PolicyRunner, state: State, call: Call, deadline: Deadline): Promise<Answered> {
-    return inSpan(
-      spanOf(runner, call),
-      () => this.#asked(runner, state, call, deadline),
-      ({ answer }) => said(answer, state),
-    );
-  }
-
-  async #asked(runner: PolicyRunner, state: State, call: Call, deadline: Deadline): Promise<Answered> {
-    const { request } = call;
-    try {
-      deadline.throwIfOver();
-      const asked = runner.ask(questionOf(state, request), deadline);
-      const { rules, ...answer } = asked instanceof Promise ? await inTime(asked, deadline) : asked;
-      deadline.throwIfOver();
-      const said =
-        'rejected' in answer
-          ? { message: shownReason(runner.name, answer.rejected, hiding(state, request)), failed: false }
-          : answer;
-      return { answer: said, rules: rulesShown(runner.name, rules, hiding(state, request)) };
-    } catch (thrown) {
-      this.logFailure(runner.name, thrown, state, call);
-      const rules = rulesShown(runner.name, rulesOfFailure(thrown), hiding(state, request));
-      return { answer: FAILED, rules };
-    }
-  }
-
+  /** Logs the cause with its own causes and their stacks. */
   logFailure(policy: string | null, thrown: unknown, state: State, call: Call): void {
-    logFailure(this.#logger, { ...known(call), policy }, thrown, hiding(state, call.request));
+    const hide = hiding(state, call.request);
+    const stack = stackText(thrown);
+    const error = cut(hide(causeText(thrown)));
+    const fields = { ...known(call), policy, error, ...(stack !== undefined && { stack: hide(stack) }) };
+    this.#logger.error(fields, 'policy failed');
+  }
+}
+
+/** Remembers what the policy was asked, and what it answered, if that differs. */
+function addStep(call: Call, { policy, changed }: PolicyOutcome, before: State, after: State): void {
+  if (changed) {
+    call.steps.push({ policy, before, after });
   }
 }
 
@@ -140,31 +258,20 @@ export class PolicyAsking {
 function rulesShown(
   policy: string,
   rules: RuleOutcomes | undefined,
-  hidden: ReturnType<typeof hiding>,
+  hide: Hide,
 ): Pick<PolicyOutcome, 'rules'> {
   return rules === undefined
     ? {}
     : {
         rules: rules.map((one) => ({
           ...one,
-          message: one.message === null ? null : shownReason(policy, one.message, hidden),
+          message: one.message === null ? null : shownReason(policy, one.message, hide),
         })),
       };
 }
 
 export function known({ requestId }: Call): { request_id?: string } {
   return requestId === undefined ? {} : { request_id: requestId };
-}
-
-/** On this side also for a policy in a thread, so that its wait is part of it. */
-function spanOf({ name }: PolicyRunner, { request }: Call) {
-  return {
-    name: `policy ${name}`,
-    attributes: {
-      'blazar_enforcement.policy.name': name,
-      'blazar_enforcement.policy.side': request.atClientSide ? 'client' : 'server',
-    },
-  };
 }
 
 function said(answer: State | Refusal, state: State) {
@@ -188,21 +295,6 @@ function said(answer: State | Refusal, state: State) {
 function questionOf(state: State, request: ReceivedRequest): Question {
   const { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion } = request;
   return { ...state, requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion };
-}
-
-function reportOf(
-  { name: policy }: PolicyRunner,
-  audit: boolean,
-  answer: State | Refusal,
-  state: State,
-  milliseconds: number,
-): PolicyOutcome {
-  return 'message' in answer
-    ? { policy, ...answer, allowed: false, changed: false, audit, milliseconds }
-    : {
-        ...{ policy, allowed: true, message: null, failed: false },
-        ...{ changed: isChanged(answer, state), audit, milliseconds },
-      };
 }
 
 /** A policy's answer shares what it has not changed. */
@@ -238,20 +330,6 @@ function shownReason(policy: string, rejected: string, hide: Hide): string {
     return `${policy} rejected the request and gave no reason.`;
   }
   return cut(text);
-}
-
-/** Logs the cause with its own causes and their stacks. */
-function logFailure(
-  logger: Logger,
-  fields: { readonly request_id?: string; readonly policy: string | null },
-  thrown: unknown,
-  hide: Hide,
-): void {
-  const stack = stackText(thrown);
-  logger.error(
-    { ...fields, error: cut(hide(causeText(thrown))), ...(stack !== undefined && { stack: hide(stack) }) },
-    'policy failed',
-  );
 }
 
 function cut(text: string): string {

@@ -1,6 +1,6 @@
 /** The policies of a configuration: constructed, asked about each request, and closed. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Deadline, inTime } from '../../base/deadline.ts';
+import { inTime } from '../../base/deadline.ts';
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import { createLogger, type Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
@@ -9,23 +9,23 @@ import { ConfigValidation, VALIDATION } from '../config/config-validation.ts';
 import { skypilotOptions } from '../options.ts';
 import { encodeTexts, type ReceivedRequest } from '../request/wire.ts';
 import {
-  accepted,
   FAILED,
   originalOf,
   type PolicyOutcome,
-  type Refusal,
+  type RefusedBy,
   type Review,
-  refused,
+  refusedOutcome,
+  reviewOf,
   type State,
 } from '../review.ts';
+import { SecretValues } from '../secrets.ts';
 import { skypilotSection } from '../section.ts';
-import { askUntilAgreed, type ChainedPolicy, type Passed } from './ask-until-agreed.ts';
 import { causeText } from './call-policy.ts';
+import { changesOf, joinedChanges } from './changes.ts';
 import { Exemptions } from './exemptions.ts';
-import { type Call, known, PolicyAsking, type ReviewOptions } from './policy-asking.ts';
+import { type Call, type ChainedPolicy, known, PolicyAsking, type ReviewOptions } from './policy-asking.ts';
 import { loadPolicies, type NamedPolicy } from './policy-loader.ts';
 import { type PolicyRunnerServices, startPolicy } from './policy-runner.ts';
-import { RecordedChanges } from './recorded-changes.ts';
 
 export type { PolicyOutcome, Review } from '../review.ts';
 
@@ -128,20 +128,21 @@ export class PolicyChain {
    * Calls the policies in order, each with the result of the previous one, until all agree with the answer. Never throws because of a policy.
    */
   async review(request: ReceivedRequest, options: ReviewOptions): Promise<Review> {
-    const call: Call = { ...options, request, changes: new RecordedChanges() };
     const original = originalOf(request);
+    const call: Call = {
+      ...{ ...options, request, state: original, refusal: undefined },
+      ...{ outcomes: new Map(), steps: [], notes: [], mismatches: [] },
+    };
+    const { notes, mismatches } = call;
     const exemption = this.#exemptions.of(request, original);
-    const notes = exemption === undefined ? [] : [exemption.reason];
-    const mismatches: string[] = [];
     if (exemption !== undefined) {
+      notes.push(exemption.reason);
       const fields = { ...known(call), user_id: request.user?.id };
       this.#logger[exemption.isExempt ? 'info' : 'warn'](fields, exemption.reason);
     }
     if (exemption?.isExempt === true) {
-      return {
-        ...accepted(original, false, answerText(request, original, original), [], notes),
-        exempt: true,
-      };
+      const verdict = { changed: false, answer: answerText(request, original, original) };
+      return { ...reviewOf(original, verdict, [], notes), mismatches, exempt: true };
     }
 
     const invalid = this.#validation.ofRequest(request, original, options.places);
@@ -149,48 +150,51 @@ export class PolicyChain {
       mismatches.push(VALIDATION);
       this.#asking.logMismatch(VALIDATION, invalid, call);
       if (invalid.isEnforced) {
-        const refusal = { message: invalid.message.replace(/^t/, 'T'), failed: false };
-        return { ...refused(original, [], VALIDATION, refusal, notes), mismatches };
+        const message = invalid.message.replace(/^t/, 'T');
+        const refusal = { message, failed: false, policy: VALIDATION };
+        return { ...reviewOf(original, refusal, [], notes), mismatches };
       }
       notes.push(invalid.message);
     }
-    const passed: Passed = { state: original, refusal: undefined, outcomes: new Map(), notes, mismatches };
     // What is charged is the launch as the other policies leave it.
     for (const charges of [false, true]) {
       const policies = this.#chain.filter((one) => one.charges === charges);
-      await askUntilAgreed(this.#asking, policies, passed, call);
+      await this.#asking.untilAgreed(policies, call);
     }
-    const { state, refusal } = passed;
-    const reports = call.changes.describe(await Promise.all(passed.outcomes.values()), original);
+    const outcomes = withChanges(await Promise.all(call.outcomes.values()), call, original);
     const review =
-      refusal === undefined
-        ? this.#accept(original, state, reports, notes, call)
-        : refused(
-            original,
-            reports,
-            refusal.policy,
-            { message: refusal.message, failed: refusal.failed },
-            notes,
-          );
-    return { ...(await this.#charged(review, original, notes, call)), mismatches };
+      call.refusal === undefined
+        ? await this.#charged(this.#accept(original, outcomes, call), original, call)
+        : reviewOf(original, call.refusal, outcomes, notes);
+    return { ...review, mismatches };
   }
 
   /** An accepted launch is charged, and refused if that fails: one that is refused costs nothing. */
-  async #charged(review: Review, original: State, notes: readonly string[], call: Call): Promise<Review> {
-    if (this.launches === undefined || !review.allowed) {
+  async #charged(review: Unmatched, original: State, call: Call): Promise<Unmatched> {
+    const { launches } = this;
+    if (launches === undefined || !review.allowed) {
       return review;
     }
-    const failure = await chargeAccepted(this.launches, call.deadline);
-    if (failure === undefined) {
-      return review;
-    }
-    const { policy, refusal, thrown } = failure;
-    if (thrown !== undefined) {
+    const { deadline, notes } = call;
+    const refused = (by: RefusedBy) =>
+      reviewOf(
+        original,
+        by,
+        review.outcomes.map((one) =>
+          one.policy === by.policy && !one.audit ? refusedOutcome(one, by) : one,
+        ),
+        notes,
+      );
+    const { policy, binds } = launches.stakeOf(deadline);
+    try {
+      deadline.throwIfOver();
+      const overtaken = await inTime(launches.charge(deadline), deadline);
+      return overtaken === undefined ? review : refused({ ...overtaken, failed: false });
+    } catch (thrown) {
       this.#asking.logFailure(policy, thrown, original, call);
+      // Otherwise only policies that are not enforced would have charged it.
+      return binds ? refused({ ...FAILED, policy }) : review;
     }
-    return refusal === undefined
-      ? review
-      : refused(original, withRefusal(review.outcomes, policy, refusal), policy, refusal, notes);
   }
 
   /** Closes all policies. */
@@ -207,31 +211,51 @@ export class PolicyChain {
     await this.launches?.close();
   }
 
-  #accept(
-    original: State,
-    state: State,
-    outcomes: readonly PolicyOutcome[],
-    notes: readonly string[],
-    call: Call,
-  ): Review {
+  #accept(original: State, outcomes: readonly PolicyOutcome[], call: Call): Unmatched {
+    const { request, state, notes } = call;
     const changing = outcomes.filter(({ changed, audit }) => changed && !audit);
     // A policy may revert what another one changed.
-    const changed = changing.length > 0 && !isSame(state, original);
+    const changed = changing.length > 0 && !isDeepStrictEqual(state, original);
     try {
-      const answer = answerText(call.request, original, changed ? state : original);
-      return accepted(state, changed, answer, outcomes, notes);
+      const answer = answerText(request, original, changed ? state : original);
+      return reviewOf(state, { changed, answer }, outcomes, notes);
     } catch (thrown) {
       // The result is larger or deeper than SkyPilot can be expected to read.
       const guilty = changing.at(-1)?.policy ?? null;
       this.#asking.logFailure(guilty, thrown, state, call);
-      const failures = outcomes.map((outcome) =>
-        outcome.policy === guilty
-          ? { ...outcome, ...FAILED, allowed: false, changed: false, changes: undefined }
-          : outcome,
+      const failures = outcomes.map((one) =>
+        one.policy === guilty ? { ...refusedOutcome(one, FAILED), changes: undefined } : one,
       );
-      return refused(original, failures, guilty, FAILED, notes);
+      return reviewOf(original, { ...FAILED, policy: guilty }, failures, notes);
     }
   }
+}
+
+type Unmatched = Omit<Review, 'mismatches'>;
+
+/** The outcomes, with what each policy changed. Costs nothing if nothing was changed. */
+function withChanges(
+  outcomes: readonly PolicyOutcome[],
+  { steps }: Call,
+  { task, skypilotConfig }: State,
+): readonly PolicyOutcome[] {
+  if (steps.length === 0) {
+    return outcomes;
+  }
+  // Every later secret stands in a change.
+  const all = changesOf(
+    steps.map(({ before, after }) => ({ before: onTheWire(before), after: onTheWire(after) })),
+    SecretValues.of(task, skypilotConfig),
+  );
+  return outcomes.map((outcome) => {
+    const own = all.filter((_, index) => steps[index]?.policy === outcome.policy);
+    return outcome.changed && own.length > 0 ? { ...outcome, changes: joinedChanges(own) } : outcome;
+  });
+}
+
+/** As the parts of a request are called on the wire. */
+function onTheWire({ task, skypilotConfig }: State) {
+  return { task, skypilot_config: skypilotConfig };
 }
 
 /** The response to SkyPilot. Writes only what has changed: that costs more than all policies. */
@@ -244,47 +268,6 @@ function answerText(request: ReceivedRequest, original: State, state: State): st
   );
 }
 
-function isSame(a: State, b: State): boolean {
-  return isDeepStrictEqual(a.task, b.task) && isDeepStrictEqual(a.skypilotConfig, b.skypilotConfig);
-}
-
 function mistake(message: string): Problem {
   return { severity: 'error', section: skypilotSection.section, option: 'admin_policies', message };
-}
-
-/** Why a launch is refused although all policies have accepted it. */
-interface NotCharged {
-  readonly policy: string | null;
-  /** `undefined` = none, because only policies that are not enforced would have charged it. */
-  readonly refusal: Refusal | undefined;
-  /** What the ledger could not do. */
-  readonly thrown?: unknown;
-}
-
-/** Resolves to `undefined` if the launch is charged, or costs nothing. Never rejects. */
-async function chargeAccepted(
-  launches: OpenLaunchLedger,
-  deadline: Deadline,
-): Promise<NotCharged | undefined> {
-  const { policy, binds } = launches.stakeOf(deadline);
-  try {
-    deadline.throwIfOver();
-    const overtaken = await inTime(launches.charge(deadline), deadline);
-    return overtaken && { policy: overtaken.policy, refusal: { message: overtaken.message, failed: false } };
-  } catch (thrown) {
-    return { policy, refusal: binds ? FAILED : undefined, thrown };
-  }
-}
-
-/** The outcomes, of which that of the policy is the refusal now. */
-function withRefusal(
-  outcomes: readonly PolicyOutcome[],
-  policy: string | null,
-  refusal: Refusal,
-): PolicyOutcome[] {
-  return outcomes.map((outcome) =>
-    outcome.policy === policy && !outcome.audit
-      ? { ...outcome, ...refusal, allowed: false, changed: false }
-      : outcome,
-  );
 }

@@ -64,21 +64,7 @@ async function startInThread(
   const { IsolatedPolicy } = await import('./isolation/isolated-policy.ts');
   const own = configuration.settings.filter(({ option }) => option.section === skypilotSection.section);
   const values = schemaInput(own, new Set(Object.keys(options.shape)));
-  const policy = await IsolatedPolicy.start(
-    name,
-    { specifier, values, trial },
-    { logger, httpObserver, ruleObserver },
-  );
-  return {
-    name,
-    ask: (question, deadline) => policy.ask(question, deadline),
-    async close() {
-      const cause = await policy.close();
-      if (cause !== undefined) {
-        throw new Error(cause);
-      }
-    },
-  };
+  return IsolatedPolicy.start(name, { specifier, values, trial }, { logger, httpObserver, ruleObserver });
 }
 
 async function startInProcess(

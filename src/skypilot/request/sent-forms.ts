@@ -3,15 +3,9 @@
  * for the validation, or for the policy, to say so. Source: SkyPilot 0.13, loading and writing of resources.
  */
 import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
-import type { Infra } from '../task/infra.ts';
+import { PolicyRejected } from '../admin-policy.ts';
+import { type Infra, writtenInfra } from '../task/infra.ts';
 
-/** Other names of clouds. */
-const CLOUD_ALIASES: ReadonlyMap<string, string> = new Map([
-  ['k8s', 'kubernetes'],
-  ['digitalocean', 'do'],
-]);
-/** The rest of their `infra` is one name, which may contain slashes. */
-const CONTEXT_CLOUDS: readonly string[] = ['kubernetes', 'ssh'];
 /** TPUs of GKE; all others belong to GCP. */
 const GKE_TPUS: ReadonlySet<string> = new Set([
   'tpu-v4-podslice',
@@ -45,52 +39,16 @@ export function pythonNumber(value: number | bigint, isFloat = false): string {
   return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
-const chosen = (name: unknown): string | null =>
-  typeof name === 'string' && name !== '' && name !== '*' ? name : null;
-
-/** From `infra`, or from `cloud`, `region` and `zone`; `undefined` if SkyPilot would not read it. */
-export function infraOf({ infra, cloud, region, zone }: Mapping): Infra | undefined {
-  const older = [cloud, region, zone].map((one) => one ?? null);
-  if (infra === undefined || infra === null) {
-    return older.every((one) => one === null || typeof one === 'string')
-      ? { cloud: cloudName(chosen(cloud)), region: chosen(region), zone: chosen(zone) }
-      : undefined;
+/** `undefined` if SkyPilot would not read it. */
+export function placeOf(resources: Mapping): Infra | undefined {
+  try {
+    return writtenInfra(resources);
+  } catch (thrown) {
+    if (thrown instanceof PolicyRejected) {
+      return undefined;
+    }
+    throw thrown;
   }
-  if (typeof infra !== 'string' || older.some((one) => one !== null)) {
-    return undefined;
-  }
-  const parts = infra
-    .trim()
-    .replace(/^\/+|\/+$/g, '')
-    .split('/')
-    .map((part) => part.trim());
-  if (parts.length === 1 && parts[0] === '') {
-    return { cloud: null, region: null, zone: null };
-  }
-  const [name = '', ...rest] = parts;
-  const named = cloudName(chosen(name));
-  if (parts.includes('')) {
-    return undefined;
-  }
-  if (named !== null && CONTEXT_CLOUDS.includes(named)) {
-    return { cloud: named, region: chosen(rest.join('/')), zone: null };
-  }
-  return rest.length > 2 ? undefined : { cloud: named, region: chosen(rest[0]), zone: chosen(rest[1]) };
-}
-
-function cloudName(name: string | null): string | null {
-  const lower = name?.toLowerCase() ?? null;
-  return lower === null ? null : (CLOUD_ALIASES.get(lower) ?? lower);
-}
-
-/** `undefined` if nothing is chosen. */
-export function infraText({ cloud, region, zone }: Infra): string | undefined {
-  const parts = [cloud, region, zone].map((part) => part ?? '*');
-  // Part by part: the name of a context may end in `/*`.
-  while (parts.at(-1) === '*') {
-    parts.pop();
-  }
-  return parts.length === 0 ? undefined : parts.join('/');
 }
 
 /** The cloud that TPUs belong to, if `accelerators` (in the form that is sent) are TPUs. */

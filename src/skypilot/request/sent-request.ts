@@ -14,7 +14,7 @@ export interface RequestFacts {
   readonly clusterName?: string | undefined;
   readonly idleMinutes?: number | undefined;
   readonly down?: boolean | undefined;
-  readonly dryrun?: boolean | undefined;
+  readonly dryRun?: boolean | undefined;
   /** The client asks: it knows neither its user nor versions. */
   readonly clientSide?: boolean | undefined;
   /** Default: `DEFAULT_USER`, since a server always knows its user. */
@@ -44,7 +44,7 @@ export class FactsError extends Error {
 
 /** `config`: a whole configuration, in YAML. @throws InvalidBodyError @throws FactsError */
 export function requestAsSent(part: PipelineTask, config: string, facts: RequestFacts): ReceivedRequest {
-  const { clusterName, idleMinutes, down, dryrun, clientSide = false } = facts;
+  const { clusterName, idleMinutes, down, dryRun, clientSide = false } = facts;
   // SkyPilot launches a single task; several tasks are a managed job.
   const requestName = facts.requestName ?? (part.of === 1 ? 'launch' : 'jobs.launch');
   const hasOptions = !WITHOUT_OPTIONS.has(requestName);
@@ -52,7 +52,7 @@ export function requestAsSent(part: PipelineTask, config: string, facts: Request
     'a cluster name': clusterName,
     'idle minutes': idleMinutes,
     down: down || undefined,
-    'a dry run': dryrun || undefined,
+    'a dry run': dryRun || undefined,
   };
   const [unusable] = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (!hasOptions && unusable !== undefined) {
@@ -73,7 +73,7 @@ export function requestAsSent(part: PipelineTask, config: string, facts: Request
           clusterName: clusterName ?? null,
           idleMinutesToAutostop: autostop.idleMinutes,
           down: autostop.down,
-          dryrun: dryrun ?? false,
+          dryrun: dryRun ?? false,
         }
       : null,
     atClientSide: clientSide,

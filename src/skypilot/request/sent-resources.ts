@@ -3,18 +3,18 @@
  * SkyPilot 0.13, loading and writing of resources.
  */
 import { isMapping, type Mapping, member } from '../../base/yaml/tree.ts';
+import { formatInfra } from '../task/infra.ts';
 import {
   acceleratorsAsSent,
   acceleratorTexts,
   autostopAsSent,
   diskSizeAsSent,
   imageAsSent,
-  infraOf,
-  infraText,
   jobRecoveryAsSent,
   localDiskAsSent,
   lowerCase,
   memoryAsSent,
+  placeOf,
   portsAsSent,
   pythonNumber,
   tpuArguments,
@@ -27,7 +27,7 @@ export interface AutostopFlags {
   readonly down: boolean;
 }
 
-export interface SentResources {
+interface SentResources {
   readonly resources: unknown;
   /** As SkyPilot copies it into the options of the request. */
   readonly autostop: AutostopFlags;
@@ -124,11 +124,12 @@ const FORMS: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
 function oneAsSent(written: Mapping): Mapping {
   const { spot_recovery, ...own } = written;
   const { accelerators } = own;
-  const infra = infraOf(own);
+  const infra = placeOf(own);
   const { cloud, region, zone, ...rest } = own;
   const place = infra && { ...infra, cloud: infra.cloud ?? tpuCloud(accelerators) ?? null };
+  const text = place && formatInfra(place);
   const values: Mapping = {
-    ...(place === undefined ? own : { ...rest, infra: infraText(place) }),
+    ...(place === undefined ? own : { ...rest, infra: text === '*' ? undefined : text }),
     accelerator_args: tpuArguments(accelerators, own.accelerator_args),
     job_recovery: spot_recovery ?? own.job_recovery,
     ...(place !== undefined && { image_id: imageAsSent(own.image_id, place) }),

@@ -2,6 +2,7 @@
  * Reads where a task may run: `infra`, or the older `cloud`, `region` and `zone`. Source: SkyPilot 0.13, its infra
  * strings and its registry of clouds.
  */
+import type { Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Resources } from './resources.ts';
 
@@ -29,6 +30,10 @@ const POOL_PREFIX = 'ssh-';
  * @throws PolicyRejected for a form that SkyPilot does not accept
  */
 export function parseInfra(text: string): Infra {
+  return pooled(splitInfra(text));
+}
+
+function splitInfra(text: string): Infra {
   if (text.trim() === '') {
     return { cloud: null, region: null, zone: null };
   }
@@ -39,9 +44,7 @@ export function parseInfra(text: string): Infra {
   if (UNREADABLE.test(text) || [first, ...rest].includes('') || (!isContext && rest.length > 2)) {
     throw unreadable('infra');
   }
-  return isContext
-    ? normalized(cloud, rest.join('/'), null)
-    : normalized(cloud, rest[0] ?? null, rest[1] ?? null);
+  return isContext ? anyOf(cloud, rest.join('/')) : anyOf(cloud, rest[0], rest[1]);
 }
 
 /**
@@ -49,7 +52,18 @@ export function parseInfra(text: string): Infra {
  *
  * @throws PolicyRejected for a form that SkyPilot does not accept, such as `infra` beside `cloud`
  */
-export function infraOf({ infra, cloud, region, zone }: Resources): Infra {
+export function infraOf(resources: Resources): Infra {
+  const place = writtenInfra(resources);
+  const { region } = place;
+  // The older spelling has the prefix of SSH node pools, the new one has not.
+  const isPrefixed = (resources.infra ?? null) === null && place.cloud === 'ssh';
+  return isPrefixed && region?.startsWith(POOL_PREFIX)
+    ? { ...place, region: region.slice(POOL_PREFIX.length) }
+    : pooled(place);
+}
+
+/** The same, with the names of contexts and pools as they are written. @throws PolicyRejected as `infraOf` */
+export function writtenInfra({ infra, cloud, region, zone }: Resources): Infra {
   const older = [cloud, region, zone].map((value, index) => {
     if (value !== undefined && value !== null && (typeof value !== 'string' || UNREADABLE.test(value))) {
       throw unreadable(['cloud', 'region', 'zone'][index] ?? '');
@@ -60,25 +74,25 @@ export function infraOf({ infra, cloud, region, zone }: Resources): Infra {
     if (typeof infra !== 'string' || older.some((value) => value !== null)) {
       throw unreadable('infra');
     }
-    return parseInfra(infra);
+    return splitInfra(infra);
   }
-  const [given = null, where = null, within = null] = older;
-  const name = given === null ? null : canonicalCloud(given);
-  // The older spelling has the prefix of SSH node pools, the new one has not.
+  const [given = null, where, within] = older;
+  const place = anyOf(given === null ? null : canonicalCloud(given), where, within);
   // SkyPilot would write them as one name, and read that of another context.
-  if (!mayHaveZone(name) && normalized(null, null, within).zone !== null) {
+  if (!mayHaveZone(place.cloud) && place.zone !== null) {
     throw unreadable('zone');
   }
-  const pool = name === 'ssh' && where?.startsWith(POOL_PREFIX) ? where.slice(POOL_PREFIX.length) : where;
-  return normalized(name, pool, within);
+  return place;
 }
 
 /** Writes a place as `infra` has it; a place that may be anywhere is `*`. */
 export function formatInfra({ cloud, region, zone }: Infra): string {
-  return [cloud, region, zone]
-    .map((part) => part ?? '*')
-    .join('/')
-    .replace(/(?:\/\*)+$/, '');
+  const parts = [cloud, region, zone].map((part) => part ?? '*');
+  // Part by part: the name of a context may end in `/*`.
+  while (parts.length > 1 && parts.at(-1) === '*') {
+    parts.pop();
+  }
+  return parts.join('/');
 }
 
 /** Whether names in a cloud differ by case: those of contexts, pools, clusters and partitions do. */
@@ -87,7 +101,7 @@ export function isCaseSensitive(cloud: string | null): boolean {
 }
 
 /** The names of contexts and pools may have slashes: what follows them belongs to the name. */
-export function mayHaveZone(cloud: string | null): boolean {
+function mayHaveZone(cloud: string | null): boolean {
   return cloud !== 'kubernetes' && cloud !== 'ssh';
 }
 
@@ -109,10 +123,13 @@ export function canonicalCloud(name: string): string {
   return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? lower;
 }
 
-function normalized(cloud: string | null, region: string | null, zone: string | null): Infra {
+function anyOf(cloud: string | null, region: string | null = null, zone: string | null = null): Infra {
   const any = (name: string | null) => (name === '' || name === '*' ? null : name);
-  const place = { cloud: any(cloud), region: any(region), zone: any(zone) };
-  // A pool is a context: both spellings lead to it.
+  return { cloud: any(cloud), region: any(region), zone: any(zone) };
+}
+
+/** A pool is a context: both spellings lead to it. */
+function pooled(place: Infra): Infra {
   return place.cloud === 'kubernetes' && place.region?.startsWith(POOL_PREFIX)
     ? { ...place, cloud: 'ssh', region: place.region.slice(POOL_PREFIX.length) }
     : place;
@@ -150,6 +167,37 @@ export class AllowedInfra {
           return pattern === null || (name !== null && isMatch(asked.cloud, pattern, name));
         }),
     );
+  }
+
+  /**
+   * The changes of an alternative's resources after which it can only run where it is allowed: none if it can run nowhere else. `narrows`: each allowed place becomes an alternative. Default: yes.
+   *
+   * @throws PolicyRejected if no place is left; `unnamed`: why, if `asked` might be allowed
+   */
+  changesFor(
+    asked: Infra,
+    { isExec, narrows = true, unnamed }: { isExec: boolean; narrows?: boolean; unnamed: string },
+  ): Mapping[] {
+    if (!this.mayBecome(asked)) {
+      throw this.rejection(`Tasks may not run on ${formatInfra(asked)} here.`);
+    }
+    // `exec` starts nothing: the cluster says where the task runs.
+    if (isExec || this.covers(asked)) {
+      return [{}];
+    }
+    const places = narrows ? this.narrowed(asked) : [];
+    if (places.length === 0) {
+      throw this.rejection(unnamed);
+    }
+    return places.map((place) => ({
+      infra: formatInfra(place),
+      ...{ cloud: undefined, region: undefined, zone: undefined },
+    }));
+  }
+
+  /** A rejection that names the allowed places. */
+  rejection(reason: string): PolicyRejected {
+    return new PolicyRejected(`${reason} Set infra to one of: ${this.text}.`);
   }
 
   /** Whether something that `asked` may become is allowed. */

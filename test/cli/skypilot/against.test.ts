@@ -109,28 +109,20 @@ describe('an answer that is no answer', () => {
   it.for<[string, RequestListener, string]>([
     [
       'an error',
-      (_, response) => response.writeHead(500).end('boom s3cret-query'),
-      'it answered 500: boom ****',
+      (_, response) => response.writeHead(500).end('<html>\nboom s3cret-query'),
+      'it answered 500: <html> boom ****',
     ],
     ['nothing', (_, response) => response.end(), 'its answer is not JSON'],
-    ['no content', (_, response) => response.writeHead(204).end(), 'its answer is not JSON'],
-    ['JSON once', (_, response) => response.end('{"task": "a: 1"}'), 'its answer is not a JSON string that'],
     [
       'JSON in no JSON',
       (_, response) => response.end('"x"'),
       'its answer cannot be used: the body: expected JSON',
     ],
     [
-      'no task',
-      (_, response) => response.end(twice({ skypilot_config: '' })),
-      'cannot be used: task: expected',
-    ],
-    [
       'YAML that cannot be read',
       (_, response) => response.end(twice({ task: 'a: [', skypilot_config: '' })),
       'its answer cannot be used: task: expected YAML',
     ],
-    ['a page', (_, response) => response.end('<html>'), 'its answer is not JSON'],
     [
       'a redirect',
       (_, response) => response.writeHead(301, { location: 'https://other/x?token=s3cret' }).end(),
@@ -146,22 +138,12 @@ describe('an answer that is no answer', () => {
       (_, response) => response.writeHead(307, { location: '/policy' }).end(),
       '/policy: it is not followed with a token; name that address instead',
     ],
-    ...[401, 403, 404, 413].map((status): [string, RequestListener, string] => [
-      `${status} with a page`,
-      (_, response) => response.writeHead(status).end('<html>\nno s3cret-query</html>'),
-      `it answered ${status}: <html> no ****</html>`,
-    ]),
     [
       'an answer that is cut off',
       (_, response) => {
         response.writeHead(200, { 'content-length': 1000 });
         response.write('"{', () => response.destroy());
       },
-      'it closed the connection without an answer',
-    ],
-    [
-      'a closed connection',
-      (request) => request.socket.destroy(),
       'it closed the connection without an answer',
     ],
     [
@@ -268,7 +250,6 @@ describe('an answer that is no answer', () => {
 describe('a mistake', () => {
   it.for<[string[], string]>([
     [['--against', 's3cret'], '--against: expected the address in admin_policy'],
-    [['--against', 'ftp://u:s3cret@host/'], '--against: expected the address in admin_policy'],
     [['--against', 'http://host/', '--config-file', 'x'], 'leave out --config-file and the like'],
     [['--against', 'http://host/', '--ca-file', '/nowhere'], '--ca-file: /nowhere: there is no such file'],
     [['--ca-file', 'x'], '--ca-file applies to --against'],
@@ -279,7 +260,7 @@ describe('a mistake', () => {
     expect(stderr).not.toContain('s3cret');
   });
 
-  it.for(['', 'x', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'])(
+  it.for(['', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'])(
     'a file of authorities without a certificate: %j',
     async (pem) => {
       const { code, stderr } = await against('https://host/', '--ca-file', temporaryFile('ca.pem', pem));

@@ -1,27 +1,17 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { valueAt } from '../../../src/base/yaml/tree.ts';
-import { skypilotConfigCommand } from '../../../src/cli/skypilot/config.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import { formatKeys } from '../../../src/skypilot/config/permitted-keys.ts';
-import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { runProgramInProcess } from '../../support/command-in-process.ts';
 import type { CommandResult } from '../../support/run-command.ts';
-
-/** The working directory with these files; the home folder is `home` in it. */
-function folderOf(files: Readonly<Record<string, string>>): string {
-  const folder = temporaryFolder();
-  for (const [name, text] of Object.entries({ 'home/nothing': '', ...files })) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
-}
+import { folderOf } from '../../support/skypilot-cases.ts';
+import { config } from '../../support/skypilot-config.ts';
 
 function configIn(folder: string, args: readonly string[], env: Record<string, string> = {}) {
   // Node.js asks the operating system for the home folder, and not `process.env` as it is replaced for a command.
+  onTestFinished(() => void vi.unstubAllEnvs());
   vi.stubEnv('HOME', join(folder, 'home'));
   return runProgramInProcess(['skypilot', 'config', ...args], {
     cwd: folder,
@@ -29,30 +19,11 @@ function configIn(folder: string, args: readonly string[], env: Record<string, s
   });
 }
 
-/**
- * The command without the program, in a folder of its own, whose path is left out of what is printed. Files are named by flags: the
- * home folder and the working directory are not of the test.
- */
-async function config(files: Readonly<Record<string, string>>, ...args: string[]): Promise<CommandResult> {
-  const folder = folderOf(files);
-  for (const variable of ['SKYPILOT_GLOBAL_CONFIG', 'SKYPILOT_PROJECT_CONFIG']) {
-    vi.stubEnv(variable, '/dev/null');
-  }
-  const named = args.map((arg) => (/^[a-z-]+\.yaml$|^home$/.test(arg) ? join(folder, arg) : arg));
-  const { code, stdout, stderr } = await runInProcess(skypilotConfigCommand(), named);
-  const [out, err] = [stdout, stderr].map((text) => text.replaceAll(`${folder}/`, ''));
-  return { code, stdout: out ?? '', stderr: err ?? '' };
-}
-
 const valueIn = ({ stdout }: CommandResult) => YamlDocument.parse(stdout).value;
 
 /** A configuration whose pod may have any keys. */
 const pod = (members: string) => `kubernetes: {pod_config: {${members}}}\n`;
 const podOf = (result: CommandResult) => valueAt(valueIn(result), ['kubernetes', 'pod_config']);
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 /** A site, a user, a folder, a task: each wants something else of the same cluster. */
 const SITE = {
@@ -173,18 +144,6 @@ describe('skypilot config', () => {
     });
     expect([yaml.code, json.code, explained.code]).toEqual([0, 0, 0]);
   });
-
-  it('accepts a file for --config, which overrides all others', async () => {
-    const args = ['--server', 'server.yaml', '--config', 'mine.yaml', '--explain'];
-    const { code, stdout } = await config(
-      { 'server.yaml': pod('a: 1'), 'mine.yaml': `\n${pod('a: 2')}` },
-      ...args,
-    );
-    expect(stdout).toMatch(
-      /^kubernetes\.pod_config\.a +2 +command line mine\.yaml:2 +server server\.yaml:1$/m,
-    );
-    expect(code).toBe(0);
-  });
 });
 
 describe('the default files', () => {
@@ -199,17 +158,6 @@ describe('the default files', () => {
     expect(podOf(result)).toEqual({ a: 1, b: 2 });
     expect(result).toMatchObject({ code: 0, stderr: '' });
   });
-
-  it('are read once if two sources are the same file, so that lists do not double', async () => {
-    const pod = 'kubernetes: {pod_config: {spec: {tolerations: [{key: a}]}}}\n';
-    const folder = folderOf({ 'home/.sky/config.yaml': pod });
-    const result = await configIn(folder, ['--server', '~/.sky/config.yaml', '--project', '/dev/null']);
-    expect(valueIn(result)).toEqual(YamlDocument.parse(pod).value);
-    expect(result).toMatchObject({
-      code: 0,
-      stderr: `warning: ${folder}/home/.sky/config.yaml: already used as the server's configuration, not read again as the user's\n`,
-    });
-  });
 });
 
 describe('an error in a file or a flag', () => {
@@ -223,12 +171,8 @@ describe('an error in a file or a flag', () => {
 
   it.for<[string, string | RegExp]>([
     ['--server bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
-    ['--task bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
-    ['--config bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
     ['--user list.yaml', 'list.yaml:2: expected a mapping, such as "kubernetes:" with options below it'],
     ['--project nowhere.yaml', 'nowhere.yaml: could not be read: there is no such file'],
-    ['--server home', 'home: could not be read: it is a folder'],
-    [`--server good.yaml --user ${'x'.repeat(300)}`, /^x+: could not be read: ENAMETOOLONG/],
     [
       '--server none.yaml --user list-over-none.yaml',
       'list-over-none.yaml:3: kubernetes.pod_config.tolerations: expected no list, because the value that it overrides is a mapping',
@@ -368,36 +312,6 @@ db: postgresql://s3cret
   });
 });
 
-describe('the variables of SkyPilot', () => {
-  const places = {
-    'home/.sky/config.yaml': `allowed_clouds: [aws]\n${pod('b: 1')}`,
-    '.sky.yaml': pod('b: 2'),
-    'whole.yaml': `admin_policy: a.B\n${pod('b: 3')}`,
-  };
-
-  it('make the default file that of a server, which has no project', async () => {
-    const result = await configIn(folderOf(places), ['--explain'], { IS_SKYPILOT_SERVER: '' });
-    expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(result.stdout).toMatch(/^allowed_clouds +\["aws"\] +server .*home\/\.sky\/config\.yaml:1$/m);
-    expect(result.stdout).toMatch(/^kubernetes\.pod_config\.b +1 +server /m);
-  });
-
-  it('replace all files by one', async () => {
-    const folder = folderOf(places);
-    const result = await configIn(folder, ['--explain'], { SKYPILOT_CONFIG: 'whole.yaml' });
-    expect(result.stdout).toMatch(
-      /^admin_policy +"a\.B" +SKYPILOT_CONFIG whole\.yaml:1\nkubernetes\.pod_config\.b +3 +SKYPILOT_CONFIG whole\.yaml:2\n/m,
-    );
-    expect(result).toMatchObject({
-      code: 0,
-      stderr: `warning: SKYPILOT_CONFIG: whole.yaml is the whole configuration
-warning: ~/.sky/config.yaml: not read, because SKYPILOT_CONFIG is set
-warning: .sky.yaml: not read, because SKYPILOT_CONFIG is set
-`,
-    });
-  });
-});
-
 describe('hostile text', () => {
   it('cannot control the terminal or change prototypes', async () => {
     // In YAML: the screen is erased, in two ways, and lines end where they should not.
@@ -489,28 +403,20 @@ const PROBLEMS = [
   'task.yaml:3: resources.acelerators: unknown key; the nearest right key is "accelerators"',
 ];
 
-async function validated(...flags: string[]) {
-  return configOf({ server: SERVER, task: TASK }, ...flags);
+/** The command with these files, and no others. */
+async function configOf(files: { 'server.yaml': string; 'task.yaml': string }, ...flags: string[]) {
+  const { code, stdout, stderr } = await config(
+    files,
+    '--server',
+    'server.yaml',
+    '--task',
+    'task.yaml',
+    ...flags,
+  );
+  return { code, stdout, problems: stderr.trim().split('\n') };
 }
 
-async function configOf(texts: { server: string; task: string }, ...flags: string[]) {
-  const folder = temporaryFolder();
-  const paths = { server: join(folder, 'server.yaml'), task: join(folder, 'task.yaml') };
-  writeFileSync(paths.server, texts.server);
-  writeFileSync(paths.task, texts.task);
-  const files = [
-    '--server',
-    paths.server,
-    '--user',
-    '/dev/null',
-    '--project',
-    '/dev/null',
-    '--task',
-    paths.task,
-  ];
-  const { code, stderr, stdout } = await runInProcess(skypilotConfigCommand(), [...files, ...flags]);
-  return { code, stdout, problems: stderr.replaceAll(`${folder}/`, '').trim().split('\n') };
-}
+const validated = (...flags: string[]) => configOf({ 'server.yaml': SERVER, 'task.yaml': TASK }, ...flags);
 
 describe('--validation', () => {
   it.for([
@@ -529,8 +435,10 @@ describe('--validation', () => {
 
   it('refuses dates that are not quoted where SkyPilot expects a text, wherever they are written', async () => {
     const texts = {
-      server: 'kubernetes:\n  pod_config: {until: 2026-01-01}\naws:\n  labels:\n    until: 2026-01-01\n',
-      task: 'envs: {UNTIL: 2026-01-01}\nname: 2026-01-01\nresources:\n  labels: {since: 2026-1-1 10:00:00}\n',
+      'server.yaml':
+        'kubernetes:\n  pod_config: {until: 2026-01-01}\naws:\n  labels:\n    until: 2026-01-01\n',
+      'task.yaml':
+        'envs: {UNTIL: 2026-01-01}\nname: 2026-01-01\nresources:\n  labels: {since: 2026-1-1 10:00:00}\n',
     };
     const { code, stdout, problems } = await configOf(texts, '--config', 'aws.vpc_name=2026-02-02');
     const expected = (where: string, date: string) =>

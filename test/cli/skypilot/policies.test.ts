@@ -49,13 +49,6 @@ describe('skypilot policies', () => {
       specifier: 'RejectAllPolicy',
       options: [],
     });
-    expect(policies).toContainEqual({
-      name: 'AddLabelsPolicy',
-      enabled: false,
-      audit: false,
-      specifier: 'AddLabelsPolicy',
-      options: ['add_labels'],
-    });
   });
 
   it('reports mistakes, and lists nothing then', async () => {
@@ -104,16 +97,11 @@ it('says where it cannot write', async () => {
   expect(stderr).toMatch(/^error: \S+: could not be written: [^\n]+\n$/);
 });
 
-it.for([
-  'policy',
-  'Policy',
-  'MaxGpus',
-  '../MaxPolicy',
-  'Max-Policy',
-  '__proto__Policy',
-  `${'A'.repeat(80)}Policy`,
-])('refuses a name that is not one of a policy: %s', async (name) => {
-  const { code, stdout, stderr } = await init(join(temporaryFolder(), 'x'), '--name', name);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain('expected the name of a class that ends in Policy');
-});
+it.for(['MaxGpus', '../MaxPolicy', '__proto__Policy', `${'A'.repeat(80)}Policy`])(
+  'refuses a name that is not one of a policy: %s',
+  async (name) => {
+    const { code, stdout, stderr } = await init(join(temporaryFolder(), 'x'), '--name', name);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('expected the name of a class that ends in Policy');
+  },
+);

@@ -16,7 +16,6 @@ const POLICIES = {
   BrokenPolicy: "throw new Error('s3cret cause');",
   RotatePolicy: "task.secrets = { HF_TOKEN: 's3cret-new' };",
   LastPolicy: "config.assign(['gcp', 'vpc_name'], 'v'); task.zone = 'z';",
-  OwnPolicy: "config.assign(['gcp', 'vpc_name'], task.name ?? 'none');",
   ClientPolicy: `const { requestName, requestOptions, atClientSide, user } = request;
     task.seen = { requestName, clusterName: requestOptions?.clusterName ?? null, atClientSide, user: user?.name ?? null };`,
   SeenPolicy: `const { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion } = request;
@@ -96,12 +95,7 @@ describe('skypilot review', () => {
 
   it('reads a body from standard input, and prints JSON lines', async () => {
     const args = [
-      'skypilot',
-      'review',
-      '-',
-      '--format',
-      'json',
-      '--check-idempotence',
+      ...['skypilot', 'review', '-', '--format', 'json', '--check-idempotence'],
       ...policies('TeamPolicy'),
     ];
     const { code, stdout, stderr } = await runProgramInProcess(args, {
@@ -188,19 +182,6 @@ describe('a task', () => {
       '+    down: true',
     ]);
   });
-
-  it('has neither user nor versions at the client', async () => {
-    const { answer } = await reviewJson(taskFile(TASK), '--client-side', ...policies('SeenPolicy'));
-    const { task } = answer.diff as unknown as Record<string, string>;
-    expect(seen(task ?? '')).toEqual(
-      expect.arrayContaining([
-        '+  atClientSide: true',
-        '+  user: null',
-        '+  clientApiVersion: null',
-        '+  clientVersion: null',
-      ]),
-    );
-  });
 });
 
 describe('what is refused', () => {
@@ -263,13 +244,6 @@ describe('a pipeline', () => {
     expect(stdout).toMatch(/task 3 of 3: later\n.*\nShyPolicy +changed/);
   });
 
-  it('fails if its tasks end up with different configurations', async () => {
-    const { code, stderr } = await review(taskFile(PIPELINE), ...policies('OwnPolicy'));
-    expect(code).toBe(3);
-    expect(stderr).toContain('return different configurations for the tasks');
-    expect((await review(taskFile(PIPELINE), ...policies('LastPolicy'))).code).toBe(0);
-  });
-
   it('is an error if a document is not a task', async () => {
     const { code, stderr } = await review(taskFile('run: x\n---\n- y\n'), ...policies('NothingPolicy'));
     expect(code).toBe(2);
@@ -283,14 +257,6 @@ describe('--check-idempotence', () => {
     ...policies(...names),
     '--check-idempotence',
   ];
-
-  it('allows policies that do not change their own result', async () => {
-    expect(await reviewJson(...check('TeamPolicy', 'NothingPolicy'))).toMatchObject({
-      code: 0,
-      stderr: '',
-      answer: { idempotent: true },
-    });
-  });
 
   it.for<[keyof typeof POLICIES, string]>([
     ['GrowPolicy', 'not idempotent: the result is changed again by GrowPolicy'],
@@ -357,23 +323,10 @@ kubernetes: {pod_config: {spec: {containers: [{env: [{name: HF_TOKEN, value: s3c
 });
 
 describe('a mistake', () => {
-  it.for<[string, string | Uint8Array, string]>([
+  it.for<[string, string, string]>([
     ['no YAML', 'run: [s3cret\n', 'task: expected YAML, and line'],
-    ['a list', '- s3cret\n', 'task: expected YAML, and line 1: document 1: expected a mapping'],
     ['nothing', ' \n', 'expected a request or a task, got nothing'],
-    ['bytes that are no text', new Uint8Array([0xff, 0xfe]), 'could not be read: it is not UTF-8 text'],
-    ['a JSON text that holds no JSON', '"s3cret"', 'the body: expected JSON in the JSON string'],
     ['a body without a configuration', '{"task": "run: s3cret"}', 'skypilot_config: expected a string'],
-    [
-      'a body with a configuration that is no YAML',
-      body({ skypilot_config: 'a: [' }),
-      'skypilot_config: expected YAML',
-    ],
-    [
-      'a task that is nested too deeply',
-      '['.repeat(5000),
-      'task: expected YAML, and it is nested deeper than',
-    ],
   ])('in the request ends with 2 and one sentence: %s', async ([, content, message]) => {
     const file = temporaryFile('request', content);
     const { code, stdout, stderr } = await review(file, ...policies('NothingPolicy'));
@@ -404,37 +357,27 @@ describe('a mistake', () => {
     });
   });
 
-  it('is a missing file, or - given twice', async () => {
-    expect(await review('/nowhere.yaml', ...policies('NothingPolicy'))).toMatchObject({
-      code: 2,
-      stderr: 'error: /nowhere.yaml: could not be read: there is no such file\n',
-    });
+  it('is - given twice', async () => {
     expect(await review('-', '--skypilot-config', '-', ...policies('NothingPolicy'))).toMatchObject({
       code: 2,
       stderr: 'error: standard input (-) can only be read once\n',
     });
   });
 
-  it.for(['--skypilot-config=x', '--request-name=x', '--cluster-name=x', '--down', '--dry-run', '--user=a'])(
-    'is %s beside a body',
-    async (flag) => {
-      const { code, stderr } = await review(bodyFile(), flag, ...policies('NothingPolicy'));
-      expect({ code, stderr }).toEqual({
-        code: 2,
-        stderr: expect.stringContaining(
-          `${flag.replace(/=.*/, '')} apply to a task, but this is a request body\n`,
-        ),
-      });
-    },
-  );
+  it.for(['--skypilot-config=x', '--down'])('is %s beside a body', async (flag) => {
+    const { code, stderr } = await review(bodyFile(), flag, ...policies('NothingPolicy'));
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(
+        `${flag.replace(/=.*/, '')} apply to a task, but this is a request body\n`,
+      ),
+    });
+  });
 
   it.for<[string[], string]>([
     [['--client-side', '--user', 'a:b'], 'a client sends neither its user nor its versions; the server does'],
-    [['--client-side', '--client-version', '0.13.0'], 'a client sends neither its user'],
     [['--request-name', 'jobs.launch', '--idle-minutes', '3'], 'jobs.launch has no options, such as idle'],
-    [['--request-name', 'serve.up', '--down'], 'serve.up has no options, such as down'],
     [['--idle-minutes', '1.5'], 'expected a whole number of at least -1'],
-    [['--client-api-version', '-1'], 'expected a whole number of at least 0'],
     [['--user', ':lin'], 'expected an id, or id:name'],
   ])('is a flag that SkyPilot could not send: %s', async ([flags, message]) => {
     const { code, stdout, stderr } = await review(
@@ -483,25 +426,6 @@ describe('config_validation', () => {
     expect(code).toBe(expected);
     expect(text).toContain(`${task}:3: resources.autostp: unknown key`);
   });
-
-  it.for([
-    ['error', 1, 'error: '],
-    ['warning', 0, 'warning: '],
-    ['ignore', 0, undefined],
-  ] as const)(
-    'names file and line of a pipeline header with config_validation = %s',
-    async ([mode, expected, severity]) => {
-      const { code, stderr, task } = await reviewAs(
-        mode,
-        'name: group\nexecution: sideways\n---\nname: a\nrun: x\n---\nname: b\nrun: y\n',
-      );
-      expect({ code, stderr }).toEqual({
-        code: expected,
-        stderr:
-          severity === undefined ? '' : `${severity}${task}:2: execution: expected serial or parallel\n`,
-      });
-    },
-  );
 
   it('names the line of a job whose name another job of the group has, after the header', async () => {
     const { stderr, task } = await reviewAs(

@@ -38,7 +38,7 @@ describe('skypilot test', () => {
 });
 
 describe('a mistake in a case', () => {
-  it.for<[string, string | Uint8Array, string]>([
+  it.for<[string, string, string]>([
     [
       'an unknown key',
       'task: {}\nexpect: allowed\npolices: [a]\n',
@@ -50,24 +50,11 @@ describe('a mistake in a case', () => {
       ':4: request: the key "usr" is unknown; the nearest right name is "user"',
     ],
     [
-      'one of the expectation',
-      'task: {}\nexpect:\n  rejectd: a\n',
-      ':3: expect: the key "rejectd" is unknown; the nearest right name is "rejected"',
-    ],
-    ['one of the task', 'task: {run: x,\n  resorces: {}}\nexpect: allowed\n', ':2: resorces: '],
-    [
       'one of the configuration',
       'task: {}\nskypilot_config:\n  kubernets: {}\nexpect: allowed\n',
       ':3: kubernets: ',
     ],
-    [
-      'a wrong answer',
-      'task: {}\nexpect: alowed\n',
-      ':2: expect: expected allowed, changed, unchanged, rejected, or a mapping',
-    ],
-    ['no expectation', 'task: {}\n', ':1: expect: expected allowed, changed'],
     ['no task', 'expect: allowed\n', ':1: expected task or task_file'],
-    ['a task twice', 'task: {}\ntask: {}\nexpect: allowed\n', ':2: task: this key is there twice'],
     [
       'a rejection with a result',
       'task: {}\nexpect: {rejected: a,\n task: {}}\n',
@@ -96,11 +83,7 @@ describe('a mistake in a case', () => {
       'task: {}\nexpect: allowed\npolicies: [./no.js#NoPolicy]\n',
       ':3: [skypilot] admin_policies: ',
     ],
-    ['hostile names', '__proto__: {a: 1}\ntask: {}\nexpect: allowed\n', ':1: the key "__proto__" is unknown'],
     ['YAML that is cut off', 'task: {run: "x', ':1: expected YAML: '],
-    ['bytes that are no text', new Uint8Array([0xff, 0xfe]), ':1: could not be read: it is not UTF-8 text'],
-    ['a list', '- task\n', ':1: expected a mapping with task and expect'],
-    ['nothing', '', ':1: expected a mapping with task and expect'],
     [
       'more than a megabyte',
       `task: {run: ${'x'.repeat(1_100_000)}}\n`,

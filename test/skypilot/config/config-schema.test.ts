@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Mapping } from '../../../src/base/yaml/tree.ts';
 import { MergeError, merge } from '../../../src/config/merge.ts';
-import { SERVER_KEYS, skypilotRules } from '../../../src/skypilot/config/config-schema.ts';
+import { skypilotRules } from '../../../src/skypilot/config/config-schema.ts';
 
 const merged = (base: Mapping, over: Mapping) => merge(base, over, skypilotRules);
 const pod = (spec: Mapping) => ({ kubernetes: { pod_config: { spec } } });
@@ -30,16 +30,9 @@ describe('outside of a pod', () => {
         kubernetes: { context_configs: { west: { pod_config: { spec: { tolerations: list } } } } },
       }),
     ],
-    ['of ssh', (list: unknown) => ({ ssh: { pod_config: { spec: { tolerations: list } } } })],
     ['of a pod that belongs to nobody', (list: unknown) => ({ pod_config: { spec: { tolerations: list } } })],
   ] as const)('lists are replaced %s', ([, around]) => {
     expect(merged(around([{ key: 'a' }]), around([{ key: 'b' }]))).toEqual(around([{ key: 'b' }]));
-  });
-
-  it('a list replaces another value', () => {
-    expect(merged({ gcp: { subnet_names: 'a' } }, { gcp: { subnet_names: ['b'] } })).toEqual({
-      gcp: { subnet_names: ['b'] },
-    });
   });
 });
 
@@ -61,19 +54,6 @@ describe('in a pod', () => {
 
   it.for(['args', 'command'])('%s are replaced', (name) => {
     expect(inPod(name, ['a', 'b'], ['c'])).toEqual(['c']);
-  });
-
-  it('containers of the same name merge, and others are added', () => {
-    const base = [
-      { name: 'main', image: 'a', args: ['x'] },
-      { name: 'proxy', image: 'p' },
-    ];
-    const over = [{ name: 'proxy', image: 'q' }, { name: 'logs' }];
-    expect(inPod('containers', base, over)).toEqual([
-      base[0],
-      { name: 'proxy', image: 'q' },
-      { name: 'logs' },
-    ]);
   });
 
   it('a container without a name is the first one', () => {
@@ -98,16 +78,9 @@ describe('in a pod', () => {
 
   it.for([
     ['initContainers', 'name'],
-    ['ephemeralContainers', 'name'],
-    ['volumes', 'name'],
     ['volumeMounts', 'mountPath'],
-    ['resourceClaims', 'name'],
-    ['claims', 'name'],
-    ['env', 'name'],
     ['hostAliases', 'ip'],
     ['topologySpreadConstraints', 'topologyKey'],
-    ['ports', 'containerPort'],
-    ['volumeDevices', 'devicePath'],
   ] as const)('items of %s with the same %s merge', ([name, key]) => {
     const base = [
       { [key]: 'one', kept: 1, changed: 1 },
@@ -120,12 +93,6 @@ describe('in a pod', () => {
       { [key]: 'three' },
       { nameless: true },
     ]);
-  });
-
-  it('mounts at different paths do not merge, even of one volume', () => {
-    const base = [{ name: 'data', mountPath: '/a' }];
-    const over = [{ name: 'data', mountPath: '/b' }];
-    expect(inPod('volumeMounts', base, over)).toEqual([...base, ...over]);
   });
 
   it.for([[[]], [[{ name: 'c' }]], [[{ name: 'c' }, { name: 'd' }]]])(
@@ -142,36 +109,8 @@ describe('in a pod', () => {
     expect(inPod('args', base, ['b'])).toEqual(['b']);
   });
 
-  it('a single value may have another type', () => {
-    expect(inPod('replicas', 1, '2')).toBe('2');
-  });
-
   it('containers and pull secrets of another shape are a mistake', () => {
     expect(() => inPod('containers', { name: 'main' }, [{ name: 'other' }])).toThrow(MergeError);
     expect(() => inPod('imagePullSecrets', [{ name: 'a' }], { name: 'b' })).toThrow(MergeError);
-  });
-});
-
-describe('the keys', () => {
-  const names = (keys: typeof SERVER_KEYS) => keys.map((key) => key.join('.'));
-
-  it('of the server are those of SkyPilot and admin_policy', () => {
-    expect(names(SERVER_KEYS).sort()).toEqual([
-      'admin_policy',
-      'allowed_clouds',
-      'api_server',
-      'daemons',
-      'db',
-      'jobs.controller.consolidation_mode',
-      'jobs.controller.controller_logs_gc_retention_hours',
-      'jobs.controller.task_logs_gc_retention_hours',
-      'metrics',
-      'rbac',
-      'serve.controller.consolidation_mode',
-      'slurm.cluster_configs',
-      'slurm.submit_as_user',
-      'slurm.username_map',
-      'workspaces',
-    ]);
   });
 });

@@ -124,14 +124,6 @@ describe('the files of a server', () => {
     expect(found(environment, { server: at('server.yaml') }).read).toEqual(['server server.yaml']);
     expect(refusal({ ...environment, SKYPILOT_GLOBAL_CONFIG: '/nowhere' })).toHaveLength(1);
   });
-
-  it('may have those of a client above them, if flags name them', () => {
-    const named = { user: at('whole.yaml'), project: at('empty.yaml') };
-    expect(found({ IS_SKYPILOT_SERVER: '' }, named)).toMatchObject({
-      read: ['server home/.sky/config.yaml', 'user whole.yaml', 'project empty.yaml'],
-      tree: { from: 'whole' },
-    });
-  });
 });
 
 describe('SKYPILOT_CONFIG', () => {
@@ -150,12 +142,6 @@ describe('SKYPILOT_CONFIG', () => {
     });
   });
 
-  it.for(['user', 'project'] as const)('is over what the flag --%s names', (level) => {
-    const { read, unread } = found(environment(), { [level]: at('server.yaml') });
-    expect(read).toEqual(['SKYPILOT_CONFIG whole.yaml']);
-    expect(unread).toContain(`${level} server.yaml`);
-  });
-
   it('is what a client lays over the server that a flag names', () => {
     expect(found(environment(), { server: at('server.yaml') })).toMatchObject({
       read: ['server server.yaml', 'SKYPILOT_CONFIG whole.yaml'],
@@ -171,31 +157,6 @@ describe('SKYPILOT_CONFIG', () => {
       tree: { admin_policy: 'a.B' },
     });
     expect(found(server).unread).toEqual(['server ~/.sky/config.yaml']);
-  });
-
-  it('is below the command line, and hides what other variables name, even what is missing', () => {
-    const both = {
-      ...environment(),
-      SKYPILOT_GLOBAL_CONFIG: '/nowhere',
-      SKYPILOT_PROJECT_CONFIG: '/nowhere',
-    };
-    expect(found(both, { config: ['from=flag'] })).toMatchObject({
-      tree: { from: 'flag', admin_policy: 'a.B' },
-      unread: [],
-    });
-  });
-
-  it('names a file even if it is empty, as for SkyPilot', () => {
-    expect(refusal({ SKYPILOT_CONFIG: '' })).toEqual([
-      "error: SKYPILOT_CONFIG: there is no such file: ''; name another, or unset SKYPILOT_CONFIG",
-    ]);
-  });
-
-  it('may hold a database, which is taken out', () => {
-    const file = write('with-db.yaml', 'db: postgresql://s3cret\na: 1\nb: 2\n');
-    const { tree, said } = found({ SKYPILOT_CONFIG: file });
-    expect(tree).toEqual({ a: 1, b: 2 });
-    expect(said.join()).not.toContain('s3cret');
   });
 });
 

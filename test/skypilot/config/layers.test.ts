@@ -1,30 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
-import { formatPath, isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
+import { formatPath, type Mapping } from '../../../src/base/yaml/tree.ts';
 import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import {
-  formatPlace,
+  type formatPlace,
   LEVELS,
   type Level,
   mergeSources,
-  type Source,
   workspaceProblem,
 } from '../../../src/skypilot/config/layers.ts';
-
-/** A source as a file of the name of its level. */
-function source(level: Level, yaml: string): Source {
-  const document = YamlDocument.parse(yaml);
-  const tree = document.value ?? {};
-  if (!isMapping(tree)) {
-    throw new Error('a mapping is expected here');
-  }
-  return { level, tree, originOf: (path) => ({ kind: 'file', file: level, line: document.lineOf(path) }) };
-}
+import { configSource } from '../../support/skypilot.ts';
 
 const merged = (texts: Partial<Record<Level, string>>) =>
-  mergeSources(Object.entries(texts).map(([level, yaml]) => source(level as Level, yaml)));
+  mergeSources(Object.entries(texts).map(([level, yaml]) => configSource(level as Level, yaml)));
 
 /** `key = value < the source that won < what it has beaten`, a line each. */
 function explained(texts: Partial<Record<Level, string>>): string[] {
@@ -59,13 +49,8 @@ describe('the order of the sources', () => {
     ]);
   });
 
-  it('is that of the levels, in whatever order they are given', () => {
-    const sources = LEVELS.map((level, index) => source(level, provision(index)));
-    expect(mergeSources([...sources].reverse()).tree).toEqual({ kubernetes: { provision_timeout: 4 } });
-  });
-
   it('applies pairs of the command line in order', () => {
-    const pair = (yaml: string) => source('command line', yaml);
+    const pair = (yaml: string) => configSource('command line', yaml);
     const { tree } = mergeSources([
       pair('a: 1\nkubernetes: {pod_config: {tolerations: [x]}}'),
       pair('a: 2\nkubernetes: {pod_config: {tolerations: [y]}}'),
@@ -74,9 +59,9 @@ describe('the order of the sources', () => {
   });
 
   it('does not modify sources, and merges an empty list', () => {
-    const server = source('server', 'a:\n  b: [1]\n');
+    const server = configSource('server', 'a:\n  b: [1]\n');
     const before = structuredClone(server.tree);
-    mergeSources([server, source('user', 'a:\n  b: [2]\n  c: 3\n')]);
+    mergeSources([server, configSource('user', 'a:\n  b: [2]\n  c: 3\n')]);
     expect(server.tree).toEqual(before);
     expect(mergeSources([])).toEqual({ tree: {}, leaves: [], dropped: [] });
   });
@@ -115,11 +100,6 @@ describe('merging', () => {
       'a list over a mapping',
       'tolerations: {key: a}',
       'expected no list, because the value that it overrides is a mapping',
-    ],
-    [
-      'a list over null',
-      'tolerations: null',
-      'expected no list, because the value that it overrides is null',
     ],
   ])('refuses %s, with its line', ([, base, expectation]) => {
     const name = base.slice(0, base.indexOf(':'));
@@ -202,12 +182,6 @@ describe('what only the server may set', () => {
     ]);
   });
 
-  it('does not affect other keys', () => {
-    const user = 'jobs:\n  controller:\n    consolidation_mode: true\n    resources: {cpus: 2}\n';
-    expect(merged({ user }).tree).toEqual({ jobs: { controller: { resources: { cpus: 2 } } } });
-    expect(dropped({ user })).toEqual(['server jobs.controller.consolidation_mode user:3']);
-  });
-
   it.for(['null', '1', '[]', 'text'])('is not taken away by %s in place of what holds it', (value) => {
     const server =
       'slurm: {cluster_configs: {a: 1}, quota: 2}\njobs: {controller: {consolidation_mode: true}}\n';
@@ -242,8 +216,6 @@ describe('what a task may set', () => {
       'kubernetes.context_configs task:3',
     ],
     ['a text where the list has a mapping', 'docker: x\n', 'docker task:1'],
-    ['null where the list has a mapping', 'kubernetes: null\n', 'kubernetes task:1'],
-    ['a key that no server has', 'nowhere:\n  at: {all: 1}\n', 'nowhere task:1'],
   ])('is not %s', ([, task, expected]) => {
     for (const server of ['', 'kubernetes: {provision_timeout: 1}\ndocker: {run_options: []}\n']) {
       expect(dropped({ server, task })).toEqual([`task ${expected}`]);
@@ -251,21 +223,11 @@ describe('what a task may set', () => {
       expect(merged({ server, task }).leaves.map(({ path }) => formatPath(path))).not.toContain(key);
     }
   });
-
-  it('overrides the project, and is overridden by the command line', () => {
-    expect(
-      explained({
-        project: 'gcp: {vpc_name: p}\n',
-        task: 'gcp: {vpc_name: t}\n',
-        'command line': 'gcp: {vpc_name: c}\n',
-      }),
-    ).toEqual(['gcp.vpc_name = "c" < command line:1 < task:1 < project:1']);
-  });
 });
 
 describe('the configuration of a task', () => {
   const read = (yaml: string) => {
-    const { tree, originOf } = source('task', yaml);
+    const { tree, originOf } = configSource('task', yaml);
     const config = taskConfig(tree, originOf);
     return { ...config, problems: config.problems.map((one) => `${one.severity}: ${formatProblem(one)}`) };
   };
@@ -286,14 +248,6 @@ describe('the configuration of a task', () => {
       tree: { a: 1 },
       at: ['experimental', 'config_overrides'],
       problems: ['warning: task:2: experimental.config_overrides: deprecated: use config'],
-    });
-  });
-
-  it('is config if both are set, with a warning', () => {
-    expect(read('config: {a: 1}\nexperimental:\n  config_overrides: {a: 2}\n')).toEqual({
-      tree: { a: 1 },
-      at: ['config'],
-      problems: ['warning: task:3: experimental.config_overrides: ignored, because config is set'],
     });
   });
 
@@ -328,10 +282,6 @@ describe('the configuration of a task', () => {
       'config: {a: 1}\nresources:\n  any_of:\n    - _cluster_config_overrides: {b: 1}\n',
       'task:4: resources.any_of[0]._cluster_config_overrides: cannot be combined with config',
     ],
-    [
-      'config: {}\nresources:\n  _cluster_config_overrides: {}\n',
-      'task:3: resources._cluster_config_overrides: cannot be combined with config',
-    ],
     ['experimental:\n  other: 1\n', 'task:2: experimental.other: expected only config_overrides here'],
     ['run: x\nexperimental: yes\n', 'task:2: experimental: expected a mapping'],
     ['run: x\nconfig: [a]\n', 'task:2: config: expected a mapping'],
@@ -365,13 +315,4 @@ describe('the selected workspace', () => {
     );
     expect(problem({ user: 'active_workspace: [lab]' })).toContain('user:1: active_workspace: expected');
   });
-});
-
-it('formats a place as level and file, and a flag by itself', () => {
-  expect(formatPlace({ level: 'user', origin: { kind: 'file', file: 'u.yaml', line: 3 } })).toBe(
-    'user u.yaml:3',
-  );
-  expect(formatPlace({ level: 'command line', origin: { kind: 'command line', flag: '--config a' } })).toBe(
-    '--config a',
-  );
 });

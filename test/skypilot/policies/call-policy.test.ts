@@ -27,11 +27,6 @@ const REJECTIONS: readonly [name: string, throwing: string, message: string][] =
     'ThrowingPolicy rejected the request and gave no reason.',
   ],
   [
-    'of an empty exposed error',
-    'throw Object.assign(new Error(), { expose: true });',
-    'ThrowingPolicy rejected the request and gave no reason.',
-  ],
-  [
     'of a reason that is no text',
     "throw Object.assign(new PolicyRejected('x'), { message: 7 });",
     'ThrowingPolicy rejected the request and gave no reason.',

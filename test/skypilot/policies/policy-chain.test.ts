@@ -11,7 +11,6 @@ import {
   chainOn,
   FAILED,
   inside,
-  policyFiles,
   policySource,
   type RunningChain,
   received,
@@ -149,31 +148,12 @@ describe('a policy that fails', () => {
     ['throws an error', "throw new Error('the cause');", 'the cause'],
     ['rejects a promise', "return Promise.reject(new Error('the cause'));", 'the cause'],
     ['throws a text', "throw 'the cause';", 'the cause'],
-    ['throws nothing', 'throw undefined;', 'undefined'],
-    ['throws null', 'throw null;', 'null'],
     ['throws what has no text', 'throw Object.create(null);', 'the error has no text'],
-    ['throws an error without a message', 'throw new Error();', ''],
     ['returns nothing', 'return;', /MutatedUserRequest/],
-    ['returns null', 'return null;', /MutatedUserRequest/],
-    ['returns a number', 'return 7;', /MutatedUserRequest/],
-    ['returns a text', "return 'allowed';", /MutatedUserRequest/],
     ['returns a list', 'return [task, config];', /MutatedUserRequest/],
     ['returns the task alone', 'return task;', /task of the answer/],
-    ['returns no task', 'return new MutatedUserRequest(undefined, config);', /task of the answer/],
     ['returns null as the task', 'return new MutatedUserRequest(null, config);', /task of the answer/],
-    ['returns a list as the task', 'return new MutatedUserRequest([], config);', /task of the answer/],
-    ['returns YAML as the task', "return new MutatedUserRequest('run: x', config);", /task of the answer/],
     ['returns no configuration', 'return new MutatedUserRequest(task);', /skypilotConfig of the answer/],
-    [
-      'returns null as the configuration',
-      'return new MutatedUserRequest(task, null);',
-      /skypilotConfig of the answer/,
-    ],
-    [
-      'returns a list as the configuration',
-      'return new MutatedUserRequest(task, []);',
-      /skypilotConfig of the answer/,
-    ],
     [
       'returns a configuration that is none',
       'return new MutatedUserRequest(task, { toDict: () => null });',
@@ -181,15 +161,7 @@ describe('a policy that fails', () => {
     ],
     ['returns a circle', 'task.self = task;', /circular/],
     ['returns a function', 'task.run = () => 1;', /function/],
-    ['returns a symbol', "task.run = Symbol('x');", /symbol/],
     ['returns a date', 'task.when = new Date();', /instance of a class/],
-    ['returns a Map', 'task.envs = new Map();', /instance of a class/],
-    ['returns a Config in the task', 'task.config = config;', /instance of a class/],
-    [
-      'returns an instance as the task',
-      'return new MutatedUserRequest(new (class T {})(), config);',
-      /instance/,
-    ],
     ['returns too much', 'task.list = Array.from({ length: 300_000 }, () => 1);', /50000 values/],
     [
       'returns too deep a task',
@@ -236,7 +208,6 @@ describe('a policy that fails', () => {
       'what waits, and then rejects',
       "return new Promise((_, no) => setTimeout(no, 400, new PolicyRejected('late')));",
     ],
-    ['what can be waited for in vain', 'return { then() {} };'],
     ['an answer that comes too late', 'const end = Date.now() + 150; while (Date.now() < end); '],
   ] as const)('has failed at the deadline: %s', async ([, text]) => {
     const { review, logger } = await chainOf({ SlowPolicy: text, NextPolicy: SET_LABEL });
@@ -394,26 +365,6 @@ describe('nothing leaks', () => {
   });
 });
 
-describe('a pipeline', () => {
-  it('gets the same configuration for each task', async () => {
-    const { review } = await chainOf({
-      TimeoutPolicy: SET_TIMEOUT,
-      PodPolicy: "config.assign(['kubernetes', 'pod_config', 'spec', 'tolerations'], [{ key: 'gpu' }]);",
-      LabelPolicy: SET_LABEL,
-    });
-    const { skypilot_config } = inside(wireBody('jobs-launch-server'));
-    const tasks = ['name: a\nrun: x\n', 'name: b\nnum_nodes: 4\n', 'name: c\n'];
-    const answers = [];
-    for (const task of tasks) {
-      answers.push(await review(received({ task, skypilot_config })));
-    }
-    const configs = new Set(answers.map(({ answer }) => inside(answer ?? '').skypilot_config));
-    expect(configs.size).toBe(1);
-    expect([...configs][0]).toContain('provision_timeout: 900');
-    expect(answers.map(({ task }) => task.name)).toEqual(['a', 'b', 'c']);
-  });
-});
-
 describe('the options of a policy', () => {
   const WITH_OPTION = policySource('LimitPolicy', 'task.limit = this.options.limit;', {
     imports: "import { z } from 'zod';",
@@ -475,12 +426,5 @@ describe('a chain', () => {
     expect(logger.lines).toEqual([
       { level: 'error', fields: { policy: 'One', error: 'stuck' }, message: 'policy could not be closed' },
     ]);
-  });
-
-  it('is not created from missing policies', async () => {
-    const { folder } = policyFiles({ SomePolicy: '' });
-    await expect(chainOn({ admin_policies: [`${folder}/SomePolicy.js#OtherPolicy`] })).rejects.toThrow(
-      /\[skypilot\] admin_policies: .*exports no class OtherPolicy/,
-    );
   });
 });

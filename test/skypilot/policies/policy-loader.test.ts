@@ -67,27 +67,15 @@ describe('a policy', () => {
   });
 });
 
-describe('loads an included policy', () => {
-  it('by its name alone', async () => {
-    const { policies, problems } = await loadPolicies(['RejectAllPolicy'], 'skypilot', []);
-    expect(problems).toEqual([]);
-    expect(policies.map(({ policyClass }) => policyClass.name)).toEqual(['RejectAllPolicy']);
-  });
-});
-
 describe('reports an invalid policy:', () => {
-  it.for([
-    '',
-    '#MyPolicy',
-    './policy.js#myPolicy',
-    'data:text/javascript,1#MyPolicy',
-    'node:fs#Stats',
-    '../#MyPolicy',
-  ])('an invalid name: %j', async (specifier) => {
-    expect(await problemOf(specifier)).toBe(
-      `the policy ${JSON.stringify(specifier)} cannot be used: expected the name of an included policy, package#Policy, or ./file.js#Policy`,
-    );
-  });
+  it.for(['', 'data:text/javascript,1#MyPolicy', '../#MyPolicy'])(
+    'an invalid name: %j',
+    async (specifier) => {
+      expect(await problemOf(specifier)).toBe(
+        `the policy ${JSON.stringify(specifier)} cannot be used: expected the name of an included policy, package#Policy, or ./file.js#Policy`,
+      );
+    },
+  );
 
   const SNAKE = 'this is how SkyPilot names a policy in Python; write';
   const OWN = './my-policy.js#MyPolicy or my-package#MyPolicy';
@@ -95,7 +83,6 @@ describe('reports an invalid policy:', () => {
     ['sky.policies.MyPolicy', `${SNAKE} ${OWN} for your own`],
     ['example_policy.AddLabelsPolicy', `${SNAKE} AddLabelsPolicy, which is included`],
     ['example_policy.skypilot_policy.UseSpotForGPUPolicy', `${SNAKE} UseSpotForGpuPolicy, which is included`],
-    ['a.__proto__', `${SNAKE} ${OWN} for your own`],
     ['./policy.js', 'write the name of its class too: ./policy.js#MyPolicy'],
     ['policies/mine.js#', 'write the name of its class too: ./policies/mine.js#MyPolicy'],
     ['policies/mine.js#MyPolicy', 'write a file with its folder: ./policies/mine.js#MyPolicy'],
@@ -135,14 +122,7 @@ describe('reports an invalid policy:', () => {
       'export class MyPolicy {}',
       'exports no class MyPolicy that extends AdminPolicy',
     ],
-    ['a function', 'export function MyPolicy() {}', 'exports no class MyPolicy that extends AdminPolicy'],
-    ['an object', 'export const MyPolicy = {};', 'exports no class MyPolicy that extends AdminPolicy'],
     ['another class', policySource('OtherPolicy'), 'exports no class MyPolicy that extends AdminPolicy'],
-    [
-      'a default export',
-      `${policySource('P').replace('export class', 'export default class')}`,
-      'exports no class',
-    ],
     [
       'AdminPolicy itself',
       "export { AdminPolicy as MyPolicy } from 'blazar-enforcement/skypilot';",
@@ -174,12 +154,6 @@ describe('reports an invalid policy:', () => {
   it('a missing file and a missing package', async () => {
     expect(await problemOf('./nowhere/policy.js#MyPolicy')).toContain('there is no such file');
     expect(await problemOf('not-installed-anywhere#MyPolicy')).toContain('it could not be loaded');
-  });
-
-  it('an option that belongs to the section', async () => {
-    expect(await problemOf(`${fileOf(WITH_OPTION('AdminThing', 'admin_policies'))}#AdminThing`)).toContain(
-      "it declares the option admin_policies, which is the section's own",
-    );
   });
 
   it('a second policy with the same name, and a duplicate option', async () => {

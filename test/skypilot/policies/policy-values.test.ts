@@ -33,19 +33,6 @@ describe('the effective value of a configuration', () => {
     },
   );
 
-  it('is a copy', () => {
-    const config = structuredClone(CONFIG);
-    const overrides = toleration('own');
-    const value = effectiveValue(config, { key: ['kubernetes', 'pod_config'], overrides }) as {
-      spec: { tolerations: { key: string }[] };
-    };
-    for (const item of value.spec.tolerations) {
-      item.key = 'changed';
-    }
-    expect(config).toEqual(CONFIG);
-    expect(overrides).toEqual(toleration('own'));
-  });
-
   it('refuses what SkyPilot cannot merge, without values', () => {
     const overrides = { kubernetes: { pod_config: { spec: { tolerations: { token: 'secret-value' } } } } };
     const ask = () => effectiveValue(CONFIG, { key: ['kubernetes', 'pod_config'], overrides });
@@ -83,9 +70,7 @@ describe('the effective values of a request', () => {
 
   it.for<[string, Record<string, unknown>, string[]]>([
     ['no configuration', { run: 'true' }, ['gpu']],
-    ['null everywhere', { config: null, experimental: null, resources: null }, ['gpu']],
     ['config', { config: toleration('a') }, ['gpu,a']],
-    ['its old name', { experimental: { config_overrides: toleration('a') } }, ['gpu,a']],
     ['what SkyPilot sends', { resources: { _cluster_config_overrides: toleration('a') } }, ['gpu,a']],
     [
       'different ones of alternatives',
@@ -115,22 +100,14 @@ describe('the effective values of a request', () => {
       { config: toleration('a'), resources: { _cluster_config_overrides: toleration('b') } },
       ['gpu,a', 'gpu,b'],
     ],
-    ['only hooks', { config: { hooks: [{ run: 'true' }] } }, ['gpu']],
   ])('with %s', ([, task, expected]) => {
     expect(values(task)).toEqual(expected);
   });
 
-  it('are those of the context', () => {
-    expect(values({ config: toleration('a') }, 'east')).toEqual(['gpu,spot,a']);
-  });
-
   it.for([
     { config: 'a' },
-    { config: [] },
-    { resources: 'a' },
     { resources: { _cluster_config_overrides: 'a' } },
     { resources: { any_of: [{ _cluster_config_overrides: [] }] } },
-    { resources: { any_of: {} } },
     { experimental: { config_overrides: 1 } },
   ])('are refused for %j', (task) => {
     expect(() => values(task)).toThrow(PolicyRejected);

@@ -1,17 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../src/base/errors.ts';
-import { YamlDocument } from '../../../src/base/yaml/document.ts';
-import { isMapping, type Path } from '../../../src/base/yaml/tree.ts';
 import { MAX_PROBLEMS, validateConfig } from '../../../src/skypilot/schema/validate.ts';
+import { pairs, problemsIn as problemsOf } from './problems.ts';
 
-/** The problems of a configuration in a file `config.yaml`. */
-function problemsIn(yaml: string): string[] {
-  const document = YamlDocument.parse(yaml);
-  const { typed: value } = document;
-  const originOf = (path: Path) =>
-    ({ kind: 'file', file: 'config.yaml', line: document.lineOf(path) }) as const;
-  return validateConfig(isMapping(value) ? value : {}, originOf).map(formatProblem);
-}
+const problemsIn = (yaml: string) => problemsOf(validateConfig, 'config.yaml', yaml);
 
 describe('a configuration', () => {
   it.for([
@@ -34,36 +25,23 @@ describe('a configuration', () => {
     expect(problemsIn(yaml)).toEqual([]);
   });
 
-  it.for([
-    ['admin_polcy: x', 'admin_polcy: unknown key; the nearest right key is "admin_policy"'],
-    ['aws: {labels: {a: on}}', 'aws.labels.a: expected a string, got true'],
-    [
-      'kubernetes: {provision_timeout: .inf}',
-      'kubernetes.provision_timeout: expected a whole number, got null',
-    ],
-    [
-      'kubernetes: {provision_timeout: 0o17}',
-      'kubernetes.provision_timeout: expected a whole number, got "0o17"',
-    ],
-    [
-      'aws: {labels: {a: 2026-01-01}}',
-      'aws.labels.a: expected a string, got the date 2026-01-01; for a text, write it in quotes',
-    ],
-    ['Kubernetes: {}', 'Kubernetes: unknown key; the nearest right key is "kubernetes"'],
-    ['allowed-clouds: []', 'allowed-clouds: unknown key; the nearest right key is "allowed_clouds"'],
-    [
-      'kubernetes: {provison_timeout: 5}',
-      'kubernetes.provison_timeout: unknown key; the nearest right key is "provision_timeout"',
-    ],
-    [
-      'kubernetes: {context_configs: {west: {pod_confg: {}}}}',
-      'kubernetes.context_configs.west.pod_confg: unknown key; the nearest right key is "pod_config"',
-    ],
-    ['workspaces: {lab: {gpc: {}}}', 'workspaces.lab.gpc: unknown key; the nearest right key is "gcp"'],
-    ['rbac: {role: user}', 'rbac.role: unknown key; the nearest right key is "roles"'],
-    ['__proto__: {}', '__proto__: unknown key'],
-    ['constructor: {}', 'constructor: unknown key'],
-  ] as const)('names the right key: %s', ([yaml, problem]) => {
+  it.for(
+    pairs(`
+      admin_polcy: x → admin_polcy: unknown key; the nearest right key is "admin_policy"
+      aws: {labels: {a: on}} → aws.labels.a: expected a string, got true
+      kubernetes: {provision_timeout: .inf} → kubernetes.provision_timeout: expected a whole number, got null
+      kubernetes: {provision_timeout: 0o17} → kubernetes.provision_timeout: expected a whole number, got "0o17"
+      aws: {labels: {a: 2026-01-01}} → aws.labels.a: expected a string, got the date 2026-01-01; for a text, write it in quotes
+      Kubernetes: {} → Kubernetes: unknown key; the nearest right key is "kubernetes"
+      allowed-clouds: [] → allowed-clouds: unknown key; the nearest right key is "allowed_clouds"
+      kubernetes: {provison_timeout: 5} → kubernetes.provison_timeout: unknown key; the nearest right key is "provision_timeout"
+      kubernetes: {context_configs: {west: {pod_confg: {}}}} → kubernetes.context_configs.west.pod_confg: unknown key; the nearest right key is "pod_config"
+      workspaces: {lab: {gpc: {}}} → workspaces.lab.gpc: unknown key; the nearest right key is "gcp"
+      rbac: {role: user} → rbac.role: unknown key; the nearest right key is "roles"
+      __proto__: {} → __proto__: unknown key
+      constructor: {} → constructor: unknown key
+  `),
+  )('names the right key: %s', ([yaml, problem]) => {
     expect(problemsIn(yaml)).toEqual([`config.yaml:1: ${problem}`]);
   });
 
@@ -87,62 +65,25 @@ describe('a configuration', () => {
     expect(problemsIn(yaml)).toEqual([`config.yaml:${line}: ${key}: unknown key here; it belongs ${place}`]);
   });
 
-  it.for([
-    [
-      'kubernetes: {provision_timeout: soon}',
-      'kubernetes.provision_timeout: expected a whole number, got "soon"',
-    ],
-    [
-      'kubernetes: {provision_timeout: true}',
-      'kubernetes.provision_timeout: expected a whole number, got true',
-    ],
-    [
-      'kubernetes: {provision_timeout: 1.5}',
-      'kubernetes.provision_timeout: expected a whole number, got 1.5',
-    ],
-    [
-      'kubernetes: {provision_timeout: [1]}',
-      'kubernetes.provision_timeout: expected a whole number, got a list',
-    ],
-    ['kubernetes:', 'kubernetes: expected a mapping, got nothing'],
-    ['allowed_clouds: aws', 'allowed_clouds: expected a list, got "aws"'],
-    [
-      'gcp: {vpc_name: My_VPC}',
-      'gcp.vpc_name: expected the name of a VPC such as my-vpc or my-project/my-vpc (lowercase letters, digits and hyphens) or null, got "My_VPC"',
-    ],
-    [
-      'kubernetes: {ports: ingres}',
-      'kubernetes.ports: expected one of ingress, loadbalancer, podip, got "ingres"; the nearest right one is "ingress"',
-    ],
-    [
-      'kubernetes: {enable_docker: some}',
-      'kubernetes.enable_docker: expected true or false, one of ALL, BUILD or a mapping, got "some"',
-    ],
-    [
-      'kubernetes: {enable_docker: {mode: ALL, volume: x}}',
-      'kubernetes.enable_docker.volume: unknown key; expected one of mode, cache_volume',
-    ],
-    [
-      'jobs: {controller: {resources: {infra: awss/us-east-1}}}',
-      'jobs.controller.resources.infra: expected a cloud with optional region and zone such as aws/us-east-1 or k8s/my-context, got "awss/us-east-1"; the nearest right one is "aws"',
-    ],
-    [
-      'jobs: {controller: {resources: {autostop: {idle_minute: 5}}}}',
-      'jobs.controller.resources.autostop.idle_minute: unknown key; the nearest right key is "idle_minutes"',
-    ],
-    [
-      'jobs: {controller: {resources: {job_recovery: {max_restarts_on_errors: x}}}}',
-      'jobs.controller.resources.job_recovery.max_restarts_on_errors: expected a whole number of at least 0, got "x"',
-    ],
-    [
-      'admin_policy: 5',
-      'admin_policy: expected a dotted name such as my_package.MyPolicy or an http or https URL, got 5',
-    ],
-    [
-      'kubernetes: {custom_metadata: {namespace: a}}',
-      'kubernetes.custom_metadata: expected none of the keys name, namespace in it',
-    ],
-  ] as const)('says what was expected: %s', ([yaml, problem]) => {
+  it.for(
+    pairs(`
+      kubernetes: {provision_timeout: soon} → kubernetes.provision_timeout: expected a whole number, got "soon"
+      kubernetes: {provision_timeout: true} → kubernetes.provision_timeout: expected a whole number, got true
+      kubernetes: {provision_timeout: 1.5} → kubernetes.provision_timeout: expected a whole number, got 1.5
+      kubernetes: {provision_timeout: [1]} → kubernetes.provision_timeout: expected a whole number, got a list
+      kubernetes: → kubernetes: expected a mapping, got nothing
+      allowed_clouds: aws → allowed_clouds: expected a list, got "aws"
+      gcp: {vpc_name: My_VPC} → gcp.vpc_name: expected the name of a VPC such as my-vpc or my-project/my-vpc (lowercase letters, digits and hyphens) or null, got "My_VPC"
+      kubernetes: {ports: ingres} → kubernetes.ports: expected one of ingress, loadbalancer, podip, got "ingres"; the nearest right one is "ingress"
+      kubernetes: {enable_docker: some} → kubernetes.enable_docker: expected true or false, one of ALL, BUILD or a mapping, got "some"
+      kubernetes: {enable_docker: {mode: ALL, volume: x}} → kubernetes.enable_docker.volume: unknown key; expected one of mode, cache_volume
+      jobs: {controller: {resources: {infra: awss/us-east-1}}} → jobs.controller.resources.infra: expected a cloud with optional region and zone such as aws/us-east-1 or k8s/my-context, got "awss/us-east-1"; the nearest right one is "aws"
+      jobs: {controller: {resources: {autostop: {idle_minute: 5}}}} → jobs.controller.resources.autostop.idle_minute: unknown key; the nearest right key is "idle_minutes"
+      jobs: {controller: {resources: {job_recovery: {max_restarts_on_errors: x}}}} → jobs.controller.resources.job_recovery.max_restarts_on_errors: expected a whole number of at least 0, got "x"
+      admin_policy: 5 → admin_policy: expected a dotted name such as my_package.MyPolicy or an http or https URL, got 5
+      kubernetes: {custom_metadata: {namespace: a}} → kubernetes.custom_metadata: expected none of the keys name, namespace in it
+  `),
+  )('says what was expected: %s', ([yaml, problem]) => {
     expect(problemsIn(yaml)).toEqual([`config.yaml:1: ${problem}`]);
   });
 

@@ -1,4 +1,5 @@
 /** Reads a catalog of prices: CSV as SkyPilot has it in `~/.sky/catalogs`. Source: SkyPilot 0.13, `sky/catalog/common.py`. */
+import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
@@ -17,6 +18,8 @@ const MAX_MISTAKES = 20;
 const MAX_NAME = 200;
 /** In bytes: each piece has a turn of its own, since other requests must not wait for a whole file. */
 const PIECE = 65_536;
+const LINE_BREAK = 10;
+const NOT_TEXT = 'expected UTF-8, got other bytes';
 
 const COLUMNS = [
   ...(['InstanceType', 'AcceleratorName', 'AcceleratorCount', 'vCPUs'] as const),
@@ -41,8 +44,12 @@ export async function readCatalogFile(
     // To open a pipe would wait for its writer.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const bytes = await bytesOf(file);
-    mistakes.push(...mistakesInText(bytes));
-    if (mistakes.length === 0) {
+    if (bytes.length === 0) {
+      mistakes.push({ line: 1, message: 'expected the names of the columns, got an empty file' });
+    } else if (bytes.at(-1) !== LINE_BREAK) {
+      const line = bytes.filter((byte) => byte === LINE_BREAK).length + 1;
+      mistakes.push({ line, message: 'expected a line break at the end of the file: it is cut off' });
+    } else {
       await readLines(bytes, machines, mistakes);
     }
   } catch (thrown) {
@@ -78,59 +85,6 @@ async function bytesOf(file: FileHandle): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** What a reader of CSV would take for something else. */
-function mistakesInText(bytes: Buffer): CatalogMistake[] {
-  if (bytes.length === 0) {
-    return [{ line: 1, message: 'expected the names of the columns, got an empty file' }];
-  }
-  if (bytes.at(-1) !== 10) {
-    const line = lineAt(bytes, bytes.length);
-    return [{ line, message: 'expected a line break at the end of the file: it is cut off' }];
-  }
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  let [start, line] = [0, 1];
-  while (start < bytes.length) {
-    // Whole lines: no character lies across their ends.
-    const next = bytes.indexOf(10, Math.min(start + PIECE, bytes.length - 1)) + 1;
-    const piece = bytes.subarray(start, next);
-    if (!isText(decoder, piece)) {
-      return [{ line: line + wrongLineIn(decoder, piece), message: 'expected UTF-8, got other bytes' }];
-    }
-    line += lineAt(piece, piece.length) - 1;
-    start = next;
-  }
-  return [];
-}
-
-function isText(decoder: TextDecoder, bytes: Buffer): boolean {
-  try {
-    return !decoder.decode(bytes).includes('\0');
-  } catch {
-    return false;
-  }
-}
-
-/** Counted from 0. */
-function wrongLineIn(decoder: TextDecoder, bytes: Buffer): number {
-  let [start, line] = [0, 0];
-  for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
-    if (!isText(decoder, bytes.subarray(start, end))) {
-      return line;
-    }
-    start = end + 1;
-    line += 1;
-  }
-  return line;
-}
-
-function lineAt(bytes: Buffer, end: number): number {
-  let line = 1;
-  for (let at = bytes.indexOf(10); at !== -1 && at < end; at = bytes.indexOf(10, at + 1)) {
-    line += 1;
-  }
-  return line;
-}
-
 const SYNTAX: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: 'a quote is opened and never closed',
   CSV_INVALID_CLOSING_QUOTE: 'a quote is closed in the middle of a cell',
@@ -142,11 +96,18 @@ async function readLines(bytes: Buffer, machines: Machines, mistakes: CatalogMis
   const { parse } = await import('csv-parse');
   const options = { bom: true, relax_column_count: true, info: true, skip_empty_lines: true };
   const parser: Parser = parse({ ...options, max_record_size: LONGEST_LINE });
+  // What is no text is read as U+FFFD.
+  const isText = isUtf8(bytes);
+  const isWrong = (cell: string) => cell.includes('\0') || (!isText && cell.includes('\ufffd'));
   let places: ReadonlyMap<Column, number> | undefined;
   let [width, line, lines] = [0, 1, 0];
   pipeline(Readable.from(pieces(bytes)), parser, () => {});
   try {
     for await (const { record: cells, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
+      if (cells.some(isWrong)) {
+        mistakes.push({ line, message: NOT_TEXT });
+        return;
+      }
       if (places === undefined) {
         places = placesOf(cells, mistakes);
         width = cells.length;
@@ -175,6 +136,9 @@ async function readLines(bytes: Buffer, machines: Machines, mistakes: CatalogMis
     return;
   } finally {
     parser.destroy();
+  }
+  if (mistakes.length === 0 && !isText) {
+    mistakes.push({ line: undefined, message: NOT_TEXT });
   }
   if (lines === 0) {
     mistakes.push({ line, message: 'expected a line for each machine, got none' });

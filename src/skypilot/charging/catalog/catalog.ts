@@ -24,7 +24,7 @@ export interface Asked {
 }
 
 /** A price that the operator has listed for a machine, with all that is in it; `undefined` = the catalog counts. */
-export type ListedPrice = (instanceType: string, accelerator: Asked['accelerator']) => Price | undefined;
+type ListedPrice = (instanceType: string, accelerator: Asked['accelerator']) => Price | undefined;
 
 /** Clouds in which SkyPilot does not compare the memory of machines with accelerators. */
 const WITHOUT_MEMORY = new Set(['primeintellect', 'runpod', 'verda', 'yotta']);
@@ -55,7 +55,7 @@ export class Catalog {
   }
 
   hasType(instanceType: string): boolean {
-    return this.#byType.has(instanceType) || (this.#isSplit && isTpuMachine(instanceType));
+    return this.#byType.has(instanceType) || (this.#isSplit && instanceType === TPU_MACHINE);
   }
 
   /** Of one node, for each hour. `undefined` = the catalog has no price for it. */
@@ -82,7 +82,7 @@ export class Catalog {
       return listed(instanceType ?? '', null);
     }
     const isFree = accelerator?.name.startsWith('tpu-') === true && !asked.hasTpuHost;
-    const named = (instanceType !== null && isTpuMachine(instanceType)) || (instanceType === null && isFree);
+    const named = instanceType === TPU_MACHINE || (instanceType === null && isFree);
     const fits = this.#sizeOf(asked);
     const hosts = named
       ? []
@@ -109,9 +109,8 @@ export class Catalog {
     }
     const prices = new Map(regions.map((where) => [where, most(where)]));
     return mostOf(hosts, (host) => {
-      const whole = listed(host.instanceType, accelerator);
       return (
-        whole ??
+        listed(host.instanceType, accelerator) ??
         [...prices]
           .map(([where, price]) => sum(columnOf(host.regions.get(where), asked), price))
           .reduce(dearer, undefined)
@@ -215,13 +214,8 @@ const WITH_ACCELERATORS = /^[ag]\d/;
 /** A machine that costs nothing beside its TPU, and is in no catalog. */
 const TPU_MACHINE = 'tpu-vm';
 
-interface BuiltIn {
-  readonly name: string;
-  readonly count: number;
-}
-
 /** What a machine has. `null` = nothing; `undefined` = nobody knows. */
-function builtInOf(instanceType: string): BuiltIn | null | undefined {
+function builtInOf(instanceType: string): Asked['accelerator'] | undefined {
   for (const [name, counts] of Object.entries(BUILT_IN)) {
     for (const [count, types] of Object.entries(counts)) {
       if (types.includes(instanceType)) {
@@ -230,11 +224,6 @@ function builtInOf(instanceType: string): BuiltIn | null | undefined {
     }
   }
   return WITH_ACCELERATORS.test(instanceType) ? undefined : null;
-}
-
-/** Whether a machine costs nothing beside its TPU. */
-function isTpuMachine(instanceType: string): boolean {
-  return instanceType === TPU_MACHINE;
 }
 
 /** Whether a machine may be what SkyPilot attaches these accelerators to. What it does with others than these is not known: any may. */

@@ -1,4 +1,5 @@
 /** Opens the catalogs of a configuration. A file that has not changed is not read again. */
+import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../../../base/errors.ts';
 import type { SectionProblem } from '../../../config/option-groups.ts';
 import { fileState } from '../../../config/read-file.ts';
@@ -17,29 +18,20 @@ const CLOUDS = new Set(
 const WITHOUT_CATALOG = new Set(['kubernetes', 'ssh', 'slurm']);
 
 /** Cloud → file, as an operator writes it. */
-export type CatalogFiles = Readonly<Record<string, string>>;
+type CatalogFiles = Readonly<Record<string, string>>;
 
 /** By cloud. @throws ConfigurationError with what `catalogProblems` returns */
 export async function openCatalogs(
   files: CatalogFiles,
   option: string,
 ): Promise<ReadonlyMap<string, Catalog>> {
-  const problems = await catalogProblems(files, option);
+  const { catalogs, problems } = await readCatalogs(files, option);
   if (problems.length > 0) {
     throw new ConfigurationError(
       problems.map((problem) => ('severity' in problem ? problem : { severity: 'error', ...problem })),
     );
   }
-  const opened = await Promise.all(
-    Object.entries(files).map(async ([name, path]) => {
-      const { catalog, mistakes } = await readOnce(canonicalCloud(name), path);
-      if (catalog === undefined) {
-        throw new Error(`${path}: ${mistakes[0]?.message ?? 'it cannot be read'}`);
-      }
-      return [canonicalCloud(name), catalog] as const;
-    }),
-  );
-  return new Map(opened);
+  return catalogs;
 }
 
 /** What is wrong with the clouds, and in the files: each with its line. */
@@ -47,8 +39,29 @@ export async function catalogProblems(
   files: CatalogFiles,
   option: string,
 ): Promise<(Problem | SectionProblem)[]> {
+  return (await readCatalogs(files, option)).problems;
+}
+
+async function readCatalogs(files: CatalogFiles, option: string) {
+  const catalogs = new Map<string, Catalog>();
+  const problems: (Problem | SectionProblem)[] = cloudProblems(files, option);
+  for (const [name, path] of problems.length > 0 ? [] : Object.entries(files)) {
+    const { catalog, mistakes } = await readOnce(canonicalCloud(name), path);
+    catalogs.set(canonicalCloud(name), catalog);
+    for (const { line, message } of mistakes) {
+      problems.push(
+        line === undefined
+          ? { option, message: `${showText(path)}: ${message}` }
+          : { severity: 'error', origin: { kind: 'file', file: path, line }, message },
+      );
+    }
+  }
+  return { catalogs, problems };
+}
+
+function cloudProblems(files: CatalogFiles, option: string): SectionProblem[] {
   const names = Object.keys(files);
-  const found = names.flatMap((name): SectionProblem[] => {
+  return names.flatMap((name): SectionProblem[] => {
     const cloud = canonicalCloud(name);
     if (WITHOUT_CATALOG.has(cloud)) {
       const message = `${showText(name)} has no catalog; give rates instead, such as ${cloud}/A100:2 or ${cloud}/*:0`;
@@ -62,49 +75,29 @@ export async function catalogProblems(
       ? [{ option, message: `expected one file for each cloud, got several for ${cloud}` }]
       : [];
   });
-  if (found.length > 0) {
-    return found;
-  }
-  const all = await Promise.all(
-    Object.entries(files).map(async ([name, path]) => {
-      const { mistakes } = await readOnce(canonicalCloud(name), path);
-      return mistakes.map(({ line, message }): Problem | SectionProblem =>
-        line === undefined
-          ? { option, message: `${showText(path)}: ${message}` }
-          : { severity: 'error', origin: { kind: 'file', file: path, line }, message },
-      );
-    }),
-  );
-  return all.flat();
 }
 
 interface Opened {
-  readonly catalog: Catalog | undefined;
+  readonly catalog: Catalog;
   readonly mistakes: ReadCatalog['mistakes'];
 }
 
 /** The check of a configuration reads what the policy needs a moment later; a reload mostly finds the same files. */
-const known = new Map<string, { readonly state: string; readonly opened: Promise<Opened> }>();
-const MAX_KNOWN = 50;
+const known = new LRUCache<string, { readonly state: string; readonly opened: Promise<Opened> }>({ max: 50 });
 
 async function readOnce(cloud: string, path: string): Promise<Opened> {
   const key = `${cloud}:${path}`;
   const state = await fileState(path);
   const before = known.get(key);
-  if (before !== undefined && state !== undefined && before.state === state) {
+  if (before !== undefined && before.state === state) {
     return before.opened;
   }
   const opened = readNow(cloud, path);
-  known.delete(key);
   if (state !== undefined) {
     known.set(key, { state, opened });
   }
-  for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - MAX_KNOWN))) {
-    known.delete(oldest);
-  }
-  const { mistakes } = await opened;
   // A mistake may have been one of the moment.
-  if (mistakes.length > 0) {
+  if ((await opened).mistakes.length > 0) {
     known.delete(key);
   }
   return opened;
@@ -113,5 +106,5 @@ async function readOnce(cloud: string, path: string): Promise<Opened> {
 async function readNow(cloud: string, path: string): Promise<Opened> {
   const { readCatalogFile } = await import('./catalog-file.ts');
   const { machines, mistakes } = await readCatalogFile(path);
-  return { catalog: mistakes.length > 0 ? undefined : new Catalog(cloud, machines), mistakes };
+  return { catalog: new Catalog(cloud, machines), mistakes };
 }

@@ -37,7 +37,7 @@ const MAX_STARTS = 10;
 const START_PAUSE = 5000;
 
 export class IsolatedPolicy {
-  readonly #name: string;
+  readonly name: string;
   readonly #data: ThreadData;
   readonly #services: ThreadServices;
   readonly #threads = new Set<PolicyThread>();
@@ -51,7 +51,7 @@ export class IsolatedPolicy {
   #closing = false;
 
   private constructor(name: string, data: ThreadData, services: ThreadServices) {
-    this.#name = name;
+    this.name = name;
     this.#data = data;
     this.#services = services;
   }
@@ -91,8 +91,8 @@ export class IsolatedPolicy {
     });
   }
 
-  /** Closes the policy. Resolves to the error message if that failed. */
-  async close(): Promise<string | undefined> {
+  /** Closes the policy. @throws Error if the policy could not be closed */
+  async close(): Promise<void> {
     this.#closing = true;
     clearTimeout(this.#look);
     for (const pending of this.#queue) {
@@ -108,7 +108,10 @@ export class IsolatedPolicy {
         return undefined;
       }),
     );
-    return causes.find((cause) => cause !== undefined);
+    const failed = causes.find((cause) => cause !== undefined);
+    if (failed !== undefined) {
+      throw new Error(failed);
+    }
   }
 
   #put(pending: PendingQuestion): void {
@@ -141,7 +144,7 @@ export class IsolatedPolicy {
   #relieve(thread: PolicyThread): void {
     if (this.#threads.size < MAX_THREADS) {
       this.#services.logger.error(
-        { policy: this.#name },
+        { policy: this.name },
         'policy blocks its thread: moving to another thread',
       );
       this.#replace(thread);
@@ -159,7 +162,7 @@ export class IsolatedPolicy {
     pending.reject(failure('no answer in time'));
     // A thread that is still loading has its own time limit.
     if (thread?.isReady && !this.#closing) {
-      this.#services.logger.warn({ policy: this.#name }, 'policy did not answer: stopping its thread');
+      this.#services.logger.warn({ policy: this.name }, 'policy did not answer: stopping its thread');
       this.#replace(thread);
     }
   }
@@ -199,7 +202,7 @@ export class IsolatedPolicy {
     const left = [...thread.pending.values()];
     thread.pending.clear();
     if (byItself && thread.isReady && !left.some(({ taken }) => taken)) {
-      this.#services.logger.error({ policy: this.#name, error: cause.message }, 'policy failed');
+      this.#services.logger.error({ policy: this.name, error: cause.message }, 'policy failed');
     }
     for (const pending of left) {
       if (pending.taken || !thread.isReady || this.#closing) {
@@ -225,7 +228,7 @@ export class IsolatedPolicy {
     }
     this.#countStart();
     const thread = new PolicyThread(this.#data, {
-      name: this.#name,
+      name: this.name,
       ...this.#services,
       ended: (...end) => this.#ended(...end),
     });

@@ -1,0 +1,21 @@
+import { join } from 'node:path';
+import { onTestFinished, vi } from 'vitest';
+import { skypilotConfigCommand } from '../../src/cli/skypilot/config.ts';
+import { runInProcess } from './command-in-process.ts';
+import { folderOf } from './skypilot-cases.ts';
+
+/**
+ * `skypilot config` without the program, in a folder of its own, whose path is left out of what is printed. Files are named by flags:
+ * the home folder and the working directory are not of the test.
+ */
+export async function config(files: Readonly<Record<string, string>>, ...args: string[]) {
+  const folder = folderOf(files);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  for (const variable of ['SKYPILOT_GLOBAL_CONFIG', 'SKYPILOT_PROJECT_CONFIG']) {
+    vi.stubEnv(variable, '/dev/null');
+  }
+  const named = args.map((arg) => (/^[a-z-]+\.yaml$|^home$/.test(arg) ? join(folder, arg) : arg));
+  const { code, stdout, stderr } = await runInProcess(skypilotConfigCommand(), named);
+  const [out = '', err = ''] = [stdout, stderr].map((text) => text.replaceAll(`${folder}/`, ''));
+  return { code, stdout: out, stderr: err };
+}
