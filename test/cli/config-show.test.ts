@@ -139,47 +139,36 @@ describe('config show', () => {
     }
   });
 
+  const SECRET = 'hunter2-0123456789abcdef';
   it.each<[string, () => { args?: string[]; env?: Record<string, string> }]>([
     [
       'an INI file',
       () => ({
         args: [
           '--config-file',
-          confFile(
-            '[enforcement]\nexternal_service_token = hunter2-0123456789abcdef\n[service]\ntokens = hunter2-0123456789abcdef\n',
-          ),
+          confFile(`[enforcement]\nexternal_service_token = ${SECRET}\n[service]\ntokens = ${SECRET}\n`),
         ],
       }),
     ],
     [
       'a YAML file',
-      () => ({
-        args: [
-          '--config-file',
-          temporaryFile(
-            'secrets.yaml',
-            'enforcement: {external_service_token: hunter2-0123456789abcdef}\nservice: {tokens: [hunter2-0123456789abcdef]}\n',
-          ),
-        ],
-      }),
+      () => {
+        const text = `enforcement: {external_service_token: ${SECRET}}\nservice: {tokens: [${SECRET}]}\n`;
+        return { args: ['--config-file', temporaryFile('secrets.yaml', text)] };
+      },
     ],
     [
       '--config',
       () => ({
         args: [
-          ...['--config', 'enforcement.external_service_token=hunter2-0123456789abcdef'],
-          ...['--config', 'service.tokens=[hunter2-0123456789abcdef]'],
+          ...['--config', `enforcement.external_service_token=${SECRET}`],
+          ...['--config', `service.tokens=[${SECRET}]`],
         ],
       }),
     ],
     [
       'environment variables',
-      () => ({
-        env: {
-          OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: 'hunter2-0123456789abcdef',
-          OS_SERVICE__TOKENS: 'hunter2-0123456789abcdef',
-        },
-      }),
+      () => ({ env: { OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: SECRET, OS_SERVICE__TOKENS: SECRET } }),
     ],
   ])('hides secrets from %s, in every format', async (_, sources) => {
     const { args = [], env = {} } = sources();
@@ -189,28 +178,10 @@ describe('config show', () => {
       const hidden = await runProgramInProcess([...command, '--format', format], { env });
       expect(hidden.code, hidden.stderr).toBe(0);
       expect(hidden.stdout.split('****'), format).toHaveLength(3);
-      expect(hidden.stdout + hidden.stderr, format).not.toContain('hunter2-0123456789abcdef');
+      expect(hidden.stdout + hidden.stderr, format).not.toContain(SECRET);
       const shown = await runProgramInProcess([...command, '--format', format, '--show-secrets'], { env });
-      expect(shown.stdout.split('hunter2-0123456789abcdef'), format).toHaveLength(3);
+      expect(shown.stdout.split(SECRET), format).toHaveLength(3);
     }
-  });
-
-  it('prints secrets with --show-secrets', async () => {
-    const { conf } = configuration();
-    for (const format of ['table', 'json', 'ini']) {
-      const { stdout } = await show(conf, '--format', format, '--show-secrets');
-      for (const secret of SECRETS) {
-        expect(stdout, format).toContain(secret);
-      }
-      expect(stdout, format).not.toContain('****');
-    }
-  });
-
-  it('prints every mistake, and no options beside them', async () => {
-    const conf = confFile('[enforcement]\nmax_lease_duration = 1.5\nmax_lease_durations = 1\n');
-    const { code, stdout, stderr } = await show(conf, '--format', 'json');
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr.split('\n').filter((line) => line.startsWith('error: '))).toHaveLength(2);
   });
 });
 

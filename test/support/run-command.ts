@@ -2,13 +2,24 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 
 export interface CommandResult {
   /** The exit code; `null` when a signal ended the process. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** What a command that is wrong ends with: nothing but an error. A text is the whole of it. */
+export function refused(why: string | RegExp, code = 2): CommandResult {
+  const stderr = typeof why === 'string' ? `error: ${why}\n` : (expect.stringMatching(why) as string);
+  return { code, stdout: '', stderr };
+}
+
+/** As `refused`, where what it says has these words. */
+export function refusedWith(words: string, code = 2): CommandResult {
+  return { code, stdout: '', stderr: expect.stringContaining(words) as string };
 }
 
 export interface CommandOptions {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { unifiedDiff } from '../../../src/cli/common/output.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
+import { refused, refusedWith } from '../../support/run-command.ts';
 import { basicPolicies, check, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
 
 const WEB = `# Whoever wrote this
@@ -87,10 +88,7 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
           policies: ['basic'],
           message: 'nodeSelector disk: expected hdd or ssd, got "tape" (scheduling policy basic)',
         },
-        {
-          policies: [],
-          message: expect.stringContaining('no scheduling policy of the account mentions it'),
-        },
+        { policies: [], message: expect.stringContaining('no scheduling policy of the account mentions it') },
       ],
     });
   });
@@ -125,6 +123,7 @@ describe('scheduling-policy check uses the account of the pod:', () => {
   };
   const tolerant = (metadata: string, account = '') => podFile(`{${account}${TOLERANT.slice(1)}`, metadata);
   const allowed = [0, 'allowed for system:serviceaccount:ci:builder'];
+  const rejected = (account: string) => [1, `rejected for system:serviceaccount:${account}`];
 
   it('its service account, in its namespace', async () => {
     expect(await verdict(tolerant('{namespace: ci}', 'serviceAccountName: builder, '))).toEqual(allowed);
@@ -132,14 +131,10 @@ describe('scheduling-policy check uses the account of the pod:', () => {
   });
 
   it('not a RoleBinding of another namespace or for another account', async () => {
-    expect(await verdict(tolerant('{namespace: shop}', 'serviceAccountName: builder, '))).toEqual([
-      1,
-      'rejected for system:serviceaccount:shop:builder',
-    ]);
-    expect(await verdict(tolerant('{namespace: ci}'))).toEqual([
-      1,
-      'rejected for system:serviceaccount:ci:default',
-    ]);
+    expect(await verdict(tolerant('{namespace: shop}', 'serviceAccountName: builder, '))).toEqual(
+      rejected('shop:builder'),
+    );
+    expect(await verdict(tolerant('{namespace: ci}'))).toEqual(rejected('ci:default'));
   });
 
   it('or the one of the flags, if the pod names none', async () => {
@@ -150,25 +145,18 @@ describe('scheduling-policy check uses the account of the pod:', () => {
     expect(await verdict(tolerant('{namespace: ci}', 'serviceAccountName: other, '), ...flags)).toEqual(
       allowed,
     );
-    expect(await verdict(tolerant('{name: x}'))).toEqual([
-      1,
-      'rejected for system:serviceaccount:default:default',
-    ]);
+    expect(await verdict(tolerant('{name: x}'))).toEqual(rejected('default:default'));
   });
 
   it('and rejects a pod in another namespace than the flag', async () => {
     const file = tolerant('{namespace: shop}');
-    expect(await check(file, '--namespace', 'ci')).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${file}: --namespace is ci, but the pod is in shop\n`,
-    });
+    expect(await check(file, '--namespace', 'ci')).toEqual(
+      refused(`${file}: --namespace is ci, but the pod is in shop`),
+    );
   });
 
   it.for(['--namespace', '--service-account'])('and refuses %s without a name', async (flag) => {
-    const { code, stdout, stderr } = await check(podFile('{}'), `${flag}=`);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(flag);
+    expect(await check(podFile('{}'), `${flag}=`)).toEqual(refusedWith(flag));
   });
 });
 
@@ -180,26 +168,21 @@ describe('scheduling-policy check decides like the webhook', () => {
       policy('b', '{required: {nodeSelectors: {disk: [hdd], zone: []}}, allowed: {schedulerNames: []}}'),
       grant('b', EVERYBODY),
     );
-    const judge = async (spec: string, ...flags: string[]) =>
-      (await run('check', podFile(spec), '--policies', policies, ...flags)).code;
-    const ssd = '{nodeSelector: {disk: ssd}}';
-    const both = '{nodeSelector: {disk: ssd, zone: x}}';
-    expect([await judge(ssd), await judge(both)]).toEqual([1, 0]);
-    expect([await judge(ssd, '--merge-strategy', 'deep'), await judge(both)]).toEqual([1, 0]);
-    const first = ['--merge-strategy', 'first'];
-    expect([await judge(ssd, ...first), await judge(both, ...first)]).toEqual([0, 1]);
-    const simple = ['--merge-strategy', 'simple'];
-    expect([await judge(ssd, ...simple), await judge(both, ...simple)]).toEqual([0, 1]);
-    const intersection = await run(
-      'check',
-      podFile(both),
-      '--policies',
-      policies,
-      '--merge-strategy',
-      'intersection',
-    );
-    expect(intersection.code).toBe(1);
-    expect(intersection.stdout).toContain('a requires ssd and b requires hdd');
+    const judge = (spec: string, ...flags: string[]) =>
+      run('check', podFile(spec), '--policies', policies, ...flags);
+    for (const [strategy, ...codes] of [
+      ['deep', 1, 0],
+      ['first', 0, 1],
+      ['simple', 0, 1],
+    ] as const) {
+      const flags = strategy === 'deep' ? [] : ['--merge-strategy', strategy];
+      const one = await judge('{nodeSelector: {disk: ssd}}', ...flags);
+      const both = await judge('{nodeSelector: {disk: ssd, zone: x}}', ...flags);
+      expect([strategy, one.code, both.code]).toEqual([strategy, ...codes]);
+    }
+    const { code, stdout } = await judge('{}', '--merge-strategy', 'intersection');
+    expect(code).toBe(1);
+    expect(stdout).toContain('a requires ssd and b requires hdd');
   });
 
   it('warns about missing names and continues', async () => {
