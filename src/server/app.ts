@@ -30,7 +30,7 @@ import { LimitedLines, type RefusedRequests } from './refused-requests.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
 import { OidcLogins } from './users/oidc-login.ts';
-import { restoredProof } from './users/proofs.ts';
+import { sessionOwners } from './users/proofs.ts';
 import { Sessions } from './users/sessions/sessions.ts';
 import { budgetReaders, createUserAuthenticator } from './users/user-authenticator.ts';
 import { UserLimiter } from './users/user-limiter.ts';
@@ -59,8 +59,7 @@ export function createApp(parts: AppParts): RequestListener {
   const failures = new FailedReviews(logger, () => metrics.overloadRefusals.inc());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
   const logins = new OidcLogins(logger);
-  const proofSources = { tokens: authenticators.people, renew: logins.renew };
-  const sessions = new Sessions({ restore: (kept) => restoredProof(kept, proofSources), logger });
+  const sessions = new Sessions({ ownerOf: sessionOwners(authenticators.people, logins.renew), logger });
   const people = createUserAuthenticator({
     ...{ tokens: authenticators.people, sessions, wrong: authenticators.wrong },
     configuration: () => generations.current.configuration,

@@ -1,8 +1,7 @@
 /** A service with little memory, and requests that are as dear as their size allows: it lives on, and answers the others. */
 import { describe, expect, it } from 'vitest';
 import { confFile } from '../support/files.ts';
-import { createLasting } from '../support/requests.ts';
-import { startUntilFinished } from '../support/run-command.ts';
+import { serve } from './serving.ts';
 
 const SIZE = 8_388_000;
 const DATES = '"start_date":"2030-01-01 09:00","end_date":"2030-01-01 10:00"';
@@ -32,24 +31,18 @@ describe('serve with a heap of 96 MB', () => {
     const conf = confFile(
       '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n[service]\nport = 0\ndeadline = 600\n',
     );
-    const running = startUntilFinished(['serve', '--config-file', conf], {
-      env: { NODE_OPTIONS: '--max-old-space-size=96' },
-    });
-    const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
-    const post = async (body: string) => {
-      const headers = { 'Content-Type': 'application/json' };
-      const { status } = await fetch(`${url}/check-create`, { method: 'POST', headers, body });
-      return status;
-    };
+    const env = { NODE_OPTIONS: '--max-old-space-size=96' };
+    const { process, post, statusFor } = await serve(['--config-file', conf], { env });
+    const statusOf = async (body: string) => (await post('/check-create', body)).status;
     for (const [what, body] of DEAR) {
-      const statuses = await Promise.all([post(body), post(JSON.stringify(createLasting(60)))]);
+      const statuses = await Promise.all([statusOf(body), statusFor(60)]);
       expect({ what, statuses }).toEqual({ what, statuses: [expect.toBeOneOf([204, 400]), 204] });
     }
     // Those that are kept for people keep nothing but what is shown of them.
     const long = lease(`"name":"${'n'.repeat(65_000)}","x":"${'y'.repeat(4_000_000)}"`);
     for (let time = 0; time < 60; time += 1) {
-      expect(await post(long)).toBe(204);
+      expect(await statusOf(long)).toBe(204);
     }
-    expect(running.process.exitCode).toBeNull();
+    expect(process.exitCode).toBeNull();
   });
 });

@@ -1,8 +1,4 @@
 /** Decisions of several processes in one ledger: found at the others, and nobody waits for them. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DecisionTable } from '../../src/decisions/store/table.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
@@ -13,10 +9,11 @@ import {
   startService,
   startServices,
 } from '../support/ledger-processes.ts';
-import { ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { ledgerAt, NO_WAIT, newLedgers, upgraded } from '../support/ledgers.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { createLasting } from '../support/requests.ts';
 import { freshSamples } from '../support/samples.ts';
+import { canMount, mounted } from './mounts.ts';
 
 const PATIENT = { timeout: 1_200_000 };
 const ALL = {
@@ -120,20 +117,11 @@ describe('a service whose store fails', () => {
     expect(service.log()).toContain('decisions are stored again');
   });
 
-  it(
+  it.runIf(canMount)(
     'decides on where the disk is full, and says at its stop how many decisions are missing',
     PATIENT,
-    async (context) => {
-      const folder = mkdtempSync(join(tmpdir(), 'full-'));
-      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-      try {
-        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder], { stdio: 'ignore' });
-      } catch {
-        context.skip('a file system cannot be mounted here');
-      }
-      onTestFinished(() => void execFileSync('umount', ['-l', folder]));
-      const { upgraded } = await import('../support/ledgers.ts');
-      const connection = await upgraded(`sqlite://${folder}/ledger.db`);
+    async () => {
+      const connection = await upgraded(`sqlite://${mounted('2m')}/ledger.db`);
       const service = await startService({
         connection,
         ...ALL,

@@ -141,8 +141,12 @@ export class TypedFilter extends BaseFilter<unknown> {
 });
 
 describe('a filter of a package that is installed beside the configuration', () => {
-  it.for(['my-package', '@my-site/rules'])('is named with the package: %s#MyFilter', async (name) => {
-    write(`node_modules/${name}/package.json`, JSON.stringify({ name, type: 'module', exports: './my.js' }));
+  it.for([
+    ['my-package', './my.js'],
+    ['@my-site/rules', './my.js'],
+    ['only-imported', { '.': { import: './my.js' } }],
+  ] as const)('is named with the package: %s#MyFilter', async ([name, exports]) => {
+    write(`node_modules/${name}/package.json`, JSON.stringify({ name, type: 'module', exports }));
     const source = filterSource('MyFilter', { create: "return reject('by package');" });
     write(`node_modules/${name}/my.js`, `${source}export class BadFilter extends BaseFilter {}\n`);
     expect(await check(`${name}#MyFilter`)).toEqual({ code: 1, stderr: '', message: 'by package' });

@@ -5,39 +5,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource, temporaryFolder } from '../support/filter-folder.ts';
-import { metric } from '../support/metric.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { createLasting } from '../support/requests.ts';
-import { startUntilFinished } from '../support/run-command.ts';
+import { SOON, serve } from './serving.ts';
 
-const SOON = { timeout: 120_000, interval: 20 };
 const HELD = 75;
 const TIMEOUT = 600_000;
 
-const leaseOf = (project_id: string) => JSON.stringify(createLasting(60, { project_id }));
-
 /** `serve` with one filter whose hooks do this, and an innocent one before it. */
-async function serve(hooks: Parameters<typeof filterSource>[1], service: string) {
+async function guilty(hooks: Parameters<typeof filterSource>[1], service: string) {
   const folder = filterFolder({ 'guilty-filter.js': filterSource('GuiltyFilter', hooks) });
   const conf = confFile(
     `[enforcement]\nfilters_path = ${folder}\nenabled_filters = MaxLeaseDurationFilter, GuiltyFilter\nmax_lease_duration = 172800\n[service]\nport = 0\n${service}\n`,
   );
-  const running = startUntilFinished(['serve', '--config-file', conf]);
-  const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
-  const port = Number(new URL(url).port);
-  const post = (project: string) =>
-    fetch(`${url}/check-create`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: leaseOf(project),
-    });
+  const running = await serve(['--config-file', conf]);
   /** Sends it, and does not wait. */
-  const send = async (project: string) => {
-    const { socket } = await openRaw(port);
+  const send = async (project_id: string) => {
+    const { socket } = await openRaw(running.port);
     socket.on('error', () => {});
-    socket.write(postBytes('/check-create', leaseOf(project)));
+    socket.write(postBytes('/check-create', JSON.stringify(createLasting(60, { project_id }))));
   };
-  return { ...running, url, folder, post, send };
+  return { ...running, send };
 }
 
 const errorsOf = (stderr: string) =>
@@ -60,28 +48,27 @@ const FOR_EVER: readonly (readonly [string, string])[] = [
   ],
 ];
 
-describe('a filter that holds the process', () => {
-  it.each(FOR_EVER)(
-    'is named, and the process ends with 75: %s',
-    { timeout: TIMEOUT },
-    async (how, create) => {
-      const { ended, post, send } = await serve({ create: `${create} return allow();` }, 'hang_timeout = 5');
-      expect((await post('free')).status).toBe(204);
-      await send('held');
-      const { code, stderr } = await ended;
-      expect(code).toBe(HELD);
-      const [line, ...others] = errorsOf(stderr);
-      expect(others).toEqual([]);
-      expect(line).toMatchObject({ msg: expect.stringContaining('nothing else was done for 5 s') });
-      // Behind its first `await` it is not asked any more, but was the last one.
-      expect(line).toMatchObject({ [how === 'microtasks' ? 'last_filter' : 'filter']: 'GuiltyFilter' });
-      expect(how === 'microtasks' ? 'guilty-filter.js:' : String(line?.at)).toContain('guilty-filter.js:');
-      expect(stderr).not.toContain('debugger');
-    },
-  );
+describe('a filter that holds the process', { timeout: TIMEOUT }, () => {
+  it.each(FOR_EVER)('is named, and the process ends with 75: %s', async (how, create) => {
+    const { ended, statusFor, send } = await guilty(
+      { create: `${create} return allow();` },
+      'hang_timeout = 5',
+    );
+    expect(await statusFor(60, 'free')).toBe(204);
+    await send('held');
+    const { code, stderr } = await ended;
+    expect(code).toBe(HELD);
+    const [line, ...others] = errorsOf(stderr);
+    expect(others).toEqual([]);
+    expect(line).toMatchObject({ msg: expect.stringContaining('nothing else was done for 5 s') });
+    // Behind its first `await` it is not asked any more, but was the last one.
+    expect(line).toMatchObject({ [how === 'microtasks' ? 'last_filter' : 'filter']: 'GuiltyFilter' });
+    expect(how === 'microtasks' ? 'guilty-filter.js:' : String(line?.at)).toContain('guilty-filter.js:');
+    expect(stderr).not.toContain('debugger');
+  });
 
-  it('is killed where no code of it runs: it waits for a child', { timeout: TIMEOUT }, async () => {
-    const { ended, send } = await serve(
+  it('is killed where no code of it runs: it waits for a child', async () => {
+    const { ended, send } = await guilty(
       {
         create:
           'process.getBuiltinModule("node:child_process").execFileSync("sleep", ["60"]); return allow();',
@@ -94,8 +81,8 @@ describe('a filter that holds the process', () => {
     expect(errorsOf(stderr)).toMatchObject([{ filter: 'GuiltyFilter' }]);
   });
 
-  it('in onEnd, and in close, is ended too', { timeout: TIMEOUT }, async () => {
-    const { process, ended } = await serve(
+  it('in onEnd, and in close, is ended too', async () => {
+    const { process, ended } = await guilty(
       { extra: 'close() { while (true) {} }' },
       // Far apart: at the end of the grace it is killed, whether it is named by then or not.
       'hang_timeout = 5\nshutdown_grace = 60',
@@ -106,11 +93,9 @@ describe('a filter that holds the process', () => {
     expect(errorsOf(stderr)).toMatchObject([{ filter: 'GuiltyFilter' }]);
   });
 
-  it('keeps a stop waiting no longer than shutdown_grace, however long it may hold', {
-    timeout: TIMEOUT,
-  }, async () => {
+  it('keeps a stop waiting no longer than shutdown_grace, however long it may hold', async () => {
     const isHeld = join(temporaryFolder(), 'held');
-    const { process, ended, send } = await serve(
+    const { process, ended, send } = await guilty(
       {
         create: `process.getBuiltinModule('node:fs').writeFileSync(${JSON.stringify(isHeld)}, ''); while (true) {}`,
       },
@@ -123,47 +108,39 @@ describe('a filter that holds the process', () => {
     expect([HELD, null]).toContain((await ended).code);
   });
 
-  it('for less than hang_timeout goes on, and with 0 for as long as it likes', {
-    timeout: TIMEOUT,
-  }, async () => {
+  it('for less than hang_timeout goes on, and with 0 for as long as it likes', async () => {
     const create = 'const end = Date.now() + 6000; while (Date.now() < end) {} return allow();';
     for (const service of [
       'hang_timeout = 60\nshutdown_grace = 60',
       'hang_timeout = 0\nshutdown_grace = 5',
     ]) {
-      const { process, ended, post } = await serve({ create }, service);
-      expect((await post('held')).status).toBe(204);
+      const { process, ended, statusFor } = await guilty({ create }, service);
+      expect(await statusFor(60, 'held')).toBe(204);
       process.kill('SIGTERM');
       expect((await ended).code).toBe(0);
     }
   });
 
-  it('is none where the whole process stood still', { timeout: TIMEOUT }, async () => {
-    const { process, post } = await serve({}, 'hang_timeout = 5');
+  it('is none where the whole process stood still', async () => {
+    const { process, statusFor } = await guilty({}, 'hang_timeout = 5');
     process.kill('SIGSTOP');
     await sleep(8000);
     process.kill('SIGCONT');
     await sleep(1000);
-    expect((await post('free')).status).toBe(204);
+    expect(await statusFor(60, 'free')).toBe(204);
   });
 });
 
-describe('what a filter leaves to itself', () => {
-  it('and rejects, is an error in the log and a metric, and the service goes on', {
-    timeout: TIMEOUT,
-  }, async () => {
-    const { url, post, process, ended } = await serve(
+describe('what a filter leaves to itself', { timeout: TIMEOUT }, () => {
+  it('and rejects, is an error in the log and a metric, and the service goes on', async () => {
+    const { metric, statusFor, process, ended } = await guilty(
       { create: 'Promise.reject(new Error("forgotten")); return allow();' },
       '',
     );
     for (const project of ['one', 'two']) {
-      expect((await post(project)).status).toBe(204);
+      expect(await statusFor(60, project)).toBe(204);
     }
-    const count = async () =>
-      metric(await (await fetch(`${url}/metrics`)).text(), 'blazar_enforcement_uncaught_errors_total', {
-        kind: 'rejection',
-      });
-    await expect.poll(count).toBe(2);
+    await expect.poll(() => metric('uncaught_errors_total', { kind: 'rejection' })).toBe(2);
     process.kill('SIGTERM');
     const { code, stderr } = await ended;
     expect(code).toBe(0);
@@ -173,19 +150,14 @@ describe('what a filter leaves to itself', () => {
     ]);
   });
 
-  it('and throws, is an error in the log; what is under way is finished, and the process ends with 70', {
-    timeout: TIMEOUT,
-  }, async () => {
+  it('and throws, is an error in the log; what is under way is finished, and the process ends with 70', async () => {
     const create = `if (context.project_id === 'throws') { setTimeout(() => { throw new Error('loose'); }, 0); return allow(); }
       return new Promise((resolve) => setTimeout(() => resolve(allow()), 5000));`;
-    const { url, post, ended } = await serve({ create }, '');
-    const slow = post('slow');
-    await vi.waitFor(async () => {
-      const exposition = await (await fetch(`${url}/metrics`)).text();
-      expect(metric(exposition, 'blazar_enforcement_decisions_under_way')).toBe(1);
-    }, SOON);
-    expect((await post('throws')).status).toBe(204);
-    expect((await slow).status).toBe(204);
+    const { underWay, statusFor, ended } = await guilty({ create }, '');
+    const slow = statusFor(60, 'slow');
+    await underWay();
+    expect(await statusFor(60, 'throws')).toBe(204);
+    expect(await slow).toBe(204);
     const { code, stderr } = await ended;
     expect(code).toBe(70);
     expect(errorsOf(stderr)).toMatchObject([{ kind: 'exception', error: 'loose' }]);

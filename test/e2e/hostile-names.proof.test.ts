@@ -7,7 +7,7 @@ import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
-import { startUntilFinished } from '../support/run-command.ts';
+import { serve } from './serving.ts';
 
 /** C0 and C1, direction overrides and isolates, line separators, tags, half a surrogate pair; each between letters. */
 const HOSTILE =
@@ -18,7 +18,7 @@ const KEPT = HOSTILE.replace('\ud800', '');
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
 /** The service in a process of its own. Its filter logs the name of a lease, and rejects or fails with it. */
-async function serve() {
+async function hostileService() {
   const log = temporaryFile('decisions.jsonl', '');
   const connection = await newLedger();
   const folder = filterFolder({
@@ -37,26 +37,20 @@ filters_path = ${folder}
 enabled_filters = HostileFilter, MaxLeasesFilter
 max_leases_per_project = 9
 `);
-  const running = startUntilFinished(['serve', '--config-file', conf, '--log-level', 'debug']);
-  const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n/m);
+  const { post: send, process, ended } = await serve(['--config-file', conf, '--log-level', 'debug']);
   const post = async (status: string, name = HOSTILE) => {
     const { context, lease } = createLasting(60);
-    const answer = await fetch(`${url}/check-create`, {
-      method: 'POST',
-      body: JSON.stringify({ context, lease: { ...lease, status, name } }),
-      headers: { 'Content-Type': 'application/json' },
-    });
-    return answer.status;
+    return (await send('/check-create', { context, lease: { ...lease, status, name } })).status;
   };
   expect([await post('CREATING', KEPT), await post('NO'), await post('FAIL')]).toEqual([204, 403, 403]);
-  running.process.kill('SIGTERM');
-  const { stderr } = await running.ended;
+  process.kill('SIGTERM');
+  const { stderr } = await ended;
   return { conf, log, stderr };
 }
 
 describe('a hostile name', () => {
   it('is escaped in the log, in the decision log, and in what commands print from them', async () => {
-    const { conf, log, stderr } = await serve();
+    const { conf, log, stderr } = await hostileService();
     expect(stderr).not.toMatch(UNSEEN);
     const lines = stderr
       .trimEnd()

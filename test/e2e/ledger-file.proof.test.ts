@@ -22,6 +22,7 @@ import {
   untilAllowed,
 } from '../support/ledger-processes.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
+import { canMount, mounted, succeeds } from './mounts.ts';
 
 const PATIENT = { timeout: 1_200_000 };
 
@@ -44,20 +45,20 @@ async function create(service: ServiceProcess) {
 const untilRefused = (service: ServiceProcess) =>
   vi.waitFor(async () => expect(await create(service)).toMatchObject(REFUSED), SOON);
 
+/** A service on a ledger of its own, that lets leases through. */
+async function working(deadline = DEADLINE) {
+  const ledger = await newLedger();
+  const service = await startService({ connection: ledger.connection, deadline });
+  await untilAllowed(() => create(service));
+  return { ...ledger, service };
+}
+
 /** Whether the ledger holds what was acknowledged, and nothing else, when the service is gone. */
 async function expectAllRecorded(service: ServiceProcess, connection: string): Promise<void> {
   await service.kill();
   const ledger = await ledgerAt(connection);
   expect((await leaseNames(ledger)).sort()).toEqual([...(acknowledged.get(service) ?? [])].sort());
   await ledger.close();
-}
-
-/** A file system of its own, of so many megabytes; only root may make one. */
-function mounted(megabytes: number): string {
-  const folder = temporaryFolder();
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'none', folder]);
-  onTestFinished(() => void execFileSync('umount', ['--lazy', folder]));
-  return folder;
 }
 
 /** Also for root, whom modes do not keep from anything. Returns what undoes it. */
@@ -84,19 +85,7 @@ function makeReadOnly(file: string): () => void {
   return unmount;
 }
 
-function succeeds(attempt: () => unknown): boolean {
-  try {
-    attempt();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 const isRoot = process.getuid?.() === 0;
-const canMount = succeeds(() => {
-  execFileSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' });
-});
 const canLimit = succeeds(() => execFileSync('prlimit', ['--version'], { stdio: 'ignore' }));
 if (!canMount && !canLimit) {
   console.warn('A FULL DISK IS NOT PROVEN HERE: neither mount as root nor prlimit is there');
@@ -107,7 +96,7 @@ if (isRoot && !canMount) {
 
 describe('a disk that is full', PATIENT, () => {
   it.runIf(canMount)('lets no lease through that is not recorded, until there is room', async () => {
-    const folder = mounted(2);
+    const folder = mounted('2m');
     const { connection } = await newLedger(folder);
     const services = await startServices(2, { connection, deadline: DEADLINE });
     const clients = newClients(64, { mayEnd: false });
@@ -140,9 +129,7 @@ describe('a disk that is full', PATIENT, () => {
   });
 
   it.runIf(canLimit)('lets no lease through where the file may not grow, until it may', async () => {
-    const { file, connection } = await newLedger();
-    const service = await startService({ connection, deadline: DEADLINE });
-    await untilAllowed(() => create(service));
+    const { file, connection, service } = await working();
     const limit = (bytes: string) =>
       execFileSync('prlimit', ['--pid', String(service.process.pid), `--fsize=${bytes}:`]);
     limit(String(statSync(`${file}-wal`).size));
@@ -161,7 +148,7 @@ describe('a file that may not be written to', PATIENT, () => {
   it.runIf(canMount && isRoot)(
     'keeps a service from starting where nothing can be made beside it',
     async () => {
-      const folder = mounted(4);
+      const folder = mounted('4m');
       const { connection } = await newLedger(folder);
       execFileSync('mount', ['-o', 'remount,ro', folder]);
       const { code, stderr } = await launchService({ connection }).ended;
@@ -192,9 +179,7 @@ describe('a file that may not be written to', PATIENT, () => {
 
 describe('a file that another process has locked', PATIENT, () => {
   it('lets no lease through until it is free, and nothing hangs', async () => {
-    const { file, connection } = await newLedger();
-    const service = await startService({ connection, deadline: 20 });
-    await untilAllowed(() => create(service));
+    const { file, connection, service } = await working(20);
     const hold = `const { DatabaseSync } = process.getBuiltinModule?.('node:sqlite') ?? { DatabaseSync: require('better-sqlite3') };
       const db = new DatabaseSync(process.argv[1]);
       db.exec('BEGIN EXCLUSIVE'); console.log('locked'); process.stdin.resume();`;
@@ -231,9 +216,7 @@ describe('a file that is tampered with while the service runs', PATIENT, () => {
       },
     ],
   ])('lets no lease through when it is %s, until it is back', async (_, tamper) => {
-    const { file, connection } = await newLedger();
-    const service = await startService({ connection, deadline: DEADLINE });
-    await untilAllowed(() => create(service));
+    const { file, connection, service } = await working();
     const aside = `${file}.aside`;
     tamper(file, aside);
     for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -269,9 +252,7 @@ describe('a file that is tampered with while the service runs', PATIENT, () => {
   });
 
   it('lets no lease through that is recorded nowhere when its log of changes is deleted', async () => {
-    const { file, connection } = await newLedger();
-    const service = await startService({ connection, deadline: DEADLINE });
-    await untilAllowed(() => create(service));
+    const { file, connection, service } = await working();
     rmSync(`${file}-wal`);
     // Half of what was in it may be in the file: then nobody can go on with that.
     const isDamaged = () => service.log().includes('the file is damaged');
@@ -287,9 +268,7 @@ describe('a file that is tampered with while the service runs', PATIENT, () => {
   });
 
   it('lets no lease through when the file is emptied', async () => {
-    const { file, connection } = await newLedger();
-    const service = await startService({ connection, deadline: DEADLINE });
-    await untilAllowed(() => create(service));
+    const { file, service } = await working();
     writeFileSync(file, '');
     expect(await create(service)).toMatchObject(REFUSED);
     expect(await create(service)).toMatchObject(REFUSED);

@@ -1,5 +1,5 @@
 /** Old leases are folded, and restored, while services decide about new ones of the same project: nobody is charged wrong, and nobody is shut out. */
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -20,6 +20,7 @@ import { SCALE, startServices, withBudget } from '../support/ledger-processes.ts
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers, upgraded } from '../support/ledgers.ts';
 import { PROJECT } from '../support/requests.ts';
 import { COMMAND } from '../support/run-command.ts';
+import { canMount, mounted } from './mounts.ts';
 
 const newLedger = newLedgers();
 const TIMEOUT = 1_200_000 * SCALE;
@@ -171,23 +172,6 @@ describe.each(DIALECTS)('folding beside 3 services and 16 clients on %s', (diale
   });
 });
 
-const canMount = (() => {
-  try {
-    execFileSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-
-/** A file system of its own, of so many kilobytes; only root may make one. */
-function mounted(kilobytes: number): string {
-  const folder = temporaryFolder();
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kilobytes}k`, 'none', folder]);
-  onTestFinished(() => void execFileSync('umount', ['--lazy', folder]));
-  return folder;
-}
-
 describe.runIf(canMount)('a disk that becomes full while leases are folded', { timeout: TIMEOUT }, () => {
   const run = (args: string[]) => spawnSync(process.execPath, args, { encoding: 'utf8' });
 
@@ -198,7 +182,7 @@ describe.runIf(canMount)('a disk that becomes full while leases are folded', { t
     await recordOld(connection);
     const before = await oldIn(ledger);
     const args = commandLine(connection);
-    const disk = mounted(OLD);
+    const disk = mounted(`${OLD}k`);
     const file = join(disk, 'folded.jsonl');
     const { status, stdout, stderr } = run(args('compact', ...BEFORE, '--export', file));
     expect({ status, stdout }).toEqual({ status: 74, stdout: '' });
@@ -216,7 +200,7 @@ describe.runIf(canMount)('a disk that becomes full while leases are folded', { t
   });
 
   it('leaves a ledger on SQLite as it was, if it is the disk of the ledger', async () => {
-    const disk = mounted(16 * 1024);
+    const disk = mounted('16m');
     const connection = await upgraded(`sqlite://${join(disk, 'ledger.db')}`);
     const ledger = await withBudget(connection, '1000000');
     onTestFinished(() => ledger.close());

@@ -13,6 +13,7 @@ import { SCALE, type ServiceProcess, startServices } from '../support/ledger-pro
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost } from '../support/requests.ts';
+import { killedAtWork } from './killed.ts';
 
 const ROUNDS = 3 * SCALE;
 const PROJECTS = ['climate', 'ocean', 'physics'];
@@ -125,19 +126,8 @@ describe.each(DIALECTS)('notifications from %s', (dialect) => {
     };
     for (let round = 0; round < ROUNDS; round += 1) {
       const services = await startServices(3, { ...setup, isEmbedded: round % 3 === 2 });
-      let alive = services.length;
-      const clients = Array.from({ length: CLIENTS }, () => client(services, () => alive === 0));
-      await Promise.all(
-        services.map(async (service) => {
-          const life = 30 + Math.random() * 60;
-          while (service.answers() < life) {
-            await pause(Math.random() * 10);
-          }
-          await service.kill();
-          alive -= 1;
-        }),
-      );
-      await Promise.all(clients);
+      const clients = Array.from({ length: CLIENTS }, () => (over: () => boolean) => client(services, over));
+      await killedAtWork(services, () => 30 + Math.random() * 60, clients);
     }
     isCalm = true;
     await startServices(1, setup);

@@ -6,6 +6,7 @@ import { SCALE, type ServiceProcess, startServices } from '../support/ledger-pro
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { type PolicyServer, policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost } from '../support/requests.ts';
+import { killedAtWork } from './killed.ts';
 
 const ROUNDS = 3 * SCALE;
 const SERVICES = 3;
@@ -125,19 +126,11 @@ describe.each(DIALECTS)(
       };
       for (let round = 0; round < ROUNDS; round += 1) {
         const services = await startServices(SERVICES, { ...setup, isEmbedded: round % 3 > 0 });
-        let alive = services.length;
-        const clients = Array.from({ length: CLIENTS }, () => client(services, books, () => alive === 0));
-        await Promise.all(
-          services.map(async (service) => {
-            const life = 5 + Math.random() * LONGEST_LIFE;
-            while (service.answers() < life) {
-              await pause(Math.random() * 10);
-            }
-            await service.kill();
-            alive -= 1;
-          }),
+        const clients = Array.from(
+          { length: CLIENTS },
+          () => (over: () => boolean) => client(services, books, over),
         );
-        await Promise.all(clients);
+        await killedAtWork(services, () => 5 + Math.random() * LONGEST_LIFE, clients);
       }
       server.calm = true;
       await startServices(1, setup);

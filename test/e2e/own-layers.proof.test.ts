@@ -9,7 +9,7 @@ import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
-import { startCommand } from '../support/run-command.ts';
+import { serve } from './serving.ts';
 
 const SERVER =
   '[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
@@ -32,24 +32,14 @@ describe("files of a user and of a project, with another limit than the server's
   it('change nothing for serve, at its start and at a reload', async () => {
     // One is named and broken, the other is found and lifts the limit.
     const { cwd, found, env, user } = place(BROKEN, WIDE_OPEN);
-    const { process, printed, ended, output } = startCommand(
-      ['serve', '--config-file', configFile(SERVER), '--watch'],
-      { cwd, env: { ...found, BLAZAR_ENFORCEMENT_USER_CONFIG: env.BLAZAR_ENFORCEMENT_USER_CONFIG } },
-    );
-    onTestFinished(async () => {
-      process.kill('SIGKILL');
-      await ended;
+    const { process, output, statusFor } = await serve(['--config-file', configFile(SERVER), '--watch'], {
+      cwd,
+      env: { ...found, BLAZAR_ENFORCEMENT_USER_CONFIG: env.BLAZAR_ENFORCEMENT_USER_CONFIG },
     });
-    const [, url = ''] = await printed(/^Listening on (http:\S+)$/m);
-    const create = async (seconds: number) => {
-      const body = JSON.stringify(createLasting(seconds));
-      const headers = { 'Content-Type': 'application/json' };
-      return (await fetch(`${url}/check-create`, { method: 'POST', body, headers })).status;
-    };
-    expect([await create(60), await create(61)]).toEqual([204, 403]);
+    expect([await statusFor(60), await statusFor(61)]).toEqual([204, 403]);
     process.kill('SIGHUP');
     await expect.poll(() => output().stderr).toContain('configuration reloaded');
-    expect([await create(60), await create(61)]).toEqual([204, 403]);
+    expect([await statusFor(60), await statusFor(61)]).toEqual([204, 403]);
     expect(output().stderr).not.toContain(user);
   });
 

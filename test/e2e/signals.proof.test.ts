@@ -6,36 +6,18 @@ import { decisionsInFile } from '../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { startLoad } from '../support/load.ts';
-import { metric } from '../support/metric.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { capturedText } from '../support/requests.ts';
-import { type RunningCommand, startUntilFinished } from '../support/run-command.ts';
+import { startUntilFinished } from '../support/run-command.ts';
+import { SOON, serve } from './serving.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
-const SOON = { timeout: 120_000, interval: 20 };
 
-/** `serve` with this configuration, on a free port. */
-async function serve(conf: string): Promise<RunningCommand & { url: string; port: number }> {
-  const running = startServe(conf);
-  const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
-  return { ...running, url, port: Number(new URL(url).port) };
-}
-
-/** Until a filter has been asked about a lease. */
-async function underWay(url: string): Promise<void> {
-  await vi.waitFor(async () => {
-    const exposition = await (await fetch(`${url}/metrics`)).text();
-    expect(metric(exposition, 'blazar_enforcement_decisions_under_way')).toBe(1);
-  }, SOON);
-}
-
-function startServe(conf: string): RunningCommand {
-  const running = startUntilFinished(['serve', '--config-file', conf]);
-  return running;
-}
-
+const FIXED = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200';
 const confOf = (enforcement: string, service = '') =>
   confFile(`[enforcement]\n${enforcement}\n[service]\nport = 0\n${service}\n`);
+
+const serveOn = (conf: string) => serve(['--config-file', conf]);
 
 /** A filter that never answers, and a service that would wait for it for a minute. */
 function neverConf(): string {
@@ -55,10 +37,10 @@ describe('serve', () => {
   ] as const)(
     'finishes the requests in progress at %s, and exits at once at a further %s: %i',
     async ([first, second, code]) => {
-      const { process, ended, url, port } = await serve(neverConf());
+      const { process, ended, underWay, port } = await serveOn(neverConf());
       const busy = await openRaw(port);
       busy.socket.write(postBytes('/check-create', FITS));
-      await underWay(url);
+      await underWay();
       process.kill(first);
       await vi.waitFor(() => expect(openRaw(port)).rejects.toThrow('ECONNREFUSED'), SOON);
       expect(process.exitCode).toBeNull();
@@ -71,11 +53,11 @@ describe('serve', () => {
   it('exits with 0 within shutdown_grace, although requests are still open', async () => {
     const conf = neverConf();
     writeFileSync(conf, readFileSync(conf, 'utf8').replace('shutdown_grace = 60', 'shutdown_grace = 5'));
-    const { process, ended, url, port } = await serve(conf);
+    const { process, ended, underWay, port } = await serveOn(conf);
     const [busy, half] = [await openRaw(port), await openRaw(port)];
     busy.socket.write(postBytes('/check-create', FITS));
     half.socket.write('POST /check-create HTTP/1.1\r\n');
-    await underWay(url);
+    await underWay();
     process.kill('SIGTERM');
     expect((await ended).code).toBe(0);
     await Promise.all([busy.end, half.end]);
@@ -83,9 +65,7 @@ describe('serve', () => {
 
   it('exits when SIGTERM arrives during its start', async () => {
     for (const milliseconds of [50, 200, 400, 800]) {
-      const running = startServe(
-        confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200'),
-      );
+      const running = startUntilFinished(['serve', '--config-file', confOf(FIXED)]);
       await sleep(milliseconds);
       running.process.kill('SIGTERM');
       const { code, stderr } = await running.ended;
@@ -96,16 +76,9 @@ describe('serve', () => {
   });
 
   it('reloads its configuration at SIGHUP', async () => {
-    const conf = confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200');
-    const { process, url, output } = await serve(conf);
-    const statusNow = async () =>
-      (
-        await fetch(`${url}/check-create`, {
-          method: 'POST',
-          body: FITS,
-          headers: { 'Content-Type': 'application/json' },
-        })
-      ).status;
+    const conf = confOf(FIXED);
+    const { process, url, output, post } = await serveOn(conf);
+    const statusNow = async () => (await post('/check-create', FITS)).status;
     expect(await statusNow()).toBe(204);
     writeFileSync(conf, readFileSync(conf, 'utf8').replace('259200', '60'));
     process.kill('SIGHUP');
@@ -127,9 +100,7 @@ describe('serve', () => {
   });
 
   it('answers requests while signals to reload keep coming', async () => {
-    const { process, url } = await serve(
-      confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200'),
-    );
+    const { process, url } = await serveOn(confOf(FIXED));
     const signals = setInterval(() => process.kill('SIGHUP'), 1);
     onTestFinished(() => clearInterval(signals));
     for (let times = 0; times < 20; times += 1) {
@@ -139,11 +110,8 @@ describe('serve', () => {
 
   it('answers every request that it has decided at SIGTERM under load, and exits with 0', async () => {
     const log = temporaryFile('decisions.jsonl', '');
-    const conf = confOf(
-      'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200',
-      `decision_log = ${log}`,
-    );
-    const { process, ended, url } = await serve(conf);
+    const conf = confOf(FIXED, `decision_log = ${log}`);
+    const { process, ended, url } = await serveOn(conf);
     const load = startLoad(`${url}/check-create`, 16, FITS);
     await load.more(500);
     process.kill('SIGTERM');
@@ -157,9 +125,7 @@ describe('serve', () => {
 
 describe('SIGUSR1', () => {
   it('opens no debugger, and does not end the process', async () => {
-    const running = await serve(
-      confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200'),
-    );
+    const running = await serveOn(confOf(FIXED));
     for (let times = 0; times < 3; times += 1) {
       running.process.kill('SIGUSR1');
       expect((await fetch(`${running.url}/healthz`)).status).toBe(200);

@@ -1,14 +1,11 @@
 /** `serve --watch` and files of filters. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { createLasting } from '../support/requests.ts';
-import { startCommand } from '../support/run-command.ts';
-
-/** Files are looked at once a second. */
-const SOON = { timeout: 120_000, interval: 50 };
+import { SOON, serve } from './serving.ts';
 
 it('serve --watch loads a changed filter anew, with all that it imports from its folder', async () => {
   const rejecting = (reason: string, imports = '') =>
@@ -22,18 +19,9 @@ it('serve --watch loads a changed filter anew, with all that it imports from its
   const conf = confFile(
     `[service]\nport = 0\n[enforcement]\nfilters_path = ${folder}\nenabled_filters = ReasonFilter\n`,
   );
-  const { process, printed, output, ended } = startCommand(['serve', '--watch', '--config-file', conf]);
-  onTestFinished(async () => {
-    process.kill('SIGKILL');
-    await ended;
-  });
-  const [, url = ''] = await printed(/^Listening on (http:\S+)$/m);
+  const { output, post } = await serve(['--watch', '--config-file', conf]);
   const reason = async () => {
-    const answer = await fetch(`${url}/check-create`, {
-      method: 'POST',
-      body: JSON.stringify(createLasting(60)),
-      headers: { 'Content-Type': 'application/json' },
-    });
+    const answer = await post('/check-create', createLasting(60));
     return ((await answer.json()) as { message: string }).message;
   };
   const becomes = (text: string) => vi.waitFor(async () => expect(await reason()).toBe(text), SOON);

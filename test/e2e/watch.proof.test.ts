@@ -1,13 +1,11 @@
 /** `serve --watch` and configuration files that change in every way that files do. */
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { createLasting } from '../support/requests.ts';
-import { runCommand, startCommand } from '../support/run-command.ts';
+import { runCommand } from '../support/run-command.ts';
+import { SOON, serve } from './serving.ts';
 
-/** It is looked once a second. */
-const SOON = { timeout: 120_000, interval: 50 };
 const DAY = 86_400;
 
 /** A folder as Kubernetes mounts a ConfigMap: files are links into `..data`, which is a link that is swapped. */
@@ -33,25 +31,13 @@ it('serve --watch reloads whichever way its files change, and changes nothing fo
   writeFileSync(conf, base);
   const { folder, swap } = mountedFolder(DAY);
   const sources = ['--config-file', conf, '--config-dir', folder];
-  const { process, printed, output, ended } = startCommand(['serve', '--watch', ...sources]);
-  onTestFinished(async () => {
-    process.kill('SIGKILL');
-    await ended;
-  });
-  const [, url = ''] = await printed(/^Listening on (http:\S+)$/m);
+  const { url, output, statusFor } = await serve(['--watch', ...sources]);
   const ready = async () => {
     const answer = await fetch(`${url}/readyz`);
     const { generation, problems } = (await answer.json()) as { generation: number; problems: string[] };
     return { status: answer.status, generation, problems };
   };
-  const allows = async (seconds: number, project = 'climate') => {
-    const answer = await fetch(`${url}/check-create`, {
-      method: 'POST',
-      body: JSON.stringify(createLasting(seconds, { project_id: project })),
-      headers: { 'Content-Type': 'application/json' },
-    });
-    return answer.status === 204;
-  };
+  const allows = async (seconds: number, project?: string) => (await statusFor(seconds, project)) === 204;
   const takenOver = (generation: number) =>
     vi.waitFor(async () => expect(await ready()).toEqual({ status: 200, generation, problems: [] }), SOON);
   expect([await allows(DAY), await allows(DAY + 1)]).toEqual([true, false]);

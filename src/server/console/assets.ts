@@ -23,28 +23,27 @@ const script = (name: string) => () =>
 const uplot = () =>
   `${readFileSync(require.resolve('uplot/dist/uPlot.iife.min.js'), 'utf8')}\nexport default uPlot;\n`;
 
-const ASSETS = {
-  'style.css': { type: 'text/css; charset=utf-8', read: () => STYLE },
-  'icon.svg': { type: 'image/svg+xml', read: () => ICON },
-  'main.js': { type: 'text/javascript; charset=utf-8', read: script('main.js') },
-  'files.js': { type: 'text/javascript; charset=utf-8', read: script('files.js') },
-  'timeline.js': { type: 'text/javascript; charset=utf-8', read: script('timeline.js') },
-  'times.js': { type: 'text/javascript; charset=utf-8', read: script('times.js') },
-  'live.js': { type: 'text/javascript; charset=utf-8', read: script('live.js') },
-  'morph.js': { type: 'text/javascript; charset=utf-8', read: script('morph.js') },
-  'chart.js': { type: 'text/javascript; charset=utf-8', read: script('chart.js') },
-  'uplot.js': { type: 'text/javascript; charset=utf-8', read: uplot },
-} as const satisfies Readonly<Record<string, { readonly type: string; readonly read: () => string }>>;
+const SCRIPTS = ['main', 'files', 'timeline', 'times', 'live', 'morph', 'chart'] as const;
+const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
-type AssetName = keyof typeof ASSETS;
-const ASSET_NAMES = Object.keys(ASSETS) as readonly AssetName[];
+interface Asset {
+  readonly type: string;
+  readonly read: () => string;
+}
+
+const ASSETS: ReadonlyMap<string, Asset> = new Map([
+  ['style.css', { type: 'text/css; charset=utf-8', read: () => STYLE }],
+  ['icon.svg', { type: 'image/svg+xml', read: () => ICON }],
+  ['uplot.js', { type: JAVASCRIPT, read: uplot }],
+  ...SCRIPTS.map((name) => [`${name}.js`, { type: JAVASCRIPT, read: script(`${name}.js`) }] as const),
+]);
 
 /** For routers and metrics. */
 const ASSETS_PATH = '/assets';
 
 interface Kept {
   readonly hash: string;
-  readonly texts: ReadonlyMap<AssetName, string>;
+  readonly texts: ReadonlyMap<string, string>;
 }
 
 let kept: Kept | undefined;
@@ -52,7 +51,7 @@ let kept: Kept | undefined;
 /** Read once, at the first page: whoever wants decisions alone does not wait for it. */
 function assets(): Kept {
   if (kept === undefined) {
-    const texts = new Map(ASSET_NAMES.map((name) => [name, ASSETS[name].read()]));
+    const texts = new Map([...ASSETS].map(([name, { read }]) => [name, read()]));
     const hash = createHash('sha256')
       .update(JSON.stringify([...texts]))
       .digest('base64url')
@@ -62,7 +61,7 @@ function assets(): Kept {
   return kept;
 }
 
-export function assetPath(name: AssetName): string {
+export function assetPath(name: 'style.css' | 'icon.svg' | 'main.js'): string {
   return `${ASSETS_PATH}/${assets().hash}/${name}`;
 }
 
@@ -76,7 +75,7 @@ type Encoding = keyof typeof ENCODINGS;
 /** Each is compressed once, in a thread of its own; by name and encoding. */
 const compressed = new Map<string, Promise<Buffer>>();
 
-function bytesOf(name: AssetName, encoding: Encoding): Promise<Buffer> {
+function bytesOf(name: string, encoding: Encoding): Promise<Buffer> {
   const key = `${encoding} ${name}`;
   const made = compressed.get(key) ?? ENCODINGS[encoding](Buffer.from(assets().texts.get(name) ?? ''));
   compressed.set(key, made);
@@ -88,8 +87,9 @@ export function assetRoutes(): Router {
   const router = new Router(EXACT);
   router.get(`${ASSETS_PATH}/:hash/:name`, async (ctx: Context) => {
     stateOf(ctx).route = ASSETS_PATH;
-    const name = ASSET_NAMES.find((one) => one === ctx.params.name);
-    if (name === undefined) {
+    const { name = '' } = ctx.params;
+    const asset = ASSETS.get(name);
+    if (asset === undefined) {
       ctx.throw(404, 'there is nothing at this path');
     }
     const encoding = encodingFor(ctx);
@@ -101,7 +101,7 @@ export function assetRoutes(): Router {
       ...(encoding !== 'identity' && { 'Content-Encoding': encoding }),
     });
     ctx.body = await bytesOf(name, encoding);
-    ctx.type = ASSETS[name].type;
+    ctx.type = asset.type;
   });
   return router;
 }

@@ -4,8 +4,9 @@ import { formatOrigin } from '../../base/errors.ts';
 import type { Setting } from '../../config/resolve.ts';
 import { showValue } from '../../config/secret.ts';
 import { valueText } from '../../config/text.ts';
+import type { Generation } from '../configuration/generation.ts';
 import type { ConsolePage } from './page.ts';
-import { type Column, Table, Text } from './parts/parts.tsx';
+import { type Column, Section, Table, Text } from './parts/parts.tsx';
 
 export const configurationPage: ConsolePage = {
   method: 'GET',
@@ -14,18 +15,15 @@ export const configurationPage: ConsolePage = {
   label: 'Configuration',
   answer: async ({ generation }) => ({
     title: 'Configuration',
-    main: <Configuration settings={generation.configuration.settings} number={generation.number} />,
+    main: <Configuration {...generation} />,
   }),
 };
 
-interface ConfigurationProps {
-  readonly settings: readonly Setting[];
-  /** Of the generation. */
-  readonly number: number;
-}
-
 /** What is set stands first; defaults are folded. */
-function Configuration({ settings, number }: ConfigurationProps) {
+function Configuration({
+  number,
+  configuration: { settings },
+}: Pick<Generation, 'number' | 'configuration'>) {
   const sections = [...new Set(settings.map(({ option }) => option.section))];
   return (
     <>
@@ -34,41 +32,42 @@ function Configuration({ settings, number }: ConfigurationProps) {
         Secrets are hidden.
       </p>
       {sections.map((section) => (
-        <Section section={section} settings={settings.filter(({ option }) => option.section === section)} />
+        <OneSection
+          section={section}
+          settings={settings.filter(({ option }) => option.section === section)}
+        />
       ))}
     </>
   );
 }
 
-function Section({ section, settings }: { readonly section: string; readonly settings: readonly Setting[] }) {
+function OneSection({
+  section,
+  settings,
+}: {
+  readonly section: string;
+  readonly settings: readonly Setting[];
+}) {
   const set = settings.filter(({ origin }) => origin.kind !== 'default');
   const defaults = settings.filter(({ origin }) => origin.kind === 'default');
-  const id = `section-${section}`;
   return (
-    <section aria-labelledby={id}>
-      <h2 id={id}>[{section}]</h2>
-      {set.length === 0 ? <p>Nothing is set.</p> : <Settings label={`Set in [${section}]`} settings={set} />}
+    <Section id={`section-${section}`} title={`[${section}]`}>
+      <Table label={`Set in [${section}]`} columns={COLUMNS} rows={set} empty="Nothing is set." />
       {defaults.length > 0 && (
         <details>
           <summary>
             {defaults.length} with their defaults
             <span class="unseen"> in [{section}]</span>
           </summary>
-          <Settings label={`Defaults of [${section}]`} settings={defaults} />
+          <Table
+            label={`Defaults of [${section}]`}
+            columns={COLUMNS}
+            rows={defaults}
+            rowProps={() => ({ class: 'default' })}
+          />
         </details>
       )}
-    </section>
-  );
-}
-
-function Settings({ label, settings }: { readonly label: string; readonly settings: readonly Setting[] }) {
-  return (
-    <Table
-      label={label}
-      columns={COLUMNS}
-      rows={settings}
-      rowProps={({ origin }) => ({ class: origin.kind === 'default' ? 'default' : 'set' })}
-    />
+    </Section>
   );
 }
 
@@ -78,7 +77,8 @@ const COLUMNS: readonly Column<Setting>[] = [
   ['Origin', 'origin', ({ origin }) => <Text>{formatOrigin(origin)}</Text>],
 ];
 
-function Value(setting: Setting) {
+/** With its unit. */
+export function Value(setting: Setting) {
   const value = shownValue(setting);
   const { unit } = setting.option;
   return (

@@ -14,50 +14,28 @@ import { Text } from './parts/parts.tsx';
 
 const problemSchema = z.object({ message: z.string().optional() });
 
-/** A mistake of the client, or something that is not there now. */
-interface ShownError {
-  readonly status: number;
-  /** For the caller. */
-  readonly message: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** For the log. */
-  readonly cause?: unknown;
-}
-
 /** In seconds. */
 const RETRY_AFTER = { 'Retry-After': '5' };
 
-/** `undefined` = a fault of the service, of which the caller gets the request id alone. */
-export function shownError(thrown: unknown): ShownError | undefined {
-  if (thrown instanceof ApiError) {
-    const { status, message, field, headers, cause } = thrown;
-    return { status, message: field === undefined ? message : `${field}: ${message}`, headers, cause };
-  }
+/** What the caller is told of it; `undefined` = a fault of the service, of which they get the request id alone. */
+export function clientError(thrown: unknown): ApiError | undefined {
   if (thrown instanceof CursorError) {
-    return {
-      status: 400,
-      message: 'this page of the list does not exist: start at its first page',
-      headers: {},
-    };
+    return new ApiError(400, 'this page of the list does not exist: start at its first page');
   }
   if (thrown instanceof InvalidRequestError) {
-    return { status: 400, message: thrown.message, headers: {} };
+    return new ApiError(400, thrown.message);
   }
   if (thrown instanceof LedgerUnavailableError) {
-    return {
-      status: 503,
-      message: 'the ledger does not answer',
-      headers: RETRY_AFTER,
-      cause: errorText(thrown),
-    };
+    const cause = errorText(thrown);
+    return new ApiError(503, 'the ledger does not answer', { headers: RETRY_AFTER, cause });
   }
   if (thrown instanceof OverloadedError) {
-    return { status: 503, message: 'there are too many requests at the same time', headers: RETRY_AFTER };
+    return new ApiError(503, 'there are too many requests at the same time', { headers: RETRY_AFTER });
   }
   if (thrown instanceof HttpError && thrown.expose) {
-    return { status: thrown.status, message: thrown.message, headers: thrown.headers ?? {} };
+    return new ApiError(thrown.status, thrown.message, { headers: thrown.headers ?? {} });
   }
-  return undefined;
+  return thrown instanceof ApiError ? thrown : undefined;
 }
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -83,12 +61,8 @@ interface ErrorPageProps {
   readonly isForm: boolean;
 }
 
-interface ErrorDocumentProps extends ErrorPageProps {
-  readonly status: number;
-}
-
 /** The whole page, where nobody knows who asks. */
-export function errorDocument({ status, ...rest }: ErrorDocumentProps): VNode {
+export function errorDocument(status: number, props: ErrorPageProps): VNode {
   const title = titleOfError(status);
   return (
     <Document title={title} hasScripts={false}>
@@ -96,7 +70,7 @@ export function errorDocument({ status, ...rest }: ErrorDocumentProps): VNode {
         <h1>
           <Text>{title}</Text>
         </h1>
-        <ErrorContent {...rest} />
+        <ErrorContent {...props} />
       </main>
     </Document>
   );
@@ -115,11 +89,8 @@ export async function errorPages(ctx: Context, next: Next): Promise<void> {
   ) {
     const { requestId } = stateOf(ctx);
     ctx.set(PAGE_HEADERS);
-    showPage(
-      ctx,
-      status,
-      errorDocument({ status, message: answered.message, requestId, isForm: method === 'POST' }),
-    );
+    const error = { message: answered.message, requestId, isForm: method === 'POST' };
+    showPage(ctx, status, errorDocument(status, error));
   }
 }
 

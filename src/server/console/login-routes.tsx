@@ -1,11 +1,10 @@
 /** Logging in, by a token or by the password of a user of Keystone; another project; and out. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import type { VNode } from 'preact';
-import { renderToString } from 'preact-render-to-string';
 import type { Logger } from '../../base/logger.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
+import type { Caller } from '../users/caller.ts';
 import type { FixedTokens } from '../users/fixed-tokens.ts';
 import {
   type LoginOutcome,
@@ -17,16 +16,17 @@ import {
   switchScope,
 } from '../users/keystone-login.ts';
 import type { OidcLogins } from '../users/oidc-login.ts';
-import { OidcProof, oidcOptionsOf } from '../users/oidc-proof.ts';
-import { FixedProof, KeystoneProof } from '../users/proofs.ts';
-import { isCsrf, type Proof, type Sessions } from '../users/sessions/sessions.ts';
+import { oidcOptionsOf } from '../users/oidc-proof.ts';
+import { isCsrf, type Sessions } from '../users/sessions/sessions.ts';
+import type { StoredKeystone, StoredProof } from '../users/sessions/stored-session.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import { LoginAttempts, type WrongTokens } from '../users/wrong-tokens.ts';
+import { showPage } from './error-page.tsx';
 import { readForm } from './form.ts';
 import { PAGE_HEADERS } from './layout.tsx';
-import { LoginPage, type LoginWays, type Refused, SwitchPage } from './login.tsx';
-import { addOidcRoutes, LoggedOutPage } from './oidc-routes.tsx';
-import { returnPath } from './page.ts';
+import { LoggedOutPage, LoginPage, type LoginWays, type Refused, SwitchPage } from './login.tsx';
+import { addOidcRoutes } from './oidc-routes.tsx';
+import { returnPath, seeOther } from './page.ts';
 
 interface LoginParts {
   readonly people: UserAuthenticator;
@@ -42,14 +42,18 @@ export type ShowLogin = (ctx: Context, error?: string) => void;
 
 /** In bytes, encoded: a token of Keystone, or a password, with a path. */
 const FORM_LIMIT = 16_384;
+/** Keystone's limit for names is 255 characters. */
+const MAX_FIELD = 255;
+/** For the system instead of a project. No id of a project has a colon. */
+const SYSTEM = 'system:all';
+
 export function loginRoutes(parts: LoginParts): { router: Router; showLogin: ShowLogin } {
   const { people, tokens, wrong, sessions, logins, logger } = parts;
   const attempts = new LoginAttempts(sessions);
 
-  const show = (ctx: Context, status: number, next: string, refused?: Refused) => {
-    render(ctx, status, <LoginPage ways={waysOf(ctx, tokens)} next={next} refused={refused} />);
-  };
-  const enter = async (ctx: Context, proof: Proof, next: string, way: Refused['way']) => {
+  const show = (ctx: Context, status: number, next: string, refused?: Refused) =>
+    showPage(ctx, status, <LoginPage ways={waysOf(ctx, tokens)} next={next} refused={refused} />);
+  const enter = async (ctx: Context, proof: StoredProof, next: string, way: Refused['way']) => {
     const message = await sessions.open(ctx, proof);
     if (message === undefined) {
       seeOther(ctx, next);
@@ -63,15 +67,37 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     const message = `There were too many ${what}. Please try again in ${seconds} seconds.`;
     show(ctx, 429, next, { ...refused, message });
   };
-
   const tokenLogin = async (ctx: Context, token: string): Promise<LoginOutcome> => {
     const fixed = tokens.ownerOf(token);
     if (fixed !== undefined) {
-      return { proof: FixedProof.of(tokens, fixed) };
+      return { proof: { kind: 'token', identity: fixed.caller.identity, key: fixed.key } };
     }
     return tokens.isOfUsers(token)
       ? refused(NO_TOKEN, { isWrong: true })
       : attempts.inLine(ctx, () => loginByToken(ctx, token, logger));
+  };
+  /** The session of the request, if it can be switched to another project. */
+  const switchable = async (ctx: Context) => {
+    const caller = await sessions.callerOf(ctx);
+    const proof = await sessions.proofOf(ctx);
+    return caller !== undefined && proof?.kind === 'keystone' && proof.unscoped !== undefined
+      ? { caller, proof }
+      : undefined;
+  };
+  const showProjects = async (
+    ctx: Context,
+    { caller, proof }: { readonly caller: Caller; readonly proof: StoredKeystone },
+    status = 200,
+    error?: string,
+  ) => {
+    const projects = await attempts.inLine(ctx, () => projectsOf(ctx, proof, logger));
+    const props = { csrf: sessions.csrfOf(ctx), current: caller.memberships[0]?.projectId };
+    if ('message' in projects) {
+      const page = <SwitchPage {...props} projects={[]} error={error ?? projects.message} />;
+      showPage(ctx, projects.status, page);
+    } else {
+      showPage(ctx, status, <SwitchPage {...props} projects={projects} error={error} />);
+    }
   };
 
   const router = new Router(EXACT);
@@ -86,12 +112,11 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       return;
     }
     const next = returnPath(form.get('next'));
-    const token = form.get('token') ?? '';
     if (people.anybody !== undefined) {
       seeOther(ctx, next);
       return;
     }
-    const outcome = await tokenLogin(ctx, token);
+    const outcome = await tokenLogin(ctx, form.get('token') ?? '');
     if ('proof' in outcome) {
       await enter(ctx, outcome.proof, next, 'token');
       return;
@@ -131,17 +156,17 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     show(ctx, outcome.status, next, { ...shown, message: outcome.message });
   });
   router.get('/login/project', async (ctx) => {
-    const proof = await switchable(ctx, sessions);
-    if (proof === undefined) {
+    const session = await switchable(ctx);
+    if (session === undefined) {
       seeOther(ctx, '/');
       return;
     }
-    await showProjects(ctx, proof, 200);
+    await showProjects(ctx, session);
   });
   router.post('/login/project', async (ctx) => {
     const form = await readForm(ctx, FORM_LIMIT);
-    const proof = await switchable(ctx, sessions);
-    if (proof === undefined) {
+    const session = await switchable(ctx);
+    if (session === undefined) {
       show(ctx, 401, '/login/project');
       return;
     }
@@ -150,15 +175,15 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     }
     const project = form?.get('project') ?? '';
     const scope = project === SYSTEM ? 'system' : { projectId: project };
-    const outcome = await attempts.inLine(ctx, () => switchScope(ctx, proof, scope, logger));
+    const outcome = await attempts.inLine(ctx, () => switchScope(ctx, session.proof, scope, logger));
     if ('proof' in outcome) {
       await enter(ctx, outcome.proof, '/', 'password');
     } else {
-      await showProjects(ctx, proof, outcome.status, outcome.message);
+      await showProjects(ctx, session, outcome.status, outcome.message);
     }
   });
   addOidcRoutes(router, {
-    ...{ sessions, attempts, logins, logger, render },
+    ...{ sessions, attempts, logins, logger },
     refuse: (ctx, status, next, message) => show(ctx, status, next, { way: 'provider', message }),
   });
   // After a wrong token, the address bar shows these: a browser may request them.
@@ -168,12 +193,12 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   // Without the token of the session: all that another site could do is to end it, and its forms are refused anyway.
   router.post('/logout', async (ctx) => {
     await readForm(ctx, FORM_LIMIT);
-    const url = (await sessions.proofOf(ctx)) instanceof OidcProof ? await logins.logoutUrl(ctx) : undefined;
+    const url = (await sessions.proofOf(ctx))?.kind === 'oidc' ? await logins.logoutUrl(ctx) : undefined;
     await sessions.end(ctx);
     if (url === undefined) {
       seeOther(ctx, '/');
     } else {
-      render(ctx, 200, <LoggedOutPage title={oidcOptionsOf(ctx).title} url={url} />);
+      showPage(ctx, 200, <LoggedOutPage title={oidcOptionsOf(ctx).title} url={url} />);
     }
   });
   return {
@@ -183,31 +208,6 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       show(ctx, 401, next, error === undefined ? undefined : { way: 'token', message: error });
     },
   };
-
-  async function showProjects(ctx: Context, proof: KeystoneProof, status: number, error?: string) {
-    const projects = await attempts.inLine(ctx, () => projectsOf(ctx, proof, logger));
-    const caller = await proof.owner(ctx);
-    const props = { csrf: sessions.csrfOf(ctx), current: caller?.memberships[0]?.projectId };
-    if ('message' in projects) {
-      render(ctx, projects.status, <SwitchPage {...props} projects={[]} error={error ?? projects.message} />);
-    } else {
-      render(ctx, status, <SwitchPage {...props} projects={projects} error={error} />);
-    }
-  }
-}
-
-/** Keystone's limit for names is 255 characters. */
-const MAX_FIELD = 255;
-/** For the system instead of a project. No id of a project has a colon. */
-const SYSTEM = 'system:all';
-
-/** What has opened a session that can be switched to another project; `undefined` = there is none. */
-async function switchable(ctx: Context, sessions: Sessions): Promise<KeystoneProof | undefined> {
-  const caller = await sessions.callerOf(ctx);
-  const proof = await sessions.proofOf(ctx);
-  return caller !== undefined && proof instanceof KeystoneProof && proof.kept.unscoped !== undefined
-    ? proof
-    : undefined;
 }
 
 function waysOf(ctx: Context, tokens: FixedTokens): LoginWays {
@@ -218,16 +218,4 @@ function waysOf(ctx: Context, tokens: FixedTokens): LoginWays {
     password: keystone !== undefined,
     provider: issuer === undefined ? undefined : title,
   };
-}
-
-function seeOther(ctx: Context, path: string): void {
-  ctx.redirect(path);
-  ctx.status = 303;
-}
-
-function render(ctx: Context, status: number, page: VNode): void {
-  ctx.set(PAGE_HEADERS);
-  ctx.type = 'text/html; charset=utf-8';
-  ctx.body = `<!DOCTYPE html>${renderToString(page)}`;
-  ctx.status = status;
 }

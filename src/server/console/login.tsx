@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { ListedProject } from '../../openstack/user-login.ts';
 import { Document } from './layout.tsx';
+import { ChangeForm } from './parts/fields.tsx';
 import { Text } from './parts/parts.tsx';
 
 export interface LoginWays {
@@ -28,69 +29,73 @@ interface LoginProps {
   readonly next: string;
 }
 
-/** The login: one form for each way. */
-export function LoginPage({ ways, refused, next }: LoginProps) {
-  const hasSeveral = Number(ways.token) + Number(ways.password) + Number(ways.provider !== undefined) > 1;
-  const errorOf = (way: Refused['way']) => (refused?.way === way ? refused.message : undefined);
+interface FramedProps {
+  readonly title: string;
+  /** Default: `title`. */
+  readonly heading?: string;
+  /** Default: false. */
+  readonly hasScripts?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A page for somebody who has no session, or leaves it. */
+function Framed({ title, heading = title, hasScripts = false, children }: FramedProps) {
   return (
-    <Document title={refused === undefined ? 'Log in' : 'Not logged in'} hasScripts={false}>
+    <Document title={title} hasScripts={hasScripts}>
       <main class="login">
-        <h1>blazar-enforcement</h1>
-        {ways.provider !== undefined && (
-          <Provider name={ways.provider} next={next} error={errorOf('provider')} />
-        )}
-        {ways.password && (
-          <PasswordForm next={next} refused={refused?.way === 'password' ? refused : undefined} />
-        )}
-        {!ways.password && ways.provider === undefined ? (
-          <TokenForm next={next} error={errorOf('token') ?? refused?.message} hasTokens={ways.token} />
-        ) : (
-          ways.token && (
-            <details open={refused?.way === 'token' || !hasSeveral}>
-              <summary>Log in with a token</summary>
-              <TokenForm next={next} error={errorOf('token')} hasTokens={ways.token} />
-            </details>
-          )
-        )}
+        <h1>{heading}</h1>
+        {children}
       </main>
     </Document>
   );
 }
 
-function Problem({ id, children }: { readonly id: string; readonly children: ComponentChildren }) {
+/** The login: one form for each way. */
+export function LoginPage({ ways, refused, next }: LoginProps) {
+  const { token, password, provider } = ways;
+  const ofWay = (way: Refused['way']) => (refused?.way === way ? refused : undefined);
+  const isTokenOnly = !password && provider === undefined;
+  const tokenForm = (
+    <TokenForm next={next} error={(isTokenOnly ? refused : ofWay('token'))?.message} hasTokens={token} />
+  );
   return (
-    <p class="error" role="alert" id={id}>
-      <Text>{children as string}</Text>
-    </p>
+    <Framed title={refused === undefined ? 'Log in' : 'Not logged in'} heading="blazar-enforcement">
+      {provider !== undefined && (
+        <section>
+          <Problem id="provider-error" text={ofWay('provider')?.message} />
+          <p>
+            {/* A link, since what follows is a page of another site: a form may lead only to this one. */}
+            <a class="button" href={`/login/oidc?next=${encodeURIComponent(next)}`}>
+              Log in with <Text>{provider}</Text>
+            </a>
+          </p>
+        </section>
+      )}
+      {password && <PasswordForm next={next} refused={ofWay('password')} />}
+      {isTokenOnly
+        ? tokenForm
+        : token && (
+            <details open={refused?.way === 'token'}>
+              <summary>Log in with a token</summary>
+              {tokenForm}
+            </details>
+          )}
+    </Framed>
   );
 }
 
-/** A link, since what follows is a page of another site: a form may lead only to this one. */
-function Provider({
-  name,
-  next,
-  error,
-}: {
-  readonly name: string;
-  readonly next: string;
-  readonly error: string | undefined;
-}) {
-  return (
-    <section>
-      {error !== undefined && <Problem id="provider-error">{error}</Problem>}
-      <p>
-        <a class="button" href={`/login/oidc?next=${encodeURIComponent(next)}`}>
-          Log in with <Text>{name}</Text>
-        </a>
-      </p>
-    </section>
+function Problem({ id, text }: { readonly id: string; readonly text: string | undefined }) {
+  return text === undefined ? null : (
+    <p class="error" role="alert" id={id}>
+      <Text>{text}</Text>
+    </p>
   );
 }
 
 function PasswordForm({ next, refused }: { readonly next: string; readonly refused: Refused | undefined }) {
   return (
     <form method="post" action="/login/keystone">
-      {refused !== undefined && <Problem id="password-error">{refused.message}</Problem>}
+      <Problem id="password-error" text={refused?.message} />
       <input type="hidden" name="next" value={next} />
       <label for="username">User name</label>
       <input id="username" name="username" autocomplete="username" value={refused?.username} required />
@@ -116,18 +121,16 @@ function PasswordForm({ next, refused }: { readonly next: string; readonly refus
   );
 }
 
-function TokenForm({
-  next,
-  error,
-  hasTokens,
-}: {
+interface TokenFormProps {
   readonly next: string;
   readonly error: string | undefined;
   readonly hasTokens: boolean;
-}) {
+}
+
+function TokenForm({ next, error, hasTokens }: TokenFormProps) {
   return (
     <form method="post" action="/login">
-      {error !== undefined && <Problem id="login-error">{error}</Problem>}
+      <Problem id="login-error" text={error} />
       <input type="hidden" name="next" value={next} />
       {/* Password managers store the token under this name. */}
       <input name="username" autocomplete="username" value="policy service" readOnly hidden />
@@ -166,41 +169,58 @@ interface SwitchProps {
 export function SwitchPage({ projects, current, csrf, error }: SwitchProps) {
   const shown = projects.toSorted((one, other) => (one.name < other.name ? -1 : 1)).slice(0, MAX_SHOWN);
   return (
-    <Document title="Switch project" hasScripts={false}>
-      <main class="login">
-        <h1>Switch project</h1>
-        {error !== undefined && (
-          <p class="error" role="alert">
-            <Text>{error}</Text>
-          </p>
-        )}
-        <form method="post" action="/login/project">
-          <input type="hidden" name="csrf" value={csrf} />
-          <ul class="choices">
-            {shown.map(({ id, name }) => (
-              <li>
-                <button
-                  type="submit"
-                  name="project"
-                  value={id}
-                  aria-current={id === current ? 'true' : undefined}
-                >
-                  <Text>{name}</Text> <small class="id">{<Text>{id}</Text>}</small>
-                </button>
-              </li>
-            ))}
-          </ul>
-        </form>
-        {projects.length > MAX_SHOWN && (
-          <p class="hint">
-            {projects.length - MAX_SHOWN} more are not shown. To use one of them, log out, and log in with its
-            name or id.
-          </p>
-        )}
-        <p>
-          <a href="/">Back</a>
+    <Framed title="Switch project">
+      <Problem id="switch-error" text={error} />
+      <ChangeForm action="/login/project" csrf={csrf}>
+        <ul class="choices">
+          {shown.map(({ id, name }) => (
+            <li>
+              <button
+                type="submit"
+                name="project"
+                value={id}
+                aria-current={id === current ? 'true' : undefined}
+              >
+                <Text>{name}</Text> <small class="id">{<Text>{id}</Text>}</small>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </ChangeForm>
+      {projects.length > MAX_SHOWN && (
+        <p class="hint">
+          {projects.length - MAX_SHOWN} more are not shown. To use one of them, log out, and log in with its
+          name or id.
         </p>
-      </main>
-    </Document>
+      )}
+      <p>
+        <a href="/">Back</a>
+      </p>
+    </Framed>
+  );
+}
+
+export function LoggedInPage({ next }: { readonly next: string }) {
+  return (
+    <Framed title="Logged in" heading="Policy service" hasScripts>
+      <p>
+        You are logged in. <a href={next}>Go on</a>
+      </p>
+    </Framed>
+  );
+}
+
+/** After the logout: the session at the issuer goes on until somebody ends it there. */
+export function LoggedOutPage({ title, url }: { readonly title: string; readonly url: string }) {
+  return (
+    <Framed title="Logged out" heading="Policy service" hasScripts>
+      <p>You are logged out here, and still logged in at {title}.</p>
+      <p>
+        <a href={url}>Log out there, too</a>
+      </p>
+      <p>
+        <a href="/">Log in again</a>
+      </p>
+    </Framed>
   );
 }

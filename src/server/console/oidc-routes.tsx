@@ -1,19 +1,21 @@
 /** Logging in with OpenID Connect. */
 import type Router from '@koa/router';
-import { type Context, HttpError } from 'koa';
-import type { VNode } from 'preact';
+import { type Context, HttpError, type Middleware } from 'koa';
 import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
 import { withinDeadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
 import { beginLogin, causesOf, type OidcLogins, takeLogin } from '../users/oidc-login.ts';
 import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts';
-import { type IssuerLogout, keyOf, marksOf, oidcOptionsOf } from '../users/oidc-proof.ts';
+import { keyOf, oidcOptionsOf } from '../users/oidc-proof.ts';
 import { NO_SESSION_NOW, type Sessions } from '../users/sessions/sessions.ts';
+import { marksOf } from '../users/sessions/stored-session.ts';
+import { inTurn } from '../users/user-limiter.ts';
 import type { LoginAttempts } from '../users/wrong-tokens.ts';
+import { showPage } from './error-page.tsx';
 import { readForm } from './form.ts';
-import { Document } from './layout.tsx';
-import { returnPath } from './page.ts';
+import { LoggedInPage } from './login.tsx';
+import { returnPath, seeOther } from './page.ts';
 
 interface OidcParts {
   readonly sessions: Sessions;
@@ -21,7 +23,6 @@ interface OidcParts {
   readonly logins: OidcLogins;
   readonly logger: Logger;
   readonly refuse: (ctx: Context, status: number, next: string, message: string) => void;
-  readonly render: (ctx: Context, status: number, page: VNode) => void;
 }
 
 /** The database is away. */
@@ -31,23 +32,17 @@ const LOGOUT_LIMIT = 16_384;
 /** Logouts that are checked at the same time, and that wait: strangers who send some must not hold logins up. */
 const MAX_LOGOUTS = 4;
 const MAX_LOGOUTS_WAITING = 64;
+const EXPECTED_LOGOUT = 'expected a logout token of the issuer for this client, that is new';
 
 export function addOidcRoutes(
   router: Router,
-  { sessions, attempts, logins, logger, refuse, render }: OidcParts,
+  { sessions, attempts, logins, logger, refuse }: OidcParts,
 ): void {
   const logouts = new ConcurrencyLimiter(MAX_LOGOUTS, MAX_LOGOUTS_WAITING);
   const isOff = (ctx: Context) => oidcOptionsOf(ctx).issuer === undefined;
-  const home = (ctx: Context) => {
-    ctx.redirect('/');
-    ctx.status = 303;
-  };
+  const unlessOff: Middleware = async (ctx, next) => (isOff(ctx) ? seeOther(ctx, '/') : next());
 
-  router.get('/login/oidc', async (ctx) => {
-    if (isOff(ctx)) {
-      home(ctx);
-      return;
-    }
+  router.get('/login/oidc', unlessOff, async (ctx) => {
     const next = returnPath(new URLSearchParams(ctx.querystring).get('next'));
     const begun = beginLogin(ctx, next);
     const answer = await attempts.inLine(ctx, () => logins.begin(ctx, begun));
@@ -55,14 +50,9 @@ export function addOidcRoutes(
       refuse(ctx, 503, next, 'The identity provider does not answer now. Please try again later.');
       return;
     }
-    ctx.redirect(answer.url);
-    ctx.status = 303;
+    seeOther(ctx, answer.url);
   });
-  router.get(CALLBACK_PATH, async (ctx) => {
-    if (isOff(ctx)) {
-      home(ctx);
-      return;
-    }
+  router.get(CALLBACK_PATH, unlessOff, async (ctx) => {
     const begun = await takeLogin(ctx, sessions).catch(() => NOT_NOW);
     if (begun === NOT_NOW) {
       refuse(ctx, 503, '/', NO_SESSION_NOW);
@@ -87,7 +77,7 @@ export function addOidcRoutes(
     const next = returnPath(begun.next);
     // Not a redirect: browsers would take it for one of the other site, and not send the cookie of the session.
     ctx.set('Refresh', `0; url=${next}`);
-    render(ctx, 200, <LoggedInPage next={next} />);
+    showPage(ctx, 200, <LoggedInPage next={next} />);
   });
   // The issuer asks, not a browser: what it has signed is all that counts.
   router.post(BACKCHANNEL_LOGOUT_PATH, async (ctx) => {
@@ -98,7 +88,10 @@ export function addOidcRoutes(
       if (isOff(ctx) || tokens.length !== 1) {
         throw new Error('expected [oidc], and one logout_token');
       }
-      const logout = await issuerLogout(ctx, token);
+      const { deadline: seconds } = stateOf(ctx).generation.options;
+      const logout = await withinDeadline(seconds, (deadline) =>
+        inTurn([logouts], deadline, () => logins.issuerLogout(ctx, token)),
+      );
       const ended = await sessions.endMarked(ctx, marksOf(keyOf(oidcOptionsOf(ctx)), logout));
       const facts = { request_id: stateOf(ctx).requestId, sessions: ended };
       logger.info(facts, 'the identity provider has logged a user out');
@@ -112,53 +105,9 @@ export function addOidcRoutes(
       ctx.body = { error: 'invalid_request', error_description: EXPECTED_LOGOUT };
     }
   });
-
-  function issuerLogout(ctx: Context, token: string): Promise<IssuerLogout> {
-    return withinDeadline(stateOf(ctx).generation.options.deadline, async (deadline) => {
-      await logouts.enter(deadline);
-      try {
-        return await logins.issuerLogout(ctx, token);
-      } finally {
-        logouts.leave();
-      }
-    });
-  }
 }
 
 /** Without what a stranger wrote: the messages of errors about signatures may repeat parts of the token. */
 function whyRefused(thrown: unknown): string {
   return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : causesOf(thrown);
-}
-
-const EXPECTED_LOGOUT = 'expected a logout token of the issuer for this client, that is new';
-
-function LoggedInPage({ next }: { readonly next: string }) {
-  return (
-    <Document title="Logged in">
-      <main class="login">
-        <h1>Policy service</h1>
-        <p>
-          You are logged in. <a href={next}>Go on</a>
-        </p>
-      </main>
-    </Document>
-  );
-}
-
-/** After the logout: the session at the issuer goes on until somebody ends it there. */
-export function LoggedOutPage({ title, url }: { readonly title: string; readonly url: string }) {
-  return (
-    <Document title="Logged out">
-      <main class="login">
-        <h1>Policy service</h1>
-        <p>You are logged out here, and still logged in at {title}.</p>
-        <p>
-          <a href={url}>Log out there, too</a>
-        </p>
-        <p>
-          <a href="/">Log in again</a>
-        </p>
-      </main>
-    </Document>
-  );
 }

@@ -1,4 +1,5 @@
 /** A page of the console: who may see it, and what it shows. The router, the rights and the navigation read the same object. */
+import type { Context } from 'koa';
 import type { ComponentChildren } from 'preact';
 import type { Deadline } from '../../base/deadline.ts';
 import type { Problem } from '../../base/errors.ts';
@@ -50,6 +51,13 @@ export interface ConsolePage {
   answer(request: PageRequest): Promise<PageAnswer>;
 }
 
+const MAX_TEXT = 255;
+
+/** A parameter of the URL, without blanks around it; empty = there is none. */
+export function queryText(query: URLSearchParams, name: string): string {
+  return (query.get(name) ?? '').trim().slice(0, MAX_TEXT);
+}
+
 /** A path with parameters; those that are empty are left out. */
 export function pathWith(
   path: string,
@@ -72,6 +80,11 @@ export function leasePath(leaseId: string | null, row?: bigint): string {
   return `/leases/${encodeURIComponent(isPlain || row === undefined ? (leaseId ?? '') : `#${row}`)}`;
 }
 
+/** The page of all decisions of a request. */
+export function decisionPath(requestId: string): string {
+  return `/decisions/${encodeURIComponent(requestId)}`;
+}
+
 /** The form for a change of a lease, by Blazar's id. */
 export function changePath(leaseId: string): string {
   return `/leases/${encodeURIComponent(leaseId)}/change`;
@@ -92,4 +105,10 @@ export function returnPath(asked: string | null | undefined): string {
   return url?.origin === HERE && !/^\/(\/|log(in|out)(\/|$))/.test(url.pathname)
     ? url.pathname + url.search + url.hash
     : '/';
+}
+
+/** Leads a browser elsewhere, by a GET. */
+export function seeOther(ctx: Context, address: string): void {
+  ctx.redirect(address);
+  ctx.status = 303;
 }

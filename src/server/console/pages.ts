@@ -1,7 +1,7 @@
 /** All pages of the console, in the order of the navigation. */
 
 import { EDIT_BUDGET_PAGES, NEW_BUDGET_PAGES } from './budgets/form-pages.tsx';
-import { importForm, importPage } from './budgets/import-pages.tsx';
+import { IMPORT_PAGES } from './budgets/import-pages.tsx';
 import { budgetHistoryPage, budgetsPage } from './budgets/list-pages.tsx';
 import { ASK_PAGES, REQUEST_PAGES, requestsPage } from './budgets/request-pages.tsx';
 import { CHANGE_PAGES } from './change/change-page.tsx';
@@ -14,7 +14,7 @@ import type { ConsolePage } from './page.ts';
 import { CALENDAR_PAGES } from './project/calendar-page.tsx';
 import { projectPage } from './project/project-page.tsx';
 import { projectsPage } from './project/projects-page.tsx';
-import { tryForm, tryPage } from './try/try-page.tsx';
+import { TRY_PAGES } from './try/try-page.tsx';
 import { usagePage } from './usage-page.tsx';
 
 export const CONSOLE_PAGES: readonly ConsolePage[] = [
@@ -22,8 +22,7 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   projectsPage,
   projectPage,
   ...CALENDAR_PAGES,
-  tryPage,
-  tryForm,
+  ...TRY_PAGES,
   ...CHANGE_PAGES,
   // Those with a path of their own come before those of one budget.
   budgetsPage,
@@ -32,8 +31,7 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   requestsPage,
   ...ASK_PAGES,
   ...REQUEST_PAGES,
-  importPage,
-  importForm,
+  ...IMPORT_PAGES,
   ...EDIT_BUDGET_PAGES,
   usagePage,
   decisionsPage,

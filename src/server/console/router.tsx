@@ -1,6 +1,7 @@
 /** Serves the pages of the console: one order of checks for all of them, and one form of errors. */
 import Router from '@koa/router';
 import { type Context, HttpError } from 'koa';
+import type { VNode } from 'preact';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, type Problem } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -13,13 +14,13 @@ import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, may } from '../users/caller.ts';
 import { isCsrf } from '../users/sessions/sessions.ts';
-import type { UserAuthenticator } from '../users/user-authenticator.ts';
+import { type Asker, askerOf, type UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
-import { ErrorContent, errorDocument, shownError, showPage, titleOfError } from './error-page.tsx';
+import { clientError, ErrorContent, errorDocument, showPage, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
 import { Layout, navigation, PAGE_HEADERS } from './layout.tsx';
 import type { ShowLogin } from './login-routes.tsx';
-import { type ConsolePage, type PageAnswer, returnPath } from './page.ts';
+import { type ConsolePage, type PageAnswer, returnPath, seeOther } from './page.ts';
 import { nameOfFor, WithNames } from './parts/parts.tsx';
 
 export interface ConsoleParts {
@@ -41,65 +42,69 @@ const FORM_LIMIT = 16_384;
 export function consoleRoutes(pages: readonly ConsolePage[], parts: ConsoleParts): Router {
   const router = new Router(EXACT);
   for (const page of pages) {
-    router.register(routerPath(page.path), [page.method], (ctx: Context) => serve(ctx, page, pages, parts));
+    router.register(routerPath(page.path), [page.method], (ctx: Context) =>
+      serve(ctx, { page, pages, parts }),
+    );
   }
   return router;
 }
 
-/** Somebody, and whether a cookie told who: browsers add it to requests of other sites too. */
-interface Requester {
-  readonly caller: Caller;
-  readonly isBySession: boolean;
+/** A page that was asked for, with all others for the navigation. */
+interface Wanted {
+  readonly page: ConsolePage;
+  readonly pages: readonly ConsolePage[];
+  readonly parts: ConsoleParts;
 }
 
-async function serve(
-  ctx: Context,
-  page: ConsolePage,
-  pages: readonly ConsolePage[],
-  parts: ConsoleParts,
-): Promise<void> {
+async function serve(ctx: Context, wanted: Wanted): Promise<void> {
+  const { page, parts } = wanted;
   stateOf(ctx).route = page.path;
   ctx.set(PAGE_HEADERS);
-  let requester: Requester | undefined;
+  let asker: Asker | undefined;
   try {
-    requester = await askerOf(ctx, parts.people);
-    if (requester === undefined) {
-      showLogin(ctx, parts);
+    asker = await askerOf(ctx, parts.people);
+    if (asker === undefined) {
+      const isForm = ctx.method === 'POST';
+      parts.showLogin(
+        ctx,
+        isForm ? 'Nothing was changed: there is no session, or it has ended. Please log in.' : undefined,
+      );
       return;
     }
-    const { caller } = requester;
-    const home = homeOf(page, pages, caller);
-    const answer = home ?? (await answerOf(ctx, page, requester, parts));
+    const answer = homeOf(wanted, asker.caller) ?? (await answerOf(ctx, page, asker, parts));
     if ('redirect' in answer) {
       // A page may build the path from what somebody has written.
-      ctx.redirect(returnPath(answer.redirect));
-      ctx.status = 303;
+      seeOther(ctx, returnPath(answer.redirect));
       return;
     }
-    const { status = 200, title, main } = answer;
-    const frame = { caller, pages, path: page.path, csrf: parts.people.csrfOf(ctx) };
-    const nameOf = nameOfFor(stateOf(ctx).generation, caller);
-    showPage(
-      ctx,
-      status,
-      <Layout {...{ ...frame, title }}>
-        <WithNames nameOf={nameOf}>{main}</WithNames>
-      </Layout>,
-    );
+    const nameOf = nameOfFor(stateOf(ctx).generation, asker.caller);
+    const main = <WithNames nameOf={nameOf}>{answer.main}</WithNames>;
+    showPage(ctx, answer.status ?? 200, framed(ctx, wanted, asker.caller, answer.title, main));
   } catch (thrown) {
     if (thrown instanceof HttpError && thrown.status === 401) {
       stateOf(ctx).refusedFor = thrown.message;
       parts.showLogin(ctx);
       return;
     }
-    showError(ctx, thrown, { page, pages, caller: requester?.caller, parts });
+    showError(ctx, thrown, wanted, asker?.caller);
   }
+}
+
+function framed(
+  ctx: Context,
+  { page, pages, parts }: Wanted,
+  caller: Caller,
+  title: string,
+  main: VNode,
+): VNode {
+  const csrf = parts.people.csrfOf(ctx);
+  return <Layout {...{ title, caller, csrf, pages, path: page.path }}>{main}</Layout>;
 }
 
 async function answerOf(
   ctx: Context,
   page: ConsolePage,
-  { caller, isBySession }: Requester,
+  { caller, by }: Asker,
   parts: ConsoleParts,
 ): Promise<PageAnswer> {
   const { people, line, generations, recorder, isDraining } = parts;
@@ -114,7 +119,7 @@ async function answerOf(
     throw new ApiError(400, 'expected an address without NUL');
   }
   const form =
-    page.method === 'POST' ? await checkedForm(ctx, page, isBySession, people) : new URLSearchParams();
+    page.method === 'POST' ? await checkedForm(ctx, page, by === 'session', people) : new URLSearchParams();
   const { generation, requestId } = stateOf(ctx);
   const isEstimate = page.action === 'estimate' && page.method === 'POST';
   return line.run(
@@ -132,24 +137,12 @@ async function answerOf(
 }
 
 /** A member has no overview of the service: their first page is the first that they may see. */
-function homeOf(page: ConsolePage, pages: readonly ConsolePage[], caller: Caller): PageAnswer | undefined {
+function homeOf({ page, pages }: Wanted, caller: Caller): PageAnswer | undefined {
   if (page.path !== '/' || page.method !== 'GET' || may(caller, page.action)) {
     return undefined;
   }
   const [first] = navigation(pages, caller);
   return first === undefined ? undefined : { redirect: first.path };
-}
-
-async function askerOf(ctx: Context, people: UserAuthenticator): Promise<Requester | undefined> {
-  const byToken = await people.byToken(ctx);
-  if (byToken !== undefined) {
-    return { caller: byToken, isBySession: false };
-  }
-  const bySession = await people.bySession(ctx);
-  if (bySession !== undefined) {
-    return { caller: bySession, isBySession: true };
-  }
-  return people.anybody && { caller: people.anybody, isBySession: false };
 }
 
 /** @throws HttpError 403 for a form of another site, 413, 415, or 400 for an incomplete one */
@@ -169,51 +162,34 @@ async function checkedForm(
   return form;
 }
 
-function showLogin(ctx: Context, { showLogin: show }: ConsoleParts): void {
-  if (ctx.method === 'POST') {
-    show(ctx, 'Nothing was changed: there is no session, or it has ended. Please log in.');
-  } else {
-    show(ctx);
-  }
-}
-
-interface Failed {
-  readonly page: ConsolePage;
-  readonly pages: readonly ConsolePage[];
-  /** `undefined` = nobody knows who asks. */
-  readonly caller: Caller | undefined;
-  readonly parts: ConsoleParts;
-}
-
-function showError(ctx: Context, thrown: unknown, { page, pages, caller, parts }: Failed): void {
-  const { people, metrics, logger } = parts;
+/** `caller`: `undefined` = nobody knows who asks. */
+function showError(ctx: Context, thrown: unknown, wanted: Wanted, caller: Caller | undefined): void {
+  const { page, parts } = wanted;
+  const { metrics, logger } = parts;
   const state = stateOf(ctx);
   const { requestId } = state;
-  const shown = shownError(thrown);
+  const known = clientError(thrown);
   const facts = { request_id: requestId, method: ctx.method, path: page.path };
-  if (shown === undefined) {
+  if (known === undefined) {
     const stack = thrown instanceof Error ? thrown.stack : undefined;
     logger.error({ ...facts, error: errorText(thrown), stack }, 'request failed');
-  } else if (shown.cause !== undefined) {
-    logger.warn({ ...facts, error: errorText(shown.cause) }, 'a page could not be shown');
+  } else if (known.cause !== undefined) {
+    logger.warn({ ...facts, error: errorText(known.cause) }, 'a page could not be shown');
   }
   if (thrown instanceof OverloadedError) {
     metrics.overloadRefusals.inc();
-  } else if (thrown instanceof HttpError && shown !== undefined && shown.status !== 404) {
-    state.refusedFor = shown.message;
+  } else if (thrown instanceof HttpError && known !== undefined && known.status !== 404) {
+    state.refusedFor = known.message;
   }
-  const status = shown?.status ?? 500;
-  const error = { message: shown?.message, requestId, isForm: page.method === 'POST' };
-  ctx.set(shown?.headers ?? {});
+  const { status = 500, headers = {}, field } = known ?? {};
+  const message = known && (field === undefined ? known.message : `${field}: ${known.message}`);
+  const error = { message, requestId, isForm: page.method === 'POST' };
+  ctx.set(headers);
   showPage(
     ctx,
     status,
-    caller === undefined ? (
-      errorDocument({ status, ...error })
-    ) : (
-      <Layout {...{ title: titleOfError(status), caller, pages, path: page.path, csrf: people.csrfOf(ctx) }}>
-        <ErrorContent {...error} />
-      </Layout>
-    ),
+    caller === undefined
+      ? errorDocument(status, error)
+      : framed(ctx, wanted, caller, titleOfError(status), <ErrorContent {...error} />),
   );
 }

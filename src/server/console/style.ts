@@ -140,13 +140,8 @@ button { margin-top: 0.75rem; padding: 0.45rem 1.25rem; background: var(--accent
 button.plain { margin: 0; background: none; color: var(--accent); border-color: var(--field); font-weight: 400; padding: 0.3rem 0.8rem; }
 button.plain[aria-pressed="true"]::before { content: "● "; color: var(--good); }
 button.plain[aria-pressed="false"]::before { content: "‖ "; color: var(--care); }
-button.danger { background: var(--bad); border-color: var(--bad); color: var(--surface); }
-.fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: 0 1rem; align-items: end; }
 .fields > div { min-width: 0; align-self: start; }
 .actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0 1rem; }
-fieldset { border: 1px solid var(--line); border-radius: 0.25rem; margin: 0.75rem 0; padding: 0 1rem 0.75rem; min-width: 0; }
-legend { font-weight: 600; padding: 0 0.25rem; }
-[aria-invalid="true"] { border-color: var(--bad); }
 .mistake { color: var(--bad); }
 .pager { flex: none; margin: 0.75rem 0 0; }
 .pager ul { align-items: center; gap: 0.25rem 0.75rem; }
@@ -168,15 +163,10 @@ figcaption { font-weight: 600; }
 form.inline { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 0.75rem; margin: 0.75rem 0; }
 form.inline label, form.inline button { margin: 0; }
 form.inline input:not([type=hidden]) { flex: 1; min-width: 10rem; max-width: 30rem; }
-.projects { gap: 0.5rem; margin: 0.75rem 0; }
-.projects a { border: 1px solid var(--line); border-radius: 1rem; padding: 0.2rem 0.8rem; text-decoration: none; }
-.projects a:hover { border-color: var(--accent); }
 .patterns { position: absolute; }
 svg { display: block; overflow: hidden; max-width: 100%; }
 /* Letters keep clear of the lines behind them. */
 svg text { fill: var(--text); font-size: 0.8rem; unicode-bidi: isolate; paint-order: stroke; stroke: var(--surface); stroke-width: 4; stroke-linejoin: round; }
-svg .aside { fill: var(--muted); font-size: 0.75rem; }
-svg .refusal { fill: var(--bad); }
 .hatch-ground { fill: var(--surface); }
 .hatch-line { fill: var(--accent); }
 .bar { stroke-width: 1; }
@@ -186,12 +176,8 @@ svg .refusal { fill: var(--bad); }
 .bar.ended { fill: var(--line); stroke: var(--field); }
 .bar.refused { fill: none; stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 5 3; }
 .limit { stroke: var(--bad); stroke-width: 3; }
-.legend, .budgets { list-style: none; margin: 0.5rem 0; padding: 0; }
-.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; font-size: 0.875rem; color: var(--muted); }
+.legend { list-style: none; margin: 0.5rem 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; font-size: 0.875rem; color: var(--muted); }
 .legend li { display: flex; align-items: center; gap: 0.4rem; }
-.budgets { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem 2rem; margin: 1rem 0; }
-.budgets p { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; margin: 0 0 0.35rem; max-width: none; }
-.budgets small { flex-basis: 100%; }
 /* uPlot, from its own style, without what is not used here. */
 .uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
 .uplot { width: min-content; max-width: 100%; line-height: 1.5; }
@@ -247,22 +233,15 @@ svg.track .lease-row-now-text { fill: var(--care); }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12rem), 1fr)); gap: 0 1rem; align-items: end; }
 fieldset { border: 1px solid var(--line); border-radius: 0.5rem; margin: 1rem 0; padding: 0.5rem 1rem 1rem; min-width: 0; }
 legend { font-weight: 600; padding: 0 0.4rem; }
-.field-error { color: var(--bad); margin: 0.25rem 0 0; font-size: 0.875rem; }
 [aria-invalid=true] { border-color: var(--bad); border-width: 2px; }
-button.second { background: none; color: var(--accent); }
 .buttons { display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: center; }
-.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 pre.command { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); border-radius: 0.25rem; padding: 0.6rem 0.75rem; background: var(--ground); font-size: 0.875rem; }
 .suggestions { padding-left: 1.25rem; }
-.change-added { color: var(--good); }
 .change-removed { color: var(--bad); }
 @media (max-width: 69.9rem) { .lease-row-label.odd text { display: none; } }
 @media (max-width: 40rem) {
   .lease-row { grid-template-columns: minmax(0, 1fr); }
   .lease-row.axis > div { display: none; }
-}
-@media (max-width: 40rem) {
-  .wide, .tick.odd text { display: none; }
   .top, main { padding-left: 0.75rem; padding-right: 0.75rem; }
   .top { justify-content: space-between; }
   nav { order: 1; flex-basis: 100%; }

@@ -15,9 +15,18 @@ import { ApiError } from '../api/route.ts';
 import { usageFor } from '../api/usage-report.ts';
 import { ledgerFor } from '../budgets/named-accounts.ts';
 import { visibleProjects } from '../users/caller.ts';
-import { type ConsolePage, pathWith } from './page.ts';
-import { Fields } from './parts/fields.tsx';
-import { Account, type Column, learnNames, Message, ProjectLink, Table, Text } from './parts/parts.tsx';
+import { type ConsolePage, pathWith, queryText } from './page.ts';
+import { type FieldEntry, Fields } from './parts/fields.tsx';
+import {
+  Account,
+  type Column,
+  learnNames,
+  Message,
+  ProjectLink,
+  Section,
+  Table,
+  Text,
+} from './parts/parts.tsx';
 import { Chart } from './parts/pictures.tsx';
 
 const PATH = '/usage';
@@ -25,7 +34,6 @@ const PATH = '/usage';
 const MAX_ROWS = 200;
 /** Months that are shown if nothing is asked: the last year, and what is planned for the current month. */
 const MONTHS = 12;
-const MAX_TEXT = 255;
 
 const KEY_TEXTS: Readonly<Record<UsageKey, string>> = {
   month: 'Month',
@@ -49,7 +57,7 @@ export const usagePage: ConsolePage = {
   answer: async (request) => {
     const { caller, query, generation } = request;
     const now = (await ledgerFor(request)).now() / MICROSECONDS_PER_SECOND;
-    const text = (name: string) => (query.get(name) ?? '').trim().slice(0, MAX_TEXT);
+    const text = (name: string) => queryText(query, name);
     const asked: Asked = {
       from: text('from') || dateText(nextMonth(now, 1 - MONTHS)).slice(0, 10),
       until: text('until') || dateText(nextMonth(now)).slice(0, 10),
@@ -76,12 +84,7 @@ export const usagePage: ConsolePage = {
         mistakes.set(thrown.field === 'project_id' ? 'project' : thrown.field, thrown.message);
       }
     }
-    const shown = report?.rows.slice(0, MAX_ROWS) ?? [];
-    await learnNames(
-      generation,
-      shown.flatMap(({ projectId }) => projectId ?? []),
-      shown.flatMap(({ userId }) => userId ?? []),
-    );
+    await learnNames(generation, report?.rows.slice(0, MAX_ROWS) ?? []);
     const unit = budgetUnit(generation.configuration);
     return {
       status: mistakes.size === 0 ? 200 : 400,
@@ -103,30 +106,24 @@ interface FormProps {
   readonly projects: readonly string[] | undefined;
 }
 
-function UsageForm({ asked, mistakes, projects }: FormProps) {
+function UsageForm({ asked, mistakes, projects = [] }: FormProps) {
   const dateType = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? 'date' : 'text');
+  const fields: readonly FieldEntry[] = [
+    { name: 'from', label: 'From (UTC)', type: dateType(asked.from) },
+    {
+      ...{ name: 'until', label: 'Until (UTC)', type: dateType(asked.until) },
+      hint: 'The first day that is not counted.',
+    },
+    { name: 'by', label: 'By', options: Object.entries(KEY_TEXTS) },
+    {
+      ...{ name: 'project', label: 'Project', hint: 'Its id, or name@domain. Empty: all.' },
+      suggestions: projects,
+    },
+  ];
   return (
     <form method="get" action={PATH} autocomplete="off">
       <div class="fields">
-        <Fields
-          values={{ ...asked }}
-          mistakes={mistakes}
-          fields={[
-            { name: 'from', label: 'From (UTC)', type: dateType(asked.from) },
-            {
-              ...{ name: 'until', label: 'Until (UTC)', type: dateType(asked.until) },
-              hint: 'The first day that is not counted.',
-            },
-            {
-              ...{ name: 'by', label: 'By' },
-              options: Object.entries(KEY_TEXTS),
-            },
-            {
-              ...{ name: 'project', label: 'Project', hint: 'Its id, or name@domain. Empty: all.' },
-              suggestions: projects ?? [],
-            },
-          ]}
-        />
+        <Fields values={{ ...asked }} mistakes={mistakes} fields={fields} />
       </div>
       <div class="actions">
         <button type="submit">Show</button>
@@ -147,24 +144,20 @@ function UsageReportView({ asked, report, unit }: ReportProps) {
   const file = (format: string) =>
     pathWith('/v1/reports/usage', { from, until, by, project_id: project_id || undefined, format });
   return (
-    <section aria-labelledby="report">
-      <h2 id="report">By {KEY_TEXTS[by].toLowerCase()}</h2>
+    <Section id="report" title={`By ${KEY_TEXTS[by].toLowerCase()}`}>
       {missingTexts(report, by, unit).map((text) => (
         <Message kind="notice">
           <Text>{text}</Text>
         </Message>
       ))}
       {by === 'month' && rows.length > 0 && <MonthsChart rows={rows} unit={unit} />}
-      {rows.length === 0 ? (
-        <p>Nothing was used, and nothing is planned.</p>
-      ) : (
-        <Table
-          label={`Usage by ${KEY_TEXTS[by].toLowerCase()}`}
-          columns={[...KEY_COLUMNS[by], ...(by === 'resource_type' ? [] : amountColumns(unit)), ...COLUMNS]}
-          rows={rows.slice(0, MAX_ROWS)}
-          isLong
-        />
-      )}
+      <Table
+        label={`Usage by ${KEY_TEXTS[by].toLowerCase()}`}
+        columns={[...KEY_COLUMNS[by], ...(by === 'resource_type' ? [] : amountColumns(unit)), ...COLUMNS]}
+        rows={rows.slice(0, MAX_ROWS)}
+        empty="Nothing was used, and nothing is planned."
+        isLong
+      />
       {rows.length > MAX_ROWS && (
         <p class="hint">{rows.length - MAX_ROWS} more are not shown; the files have all.</p>
       )}
@@ -179,7 +172,7 @@ function UsageReportView({ asked, report, unit }: ReportProps) {
           JSON
         </a>
       </nav>
-    </section>
+    </Section>
   );
 }
 

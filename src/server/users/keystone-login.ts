@@ -6,12 +6,12 @@ import type { Logger } from '../../base/logger.ts';
 import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
 import type { HeldGate } from '../authentication/keystone-gates.ts';
 import { stateOf } from '../request-state.ts';
-import { KeystoneProof, keystoneCaller } from './proofs.ts';
-import type { Proof } from './sessions/sessions.ts';
+import { keystoneCaller, rolesText } from './proofs.ts';
+import type { StoredKeystone, StoredProof } from './sessions/stored-session.ts';
 
 /** A session that may be opened, or a sentence for the caller. `isWrong`: it counts as a guess. */
 export type LoginOutcome =
-  | { readonly proof: Proof; readonly isWrong?: never }
+  | { readonly proof: StoredProof; readonly isWrong?: never }
   | { readonly status: 401 | 403 | 503; readonly message: string; readonly isWrong: boolean };
 
 /** How many projects are tried for one with a role that counts here, if the caller names none. */
@@ -70,19 +70,19 @@ export async function loginByToken(ctx: Context, token: string, logger: Logger):
     }
     return keystoneCaller(valid, stateOf(ctx).generation.options) === undefined
       ? refused(noRole(ctx), { status: 403 })
-      : { proof: new KeystoneProof(valid.user.id, { scoped: token, unscoped: undefined }) };
+      : { proof: { kind: 'keystone', userId: valid.user.id, scoped: token } };
   });
 }
 
 /** The same caller in another project, or in the system. */
 export async function switchScope(
   ctx: Context,
-  { kept }: KeystoneProof,
+  { unscoped }: StoredKeystone,
   scope: UserScope,
   logger: Logger,
 ): Promise<LoginOutcome> {
   return withKeystone(ctx, logger, async (_, signal) => {
-    const proof = kept.unscoped && (await proofIn(ctx, kept.unscoped, scope, signal));
+    const proof = unscoped && (await proofIn(ctx, unscoped, scope, signal));
     return proof ? { proof } : refused(noRole(ctx), { status: 403 });
   });
 }
@@ -90,10 +90,9 @@ export async function switchScope(
 /** What the caller may switch to; empty if the session cannot be switched. */
 export async function projectsOf(
   ctx: Context,
-  { kept }: KeystoneProof,
+  { unscoped }: StoredKeystone,
   logger: Logger,
 ): Promise<readonly ListedProject[] | Extract<LoginOutcome, { message: string }>> {
-  const { unscoped } = kept;
   return unscoped === undefined
     ? []
     : withKeystone(
@@ -108,14 +107,14 @@ async function proofIn(
   unscoped: string,
   scope: UserScope,
   signal: AbortSignal,
-): Promise<KeystoneProof | undefined> {
+): Promise<StoredKeystone | undefined> {
   const { keystone, options } = stateOf(ctx).generation;
   const scoped = await keystone?.login.scoped(unscoped, scope, { signal });
   // By the same question as every later request, so that the login opens no session that the next request ends.
   const valid = scoped === undefined ? undefined : await keystone?.gate.validated(scoped);
   return scoped === undefined || valid === undefined || keystoneCaller(valid, options) === undefined
     ? undefined
-    : new KeystoneProof(valid.user.id, { scoped, unscoped });
+    : { kind: 'keystone', userId: valid.user.id, scoped, unscoped };
 }
 
 /** Within the deadline of the service. Whatever breaks is a sentence, with its cause in the log. */
@@ -151,7 +150,5 @@ export function refused(
 }
 
 function noRole(ctx: Context): string {
-  const { admin_roles, manager_roles, reader_roles } = stateOf(ctx).generation.options;
-  const roles = [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
-  return `You have none of the roles that count here: ${roles}.`;
+  return `You have none of the roles that count here: ${rolesText(stateOf(ctx).generation.options)}.`;
 }

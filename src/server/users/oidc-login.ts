@@ -11,17 +11,18 @@ import { CALLBACK_PATH, type OidcOptions } from './oidc-options.ts';
 import {
   type IssuerLogout,
   keyOf,
-  OidcProof,
   oidcCaller,
   oidcOptionsOf,
+  oidcSession,
   type Renew,
   type Renewal,
 } from './oidc-proof.ts';
 import { randomText, seal, sealingKey, unseal } from './sessions/sealed.ts';
 import { isSecure, readCookie, type Sessions, writeCookie } from './sessions/sessions.ts';
+import type { StoredProof } from './sessions/stored-session.ts';
 
 /** A refusal is a sentence for the caller. */
-type OidcOutcome = { readonly proof: OidcProof } | { readonly status: 401 | 403; readonly message: string };
+type OidcOutcome = { readonly proof: StoredProof } | { readonly status: 401 | 403; readonly message: string };
 
 export class OidcLogins {
   readonly #logger: Logger;
@@ -48,7 +49,7 @@ export class OidcLogins {
       const caller = oidcCaller(confirmed.claims, options);
       return caller === undefined
         ? { status: 403, message: 'Your account has neither a role nor a project here.' }
-        : { proof: OidcProof.of(caller, confirmed, options, this.renew) };
+        : { proof: oidcSession(caller, confirmed, options) };
     });
   }
 

@@ -1,5 +1,5 @@
 /** What keeps a session of OpenID Connect open: what the issuer has said, and says again from time to time. */
-import { createHmac, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import createError from 'http-errors';
 import type { Context } from 'koa';
@@ -9,8 +9,7 @@ import { textMistake } from '../../ledger/identity.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, type Membership, whoOf } from './caller.ts';
 import { type OidcOptions, oidcSection } from './oidc-options.ts';
-import type { ProviderMarks } from './sessions/session-store.ts';
-import type { HeldSession, Proof } from './sessions/sessions.ts';
+import type { HeldSession } from './sessions/sessions.ts';
 import type { StoredOidc } from './sessions/stored-session.ts';
 
 /** In milliseconds: no right is used that the issuer has not confirmed for so long. */
@@ -44,127 +43,106 @@ export interface IssuerLogout {
   readonly sub: string | undefined;
 }
 
-export class OidcProof implements Proof {
-  readonly identity: string;
-  readonly isShared = false;
-  readonly marks: ProviderMarks;
-  readonly kept: StoredOidc;
-  readonly #renew: Renew;
+/** What is kept of a session of a caller whom the issuer has just confirmed. */
+export function oidcSession(
+  caller: Caller,
+  { claims: { sub, sid }, refreshToken }: Confirmed,
+  options: OidcOptions,
+): StoredOidc {
+  return {
+    kind: 'oidc',
+    key: keyOf(options),
+    sub: String(sub),
+    sid: typeof sid === 'string' ? sid : undefined,
+    caller: { ...caller, provenBy: 'oidc', memberships: [...caller.memberships] },
+    refreshToken,
+    ...{ askedAt: 0, askingUntil: 0 },
+  };
+}
 
-  constructor(kept: StoredOidc, renew: Renew) {
-    const { key, sub, sid, caller } = kept;
-    this.identity = caller.identity;
-    this.marks = marksOf(key, { sub, sid });
-    this.kept = kept;
-    this.#renew = renew;
-  }
-
-  /** Of a caller whom the issuer has just confirmed. */
-  static of(
-    caller: Caller,
-    { claims, refreshToken }: Confirmed,
-    options: OidcOptions,
-    renew: Renew,
-  ): OidcProof {
-    const { sub, sid } = claims;
-    const kept: StoredOidc = {
-      kind: 'oidc',
-      key: keyOf(options),
-      sub: String(sub),
-      sid: typeof sid === 'string' ? sid : undefined,
-      caller: { ...caller, provenBy: 'oidc', memberships: [...caller.memberships] },
-      refreshToken,
-      askedAt: 0,
-      askingUntil: 0,
-    };
-    return new OidcProof(kept, renew);
-  }
-
-  /** Also `undefined` when `[oidc]` has changed, or when nothing was confirmed for too long. */
-  async owner(ctx: Context, held: HeldSession): Promise<Caller | undefined> {
-    const options = oidcOptionsOf(ctx);
-    const { kept } = this;
-    if (keyOf(options) !== kept.key) {
-      return undefined;
-    }
-    if (!isConfirmedFor(LONGEST, kept, held)) {
-      return this.#confirmed(ctx, held, options);
-    }
-    const wasAskedNow = isWithin(ASK_EVERY, kept.askedAt, held.now);
-    if (!isConfirmedFor(ASK_AFTER, kept, held) && !wasAskedNow && !isAsking(ctx, kept, held)) {
-      this.#askBeside(ctx, held, options);
-    }
-    return kept.caller;
-  }
-
-  /** Waits for the issuer, or for another request that is asking it. */
-  async #confirmed(ctx: Context, first: HeldSession, options: OidcOptions): Promise<Caller | undefined> {
-    const until = performance.now() + 1000 * stateOf(ctx).generation.options.deadline;
-    for (let held: HeldSession | undefined = first; held?.kept.kind === 'oidc'; held = await held.again()) {
-      const kept: StoredOidc = held.kept;
-      if (isConfirmedFor(LONGEST, kept, held)) {
-        return kept.caller;
-      }
-      if (isAsking(ctx, kept, held)) {
-        if (performance.now() > until) {
-          throw createError(503, 'the identity provider does not answer now', { expose: true });
-        }
-        await pause(LOOK_EVERY);
-        continue;
-      }
-      const asked = await this.#ask(ctx, held, options);
-      if (asked !== 'overtaken') {
-        return asked?.kept.kind === 'oidc' && isConfirmedFor(LONGEST, asked.kept, asked)
-          ? asked.kept.caller
-          : undefined;
-      }
-    }
+/** `undefined` also when `[oidc]` has changed, or when nothing was confirmed for too long. */
+export async function oidcOwner(
+  ctx: Context,
+  kept: StoredOidc,
+  held: HeldSession,
+  renew: Renew,
+): Promise<Caller | undefined> {
+  const { generation } = stateOf(ctx);
+  if (keyOf(oidcOptionsOf(ctx)) !== kept.key) {
     return undefined;
   }
-
-  /** The request does not wait for it, and its configuration stays open meanwhile. */
-  #askBeside(ctx: Context, held: HeldSession, options: OidcOptions): void {
-    const { generation } = stateOf(ctx);
+  if (!isConfirmedFor(LONGEST, kept, held)) {
+    return confirmed(ctx, held, renew);
+  }
+  const wasAskedNow = isWithin(ASK_EVERY, kept.askedAt, held.now);
+  if (!isConfirmedFor(ASK_AFTER, kept, held) && !wasAskedNow && !isAsking(ctx, kept, held)) {
+    // The request does not wait for it, and its configuration stays open meanwhile.
     generation.enter();
-    void this.#ask(ctx, held, options)
+    void ask(ctx, kept, held, renew)
       // The log has it: the database is away.
       .catch(() => undefined)
       .finally(() => generation.leave());
   }
+  return kept.caller;
+}
 
-  /**
-   * One question at a time, whichever replica asks it: a refresh token may count only once. `overtaken` = another request was first, or the
-   * session has ended; `undefined` = the issuer has ended it.
-   */
-  async #ask(
-    ctx: Context,
-    held: HeldSession,
-    options: OidcOptions,
-  ): Promise<HeldSession | 'overtaken' | undefined> {
-    const { kept } = held;
-    if (kept.kind !== 'oidc' || kept.refreshToken === undefined) {
-      return held;
+/** Waits for the issuer, or for another request that is asking it. */
+async function confirmed(ctx: Context, first: HeldSession, renew: Renew): Promise<Caller | undefined> {
+  const until = performance.now() + 1000 * stateOf(ctx).generation.options.deadline;
+  for (let held: HeldSession | undefined = first; held?.kept.kind === 'oidc'; held = await held.again()) {
+    const kept: StoredOidc = held.kept;
+    if (isConfirmedFor(LONGEST, kept, held)) {
+      return kept.caller;
     }
-    const { now } = held;
-    const asking = await held.keep({ ...kept, askedAt: now, askingUntil: now + patienceOf(ctx) });
-    if (asking === undefined) {
-      return 'overtaken';
-    }
-    const renewed = renewedBy(await this.#renew(ctx, kept.refreshToken), kept, options, now);
-    if (renewed === undefined) {
-      await asking.end();
-      return undefined;
-    }
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await asking.keep(renewed);
-      } catch (thrown) {
-        // The issuer may have replaced the refresh token: it must not be lost because the database is away for a moment.
-        if (attempt === KEEPING_ATTEMPTS) {
-          throw thrown;
-        }
-        await pause(KEEPING_PAUSE);
+    if (isAsking(ctx, kept, held)) {
+      if (performance.now() > until) {
+        throw createError(503, 'the identity provider does not answer now', { expose: true });
       }
+      await pause(LOOK_EVERY);
+      continue;
+    }
+    const asked = await ask(ctx, kept, held, renew);
+    if (asked !== 'overtaken') {
+      return asked?.kept.kind === 'oidc' && isConfirmedFor(LONGEST, asked.kept, asked)
+        ? asked.kept.caller
+        : undefined;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * One question at a time, whichever replica asks it: a refresh token may count only once. `overtaken` = another request was first, or the
+ * session has ended; `undefined` = the issuer has ended it.
+ */
+async function ask(
+  ctx: Context,
+  kept: StoredOidc,
+  held: HeldSession,
+  renew: Renew,
+): Promise<HeldSession | 'overtaken' | undefined> {
+  if (kept.refreshToken === undefined) {
+    return held;
+  }
+  const { now } = held;
+  const asking = await held.keep({ ...kept, askedAt: now, askingUntil: now + patienceOf(ctx) });
+  if (asking === undefined) {
+    return 'overtaken';
+  }
+  const renewed = renewedBy(await renew(ctx, kept.refreshToken), kept, oidcOptionsOf(ctx), now);
+  if (renewed === undefined) {
+    await asking.end();
+    return undefined;
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await asking.keep(renewed);
+    } catch (thrown) {
+      // The issuer may have replaced the refresh token: it must not be lost because the database is away for a moment.
+      if (attempt === KEEPING_ATTEMPTS) {
+        throw thrown;
+      }
+      await pause(KEEPING_PAUSE);
     }
   }
 }
@@ -187,14 +165,13 @@ function renewedBy(
     return asked;
   }
   const caller = oidcCaller(renewal.claims, options);
-  return caller?.identity === kept.caller.identity && renewal.claims.sub === kept.sub
-    ? {
-        ...asked,
-        caller: { ...caller, provenBy: 'oidc', memberships: [...caller.memberships] },
-        refreshToken: renewal.refreshToken ?? kept.refreshToken,
-        confirmedAt: askedAt,
-      }
-    : undefined;
+  if (caller?.identity !== kept.caller.identity || renewal.claims.sub !== kept.sub) {
+    return undefined;
+  }
+  return {
+    ...oidcSession(caller, { ...renewal, refreshToken: renewal.refreshToken ?? kept.refreshToken }, options),
+    ...{ sid: kept.sid, askedAt, confirmedAt: askedAt },
+  };
 }
 
 function isConfirmedFor(
@@ -220,13 +197,6 @@ function patienceOf(ctx: Context): number {
   return (
     Math.max(ASK_EVERY, 1000 * stateOf(ctx).generation.options.deadline) + KEEPING_ATTEMPTS * KEEPING_PAUSE
   );
-}
-
-/** For the rows of sessions: they tell nobody who the user is. */
-export function marksOf(key: string, { sub, sid }: IssuerLogout): ProviderMarks {
-  const mark = (kind: string, text: string | undefined) =>
-    text === undefined ? null : createHmac('sha256', key).update(`${kind} ${text}`).digest('base64');
-  return { sub: mark('sub', sub), sid: mark('sid', sid) };
 }
 
 /** Of the current configuration; without `issuer` there is no such login. */

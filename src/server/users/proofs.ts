@@ -1,69 +1,32 @@
-/** What keeps sessions open: tokens of the configuration, tokens of Keystone, and what an identity provider has said. */
+/** Whom tokens of Keystone and sessions prove. */
 import type { Context } from 'koa';
 import type { ValidToken } from '../../openstack/contract.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, whoOf } from './caller.ts';
-import type { FixedTokens, TokenCaller } from './fixed-tokens.ts';
-import { OidcProof, type Renew } from './oidc-proof.ts';
-import type { Proof } from './sessions/sessions.ts';
-import type { StoredFixed, StoredKeystone, StoredProof } from './sessions/stored-session.ts';
+import type { FixedTokens } from './fixed-tokens.ts';
+import { oidcOwner, type Renew } from './oidc-proof.ts';
+import type { HeldSession } from './sessions/sessions.ts';
 
-/** What proofs ask about themselves. */
-interface ProofSources {
-  readonly tokens: FixedTokens;
-  readonly renew: Renew;
-}
-
-export function restoredProof(kept: StoredProof, { tokens, renew }: ProofSources): Proof {
-  switch (kept.kind) {
-    case 'token':
-      return new FixedProof(tokens, kept);
-    case 'keystone':
-      return new KeystoneProof(kept.userId, kept);
-    case 'oidc':
-      return new OidcProof(kept, renew);
-  }
-}
-
-/** A token of the configuration. The session ends when it is removed. */
-export class FixedProof implements Proof {
-  readonly identity: string;
-  readonly isShared = true;
-  readonly kept: StoredFixed;
-  readonly #tokens: FixedTokens;
-
-  constructor(tokens: FixedTokens, { identity, key }: Omit<StoredFixed, 'kind'>) {
-    this.identity = identity;
-    this.kept = { kind: 'token', identity, key };
-    this.#tokens = tokens;
-  }
-
-  static of(tokens: FixedTokens, { caller: { identity }, key }: TokenCaller): FixedProof {
-    return new FixedProof(tokens, { identity, key });
-  }
-
-  async owner(): Promise<Caller | undefined> {
-    return this.#tokens.byKey(this.kept.key);
-  }
-}
-
-/** A token of Keystone. The session ends when it expires or is revoked, or when its user loses the roles that count here. */
-export class KeystoneProof implements Proof {
-  readonly identity: string;
-  readonly isShared = false;
-  readonly kept: StoredKeystone;
-
-  constructor(userId: string, { scoped, unscoped }: Pick<StoredKeystone, 'scoped' | 'unscoped'>) {
-    this.identity = `keystone ${userId}`;
-    this.kept = { kind: 'keystone', userId, scoped, unscoped };
-  }
-
-  /** Asks through the cache of the tokens of requests. Throws an HTTP error 503 if Keystone cannot be asked. */
-  async owner(ctx: Context): Promise<Caller | undefined> {
-    const { options, keystone } = stateOf(ctx).generation;
-    const valid = await keystone?.gate.validated(this.kept.scoped);
-    return valid && keystoneCaller(valid, options);
-  }
+/** Whom the session of a request proves now; `undefined` = nobody any more. Throws an HTTP error 503 if Keystone cannot be asked. */
+export function sessionOwners(
+  tokens: FixedTokens,
+  renew: Renew,
+): (ctx: Context, held: HeldSession) => Promise<Caller | undefined> {
+  return async (ctx, held) => {
+    const { kept } = held;
+    switch (kept.kind) {
+      case 'token':
+        return tokens.byKey(kept.key);
+      case 'keystone': {
+        const { options, keystone } = stateOf(ctx).generation;
+        // Through the cache of the tokens of requests.
+        const valid = await keystone?.gate.validated(kept.scoped);
+        return valid && keystoneCaller(valid, options);
+      }
+      case 'oidc':
+        return oidcOwner(ctx, kept, held, renew);
+    }
+  };
 }
 
 /** The options of `[service]` that give roles of Keystone a meaning here. */
@@ -109,8 +72,7 @@ export function keystoneCaller(token: ValidToken, roles: CallerRoles): Caller | 
   return { ...base, kind: 'member', memberships: [{ projectId, name, domain: project.domain, isManager }] };
 }
 
-/** The message of a 403. */
-export function expectedRoles({ admin_roles, manager_roles, reader_roles }: CallerRoles): string {
-  const roles = [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
-  return `expected a token for a project in which its user has one of the roles ${roles}`;
+/** All of them, for a message. */
+export function rolesText({ admin_roles, manager_roles, reader_roles }: CallerRoles): string {
+  return [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
 }

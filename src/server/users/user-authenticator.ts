@@ -5,7 +5,7 @@ import { stateOf } from '../request-state.ts';
 import { ANYBODY, type Caller } from './caller.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
 import { oidcSection } from './oidc-options.ts';
-import { expectedRoles, keystoneCaller } from './proofs.ts';
+import { keystoneCaller, rolesText } from './proofs.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { WrongTokens } from './wrong-tokens.ts';
 
@@ -41,7 +41,7 @@ export function createUserAuthenticator({
           refuse: (headers) => {
             throw wrong.error(ctx.ip, EXPECTED, headers);
           },
-          expectedRoles: expectedRoles(options),
+          expectedRoles: `expected a token for a project in which its user has one of the roles ${rolesText(options)}`,
           callerOf: (valid) => keystoneCaller(valid, options),
         });
       }
@@ -80,6 +80,25 @@ export interface UserAuthenticator {
   readonly anybody: Caller | undefined;
   /** What forms of a session must send back as `csrf`; empty without a session. */
   csrfOf(ctx: Context): string;
+}
+
+/** Somebody, and whether they have shown a token or a session: browsers add the cookie to requests of other sites too. */
+export interface Asker {
+  readonly caller: Caller;
+  readonly by: 'token' | 'session' | 'nothing';
+}
+
+/** `undefined` = nobody. Throws as `byToken` and `bySession` do. */
+export async function askerOf(ctx: Context, people: UserAuthenticator): Promise<Asker | undefined> {
+  const byToken = await people.byToken(ctx);
+  if (byToken !== undefined) {
+    return { caller: byToken, by: 'token' };
+  }
+  const bySession = await people.bySession(ctx);
+  if (bySession !== undefined) {
+    return { caller: bySession, by: 'session' };
+  }
+  return people.anybody && { caller: people.anybody, by: 'nothing' };
 }
 
 /** The message of a 401. */

@@ -1,5 +1,5 @@
 import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
-import { type Deadline, NoAnswerError, withinDeadline } from '../../base/deadline.ts';
+import { type Deadline, NoAnswerError, type Wait, withinDeadline } from '../../base/deadline.ts';
 import { ApiError } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Caller } from './caller.ts';
@@ -44,13 +44,13 @@ export class UserLimiter {
       const answer = () => work(deadline).catch(triedAgain);
       if (caller.provenBy === 'nobody') {
         // It may be everybody.
-        return within([...(isEstimate ? [this.#estimates] : []), this.#limiter], deadline, answer);
+        return inTurn([...(isEstimate ? [this.#estimates] : []), this.#limiter], deadline, answer);
       }
       const { identity, kind } = caller;
       const own = this.#ownOf(caller);
       const estimates = isEstimate ? [...(kind === 'member' ? [own.estimates] : []), this.#estimates] : [];
       try {
-        return await within([own.requests, ...estimates, this.#limiter], deadline, answer);
+        return await inTurn([own.requests, ...estimates, this.#limiter], deadline, answer);
       } finally {
         if (own.requests.underWay === 0) {
           this.#ofOne.delete(identity);
@@ -78,18 +78,18 @@ export class UserLimiter {
   }
 }
 
-/** Runs `work` when all of the lines have let it in, one after the other. */
-async function within<Result>(
+/** Runs `work` when all of the lines have let it in, one after the other. @throws OverloadedError */
+export async function inTurn<Result>(
   [line, ...others]: readonly ConcurrencyLimiter[],
-  deadline: Deadline,
+  wait: Wait,
   work: () => Promise<Result>,
 ): Promise<Result> {
   if (line === undefined) {
     return work();
   }
-  await line.enter(deadline);
+  await line.enter(wait);
   try {
-    return await within(others, deadline, work);
+    return await inTurn(others, wait, work);
   } finally {
     line.leave();
   }

@@ -7,33 +7,13 @@ import { LRUCache } from 'lru-cache';
 import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
 import { withinDeadline } from '../../base/deadline.ts';
 import { stateOf } from '../request-state.ts';
-import type { Guess } from './sessions/session-table.ts';
+import type { Guess, GuessCount } from './sessions/session-table.ts';
 import type { Sessions } from './sessions/sessions.ts';
+import { inTurn } from './user-limiter.ts';
 
 /** The message of a 429. */
 export const TOO_MANY =
   'there were ten wrong tokens from this address within a minute; please try again later';
-
-export class WrongTokens {
-  readonly #limit = new TokenLimit();
-
-  /** Counts one. Seconds to wait, if there were too many from the address of the client; otherwise 0. */
-  count(address: string | undefined): number {
-    return this.#limit.count(address ?? '');
-  }
-
-  /** Counts one. Returns the error to throw: 401 with the message, or 429 if there were too many. */
-  error(
-    address: string | undefined,
-    expected: string,
-    headers: Readonly<Record<string, string>> = {},
-  ): HttpError {
-    const seconds = this.count(address);
-    return seconds > 0
-      ? createError(429, TOO_MANY, { headers: { 'Retry-After': String(seconds) } })
-      : createError(401, expected, { headers });
-  }
-}
 
 const WINDOW_MS = 60_000;
 /** Maximum number of addresses or accounts that are remembered; beyond it the oldest is forgotten. */
@@ -45,15 +25,11 @@ const MAX_WRONG_FROM_ADDRESS = 30;
 
 /** Counts what is wrong, by any name. */
 class Wrong {
-  readonly #max: number;
   /** Time of the first failure and number of failures; oldest first. */
   readonly #wrong = new Map<string, { readonly since: number; count: number }>();
 
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  wait(name: string): number {
+  /** Seconds until the next is counted anew, if there were `max`; otherwise 0. */
+  wait(name: string, max = MAX_WRONG): number {
     const wrong = this.#wrong.get(name);
     if (wrong === undefined) {
       return 0;
@@ -64,7 +40,7 @@ class Wrong {
       this.#wrong.delete(name);
       return 0;
     }
-    return wrong.count < this.#max ? 0 : Math.ceil(left / 1000);
+    return wrong.count < max ? 0 : Math.ceil(left / 1000);
   }
 
   count(name: string): void {
@@ -89,69 +65,29 @@ class Wrong {
 }
 
 /** Wrong tokens, by address. A right one is not asked for here. */
-export class TokenLimit {
-  readonly #wrong = new Wrong(MAX_WRONG);
+export class WrongTokens {
+  readonly #wrong = new Wrong();
 
-  /** Counts a wrong token. Seconds until the next is counted anew, if there were too many from the address before; otherwise 0. */
-  count(address: string): number {
-    const name = blockOf(address);
+  /** Counts one. Seconds to wait, if there were too many from the address of the client before; otherwise 0. */
+  count(address: string | undefined): number {
+    const name = blockOf(address ?? '');
     const seconds = this.#wrong.wait(name);
     if (seconds === 0) {
       this.#wrong.count(name);
     }
     return seconds;
   }
-}
 
-/**
- * Wrong passwords. Where an account has logged in before, it has a count of its own, so that strangers who name it elsewhere, and those
- * who name others there, do not keep its owner out. Elsewhere they are counted by account, and by address.
- */
-export class PasswordLimit {
-  readonly #ofAccount = new Wrong(MAX_WRONG);
-  readonly #fromAddress = new Wrong(MAX_WRONG_FROM_ADDRESS);
-  readonly #atKnown = new Wrong(MAX_WRONG);
-  readonly #known = new LRUCache<string, true>({ max: MAX_REMEMBERED });
-
-  /** Seconds until the address may try this account again; 0 = now. */
-  wait(account: string, address: string): number {
-    return Math.max(...this.#counts(account, address).map(([wrong, name]) => wrong.wait(name)));
-  }
-
-  /** The same for its address alone, unless the account has logged in from there before. */
-  waitAtAddress(account: string, address: string): number {
-    const block = blockOf(address);
-    return this.#known.has(digest(account, block)) ? 0 : this.#fromAddress.wait(block);
-  }
-
-  /**
-   * Counts a login before it begins, so that no more guesses than these go on at once. Returns what to call when it turns out not to be
-   * wrong: `isRight` = it is the password, and the address is known from now on.
-   */
-  count(account: string, address: string): (isRight: boolean) => void {
-    const counts = this.#counts(account, address);
-    for (const [wrong, name] of counts) {
-      wrong.count(name);
-    }
-    return (isRight) => {
-      for (const [wrong, name] of counts) {
-        wrong.forgive(name);
-      }
-      if (isRight) {
-        this.#known.set(digest(account, blockOf(address)), true);
-      }
-    };
-  }
-
-  #counts(account: string, address: string): readonly (readonly [Wrong, string])[] {
-    const block = blockOf(address);
-    const both = digest(account, block);
-    return this.#known.has(both)
-      ? [[this.#atKnown, both]]
-      : [
-          [this.#ofAccount, digest(account)],
-          [this.#fromAddress, block],
-        ];
+  /** Counts one. Returns the error to throw: 401 with the message, or 429 if there were too many. */
+  error(
+    address: string | undefined,
+    expected: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): HttpError {
+    const seconds = this.count(address);
+    return seconds > 0
+      ? createError(429, TOO_MANY, { headers: { 'Retry-After': String(seconds) } })
+      : createError(401, expected, { headers });
   }
 }
 
@@ -183,13 +119,19 @@ const MAX_UNDER_WAY = 8;
 const MAX_WAITING = 64;
 
 /** Too many were wrong: seconds to wait. */
-export interface Delayed {
+interface Delayed {
   readonly seconds: number;
 }
 
-/** Logins with a password, counted for all replicas together where they share a ledger. */
+/**
+ * Logins with a password; wrong ones are counted for all replicas together where they share a ledger. Where an account has logged in
+ * before, it has a count of its own, so that strangers who name it elsewhere, and those who name others there, do not keep its owner out.
+ * Elsewhere they are counted by account, and by address.
+ */
 export class LoginAttempts {
-  readonly #passwords = new PasswordLimit();
+  readonly #wrong = { account: new Wrong(), address: new Wrong(), 'at-known': new Wrong() };
+  /** Where accounts have logged in before. */
+  readonly #known = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   readonly #line = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #sessions: Pick<Sessions, 'shared'>;
 
@@ -197,35 +139,46 @@ export class LoginAttempts {
     this.#sessions = sessions;
   }
 
-  /** A login with a password. Counts it unless it turns out not to be wrong. @throws OverloadedError */
+  /**
+   * A login with a password. It is counted before it begins, so that no more guesses than these go on at once, and forgiven if it turns out
+   * not to be wrong. @throws OverloadedError
+   */
   async byPassword<Outcome extends { readonly isWrong?: boolean }>(
     ctx: Context,
     account: string,
     login: () => Promise<Outcome>,
   ): Promise<Outcome | Delayed> {
-    const seconds = this.#passwords.waitAtAddress(account, ctx.ip);
-    if (seconds > 0) {
-      return { seconds };
-    }
     const guess = guessOf(account, ctx.ip);
+    const counts = this.#known.has(guess.both) ? guess.atKnown : guess.elsewhere;
+    // Whoever guesses from one address costs no database anything.
+    const atAddress = this.#wait(counts.filter(({ kind }) => kind === 'address'));
+    if (atAddress > 0) {
+      return { seconds: atAddress };
+    }
     const shared = await this.#sessions.shared(ctx, (table, wait) =>
       table.countGuess(guess, WINDOW_MS, wait),
     );
-    const delay = shared?.seconds ?? this.#passwords.wait(account, ctx.ip);
-    if (delay > 0) {
-      return { seconds: delay };
+    const seconds = shared?.seconds ?? this.#wait(counts);
+    if (seconds > 0) {
+      return { seconds };
     }
-    const forgive = this.#passwords.count(account, ctx.ip);
+    for (const { kind, name } of counts) {
+      this.#wrong[kind].count(name);
+    }
     let outcome: Outcome | undefined;
     try {
       outcome = await this.inLine(ctx, login);
       return outcome;
     } finally {
       if (outcome?.isWrong !== true) {
-        const isRight = outcome !== undefined && 'proof' in outcome;
-        forgive(isRight);
+        const known = outcome !== undefined && 'proof' in outcome ? guess.both : undefined;
+        for (const { kind, name } of counts) {
+          this.#wrong[kind].forgive(name);
+        }
+        if (known !== undefined) {
+          this.#known.set(known, true);
+        }
         if (shared !== undefined) {
-          const known = isRight ? guess.both : undefined;
           await this.#sessions.shared(ctx, (table, wait) => table.forgive(shared.counts, known, wait));
         }
       }
@@ -234,14 +187,13 @@ export class LoginAttempts {
 
   /** Within the deadline of the service, waiting included. @throws OverloadedError */
   inLine<Result>(ctx: Context, work: () => Promise<Result>): Promise<Result> {
-    return withinDeadline(stateOf(ctx).generation.options.deadline, async (deadline) => {
-      await this.#line.enter(deadline);
-      try {
-        return await work();
-      } finally {
-        this.#line.leave();
-      }
-    });
+    return withinDeadline(stateOf(ctx).generation.options.deadline, (deadline) =>
+      inTurn([this.#line], deadline, work),
+    );
+  }
+
+  #wait(counts: readonly GuessCount[]): number {
+    return Math.max(0, ...counts.map(({ kind, name, max }) => this.#wrong[kind].wait(name, max)));
   }
 }
 

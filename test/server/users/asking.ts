@@ -49,7 +49,7 @@ export async function peopleOf(configured: Configured) {
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
   const sessions = new Sessions({
     logger,
-    restore: () => {
+    ownerOf: () => {
       throw new Error('nobody has a session here');
     },
   });

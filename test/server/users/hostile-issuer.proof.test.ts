@@ -17,22 +17,43 @@ function signed(claims: object, key: KeyObject = ours.privateKey, header: object
   return `${text}.${createSign('RSA-SHA256').update(text).sign(key).toString('base64url')}`;
 }
 
+/** By somebody who does not have the key of the issuer. */
+const FORGED: Readonly<Record<string, (claims: object, header?: object) => string>> = {
+  'signed by another': (claims, header) => signed(claims, theirs.privateKey, header),
+  'not signed': (claims, header) => `${part({ ...header, alg: 'none' })}.${part(claims)}.`,
+  'signed with the public key as a secret': (claims, header) => {
+    const text = `${part({ ...header, alg: 'HS256', kid: 'k' })}.${part(claims)}`;
+    const pem = ours.publicKey.export({ type: 'spki', format: 'pem' });
+    return `${text}.${createHmac('sha256', pem).update(text).digest('base64url')}`;
+  },
+  'changed after it was signed': (claims, header) => {
+    const [head, , end] = signed(claims, ours.privateKey, header).split('.');
+    return `${head}.${part({ ...claims, sub: 's2' })}.${end}`;
+  },
+  'signed by a key that it brings along': (claims, header) =>
+    signed(claims, theirs.privateKey, { ...header, jwk: theirs.publicKey.export({ format: 'jwk' }) }),
+  'that is none': () => 'x.y.z',
+  'that is empty': () => '',
+};
+
 type Answers = Partial<
   Record<'/.well-known/openid-configuration' | '/jwks' | '/token', (response: ServerResponse) => void>
 >;
+const JWKS = { keys: [{ ...ours.publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'RS256' }] };
+const sendJson = (response: ServerResponse, value: object) =>
+  response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
+
+const LOGOUT = { typ: 'logout+jwt' };
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+function logoutClaims(iss: string) {
+  const iat = Math.floor(Date.now() / 1000);
+  const events = { [EVENT]: {} };
+  return { iss, aud: 'console', iat, exp: iat + 120, jti: randomUUID(), sid: 'sid-1', events };
+}
 
 /** A logout token of the issuer, which a test may change. */
-function logoutToken(
-  issuer: string,
-  claims: object = {},
-  header: object = {},
-  key = ours.privateKey,
-): string {
-  const iat = Math.floor(Date.now() / 1000);
-  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
-  const all = { iss: issuer, aud: 'console', iat, exp: iat + 120, jti: randomUUID(), sid: 'sid-1', events };
-  return signed({ ...all, ...claims }, key, { typ: 'logout+jwt', ...header });
-}
+const logoutToken = (issuer: string, claims: object = {}, header: object = LOGOUT) =>
+  signed({ ...logoutClaims(issuer), ...claims }, ours.privateKey, header);
 
 /** An issuer that is as it should be, but for what a test changes. */
 async function issuerWith({
@@ -51,34 +72,23 @@ async function issuerWith({
     asked.push(path);
     const now = Math.floor(Date.now() / 1000);
     const claims = {
-      iss: url,
-      aud: 'console',
-      sub: 's1',
-      iat: now,
-      exp: now + 300,
-      nonce,
-      roles: ['root'],
-      sid: 'sid-1',
+      ...{ iss: url, aud: 'console', sub: 's1', iat: now, exp: now + 300, nonce },
+      ...{ roles: ['root'], sid: 'sid-1' },
     };
-    const json = (value: object) =>
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
     const instead = answers[path];
     if (instead !== undefined) {
       instead(response);
     } else if (path === '/.well-known/openid-configuration') {
-      json({
-        issuer: url,
-        authorization_endpoint: `${url}/auth`,
-        token_endpoint: `${url}/token`,
-        jwks_uri: `${url}/jwks`,
-        response_types_supported: ['code'],
+      sendJson(response, {
+        ...{ issuer: url, authorization_endpoint: `${url}/auth`, token_endpoint: `${url}/token` },
+        ...{ jwks_uri: `${url}/jwks`, response_types_supported: ['code'] },
         id_token_signing_alg_values_supported: ['RS256'],
         ...metadata,
       });
     } else if (path === '/jwks') {
-      json({ keys: [{ ...ours.publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'RS256' }] });
+      sendJson(response, JWKS);
     } else {
-      json({ access_token: 'a', token_type: 'Bearer', id_token: (idToken ?? signed)(claims) });
+      sendJson(response, { access_token: 'a', token_type: 'Bearer', id_token: (idToken ?? signed)(claims) });
     }
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -121,19 +131,7 @@ describe('an issuer', () => {
 
   const hour = 3600;
   const wrong: Record<string, (claims: Record<string, unknown>) => string> = {
-    'signed by another': (claims) => signed(claims, theirs.privateKey),
-    'not signed': (claims) => `${part({ alg: 'none' })}.${part(claims)}.`,
-    'signed with the public key as a secret': (claims) => {
-      const text = `${part({ alg: 'HS256', kid: 'k' })}.${part(claims)}`;
-      const pem = ours.publicKey.export({ type: 'spki', format: 'pem' });
-      return `${text}.${createHmac('sha256', pem).update(text).digest('base64url')}`;
-    },
-    'changed after it was signed': (claims) => {
-      const [head, , end] = signed(claims).split('.');
-      return `${head}.${part({ ...claims, sub: 's2' })}.${end}`;
-    },
-    'signed by a key that it brings along': (claims) =>
-      signed(claims, theirs.privateKey, { jwk: theirs.publicKey.export({ format: 'jwk' }) }),
+    ...FORGED,
     'for another audience': (claims) => signed({ ...claims, aud: 'other' }),
     'for others, too, and not for us': (claims) => signed({ ...claims, aud: ['other', 'third'] }),
     'from another issuer': (claims) => signed({ ...claims, iss: 'https://evil.example.org' }),
@@ -143,8 +141,6 @@ describe('an issuer', () => {
     'with another nonce': (claims) => signed({ ...claims, nonce: 'other' }),
     'without a nonce': (claims) => signed({ ...claims, nonce: undefined }),
     'without a user': (claims) => signed({ ...claims, sub: undefined }),
-    'that is none': () => 'x.y.z',
-    'that is empty': () => '',
   };
   it.for(Object.entries(wrong))('lets nobody in by an ID token %s', async ([, idToken]) => {
     const { logIn, isIn, logger } = await issuerWith({ idToken });
@@ -218,19 +214,12 @@ describe('a logout token', () => {
   const minute = 60;
   const now = () => Math.floor(Date.now() / 1000);
   const wrong: Record<string, (issuer: string) => string> = {
-    'signed by another': (issuer) => logoutToken(issuer, {}, {}, theirs.privateKey),
-    'not signed': (issuer) => {
-      const [, claims] = logoutToken(issuer).split('.');
-      return `${part({ alg: 'none', typ: 'logout+jwt' })}.${claims}.`;
-    },
-    'signed with the public key as a secret': (issuer) => {
-      const [, claims] = logoutToken(issuer).split('.');
-      const text = `${part({ alg: 'HS256', kid: 'k', typ: 'logout+jwt' })}.${claims}`;
-      const pem = ours.publicKey.export({ type: 'spki', format: 'pem' });
-      return `${text}.${createHmac('sha256', pem).update(text).digest('base64url')}`;
-    },
-    'signed by a key that it brings along': (issuer) =>
-      logoutToken(issuer, {}, { jwk: theirs.publicKey.export({ format: 'jwk' }) }, theirs.privateKey),
+    ...Object.fromEntries(
+      Object.entries(FORGED).map(([name, forge]) => [
+        name,
+        (issuer: string) => forge(logoutClaims(issuer), LOGOUT),
+      ]),
+    ),
     'of another issuer': () => logoutToken('https://evil.example.org'),
     'for another audience': (issuer) => logoutToken(issuer, { aud: 'other' }),
     'of ten minutes ago': (issuer) => logoutToken(issuer, { iat: now() - 10 * minute, exp: now() + minute }),
@@ -240,13 +229,10 @@ describe('a logout token', () => {
     'without an id': (issuer) => logoutToken(issuer, { jti: undefined }),
     'without an event': (issuer) => logoutToken(issuer, { events: undefined }),
     'of another event': (issuer) => logoutToken(issuer, { events: { 'http://example.org/other': {} } }),
-    'whose event is no object': (issuer) =>
-      logoutToken(issuer, { events: { 'http://schemas.openid.net/event/backchannel-logout': true } }),
+    'whose event is no object': (issuer) => logoutToken(issuer, { events: { [EVENT]: true } }),
     'with a nonce': (issuer) => logoutToken(issuer, { nonce: 'n' }),
     'of nobody': (issuer) => logoutToken(issuer, { sid: undefined }),
     'of another type': (issuer) => logoutToken(issuer, {}, { typ: 'at+jwt' }),
-    'that is none': () => 'x.y.z',
-    'that is empty': () => '',
   };
   it('ends no session if anything is wrong with it, and then the session that it names, once', async () => {
     const { logIn, hasSession, tellLogout, issuer, logger } = await issuerWith();
@@ -278,14 +264,8 @@ describe('a logout token', () => {
 
   it('ends none while the keys of the issuer cannot be asked for', async () => {
     let isAway = false;
-    const keys = JSON.stringify({
-      keys: [{ ...ours.publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'RS256' }],
-    });
     const answers: Answers = {
-      '/jwks': (response) =>
-        isAway
-          ? response.writeHead(503).end()
-          : response.writeHead(200, { 'Content-Type': 'application/json' }).end(keys),
+      '/jwks': (response) => (isAway ? response.writeHead(503).end() : sendJson(response, JWKS)),
     };
     const { logIn, hasSession, tellLogout, issuer } = await issuerWith({ answers });
     await logIn();

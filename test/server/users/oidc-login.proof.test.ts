@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
 import { Browser } from './browser.ts';
-import { isIn, SECRET, sites } from './oidc-sites.ts';
+import { away, isIn, SECRET, sites } from './oidc-sites.ts';
 
 describe('[oidc]', () => {
   it('an operator logs in, and comes to the page that was asked for', async () => {
@@ -66,16 +66,11 @@ describe('[oidc]', () => {
       expect(await bogus()).toBe(401);
     }
     const callback = await toCallback('olga');
-    const answers = server.listeners('request');
-    server.removeAllListeners('request');
-    server.on('request', (_, response) => response.writeHead(503).end());
+    const back = away(server);
     for (let times = 0; times < 12; times += 1) {
       expect(await bogus()).toBe(401);
     }
-    server.removeAllListeners('request');
-    for (const answer of answers) {
-      server.on('request', answer as () => void);
-    }
+    back();
     expect((await browser.get(callback)).status).toBe(200);
     expect(await isIn(browser, url)).toBe(true);
   });
@@ -106,14 +101,9 @@ describe('[oidc]', () => {
     await victim.get(`${url}/login/oidc`, /^http.*interaction|auth/);
     const other = await toCallback('olga', '/', new Browser());
     expect((await victim.get(other)).status, 'the state of another').toBe(401);
-    for (const [name, value] of [
-      ['blazar-enforcement-login', ''],
-      ['blazar-enforcement-login', 'x'],
-      ['blazar-enforcement-login', `${begun.slice(0, -2)}AA`],
-      ['blazar-enforcement-login', 'A'.repeat(3000)],
-    ] as const) {
+    for (const value of ['', 'x', `${begun.slice(0, -2)}AA`, 'A'.repeat(3000)]) {
       const forger = new Browser();
-      forger.setCookie(url, name, value);
+      forger.setCookie(url, 'blazar-enforcement-login', value);
       expect((await forger.get(callback)).status, value.slice(0, 9)).toBe(401);
       expect(await isIn(forger, url)).toBe(false);
     }

@@ -13,54 +13,48 @@ async function mistakesOf(...lines: string[]): Promise<string[]> {
 }
 
 const ISSUER = 'issuer = https://keycloak.example.org/realms/cloud';
+const CLIENT = 'client_id = x';
+const BOTH = [ISSUER, CLIENT] as const;
+const CALLBACK = 'x.example.org/login/oidc/callback';
 
 describe('[oidc]', () => {
   it.for([
     [[ISSUER], 'CONF:2: [oidc] issuer: expected client_id with it'],
-    [['client_id = x'], 'CONF:2: [oidc] client_id: has no effect without issuer: set it'],
+    [[CLIENT], 'CONF:2: [oidc] client_id: has no effect without issuer: set it'],
     [
-      ['issuer = http://keycloak.example.org', 'client_id = x'],
-      'CONF:2: [oidc] issuer: expected https: over http anybody on the way could log in as anybody',
+      ['issuer = http://keycloak.example.org', CLIENT],
+      'issuer: expected https: over http anybody on the way',
     ],
     [['issuer ='], 'CONF:2: [oidc] issuer: '],
+    [['issuer = https://u:p4ss@idp.example.org/', CLIENT], 'issuer: expected an address without credentials'],
     [
-      [ISSUER, 'client_id = x', 'redirect_url = https://x.example.org/'],
+      [...BOTH, 'redirect_url = https://x.example.org/'],
       'CONF:4: [oidc] redirect_url: expected an address with the path /login/oidc/callback',
     ],
     [
-      ['issuer = https://u:p4ss@idp.example.org/', 'client_id = x'],
-      'CONF:2: [oidc] issuer: expected an address without credentials, query and fragment',
+      [...BOTH, `redirect_url = https://${CALLBACK}?a=b`],
+      'redirect_url: expected an address without credentials',
     ],
     [
-      [ISSUER, 'client_id = x', 'redirect_url = https://x.example.org/login/oidc/callback?a=b'],
-      'CONF:4: [oidc] redirect_url: expected an address without credentials, query and fragment',
+      [...BOTH, `redirect_url = http://${CALLBACK}`],
+      'redirect_url: expected https: over http anybody on the way',
     ],
     [
-      [ISSUER, 'client_id = x', 'redirect_url = http://x.example.org/login/oidc/callback'],
-      'CONF:4: [oidc] redirect_url: expected https: over http anybody on the way could take over the session',
+      [...BOTH, 'member_values = a,manager'],
+      'member_values: expected values that are not in manager_values too, got "manager"',
     ],
     [
-      [ISSUER, 'client_id = x', 'member_values = a,manager'],
-      'CONF:4: [oidc] member_values: expected values that are not in manager_values too, got "manager"',
-    ],
-    [[ISSUER, 'client_id = x', 'scopes = profile'], 'CONF:4: [oidc] scopes: expected openid among them'],
-    [
-      [ISSUER, 'client_id = x', 'project_pattern = /p/*'],
-      'CONF:4: [oidc] project_pattern: expected {project} in it',
-    ],
-    [
-      [ISSUER, 'client_id = x', 'project_pattern = /p/{project}{role}'],
-      'CONF:4: [oidc] project_pattern: expected a text between {project} and {role}: nothing tells where one ends',
-    ],
-    [
-      [ISSUER, 'client_id = x', 'operator_values = a,b', 'reader_values = b'],
+      [...BOTH, 'operator_values = a,b', 'reader_values = b'],
       'CONF:5: [oidc] reader_values: expected values that are not in operator_values too, got "b"',
     ],
+    [[...BOTH, 'scopes = profile'], 'scopes: expected openid among them'],
+    [[...BOTH, 'project_pattern = /p/*'], 'project_pattern: expected {project} in it'],
     [
-      [ISSUER, 'client_id = x', 'client_secret = a', 'client_secret_file = /dev/null'],
-      'expected client_secret or client_secret_file, got both',
+      [...BOTH, 'project_pattern = /p/{project}{role}'],
+      'project_pattern: expected a text between {project} and {role}',
     ],
-    [[ISSUER, 'client_id = x', 'client_secret_file = /dev/null'], 'expected one line with the secret'],
+    [[...BOTH, 'client_secret = a', 'client_secret_file = /dev/null'], 'client_secret_file, got both'],
+    [[...BOTH, 'client_secret_file = /dev/null'], 'expected one line with the secret'],
     [[ISSUER, 'client_ids = x'], 'client_id'],
   ] as const)('%j is a mistake', async ([lines, mistake]) => {
     expect((await mistakesOf(...lines)).join('\n')).toContain(mistake);

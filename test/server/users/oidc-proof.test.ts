@@ -7,7 +7,7 @@ const callerOf = (claims: object, options: object = {}) =>
 const membershipsOf = (groups: unknown, options: object = {}) =>
   callerOf({ groups }, options)?.memberships.map(({ projectId, isManager }) => [projectId, isManager]);
 
-describe('oidcPerson', () => {
+describe('oidcCaller', () => {
   it('finds projects and roles in groups such as those of Keycloak', () => {
     expect(membershipsOf(['/projects/climate/manager', '/projects/physics/member', '/staff'])).toEqual([
       ['climate', true],

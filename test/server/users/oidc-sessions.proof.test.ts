@@ -1,9 +1,8 @@
 /** Sessions that a real provider of OpenID Connect has opened, and what it says of them later on. */
-import type { Server } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newLedger } from '../../support/ledgers.ts';
 import { Browser } from './browser.ts';
-import { isIn, sites } from './oidc-sites.ts';
+import { away, isIn, sites } from './oidc-sites.ts';
 
 const MINUTE = 60_000;
 
@@ -20,19 +19,6 @@ function clock() {
 /** Whether the pages of operators are shown. */
 const isOperator = async (browser: Browser, url: string) =>
   (await browser.get(`${url}/configuration`)).status === 200;
-
-/** What the provider answers instead, until the end. */
-function away(server: Server): () => void {
-  const answers = server.listeners('request');
-  server.removeAllListeners('request');
-  server.on('request', (_, response) => response.writeHead(503).end());
-  return () => {
-    server.removeAllListeners('request');
-    for (const answer of answers) {
-      server.on('request', answer as () => void);
-    }
-  };
-}
 
 /** Logs out there, as the page of the provider does. */
 async function logOutThere(browser: Browser, issuer: string): Promise<void> {
@@ -70,24 +56,18 @@ describe('a session of a provider that gives refresh tokens', () => {
     expect(await isIn(browser, url)).toBe(true);
   });
 
-  it('ends when the account has no rights any more, or is gone', async () => {
+  it.for([
+    ['has no rights any more', { preferred_username: 'olga' }],
+    ['is gone', undefined],
+  ] as const)('ends when the account %s', async ([, account]) => {
     const { at } = clock();
     const { logIn, browser, url, accounts } = await sites({ refreshes: true });
     await logIn('olga');
-    accounts.olga = { preferred_username: 'olga' };
+    accounts.olga = account;
     at(15 * MINUTE);
     expect(await isIn(browser, url)).toBe(false);
     accounts.olga = { preferred_username: 'olga', realm_access: { roles: ['cloud-admin'] } };
     expect(await isIn(browser, url), 'for good').toBe(false);
-  });
-
-  it('ends when the provider takes the login back', async () => {
-    const { at } = clock();
-    const { logIn, browser, url, accounts } = await sites({ refreshes: true });
-    await logIn('olga');
-    accounts.olga = undefined;
-    at(15 * MINUTE);
-    expect(await isIn(browser, url)).toBe(false);
   });
 
   it('outlives a provider that is away for less than five minutes, and ends a quarter of an hour after the last word', async () => {

@@ -113,3 +113,16 @@ export async function sites(site: Site = {}) {
 
 export const isIn = async (browser: Browser, url: string) =>
   (await browser.get(`${url}/`)).html.includes('action="/logout"');
+
+/** Has a provider answer with 503. Returns what brings it back. */
+export function away(server: Server): () => void {
+  const answers = server.listeners('request');
+  server.removeAllListeners('request');
+  server.on('request', (_, response) => response.writeHead(503).end());
+  return () => {
+    server.removeAllListeners('request');
+    for (const answer of answers) {
+      server.on('request', answer as () => void);
+    }
+  };
+}

@@ -16,38 +16,37 @@ function kindOf(token: Partial<ValidToken>) {
 const inClimate = (...roles: string[]) => ({ project: CLIMATE, roles });
 const climate = (isManager: boolean) => [{ projectId: 'c11', name: 'climate', domain: 'Default', isManager }];
 
-describe('keystonePerson', () => {
-  it('goes by the roles in the project of the token, the highest first', () => {
-    expect(kindOf(inClimate('reader'))).toEqual(climate(false));
-    expect(kindOf(inClimate('member', 'reader'))).toEqual(climate(false));
-    expect(kindOf(inClimate('reader', 'member', 'manager'))).toEqual(climate(true));
-    expect(kindOf(inClimate('manager'))).toEqual(climate(true));
-    expect(kindOf(inClimate('reader', 'member', 'manager', 'admin'))).toBe('operator');
-  });
-
-  it('gives nothing for other roles: that of services neither', () => {
-    for (const role of ['service', 'Admin', 'administrator', 'heat_stack_owner', '', 'read']) {
-      expect(kindOf(inClimate(role)), role).toBeUndefined();
-    }
-    expect(kindOf(inClimate())).toBeUndefined();
-  });
-
-  it('counts roles in the system for all projects', () => {
-    expect(kindOf({ systemRoles: ['admin'] })).toBe('operator');
-    expect(kindOf({ systemRoles: ['reader'] })).toBe('reader');
-    expect(kindOf({ systemRoles: ['manager'] })).toBe('reader');
-    expect(kindOf({ systemRoles: ['service'] })).toBeUndefined();
-  });
-
-  it('gives nothing without a project or the system: roles in a domain say nothing about its projects', () => {
-    expect(kindOf({ roles: ['admin'] })).toBeUndefined();
-    expect(kindOf({})).toBeUndefined();
-  });
-
-  it('has no operators in a project if Keystone names another one for administrators', () => {
-    expect(kindOf({ ...inClimate('admin'), isAdminElsewhere: true })).toBeUndefined();
-    expect(kindOf({ ...inClimate('admin', 'member'), isAdminElsewhere: true })).toEqual(climate(false));
-    expect(kindOf({ ...inClimate('admin'), isAdminElsewhere: false })).toBe('operator');
+describe('keystoneCaller', () => {
+  it.each<[string, Partial<ValidToken>, unknown]>([
+    ['goes by the roles in the project of the token', inClimate('reader'), climate(false)],
+    ['takes any of them', inClimate('member', 'reader'), climate(false)],
+    ['takes the highest', inClimate('reader', 'member', 'manager'), climate(true)],
+    ['needs no other role of a manager', inClimate('manager'), climate(true)],
+    ['takes an administrator for an operator', inClimate('reader', 'manager', 'admin'), 'operator'],
+    ...['service', 'Admin', 'administrator', 'heat_stack_owner', '', 'read'].map(
+      (role): [string, Partial<ValidToken>, unknown] => [
+        `gives nothing for ${role}`,
+        inClimate(role),
+        undefined,
+      ],
+    ),
+    ['gives nothing without a role', inClimate(), undefined],
+    ['counts an administrator of the system for all projects', { systemRoles: ['admin'] }, 'operator'],
+    ['counts a reader of the system for all projects', { systemRoles: ['reader'] }, 'reader'],
+    ['takes a manager in the system for a reader', { systemRoles: ['manager'] }, 'reader'],
+    ['gives nothing for other roles in the system', { systemRoles: ['service'] }, undefined],
+    ['gives nothing for roles in a domain', { roles: ['admin'] }, undefined],
+    ['gives nothing without a project or the system', {}, undefined],
+    // Keystone names another project for administrators.
+    ['has no operator elsewhere', { ...inClimate('admin'), isAdminElsewhere: true }, undefined],
+    ['has a member there', { ...inClimate('admin', 'member'), isAdminElsewhere: true }, climate(false)],
+    [
+      'has operators where it is that project',
+      { ...inClimate('admin'), isAdminElsewhere: false },
+      'operator',
+    ],
+  ])('%s', (_, token, expected) => {
+    expect(kindOf(token)).toEqual(expected);
   });
 
   it('names somebody in a line of at most 255 characters, with the id', () => {

@@ -11,13 +11,19 @@ const member = (userId: string): Caller => ({
   memberships: [{ projectId: 'climate', isManager: false }],
 });
 
+/** What waits until it is opened. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
 describe('the limits of users', () => {
   it('leaves room for others, however much one member asks at the same time', async () => {
     const line = new UserLimiter();
-    let answer = () => {};
-    const slow = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
+    const { opened: slow, open: answer } = gate();
     const ask = (caller: Caller) => line.run(generation, caller, () => slow);
     const mine = Array.from({ length: 16 }, () => ask(member('meg')));
     await expect(ask(member('meg'))).rejects.toMatchObject({
@@ -65,10 +71,7 @@ describe('the limits of users', () => {
   it('makes eight estimates at the same time, and answers everything else beside them', async () => {
     const line = new UserLimiter();
     let begun = 0;
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
+    const { opened: ended, open: end } = gate();
     const readers = ['1', '2'].map((key) => tokenCaller('reader', 'reader token', key));
     const estimates = readers.flatMap((reader) =>
       Array.from({ length: 16 }, () =>
@@ -103,10 +106,7 @@ describe('the limits of users', () => {
       tokenCaller('reader', 'reader token', '1'),
       tokenCaller('reader', 'reader token', '2'),
     ];
-    let answer = () => {};
-    const slow = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
+    const { opened: slow, open: answer } = gate();
     let underWay = 0;
     const ask = () =>
       line.run(generation, one, async () => {
@@ -123,10 +123,7 @@ describe('the limits of users', () => {
 
   it('does not hold up people of whom nothing is asked: they may be many', async () => {
     const line = new UserLimiter();
-    let answer = () => {};
-    const slow = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
+    const { opened: slow, open: answer } = gate();
     const all = Array.from({ length: 32 }, () => line.run(generation, ANYBODY, () => slow));
     const last = line.run(generation, ANYBODY, async () => 'answered');
     answer();

@@ -22,65 +22,40 @@ export interface Walker {
   readonly hasSession?: boolean;
 }
 
+function walker(
+  name: string,
+  token: string | undefined,
+  roles: readonly Role[],
+  rolesElsewhere: readonly Role[] = [],
+): Walker {
+  const isKnown = token !== undefined && token !== 'gAAAAAB-wrong';
+  return { name, roles, rolesElsewhere, refusal: isKnown ? 403 : 401, ...(token && { token }) };
+}
+
 const KINDS: readonly Walker[] = [
-  {
-    name: 'an operator',
-    roles: ['operator'],
-    rolesElsewhere: ['operator'],
-    refusal: 403,
-    token: 'op-1-0123456789abcdef',
-  },
-  {
-    name: 'a reader',
-    roles: ['reader'],
-    rolesElsewhere: ['reader'],
-    refusal: 403,
-    token: 'read-1-0123456789abcdef',
-  },
-  {
-    name: 'Blazar',
-    roles: ['reader'],
-    rolesElsewhere: ['reader'],
-    refusal: 403,
-    token: 'blazar-1-0123456789abcdef',
-  },
-  {
-    ...{ name: 'a reader of the system', roles: ['reader'], rolesElsewhere: ['reader'], refusal: 403 },
-    token: 'gAAAAAB-system',
-  },
-  {
-    ...{ name: 'a manager', roles: ['manager', 'member'], rolesElsewhere: [], refusal: 403 },
-    token: 'gAAAAAB-manager',
-  },
-  { name: 'a member', roles: ['member'], rolesElsewhere: [], refusal: 403, token: 'gAAAAAB-member' },
+  walker('an operator', 'op-1-0123456789abcdef', ['operator'], ['operator']),
+  walker('a reader', 'read-1-0123456789abcdef', ['reader'], ['reader']),
+  walker('Blazar', 'blazar-1-0123456789abcdef', ['reader'], ['reader']),
+  walker('a reader of the system', 'gAAAAAB-system', ['reader'], ['reader']),
+  walker('a manager', 'gAAAAAB-manager', ['manager', 'member']),
+  walker('a member', 'gAAAAAB-member', ['member']),
 ];
 
 /** Those that cannot log in have no session. */
-export const WALKERS: readonly Walker[] = [
+const WALKERS: readonly Walker[] = [
   ...KINDS,
-  { name: 'a stranger', roles: [], rolesElsewhere: [], refusal: 403, token: 'gAAAAAB-stranger' },
-  {
-    name: 'somebody without a project',
-    roles: [],
-    rolesElsewhere: [],
-    refusal: 403,
-    token: 'gAAAAAB-unscoped',
-  },
-  {
-    name: 'an administrator of a domain',
-    roles: [],
-    rolesElsewhere: [],
-    refusal: 403,
-    token: 'gAAAAAB-domain',
-  },
-  { name: 'a wrong token', roles: [], rolesElsewhere: [], refusal: 401, token: 'gAAAAAB-wrong' },
-  { name: 'nobody', roles: [], rolesElsewhere: [], refusal: 401 },
+  walker('a stranger', 'gAAAAAB-stranger', []),
+  walker('somebody without a project', 'gAAAAAB-unscoped', []),
+  walker('an administrator of a domain', 'gAAAAAB-domain', []),
+  walker('a wrong token', 'gAAAAAB-wrong', []),
+  walker('nobody', undefined, []),
 ];
-export const WITH_SESSION: readonly Walker[] = KINDS.map((kind) => ({
+const WITH_SESSION: readonly Walker[] = KINDS.map((kind) => ({
   ...kind,
   name: `${kind.name}, in a session`,
   hasSession: true,
 }));
+export const ALL_WALKERS: readonly Walker[] = [...WALKERS, ...WITH_SESSION];
 
 /** A service with all of them, and what they send. */
 export async function servedPeople() {

@@ -6,7 +6,7 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { pathWith } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, Message, Text, Time, Whose } from '../parts/parts.tsx';
+import { Account, type Fact, Facts, Message, Text, Time, Whose } from '../parts/parts.tsx';
 import { shownSecond, toSecond } from '../parts/time-scale.ts';
 
 /** Names of fields, as the API has them. */
@@ -138,7 +138,7 @@ export function EditBudgetView(props: EditBudgetProps) {
     <section>
       {isChanged ? <Changed {...props} /> : <WholeMistake mistake={mistake} />}
       {isRemoval && <p>Remove this budget? What was charged to it stays charged.</p>}
-      <Facts {...props} />
+      <Facts facts={factsOf(budget, unit)} />
       <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
         {/* A text: browsers that go back do not fill in what is of the type hidden. */}
         <input name="etag" value={etag} hidden />
@@ -182,33 +182,29 @@ function Changed({ budget }: { readonly budget: BudgetView }) {
   );
 }
 
-function Facts({ budget, unit }: { readonly budget: BudgetView; readonly unit: string }) {
+function factsOf(budget: BudgetView, unit: string): Fact[] {
   const { projectId, userId, amount, taken, left, validFrom, validUntil, changedAt, changedBy } = budget;
-  return (
-    <dl class="facts">
-      <dt>Project</dt>
-      <dd>
-        <Account kind="project" id={projectId} />
-      </dd>
-      <dt>Whose</dt>
-      <dd>
-        <Whose userId={userId} project="the whole project" />
-      </dd>
-      <dt>Budget now</dt>
-      <dd>
-        {formatUnitHours(amount)} {unit}, {formatUnitHours(taken)} taken, {formatUnitHours(left, 'down')} left
-      </dd>
-      <dt>Valid (UTC)</dt>
-      <dd>
+  return [
+    ['Project', <Account kind="project" id={projectId} />],
+    ['Whose', <Whose userId={userId} project="the whole project" />],
+    [
+      'Budget now',
+      `${formatUnitHours(amount)} ${unit}, ${formatUnitHours(taken)} taken, ${formatUnitHours(left, 'down')} left`,
+    ],
+    [
+      'Valid (UTC)',
+      <>
         <Time at={validFrom * MICROSECONDS_PER_SECOND} /> to{' '}
         <Time at={validUntil * MICROSECONDS_PER_SECOND} />
-      </dd>
-      <dt>Set last</dt>
-      <dd>
+      </>,
+    ],
+    [
+      'Set last',
+      <>
         <Time at={toSecond(changedAt)} /> by <Text>{changedBy}</Text>
-      </dd>
-    </dl>
-  );
+      </>,
+    ],
+  ];
 }
 
 /** A mistake that no field has. */

@@ -152,7 +152,7 @@ function editBudget(isRemoval: boolean) {
     if (!mayChange(caller, budget)) {
       throw notAllowed();
     }
-    await learnNames(generation, [budget.projectId], budget.userId === null ? [] : [budget.userId]);
+    await learnNames(generation, [budget]);
     const isChanged = sent?.status === CONFLICT;
     const now = { amount: budgetAmountText(budget.amount), valid_until: local(budget.validUntil) };
     return {

@@ -4,47 +4,43 @@ import { createHash } from 'node:crypto';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
-import { ApiError } from '../../api/route.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
-import { ChangeForm, Field, LongField } from '../parts/fields.tsx';
+import { ChangeForm, Field, type FieldEntry } from '../parts/fields.tsx';
 import { Account, type Column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
+import { REASON } from './budget-forms-view.tsx';
 import { isMendable } from './form-pages.tsx';
 
 /** In bytes, as forms encode them: a thousand budgets and more. */
 const FORM_LIMIT = 2_097_152;
-const TITLE = 'Import budgets';
+const PATH = '/budgets/import';
 
-export const importPage: ConsolePage = {
-  method: 'GET',
-  path: '/budgets/import',
-  action: 'import-budgets',
-  answer: async (request) => shown(request, {}),
-};
-
-export const importForm: ConsolePage = {
-  method: 'POST',
-  path: '/budgets/import',
-  action: 'import-budgets',
-  formLimit: FORM_LIMIT,
-  answer: async (request) => {
-    const { form } = request;
-    // Browsers write every line break as two characters.
-    const csv = (form.get('csv') ?? '').replaceAll('\r\n', '\n');
-    const reason = form.get('reason') ?? '';
-    try {
-      return await imported(request, csv, reason, form.get('do') === 'import');
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError) || !isMendable(thrown)) {
-        throw thrown;
-      }
-      const { status, message, field } = thrown;
-      const mistake = field === 'reason' ? { reasonMistake: message } : { mistake: message };
-      return shown(request, { csv, reason, status, ...mistake });
-    }
+export const IMPORT_PAGES: readonly ConsolePage[] = [
+  {
+    ...{ method: 'GET', path: PATH, action: 'import-budgets' },
+    answer: async (request) => shown(request, {}),
   },
-};
+  {
+    ...{ method: 'POST', path: PATH, action: 'import-budgets', formLimit: FORM_LIMIT },
+    answer: async (request) => {
+      const { form } = request;
+      // Browsers write every line break as two characters.
+      const csv = (form.get('csv') ?? '').replaceAll('\r\n', '\n');
+      const reason = form.get('reason') ?? '';
+      try {
+        return await imported(request, csv, reason, form.get('do') === 'import');
+      } catch (thrown) {
+        if (!isMendable(thrown)) {
+          throw thrown;
+        }
+        const { status, message, field } = thrown;
+        const mistake = field === 'reason' ? { reasonMistake: message } : { mistake: message };
+        return shown(request, { csv, reason, status, ...mistake });
+      }
+    },
+  },
+];
 
 async function imported(
   request: PageRequest,
@@ -86,121 +82,95 @@ function digestOf(csv: string, { lines }: ImportPlan): string {
   return hash.digest('base64url');
 }
 
-type Shown = Partial<
-  Pick<ImportViewProps, 'csv' | 'reason' | 'plan' | 'digest' | 'mistake' | 'reasonMistake'>
-> & {
-  readonly status?: number;
+/** Longer lists are summed up: the whole file is judged. */
+const SHOWN = 300;
+const EXAMPLE = 'project_id,user_id,valid_from,valid_until,amount';
+const CSV: FieldEntry = {
+  ...{ name: 'csv', label: 'Budgets as CSV', rows: 12, isRequired: true },
+  hint: `The first line names the columns: ${EXAMPLE}. An empty user_id: the whole project's. Dates in UTC.`,
 };
 
-function shown(
-  { csrf, generation }: PageRequest,
-  { csv = '', reason = '', plan, digest = '', mistake, reasonMistake, status = 200 }: Shown,
-): PageAnswer {
+interface Shown {
+  readonly status?: number;
+  readonly csv?: string;
+  readonly reason?: string;
+  /** What the text would change; `undefined` = nothing was tried yet. */
+  readonly plan?: ImportPlan;
+  /** Stands for text and plan: the confirmation is about this text, and nothing else. */
+  readonly digest?: string;
+  readonly reasonMistake?: string;
+  readonly mistake?: string | undefined;
+}
+
+function shown({ csrf, generation }: PageRequest, said: Shown): PageAnswer {
+  const { csv = '', reason = '', plan, digest = '', mistake, reasonMistake, status = 200 } = said;
+  const isFine = plan !== undefined && plan.mistakes.length === 0 && plan.lines.length > 0;
   return {
     status,
-    title: TITLE,
+    title: 'Import budgets',
     main: (
-      <ImportView
-        {...{ csv, reason, csrf, plan, digest, mistake, reasonMistake }}
-        unit={budgetUnit(generation.configuration)}
-      />
+      <section>
+        {mistake !== undefined && (
+          <Message kind="error">
+            <Text>{mistake}</Text>
+          </Message>
+        )}
+        {plan !== undefined && <Plan {...plan} unit={budgetUnit(generation.configuration)} />}
+        <ChangeForm action={PATH} csrf={csrf}>
+          <Field {...CSV} value={csv} />
+          <div data-file-into="csv" />
+          <Field
+            {...{ ...REASON, hint: 'For the history of each budget.', value: reason }}
+            mistake={reasonMistake}
+            hasFocus={reasonMistake !== undefined}
+          />
+          <input type="hidden" name="digest" value={digest} />
+          <p class="buttons">
+            <button type="submit" name="do" value="check">
+              See what it would change
+            </button>
+            {isFine && (
+              <button type="submit" name="do" value="import">
+                Set all of these budgets
+              </button>
+            )}
+            <a href="/budgets">Back to all budgets</a>
+          </p>
+        </ChangeForm>
+      </section>
     ),
   };
 }
 
-interface ImportViewProps {
-  readonly csv: string;
-  readonly reason: string;
-  readonly csrf: string;
-  readonly unit: string;
-  /** What the text would change; `undefined` = nothing was tried yet. */
-  readonly plan: ImportPlan | undefined;
-  /** Stands for text and plan: the confirmation is about this text, and nothing else. */
-  readonly digest: string;
-  readonly reasonMistake: string | undefined;
-  readonly mistake: string | undefined;
-}
-
-/** Longer lists are summed up: the whole file is judged. */
-const SHOWN = 300;
-const EXAMPLE = 'project_id,user_id,valid_from,valid_until,amount';
-
-function ImportView(props: ImportViewProps) {
-  const { csv, reason, csrf, plan, digest, mistake, reasonMistake } = props;
-  const isFine = plan !== undefined && plan.mistakes.length === 0 && plan.lines.length > 0;
-  return (
-    <section>
-      {mistake !== undefined && (
-        <Message kind="error">
-          <Text>{mistake}</Text>
-        </Message>
-      )}
-      {plan !== undefined && <Plan {...props} plan={plan} />}
-      <ChangeForm action="/budgets/import" csrf={csrf}>
-        <LongField
-          name="csv"
-          label="Budgets as CSV"
-          hint={`The first line names the columns: ${EXAMPLE}. An empty user_id: the whole project's. Dates in UTC.`}
-          rows={12}
-          value={csv}
-          isRequired
-        />
-        <div data-file-into="csv" />
-        <Field
-          name="reason"
-          label="Reason"
-          hint="For the history of each budget."
-          value={reason}
-          maxLength={1000}
-          isRequired
-          mistake={reasonMistake}
-          hasFocus={reasonMistake !== undefined}
-        />
-        <input type="hidden" name="digest" value={digest} />
-        <p class="buttons">
-          <button type="submit" name="do" value="check">
-            See what it would change
-          </button>
-          {isFine && (
-            <button type="submit" name="do" value="import">
-              Set all of these budgets
-            </button>
-          )}
-          <a href="/budgets">Back to all budgets</a>
-        </p>
-      </ChangeForm>
-    </section>
-  );
-}
-
-function Plan({ plan, unit }: ImportViewProps & { readonly plan: ImportPlan }) {
-  const { lines, mistakes } = plan;
+function Plan({ lines, mistakes, unit }: ImportPlan & { readonly unit: string }) {
   const count = (outcome: PlannedLine['outcome']) => lines.filter((line) => line.outcome === outcome).length;
   return (
     <>
       {mistakes.length > 0 ? (
-        <Message kind="error">
-          Nothing was set:{' '}
-          {mistakes.length === 1 ? 'there is a mistake' : `there are ${mistakes.length} mistakes`} in the
-          text.
-        </Message>
+        <>
+          <Message kind="error">
+            Nothing was set:{' '}
+            {mistakes.length === 1 ? 'there is a mistake' : `there are ${mistakes.length} mistakes`} in the
+            text.
+          </Message>
+          <Table label="Mistakes" columns={MISTAKE_COLUMNS} rows={mistakes.slice(0, SHOWN)} isLong />
+        </>
       ) : (
-        <Message kind="notice">
-          Nothing is set yet. It would set {count('set')} new budgets, change {count('changed')}, and leave{' '}
-          {count('unchanged')} as they are.
-        </Message>
-      )}
-      {mistakes.length > 0 && (
-        <Table label="Mistakes" columns={MISTAKE_COLUMNS} rows={mistakes.slice(0, SHOWN)} isLong />
-      )}
-      {mistakes.length === 0 && lines.length > 0 && (
-        <Table
-          label="What the import would change"
-          columns={planColumns(unit)}
-          rows={lines.slice(0, SHOWN)}
-          named={2}
-          isLong
-        />
+        <>
+          <Message kind="notice">
+            Nothing is set yet. It would set {count('set')} new budgets, change {count('changed')}, and leave{' '}
+            {count('unchanged')} as they are.
+          </Message>
+          {lines.length > 0 && (
+            <Table
+              label="What the import would change"
+              columns={planColumns(unit)}
+              rows={lines.slice(0, SHOWN)}
+              named={2}
+              isLong
+            />
+          )}
+        </>
       )}
       {Math.max(lines.length, mistakes.length) > SHOWN && (
         <p class="hint">Only the first {SHOWN} are shown; all of them count.</p>

@@ -8,19 +8,18 @@ import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { budgetChangesFor, budgetsFor } from '../../budgets/budget-lists.ts';
 import { mayChange } from '../../budgets/change-budgets.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
-import type { Generation } from '../../configuration/generation.ts';
 import { type Caller, may } from '../../users/caller.ts';
-import { type ConsolePage, pathWith } from '../page.ts';
+import { type ConsolePage, pathWith, queryText } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
-import { listPage, Pager } from '../parts/pager.tsx';
+import { List, listPage } from '../parts/pager.tsx';
 import {
   type Column,
   learnNames,
   Message,
+  OfProject,
   ProjectLink,
   Small,
   Span,
-  Table,
   Text,
   Time,
   Whose,
@@ -29,7 +28,6 @@ import { BudgetBar } from '../parts/pictures.tsx';
 import { toSecond } from '../parts/time-scale.ts';
 
 const ROWS = 50;
-const MAX_TEXT = 255;
 
 /** What was done, by the word in the address: nobody can have the page say anything else. */
 const DONE: Readonly<Record<string, string>> = {
@@ -46,14 +44,14 @@ export const budgetsPage: ConsolePage = {
   label: 'Budgets',
   answer: async (request) => {
     const { caller, query, generation } = request;
-    const search = textOf(query, 'search');
-    const project = textOf(query, 'project');
+    const search = queryText(query, 'search');
+    const project = queryText(query, 'project');
     const now = (await ledgerFor(request)).now();
     const page = await budgetsFor(request, {
       ...{ limit: ROWS, after: listPage(query).after },
       ...{ projectId: project || undefined, search: search || undefined },
     });
-    await learnOwners(generation, page.items);
+    await learnNames(generation, page.items);
     const plain = new URLSearchParams(query);
     plain.delete('done');
     return {
@@ -76,35 +74,20 @@ export const budgetHistoryPage: ConsolePage = {
   action: 'list-budgets',
   answer: async (request) => {
     const { query, generation } = request;
-    const budget = textOf(query, 'budget');
+    const budget = queryText(query, 'budget');
     const page = await budgetChangesFor(request, {
       ...{ limit: ROWS, after: listPage(query).after },
-      projectId: textOf(query, 'project') || undefined,
+      projectId: queryText(query, 'project') || undefined,
       // None has the id 0.
       budget: budget === '' ? undefined : /^\d{1,18}$/.test(budget) ? BigInt(budget) : 0n,
     });
-    await learnOwners(generation, page.items);
+    await learnNames(generation, page.items);
     return {
       title: 'History of budgets',
       main: <BudgetHistory {...{ page, query }} unit={budgetUnit(generation.configuration)} />,
     };
   },
 };
-
-function learnOwners(
-  generation: Generation,
-  budgets: readonly { readonly projectId: string; readonly userId: string | null }[],
-): Promise<void> {
-  return learnNames(
-    generation,
-    budgets.map(({ projectId }) => projectId),
-    budgets.flatMap(({ userId }) => userId ?? []),
-  );
-}
-
-function textOf(query: URLSearchParams, name: string): string {
-  return (query.get(name) ?? '').trim().slice(0, MAX_TEXT);
-}
 
 interface BudgetListProps {
   readonly page: PageOf<BudgetView>;
@@ -121,7 +104,7 @@ interface BudgetListProps {
 
 export function BudgetList(props: BudgetListProps) {
   const { page, query, search, project, caller, unit, now, done } = props;
-  const setsAny = may(caller, 'set-user-budget', project === '' ? undefined : project);
+  const setsAny = may(caller, 'set-user-budget', project || undefined);
   return (
     <section>
       {done !== undefined && <Message kind="done">{done}</Message>}
@@ -142,21 +125,14 @@ export function BudgetList(props: BudgetListProps) {
       >
         {project !== '' && <input type="hidden" name="project" value={project} />}
       </SearchForm>
-      {project !== '' && (
-        <p>
-          Of the project <ProjectLink id={project} />
-        </p>
-      )}
-      {page.items.length === 0 ? (
-        <p>There are none.</p>
-      ) : (
-        <Table
-          label="Budgets"
-          columns={budgetColumns(caller, unit, now / MICROSECONDS_PER_SECOND)}
-          rows={page.items}
-        />
-      )}
-      <Pager label="budgets" path="/budgets" query={query} next={page.next} />
+      <OfProject id={project} />
+      <List
+        label="Budgets"
+        columns={budgetColumns(caller, unit, now / MICROSECONDS_PER_SECOND)}
+        path="/budgets"
+        empty="There are none."
+        {...{ page, query }}
+      />
     </section>
   );
 }
@@ -227,12 +203,14 @@ export function BudgetHistory({ page, query, unit }: BudgetHistoryProps) {
       <p>
         <a href="/budgets">All budgets</a>
       </p>
-      {page.items.length === 0 ? (
-        <p>Nothing was changed.</p>
-      ) : (
-        <Table label="Changes of budgets" columns={changeColumns(unit)} rows={page.items} named={1} />
-      )}
-      <Pager label="changes of budgets" path="/budgets/history" query={query} next={page.next} />
+      <List
+        label="Changes of budgets"
+        columns={changeColumns(unit)}
+        named={1}
+        path="/budgets/history"
+        empty="Nothing was changed."
+        {...{ page, query }}
+      />
     </section>
   );
 }

@@ -2,7 +2,7 @@
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { missingBudget } from '../../../filter/budget-claims.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { type BudgetRequest, isOpen } from '../../../ledger/budgets/requests/rows.ts';
+import { isOpen } from '../../../ledger/budgets/requests/rows.ts';
 import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
@@ -17,17 +17,16 @@ import {
 } from '../../budgets/request-budgets.ts';
 import { may, visibleProjects } from '../../users/caller.ts';
 import type { FoundDecision } from '../decisions/found-decisions.ts';
-import { type ConsolePage, type PageAnswer, type PageRequest, pathWith } from '../page.ts';
+import { type ConsolePage, type PageAnswer, type PageRequest, pathWith, queryText } from '../page.ts';
 import { listPage } from '../parts/pager.tsx';
 import { learnNames } from '../parts/parts.tsx';
 import { ChooseProject } from './budget-forms-view.tsx';
 import { budgetValues, formPages, local, type Sent } from './form-pages.tsx';
 import { AskView, OneRequest, RequestList } from './request-views.tsx';
 
-export const REQUESTS_PATH = '/budgets/requests';
+const REQUESTS_PATH = '/budgets/requests';
 const NEW_PATH = `${REQUESTS_PATH}/new`;
 const ROWS = 50;
-const MAX_TEXT = 255;
 
 export const requestsPage: ConsolePage = {
   method: 'GET',
@@ -35,7 +34,7 @@ export const requestsPage: ConsolePage = {
   action: 'list-budgets',
   answer: async (request) => {
     const { caller, query, generation } = request;
-    const project = (query.get('project') ?? '').trim().slice(0, MAX_TEXT);
+    const project = queryText(query, 'project');
     const asked = query.get('state') ?? 'open';
     const state = [...BUDGET_REQUEST_STATES, 'all'].find((one) => one === asked) ?? 'open';
     const states = BUDGET_REQUEST_STATES.filter((one) => one === state);
@@ -43,7 +42,7 @@ export const requestsPage: ConsolePage = {
       ...{ limit: ROWS, after: listPage(query).after, projectId: project || undefined },
       states: state === 'all' ? undefined : state === 'open' ? OPEN_STATES : states,
     });
-    await learnOwners(request, page.items);
+    await learnNames(generation, page.items);
     return {
       title: 'Requests for more budget',
       main: (
@@ -89,7 +88,7 @@ async function askForMore(request: PageRequest, sent: Sent | undefined): Promise
   if (project !== '' && !may(caller, 'request-budget', project)) {
     throw notAllowed();
   }
-  await learnNames(generation, project === '' ? [] : [project], []);
+  await learnNames(generation, [{ projectId: project || undefined }]);
   return {
     status: sent?.status ?? 200,
     title,
@@ -126,7 +125,7 @@ export const REQUEST_PAGES = formPages(
 async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> {
   const { caller, csrf, query, generation } = request;
   const found = await requestFor(request, idOf(request));
-  await learnOwners(request, [found]);
+  await learnNames(generation, [found]);
   const asked = { amount: budgetAmountText(found.amount), valid_until: local(found.validUntil) };
   const steps = STEPS.filter(
     (kind) =>
@@ -143,17 +142,6 @@ async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise
       />
     ),
   };
-}
-
-function learnOwners(
-  { generation }: PageRequest,
-  requests: readonly Pick<BudgetRequest, 'projectId' | 'userId'>[],
-): Promise<void> {
-  return learnNames(
-    generation,
-    requests.map(({ projectId }) => projectId),
-    requests.flatMap(({ userId }) => userId ?? []),
-  );
 }
 
 const MAX_NAME = 200;

@@ -6,9 +6,21 @@ import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/
 import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { BUDGET_REQUEST_STATES } from '../../../ledger/storage/service-tables.ts';
+import { pathWith } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Pager } from '../parts/pager.tsx';
-import { type Column, Message, ProjectLink, Small, Table, Text, Time, Whose } from '../parts/parts.tsx';
+import { List } from '../parts/pager.tsx';
+import {
+  type Column,
+  type Fact,
+  Facts,
+  Message,
+  OfProject,
+  ProjectLink,
+  Small,
+  Text,
+  Time,
+  Whose,
+} from '../parts/parts.tsx';
 import { toSecond } from '../parts/time-scale.ts';
 import {
   amountField,
@@ -69,17 +81,14 @@ export function RequestList({ page, query, project, state, unit, askPath }: Requ
         <button type="submit">Show</button>
         {project !== '' && <a href={PATH}>Show all projects</a>}
       </form>
-      {project !== '' && (
-        <p>
-          Of the project <ProjectLink id={project} />
-        </p>
-      )}
-      {page.items.length === 0 ? (
-        <p>There are none.</p>
-      ) : (
-        <Table label="Requests for more budget" columns={requestColumns(unit)} rows={page.items} />
-      )}
-      <Pager label="requests" path={PATH} query={query} next={page.next} />
+      <OfProject id={project} />
+      <List
+        label="Requests for more budget"
+        columns={requestColumns(unit)}
+        path={PATH}
+        empty="There are none."
+        {...{ page, query }}
+      />
     </section>
   );
 }
@@ -192,11 +201,9 @@ export function OneRequest({ request, steps, done, csrf, unit, values, mistake }
       <WholeMistake mistake={mistake} />
       <p>
         <a href={PATH}>All requests</a> ·{' '}
-        <a href={`${PATH}?${new URLSearchParams({ project: projectId, state: 'all' })}`}>
-          Those of the project
-        </a>
+        <a href={pathWith(PATH, { project: projectId, state: 'all' })}>Those of the project</a>
       </p>
-      <Facts request={request} unit={unit} />
+      <Facts facts={factsOf(request, unit)} />
       {steps.length > 0 && (
         <ChangeForm action={`${PATH}/${id}`} csrf={csrf}>
           {steps.includes('grant') && (
@@ -221,60 +228,30 @@ export function OneRequest({ request, steps, done, csrf, unit, values, mistake }
   );
 }
 
-function Facts({ request, unit }: { readonly request: BudgetRequest; readonly unit: string }) {
+function factsOf(request: BudgetRequest, unit: string): Fact[] {
   const { projectId, userId, amount, validUntil, reason, state, asked, endorsed, settled, granted } = request;
-  return (
-    <dl class="facts">
-      <dt>State</dt>
-      <dd>
-        {state}: {STATES[state]}
-      </dd>
-      <dt>Project</dt>
-      <dd>
-        <ProjectLink id={projectId} />
-      </dd>
-      <dt>Whose</dt>
-      <dd>
-        <Whose userId={userId} project="the whole project" />
-      </dd>
-      <dt>Asked for</dt>
-      <dd>
+  return [
+    ['State', `${state}: ${STATES[state]}`],
+    ['Project', <ProjectLink id={projectId} />],
+    ['Whose', <Whose userId={userId} project="the whole project" />],
+    [
+      'Asked for',
+      <>
         {formatUnitHours(amount)} {unit} more, until <Time at={validUntil * MICROSECONDS_PER_SECOND} /> UTC
-      </dd>
-      <dt>Asked by</dt>
-      <dd>
-        <By step={{ ...asked, reason }} />
-      </dd>
-      {endorsed !== null && (
-        <>
-          <dt>Endorsed by</dt>
-          <dd>
-            <By step={endorsed} />
-          </dd>
-        </>
-      )}
-      {settled !== null && (
-        <>
-          <dt>Decided by</dt>
-          <dd>
-            <By step={settled} />
-          </dd>
-        </>
-      )}
-      {granted !== null && (
-        <>
-          <dt>Granted</dt>
-          <dd>
-            {formatUnitHours(granted.amount)} {unit}, until{' '}
-            <Time at={granted.validUntil * MICROSECONDS_PER_SECOND} /> UTC ·{' '}
-            <a href={`/budgets/history?${new URLSearchParams({ budget: String(granted.budget) })}`}>
-              History of the budget
-            </a>
-          </dd>
-        </>
-      )}
-    </dl>
-  );
+      </>,
+    ],
+    ['Asked by', <By step={{ ...asked, reason }} />],
+    endorsed !== null && ['Endorsed by', <By step={endorsed} />],
+    settled !== null && ['Decided by', <By step={settled} />],
+    granted !== null && [
+      'Granted',
+      <>
+        {formatUnitHours(granted.amount)} {unit}, until{' '}
+        <Time at={granted.validUntil * MICROSECONDS_PER_SECOND} /> UTC ·{' '}
+        <a href={pathWith('/budgets/history', { budget: String(granted.budget) })}>History of the budget</a>
+      </>,
+    ],
+  ];
 }
 
 function By({ step: { at, who, reason } }: { readonly step: TakenStep }) {

@@ -1,15 +1,14 @@
 /** "A day longer?": whether a change of a lease would be allowed, what it would cost, and what would be allowed instead. */
 
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { RecordedLease } from '../../../ledger/reports/one-lease.ts';
 import { pathId } from '../../api/shown.ts';
 import { changeableLease, changeRequest, changeTo } from '../../estimate/changed-lease.ts';
-import { cloudOf, filterNow, memberEstimate, notesOnChange } from '../../estimate/estimate-lease.ts';
+import { cloudOf, filterNow, notesOnChange } from '../../estimate/estimate-lease.ts';
 import { UnusableLeaseError } from '../../estimate/wanted-lease.ts';
-import { type ConsolePage, changePath, type PageAnswer, type PageRequest, projectPath } from '../page.ts';
+import { type ConsolePage, changePath, type PageAnswer, type PageRequest } from '../page.ts';
 import { ChangeForm, Fields } from '../parts/fields.tsx';
-import { Account, LeaseName, learnNames, Message, Small } from '../parts/parts.tsx';
-import { chargedTo, TryAnswer, type TryAnswerProps } from '../try/try-answer.tsx';
+import { Account, LeaseName, learnNames, ProjectLink, Small } from '../parts/parts.tsx';
+import { type Shown, tried, tryPage } from '../try/try-answer.tsx';
 import {
   changeCommand,
   changeOf,
@@ -20,14 +19,12 @@ import {
   valuesOf,
 } from './change-form.ts';
 
-const NO_MISTAKES: ReadonlyMap<string, string> = new Map();
-
 export const CHANGE_PAGES: readonly ConsolePage[] = [
   {
     ...{ method: 'GET', path: '/leases/{lease_id}/change', action: 'estimate' },
     answer: async (request) => {
       const lease = await leaseOf(request);
-      return shown(request, lease, valuesOf(lease, request.query), {});
+      return shown(request, lease, valuesOf(lease, request.query));
     },
   },
   {
@@ -35,7 +32,8 @@ export const CHANGE_PAGES: readonly ConsolePage[] = [
     answer: async (request) => {
       const lease = await leaseOf(request);
       const values = valuesOf(lease, request.form);
-      return request.form.has('do') ? tried(request, lease, values) : shown(request, lease, values, {});
+      const said = request.form.has('do') ? await answerTo(request, lease, values) : {};
+      return shown(request, lease, values, said);
     },
   },
 ];
@@ -44,40 +42,29 @@ function leaseOf(request: PageRequest): Promise<RecordedLease> {
   return changeableLease(request, pathId(request.params, 'lease_id'));
 }
 
-async function tried(request: PageRequest, lease: RecordedLease, values: Values): Promise<PageAnswer> {
-  const { caller, generation, deadline, requestId, csrf } = request;
-  const { enforcement, configuration } = generation;
+async function answerTo(request: PageRequest, lease: RecordedLease, values: Values): Promise<Shown> {
+  const { generation } = request;
   const read = changeOf(lease, values);
   if ('mistakes' in read) {
-    return shown(request, lease, values, { mistakes: read.mistakes });
+    return { mistakes: read.mistakes };
   }
   const { change } = read;
   if (Object.keys(change).length === 0) {
-    return shown(request, lease, values, { error: 'Nothing is different: this is the lease as it is.' });
+    return { error: 'Nothing is different: this is the lease as it is.' };
   }
   try {
-    const asked = changeRequest(
-      lease,
-      { reservations: [], ...change },
-      cloudOf(generation),
-      filterNow(generation),
-    );
-    // As for Blazar, which cannot take a changed lease.
-    const how = { deadline, requestId, acceptsChanges: false };
-    const all = await enforcement.estimate(asked, how);
-    const estimate = caller.kind === 'member' ? memberEstimate(all) : all;
-    const answer: TryAnswerProps = {
-      ...{ estimate, csrf, what: 'change', action: changePath(lease.leaseId) },
-      unit: budgetUnit(configuration),
-      howToGet: <HowToGet command={changeCommand(lease.leaseId, changeTo(asked, asked.lease))} />,
-      wishes: estimate.suggestions.map((one) => Object.entries(fieldsOf(lease, one.lease))),
-      accountText: await chargedTo(request, lease.projectId, estimate),
-    };
-    return shown(request, lease, values, { answer, notes: notesOnChange(estimate.charges) });
+    const whole = { reservations: [], ...change };
+    const asked = changeRequest(lease, whole, cloudOf(generation), filterNow(generation));
+    const command = changeCommand(lease.leaseId, changeTo(asked, asked.lease));
+    const answer = await tried(request, {
+      ...{ request: asked, what: 'change', action: changePath(lease.leaseId) },
+      howToGet: <HowToGet command={command} />,
+      fieldsOf: (suggested) => Object.entries(fieldsOf(lease, suggested)),
+    });
+    return { answer, notes: notesOnChange(answer.estimate.charges) };
   } catch (thrown) {
     if (thrown instanceof UnusableLeaseError) {
-      const mistakes = new Map([[fieldOf(lease, change, thrown.field), thrown.message]]);
-      return shown(request, lease, values, { mistakes });
+      return { mistakes: new Map([[fieldOf(lease, change, thrown.field), thrown.message]]) };
     }
     throw thrown;
   }
@@ -98,57 +85,36 @@ function HowToGet({ command }: { readonly command: string }) {
   );
 }
 
-interface Shown {
-  readonly answer?: TryAnswerProps;
-  readonly notes?: readonly string[];
-  readonly mistakes?: ReadonlyMap<string, string>;
-  readonly error?: string;
-}
-
 async function shown(
   { csrf, generation }: PageRequest,
   lease: RecordedLease,
   values: Values,
-  { answer, notes = [], mistakes = NO_MISTAKES, error }: Shown,
+  said: Shown = {},
 ): Promise<PageAnswer> {
   const { leaseId, name, projectId, userId } = lease;
-  await learnNames(generation, [projectId], [userId]);
-  const verdict = answer && (answer.estimate.decision.allowed ? 'Allowed' : 'Refused');
-  const hasMistake = mistakes.size > 0 || error !== undefined;
-  return {
-    status: hasMistake ? 400 : 200,
-    title: `Change a lease${verdict === undefined ? '' : `: ${verdict}`}`,
-    main: (
-      <>
+  const { mistakes = new Map() } = said;
+  await learnNames(generation, [lease]);
+  return tryPage(
+    {
+      title: 'Change a lease',
+      questions: ['What should be different?', 'Try another change'],
+      about: (
         <p>
           <LeaseName name={name} /> <Small text={leaseId} look="id" /> of <Account kind="user" id={userId} />{' '}
-          in{' '}
-          <a href={projectPath(projectId)}>
-            <Account kind="project" id={projectId} />
-          </a>
+          in <ProjectLink id={projectId} />
         </p>
-        {hasMistake && <Message kind="error">{error ?? 'A field needs another value: see below.'}</Message>}
-        {answer !== undefined && <TryAnswer {...answer} />}
-        {notes.map((note) => (
-          <p class="hint">{note}</p>
-        ))}
-        <section aria-labelledby="change-form">
-          <h2 id="change-form">
-            {answer === undefined ? 'What should be different?' : 'Try another change'}
-          </h2>
-          <p class="hint">
-            Every filter is asked, as for a real change. Nothing is recorded. All times are in UTC.
-          </p>
-          <ChangeForm action={changePath(leaseId)} csrf={csrf}>
-            <div class="fields">
-              <Fields fields={formFields(lease, filterNow(generation))} {...{ values, mistakes }} />
-            </div>
-            <button type="submit" name="do" value="try">
-              Try it
-            </button>
-          </ChangeForm>
-        </section>
-      </>
-    ),
-  };
+      ),
+      form: (
+        <ChangeForm action={changePath(leaseId)} csrf={csrf}>
+          <div class="fields">
+            <Fields fields={formFields(lease, filterNow(generation))} {...{ values, mistakes }} />
+          </div>
+          <button type="submit" name="do" value="try">
+            Try it
+          </button>
+        </ChangeForm>
+      ),
+    },
+    said,
+  );
 }

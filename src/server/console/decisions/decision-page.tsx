@@ -9,9 +9,11 @@ import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
 import { ApiError } from '../../api/route.ts';
 import { may } from '../../users/caller.ts';
 import { askPathOf } from '../budgets/request-pages.tsx';
-import { type ConsolePage, leasePath, type PageRequest } from '../page.ts';
+import { type ConsolePage, leasePath, type PageRequest, pathWith } from '../page.ts';
 import {
   type Column,
+  type Fact,
+  Facts,
   FilterName,
   LeaseName,
   Milliseconds,
@@ -24,7 +26,7 @@ import {
   visible,
 } from '../parts/parts.tsx';
 import { tryPathOf } from '../try/refused-lease.ts';
-import { named, operationText, Warnings } from './decision-table.tsx';
+import { LeaseId, named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 
 /** A request may be decided more than once: checked, and committed. */
@@ -36,20 +38,19 @@ export const decisionPage: ConsolePage = {
   action: 'see-decisions',
   answer: async (request) => {
     const { request_id: id = '' } = request.params;
-    const { decisions } = await decisionsOf(request, id, LIMIT);
+    const decisions = await decisionsOf(request, id, LIMIT);
     if (decisions.length === 0) {
       throw new ApiError(
         404,
         'there is no decision with this request id, or it concerns a project that you may not see, or it is not kept any more',
       );
     }
-    const isForMember = request.caller.kind === 'member';
+    const seesLedger = may(request.caller, 'see-ledger');
     const shown = await Promise.all(
       decisions.map(async (one) => ({
         ...one,
-        isForMember,
         askPath: askPathOf(request, one),
-        entries: may(request.caller, 'see-ledger') ? await recordedEntries(request, one.record) : undefined,
+        entries: seesLedger ? await recordedEntries(request, one.record) : [],
       })),
     );
     return {
@@ -60,7 +61,7 @@ export const decisionPage: ConsolePage = {
             Request <code class="id">{<Text>{id}</Text>}</code> · <a href="/decisions">All decisions</a>
           </p>
           {shown.map((one, index) => (
-            <OneDecision {...one} number={index + 1} />
+            <OneDecision {...one} number={index + 1} isForMember={request.caller.kind === 'member'} />
           ))}
         </>
       ),
@@ -74,15 +75,16 @@ interface OneDecisionProps extends FoundDecision {
   readonly isForMember: boolean;
   /** Where to ask for the budget that lacked; `undefined` = none lacked, or the caller may not. */
   readonly askPath: string | undefined;
-  /** `undefined` = unknown, none, or not for this caller. */
-  readonly entries: readonly EntryView[] | undefined;
+  /** Empty also if they are unknown, or not for this caller. */
+  readonly entries: readonly EntryView[];
 }
 
-function OneDecision({ record, asked, replica, number, entries, isForMember, askPath }: OneDecisionProps) {
-  const { outcome, operation, filter, message, filters, warnings, time } = record;
-  const { project_id, user_id, lease_id, lease_name, generation, duration_ms } = record;
+function OneDecision(props: OneDecisionProps) {
+  const { record, asked, number, entries, isForMember, askPath } = props;
+  const { outcome, filter, message, filters, warnings } = record;
   const id = `decision-${number}`;
-  const [recorded] = entries ?? [];
+  /** Where several decisions stand on one page: which of them. */
+  const suffix = number > 1 ? ` (${number})` : '';
   return (
     <section class="verdict" aria-labelledby={id}>
       <h2 id={id}>
@@ -100,88 +102,83 @@ function OneDecision({ record, asked, replica, number, entries, isForMember, ask
         </p>
       )}
       {(askPath !== undefined || asked !== undefined) && (
-        <nav aria-label={`After this decision${number > 1 ? ` (${number})` : ''}`} class="pages">
+        <nav aria-label={`After this decision${suffix}`} class="pages">
           {asked !== undefined && <a href={tryPathOf(record, asked)}>Try this lease</a>}
           {askPath !== undefined && <a href={askPath}>Ask for more budget</a>}
         </nav>
       )}
       <Warnings warnings={warnings} />
-      <dl class="facts">
-        <dt>{outcome === 'bypassed' ? 'Found' : 'Decided'}</dt>
-        <dd>
-          <time dateTime={time}>{time.replace('T', ' ').replace('Z', '')}</time> UTC
-          {!isForMember && outcome !== 'bypassed' && (
-            <>
-              , in <Milliseconds value={duration_ms} />
-            </>
-          )}
-        </dd>
-        <dt>Operation</dt>
-        <dd>{operationText(record)}</dd>
-        <dt>Project</dt>
-        <dd>
-          <Owner id={project_id} name={record.project_name} domain={record.project_domain} />
-          {project_id !== null && !operation.includes('.') && (
-            <>
-              {' · '}
-              <a href={`/decisions?${new URLSearchParams({ project: project_id })}`}>its decisions</a>
-            </>
-          )}
-        </dd>
-        <dt>User</dt>
-        <dd>
-          <Owner id={user_id} name={record.user_name} domain={record.user_domain} />
-        </dd>
-        <dt>Lease</dt>
-        <dd>
-          <LeaseName name={lease_name} />
-          {lease_id === null && recorded !== undefined && (
-            <>
-              {' · '}
-              <a href={leasePath(recorded.leaseId, recorded.lease)}>the lease that it created</a>
-            </>
-          )}
-          {lease_id !== null && (
-            <small class="id">
-              <a href={leasePath(lease_id)}>
-                <Text>{lease_id}</Text>
-              </a>
-            </small>
-          )}
-        </dd>
-        {asked !== undefined && (
-          <>
-            <dt>Asked for</dt>
-            <dd>
-              <Time at={asked.start} /> to <Time at={asked.end} /> UTC
-            </dd>
-          </>
-        )}
-        {!isForMember && (
-          <>
-            <dt>Decided by</dt>
-            <dd>
-              {replica === undefined ? 'this process' : <Text>{replica}</Text>}, generation {generation} of
-              its configuration
-            </dd>
-          </>
-        )}
-      </dl>
-      {filters.length === 0 ? (
-        <p>No filter was asked.</p>
-      ) : (
-        <Table
-          label={`What every filter said${number > 1 ? ` (${number})` : ''}`}
-          columns={isForMember ? FILTER_COLUMNS : [...FILTER_COLUMNS, TOOK]}
-          rows={filters}
-        />
-      )}
-      <Changes record={record} number={number} />
-      {entries !== undefined && entries.length > 0 && (
-        <RecordedEntries label={`What it took${number > 1 ? ` (${number})` : ''}`} entries={entries} />
-      )}
+      <Facts facts={factsOf(props)} />
+      <Table
+        label={`What every filter said${suffix}`}
+        columns={isForMember ? FILTER_COLUMNS : [...FILTER_COLUMNS, TOOK]}
+        rows={filters}
+        empty="No filter was asked."
+      />
+      {filters.map((one) => (
+        <Changes {...one} suffix={suffix} />
+      ))}
+      {entries.length > 0 && <Table label={`What it took${suffix}`} columns={ENTRY_COLUMNS} rows={entries} />}
     </section>
   );
+}
+
+function factsOf({ record, asked, replica, entries, isForMember }: OneDecisionProps): Fact[] {
+  const { outcome, operation, time, project_id, user_id, lease_id, lease_name, generation } = record;
+  const [recorded] = entries;
+  return [
+    [
+      outcome === 'bypassed' ? 'Found' : 'Decided',
+      <>
+        <time dateTime={time}>{time.replace('T', ' ').replace('Z', '')}</time> UTC
+        {!isForMember && outcome !== 'bypassed' && (
+          <>
+            , in <Milliseconds value={record.duration_ms} />
+          </>
+        )}
+      </>,
+    ],
+    ['Operation', operationText(record)],
+    [
+      'Project',
+      <>
+        <Owner id={project_id} name={record.project_name} domain={record.project_domain} />
+        {project_id !== null && !operation.includes('.') && (
+          <>
+            {' · '}
+            <a href={pathWith('/decisions', { project: project_id })}>its decisions</a>
+          </>
+        )}
+      </>,
+    ],
+    ['User', <Owner id={user_id} name={record.user_name} domain={record.user_domain} />],
+    [
+      'Lease',
+      <>
+        <LeaseName name={lease_name} />
+        {lease_id === null && recorded !== undefined && (
+          <>
+            {' · '}
+            <a href={leasePath(recorded.leaseId, recorded.lease)}>the lease that it created</a>
+          </>
+        )}
+        <LeaseId id={lease_id} />
+      </>,
+    ],
+    asked !== undefined && [
+      'Asked for',
+      <>
+        <Time at={asked.start} /> to <Time at={asked.end} /> UTC
+      </>,
+    ],
+    !isForMember && [
+      'Decided by',
+      <>
+        {replica === undefined ? 'this process' : <Text>{replica}</Text>}, generation {generation} of its
+        configuration
+      </>,
+    ],
+  ];
 }
 
 interface OwnerProps {
@@ -207,14 +204,14 @@ const TOOK: Column<FilterRecord> = [
 
 const MOST_ENTRIES = 50;
 
-/** `undefined` = the ledger is not used, or does not answer; a decision that refused has taken nothing. */
+/** None if the ledger is not used, or does not answer; a decision that refused has taken nothing. */
 async function recordedEntries(
   { generation, deadline }: PageRequest,
   { allowed, operation, request_id, project_id, lease_id }: DecisionRecord,
-): Promise<readonly EntryView[] | undefined> {
+): Promise<readonly EntryView[]> {
   const { ledger } = generation;
   if (ledger === undefined || !allowed || project_id === null || operation.includes('.')) {
-    return undefined;
+    return [];
   }
   try {
     const query = { projectId: project_id, requestId: request_id, leaseId: lease_id ?? undefined };
@@ -224,7 +221,7 @@ async function recordedEntries(
     return (await inTime(read, deadline)).items;
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
-      return undefined;
+      return [];
     }
     throw thrown;
   }
@@ -245,10 +242,6 @@ const ENTRY_COLUMNS: readonly Column<EntryView>[] = [
   ],
 ];
 
-function RecordedEntries(props: { readonly label: string; readonly entries: readonly EntryView[] }) {
-  return <Table label={props.label} columns={ENTRY_COLUMNS} rows={props.entries} />;
-}
-
 /** Less than 0 = it was given back. */
 export function takenText(
   { account, delta }: Pick<EntryView, 'account' | 'delta'>,
@@ -259,28 +252,11 @@ export function takenText(
     : String(delta);
 }
 
-interface ChangesProps {
-  readonly record: DecisionRecord;
-  /** Where several decisions stand on one page: which of them. */
-  readonly number: number;
-}
-
-/** Nothing if nothing was changed. */
-function Changes({ record, number }: ChangesProps) {
-  return (
-    <>
-      {record.filters.map(
-        (one) =>
-          one.changes !== undefined && one.changes.length > 0 && <OfPolicy one={one} number={number} />,
-      )}
-    </>
-  );
-}
-
-function OfPolicy({ one, number }: { readonly one: FilterRecord; readonly number: number }) {
+/** What a policy has changed; nothing if it was nothing. */
+function Changes({ suffix, ...one }: FilterRecord & { readonly suffix: string }) {
   const { filter, audit, changes = [], changes_left_out: leftOut = 0 } = one;
-  const label = `What ${visible(filter)} ${audit ? 'would have changed' : 'changed'}${number > 1 ? ` (${number})` : ''}`;
-  return (
+  const label = `What ${visible(filter)} ${audit ? 'would have changed' : 'changed'}${suffix}`;
+  return changes.length === 0 ? null : (
     <>
       <Table label={label} columns={CHANGE_COLUMNS} rows={changes} isLong={changes.length > 10} />
       {leftOut > 0 && <p class="hint">And {leftOut} more.</p>}

@@ -1,19 +1,30 @@
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import type { Named } from '../../../filter/call.ts';
-import { leasePath } from '../page.ts';
-import { type Column, LeaseName, Milliseconds, NamedId, Outcome, Table, Text } from '../parts/parts.tsx';
+import { decisionPath, leasePath } from '../page.ts';
+import {
+  type Column,
+  IdLink,
+  LeaseName,
+  Milliseconds,
+  NamedId,
+  Outcome,
+  Table,
+  Text,
+} from '../parts/parts.tsx';
 
 interface DecisionTableProps {
   readonly label: string;
   readonly decisions: readonly DecisionRecord[];
   /** Members see nothing of how the service works: which configuration decided, and how long it took. */
   readonly isForMember?: boolean;
+  /** As of `Table`. */
+  readonly empty?: string;
 }
 
-export function DecisionTable({ label, decisions, isForMember = false }: DecisionTableProps) {
+export function DecisionTable({ decisions, isForMember = false, ...table }: DecisionTableProps) {
   return (
     <Table
-      label={label}
+      {...table}
       columns={columns(isForMember)}
       rows={decisions}
       named={-1}
@@ -65,13 +76,7 @@ function columns(isForMember: boolean): readonly Column<DecisionRecord>[] {
       ({ lease_name, lease_id }) => (
         <>
           <LeaseName name={lease_name} />
-          {lease_id !== null && (
-            <small class="id">
-              <a href={leasePath(lease_id)}>
-                <Text>{lease_id}</Text>
-              </a>
-            </small>
-          )}
+          <LeaseId id={lease_id} />
         </>
       ),
     ],
@@ -91,14 +96,20 @@ function columns(isForMember: boolean): readonly Column<DecisionRecord>[] {
       'request',
       ({ request_id, generation }) => (
         <>
-          <a class="id" href={`/decisions/${encodeURIComponent(request_id)}`}>
-            {request_id}
-          </a>
+          <IdLink href={decisionPath(request_id)} id={request_id} />
           {!isForMember && <small>generation {generation}</small>}
         </>
       ),
     ],
   ];
+}
+
+export function LeaseId({ id }: { readonly id: string | null }) {
+  return id === null ? null : (
+    <small>
+      <IdLink href={leasePath(id)} id={id} />
+    </small>
+  );
 }
 
 function Who(decision: DecisionRecord) {

@@ -10,7 +10,8 @@ import {
 import { isSelected } from '../../../decisions/selection.ts';
 import type { DecisionsQuery } from '../../../decisions/store/contract.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
-import { type Caller, visibleProjects } from '../../users/caller.ts';
+import type { PageOf, PageQuery } from '../../../ledger/reports/pages.ts';
+import { visibleProjects } from '../../users/caller.ts';
 import type { PageRequest } from '../page.ts';
 
 export interface FoundDecision {
@@ -22,9 +23,7 @@ export interface FoundDecision {
   readonly replica: string | undefined;
 }
 
-export interface FoundDecisions {
-  readonly decisions: readonly FoundDecision[];
-  readonly next: string | undefined;
+export interface FoundDecisions extends PageOf<FoundDecision> {
   /** `process`: of this process alone, since decisions are not stored; `away`: since the database does not answer. */
   readonly of: 'all' | 'process' | 'away';
 }
@@ -35,44 +34,34 @@ export const AWAY =
 
 type Requester = Pick<PageRequest, 'caller' | 'generation' | 'recorder' | 'deadline'>;
 
-interface Wanted {
-  readonly filters: DecisionFilters;
-  readonly limit: number;
-  /** Default: the newest. */
-  readonly after?: string | undefined;
-}
-
-/** The newest first, only those that the caller may see. @throws LedgerUnavailableError for a further page, CursorError */
+/**
+ * The newest first, only those that the caller may see. `visible`: only of these projects, as a member sees them; default: what the caller
+ * sees. @throws LedgerUnavailableError for a further page, CursorError
+ */
 export async function findDecisions(
   { caller, generation, recorder, deadline }: Requester,
-  { filters: asked, limit, after }: Wanted,
+  { visible = visibleProjects(caller), ...asked }: Omit<DecisionsQuery, 'after'> & Partial<PageQuery>,
 ): Promise<FoundDecisions> {
-  const filters = (await generation.enforcement.names?.withIds(asked)) ?? asked;
+  const named = (await generation.enforcement.names?.withIds(asked)) ?? asked;
+  const query: DecisionsQuery = { after: undefined, ...named, visible };
+  const own = (of: 'process' | 'away') => ({ items: ownDecisions(recorder, query), next: undefined, of });
   const source = generation.decisions?.source;
   if (source === undefined) {
-    const decisions = ownDecisions(recorder, caller, filters);
-    return { decisions: decisions.slice(0, limit), next: undefined, of: 'process' };
+    return own('process');
   }
-  const visible = visibleProjects(caller);
   try {
-    const { items, next } = await source.search({ ...filters, visible, limit, after }, deadline);
-    return { decisions: items, next, of: 'all' };
+    return { ...(await source.search(query, deadline)), of: 'all' };
   } catch (thrown) {
-    if (!(thrown instanceof LedgerUnavailableError) || after !== undefined) {
-      throw thrown;
+    if (thrown instanceof LedgerUnavailableError && query.after === undefined) {
+      return own('away');
     }
-    const decisions = ownDecisions(recorder, caller, filters);
-    return { decisions: decisions.slice(0, limit), next: undefined, of: 'away' };
+    throw thrown;
   }
 }
 
 /** Of this process, as the store would show them: a member looks for what they see, and nothing else. */
-function ownDecisions(
-  { recent }: PageRequest['recorder'],
-  caller: Caller,
-  filters: DecisionFilters,
-): FoundDecision[] {
-  const visible = visibleProjects(caller);
+function ownDecisions({ recent }: PageRequest['recorder'], query: DecisionsQuery): FoundDecision[] {
+  const { visible, leaseId, requestId, limit } = query;
   const refused = new Map(recent.refused().map(({ record, asked }) => [record, asked]));
   return recent
     .list()
@@ -82,7 +71,13 @@ function ownDecisions(
       asked: refused.get(record),
       replica: undefined,
     }))
-    .filter(({ record }) => isFiltered(record, filters, visible));
+    .filter(
+      ({ record }) =>
+        isSelected(record, query) &&
+        (leaseId === undefined || record.lease_id === leaseId) &&
+        (requestId === undefined || record.request_id === requestId),
+    )
+    .slice(0, limit);
 }
 
 /**
@@ -93,13 +88,21 @@ export async function decisionsOf(
   requester: Requester,
   requestId: string,
   limit: number,
-): Promise<FoundDecisions> {
-  const filters: DecisionFilters = { requestId };
-  const found = await findDecisions(requester, { filters, limit });
-  if (found.decisions.length > 0 || found.of !== 'all') {
-    return found;
-  }
-  return { ...found, decisions: ownDecisions(requester.recorder, requester.caller, filters).slice(0, limit) };
+): Promise<readonly FoundDecision[]> {
+  const query = { requestId, limit };
+  const { items } = await findDecisions(requester, query);
+  const visible = visibleProjects(requester.caller);
+  return items.length > 0 ? items : ownDecisions(requester.recorder, { ...query, visible, after: undefined });
+}
+
+/** `visible`: `undefined` = all. Operations of Blazar's protocol have no dot: workspaces and namespaces may be called like a project. */
+export function isVisible(
+  { project_id, operation }: DecisionRecord,
+  visible: readonly string[] | undefined,
+): boolean {
+  return (
+    visible === undefined || (project_id !== null && visible.includes(project_id) && !operation.includes('.'))
+  );
 }
 
 export const OUTCOMES: readonly DecisionOutcome[] = decisionRecordSchema.shape.outcome.options;
@@ -113,7 +116,7 @@ type DecisionFilters = Omit<DecisionsQuery, 'limit' | 'after' | 'visible'>;
 export interface AskedDecisions {
   readonly texts: Readonly<Record<FieldName, string>>;
   readonly filters: DecisionFilters;
-  readonly mistakes: Readonly<Partial<Record<FieldName, string>>>;
+  readonly mistakes: ReadonlyMap<string, string>;
 }
 
 const MAX_TEXT = 255;
@@ -125,17 +128,17 @@ export function askedDecisions(query: URLSearchParams): AskedDecisions {
     FieldName,
     string
   >;
-  const mistakes: Partial<Record<FieldName, string>> = {};
+  const mistakes = new Map<string, string>();
   for (const name of FIELDS) {
     if (texts[name].length > MAX_TEXT) {
-      mistakes[name] = `Expected at most ${MAX_TEXT} characters.`;
+      mistakes.set(name, `Expected at most ${MAX_TEXT} characters.`);
     }
   }
   const time = (name: 'since' | 'until') => {
     const text = texts[name];
     const at = TIME.test(text) ? Date.parse(inUtc(text)) : Number.NaN;
     if (text !== '' && Number.isNaN(at)) {
-      mistakes[name] = 'Expected a date, perhaps with a time, such as 2026-12-01 09:30.';
+      mistakes.set(name, 'Expected a date, perhaps with a time, such as 2026-12-01 09:30.');
     }
     if (Number.isNaN(at)) {
       return undefined;
@@ -145,7 +148,7 @@ export function askedDecisions(query: URLSearchParams): AskedDecisions {
   };
   const outcome = OUTCOMES.find((one) => one === texts.outcome);
   if (texts.outcome !== '' && texts.outcome !== 'refused' && outcome === undefined) {
-    mistakes.outcome = 'Expected one of the outcomes.';
+    mistakes.set('outcome', 'Expected one of the outcomes.');
   }
   const listed = (name: FieldName) => (texts[name] === '' ? undefined : [texts[name]]);
   const filters: DecisionFilters = {
@@ -165,31 +168,4 @@ export function askedDecisions(query: URLSearchParams): AskedDecisions {
 function inUtc(text: string): string {
   const [date = '', time = '00:00'] = text.replace(/Z$/, '').split(/[T ]/);
   return `${date}T${time}Z`;
-}
-
-/** Operations of Blazar's protocol; those of SkyPilot and Kubernetes have a dot. */
-function isAboutLease({ operation }: DecisionRecord): boolean {
-  return !operation.includes('.');
-}
-
-/** As the store selects. `visible`: `undefined` = all. */
-function isFiltered(
-  record: DecisionRecord,
-  filters: DecisionFilters,
-  visible: readonly string[] | undefined,
-): boolean {
-  const { leaseId, requestId } = filters;
-  return (
-    isSelected(record, filters) &&
-    (leaseId === undefined || record.lease_id === leaseId) &&
-    (requestId === undefined || record.request_id === requestId) &&
-    isVisible(record, visible)
-  );
-}
-
-export function isVisible(record: DecisionRecord, visible: readonly string[] | undefined): boolean {
-  return (
-    visible === undefined ||
-    (record.project_id !== null && visible.includes(record.project_id) && isAboutLease(record))
-  );
 }

@@ -36,45 +36,33 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
   const { one: found, several } =
     ledger === undefined ? {} : await foundLease(ledger, key, visibleProjects(caller), deadline);
   if (several !== undefined) {
-    await learnNames(
-      generation,
-      several.map(({ projectId }) => projectId),
-      several.map(({ userId }) => userId),
-    );
+    await learnNames(generation, several);
     return { title: `${several.length} leases with the same id`, main: <Namesakes leases={several} /> };
   }
-  const projects = found && [found.lease.projectId];
+  const lease = found?.lease;
+  const leaseId = lease === undefined ? key : lease.leaseId;
+  const projects = lease && [lease.projectId];
   const history = await leaseHistory(
     {
-      ...{ limit: STEPS, after: listPage(query).after, caller, found, ledger },
-      leaseId: found === undefined ? key : found.lease.leaseId,
-      search: async (wanted, page) => {
-        const { decisions: items, next } = await findDecisions(request, {
-          filters: { ...wanted, projects },
-          ...page,
-        });
-        return { items, next };
-      },
+      ...{ limit: STEPS, after: listPage(query).after, caller, found, ledger, leaseId },
+      search: (wanted, page) => findDecisions(request, { ...wanted, ...page, projects }),
     },
     deadline,
   );
   const latest = history.items.find(({ decision }) => decision !== undefined)?.decision?.record;
-  if (found === undefined && latest === undefined && history.next === undefined) {
+  if (lease === undefined && latest === undefined && history.next === undefined) {
     throw new ApiError(404, UNKNOWN);
   }
-  await learnNames(
-    generation,
-    [found?.lease.projectId ?? latest?.project_id ?? []].flat(),
-    [found?.lease.userId ?? latest?.user_id ?? []].flat(),
-  );
-  const name = found?.lease.name ?? latest?.lease_name;
+  const projectId = lease?.projectId ?? latest?.project_id ?? null;
+  const userId = lease?.userId ?? latest?.user_id ?? null;
+  await learnNames(generation, [{ projectId, userId }]);
+  const name = lease?.name ?? latest?.lease_name;
   return {
     title: name ? `Lease ${name}` : 'A lease without a name',
     main: (
       <LeaseView
-        {...{ lease: found?.lease, latest, history, query }}
-        leaseId={found === undefined ? key : found.lease.leaseId}
-        path={leasePath(found === undefined ? key : found.lease.leaseId, found?.lease.row)}
+        {...{ lease, leaseId, projectId, userId, history, query }}
+        path={leasePath(leaseId, lease?.row)}
         unit={budgetUnit(generation.configuration)}
         seesLedger={may(caller, 'see-ledger')}
       />

@@ -1,4 +1,3 @@
-import type { DecisionRecord } from '../../../decisions/record.ts';
 import { budgetIdOf, formatUnitHours } from '../../../filter/claim.ts';
 import type { Share } from '../../../ledger/reports/charges.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
@@ -8,16 +7,21 @@ import type { Step as AnyStep } from '../../leases/lease-history.ts';
 import { takenText } from '../decisions/decision-page.tsx';
 import { operationText, Warnings } from '../decisions/decision-table.tsx';
 import type { FoundDecision } from '../decisions/found-decisions.ts';
-import { changePath, leasePath, pathWith } from '../page.ts';
-import { Pager } from '../parts/pager.tsx';
+import { changePath, decisionPath, leasePath, pathWith } from '../page.ts';
+import { List } from '../parts/pager.tsx';
 import {
   Account,
   type Column,
+  type Fact,
+  Facts,
+  IdLink,
   LeaseName,
   LivePart,
   Message,
   Outcome,
   ProjectLink,
+  Resources,
+  Section,
   Small,
   Span,
   Table,
@@ -31,8 +35,9 @@ interface LeaseViewProps {
   /** `undefined` = the ledger does not have it. */
   readonly lease: LeaseRowView | undefined;
   readonly leaseId: string | null;
-  /** The latest decision of the page. */
-  readonly latest: DecisionRecord | undefined;
+  /** Of the lease, or of its latest decision. */
+  readonly projectId: string | null;
+  readonly userId: string | null;
   readonly history: PageOf<Step>;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -42,9 +47,7 @@ interface LeaseViewProps {
 }
 
 export function LeaseView(props: LeaseViewProps) {
-  const { lease, leaseId, latest, history, path, query, unit, seesLedger } = props;
-  const projectId = lease?.projectId ?? latest?.project_id;
-  const userId = lease?.userId ?? latest?.user_id;
+  const { lease, leaseId, projectId, userId, history, path, query, unit, seesLedger } = props;
   return (
     <>
       <nav aria-label="This lease" class="pages">
@@ -54,127 +57,101 @@ export function LeaseView(props: LeaseViewProps) {
         {leaseId !== null && <a href={pathWith('/decisions', { lease: leaseId })}>Search its decisions</a>}
       </nav>
       <LivePart name="lease">
-        <section aria-labelledby="facts">
-          <h2 id="facts">What it is</h2>
+        <Section id="facts" title="What it is">
           {lease === undefined && (
             <Message kind="notice">
               The ledger does not have this lease: only decisions about it are shown.
             </Message>
           )}
-          <dl class="facts">
-            <dt>Id</dt>
-            <dd class="id">{leaseId === null ? 'Blazar has not told it yet' : <Text>{leaseId}</Text>}</dd>
-            {projectId != null && (
-              <>
-                <dt>Project</dt>
-                <dd>
-                  <ProjectLink id={projectId} />
-                </dd>
-              </>
-            )}
-            {userId != null && (
-              <>
-                <dt>User</dt>
-                <dd>
-                  <Account kind="user" id={userId} />
-                </dd>
-              </>
-            )}
-            {lease !== undefined && <LedgerFacts {...lease} />}
-          </dl>
-        </section>
+          <Facts
+            facts={[
+              [
+                'Id',
+                leaseId === null ? (
+                  'Blazar has not told it yet'
+                ) : (
+                  <span class="id">
+                    <Text>{leaseId}</Text>
+                  </span>
+                ),
+              ],
+              projectId !== null && ['Project', <ProjectLink id={projectId} />],
+              userId !== null && ['User', <Account kind="user" id={userId} />],
+              ...(lease === undefined ? [] : ledgerFacts(lease)),
+            ]}
+          />
+        </Section>
         {lease !== undefined && <Charges lease={lease} unit={unit} />}
-        <section aria-labelledby="history">
-          <h2 id="history">History</h2>
-          {history.items.length === 0 ? (
-            <p>
-              {history.next === undefined
-                ? 'Nothing is kept.'
-                : 'Nothing on this page; go on to the next one.'}
-            </p>
-          ) : (
-            <Table
-              label="What has happened, the latest first"
-              columns={historyColumns(unit, seesLedger)}
-              rows={history.items}
-              isLong
-            />
-          )}
-          <Pager label="the history" path={path} query={query} next={history.next} />
-        </section>
+        <Section id="history" title="History">
+          <List
+            label="What has happened, the latest first"
+            columns={historyColumns(unit, seesLedger)}
+            page={history}
+            path={path}
+            query={query}
+            empty={
+              history.next === undefined ? 'Nothing is kept.' : 'Nothing on this page; go on to the next one.'
+            }
+            isLong
+          />
+        </Section>
       </LivePart>
     </>
   );
 }
 
-function LedgerFacts({ region, start, end, state, resources, recordedAt, changedAt }: LeaseRowView) {
-  return (
-    <>
-      {region !== '' && (
-        <>
-          <dt>Region</dt>
-          <dd>
-            <Text>{region}</Text>
-          </dd>
-        </>
-      )}
-      <dt>State</dt>
-      <dd>
+function ledgerFacts(lease: LeaseRowView): Fact[] {
+  const { region, start, end, state, resources, recordedAt, changedAt } = lease;
+  return [
+    region !== '' && ['Region', <Text>{region}</Text>],
+    [
+      'State',
+      <>
         {state}: <Time at={start} /> to <Time at={end} /> UTC
-      </dd>
-      <dt>Resources</dt>
-      <dd>
-        {resources.size === 0
-          ? 'not known'
-          : [...resources].map(([type, count]) => (
-              <div>
-                {count} × <Text>{type}</Text>
-              </div>
-            ))}
-      </dd>
-      <dt>Recorded</dt>
-      <dd>
+      </>,
+    ],
+    ['Resources', resources.size === 0 ? 'not known' : <Resources resources={resources} />],
+    [
+      'Recorded',
+      <>
         <Time at={recordedAt} /> UTC
         {changedAt !== recordedAt && (
           <>
             , last asked for <Time at={changedAt} /> UTC
           </>
         )}
-      </dd>
-    </>
-  );
+      </>,
+    ],
+  ];
 }
 
 function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit: string }) {
+  const { isConfirmed, charges, cost } = lease;
   return (
-    <section aria-labelledby="charges">
-      <h2 id="charges">Charges</h2>
-      {!lease.isConfirmed && (
+    <Section id="charges" title="Charges">
+      {!isConfirmed && (
         <Message kind="notice">
           It may be as before its last change, or not: Blazar has not shown it since. Until then the dearest
           of both is charged.
         </Message>
       )}
-      {lease.charges.length === 0 ? (
-        <p>It takes nothing from budgets.</p>
-      ) : (
-        <>
-          <Table
-            label="What it takes from budgets"
-            columns={[
-              ['Budget', undefined, ({ account }) => <BudgetAccount account={account} />],
-              ['Used (UTC)', 'time', (share) => <Span from={share.from} until={share.until} />],
-              [`Each hour (${unit})`, 'number', (share) => formatUnitHours(inAnHour(share))],
-              [`Together (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
-            ]}
-            rows={lease.charges}
-          />
-          <p>
-            Cost: {formatUnitHours(lease.cost)} {unit}
-          </p>
-        </>
+      <Table
+        label="What it takes from budgets"
+        columns={[
+          ['Budget', undefined, ({ account }) => <BudgetAccount account={account} />],
+          ['Used (UTC)', 'time', (share) => <Span from={share.from} until={share.until} />],
+          [`Each hour (${unit})`, 'number', (share) => formatUnitHours(inAnHour(share))],
+          [`Together (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
+        ]}
+        rows={charges}
+        empty="It takes nothing from budgets."
+      />
+      {charges.length > 0 && (
+        <p>
+          Cost: {formatUnitHours(cost)} {unit}
+        </p>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -237,7 +214,14 @@ function historyColumns(unit: string, seesLedger: boolean): readonly Column<Step
         </>
       ),
     ],
-    ['Request id', 'request', (step) => <RequestLink {...step} />],
+    [
+      'Request id',
+      'request',
+      ({ decision, entry }) => {
+        const id = decision?.record.request_id ?? entry?.request_id;
+        return id != null && <IdLink href={decisionPath(id)} id={id} />;
+      },
+    ],
   ];
 }
 
@@ -252,15 +236,6 @@ function Decided({ record: { message, warnings }, asked }: FoundDecision) {
       )}
       <Warnings warnings={warnings} />
     </>
-  );
-}
-
-function RequestLink({ decision, entry }: Step) {
-  const id = decision?.record.request_id ?? entry?.request_id;
-  return id == null ? null : (
-    <a class="id" href={`/decisions/${encodeURIComponent(id)}`}>
-      <Text>{id}</Text>
-    </a>
   );
 }
 

@@ -7,8 +7,8 @@ import type { DecisionSource } from '../../../decisions/store/contract.ts';
 import type { Ledger } from '../../../ledger/ledger.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { EXACT } from '../../own-paths.ts';
-import { type Caller, may } from '../../users/caller.ts';
-import type { UserAuthenticator } from '../../users/user-authenticator.ts';
+import { may } from '../../users/caller.ts';
+import { askerOf, type UserAuthenticator } from '../../users/user-authenticator.ts';
 import { Listeners } from './listeners.ts';
 
 /**
@@ -38,7 +38,7 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
   const watch = new Watch(listeners, current, recent);
   const router = new Router(EXACT);
   router.get('/events', async (ctx: Context) => {
-    const asked = await askerOf(ctx, people);
+    const asked = await listenerOf(ctx, people);
     if (asked === undefined) {
       ctx.throw(401, 'expected a session, or a valid token');
     }
@@ -72,28 +72,24 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
   };
 }
 
-async function askerOf(ctx: Context, people: UserAuthenticator) {
-  const who = async (): Promise<{ caller: Caller; isByToken: boolean } | undefined> => {
-    const byToken = await people.byToken(ctx);
-    const caller = byToken ?? (await people.bySession(ctx)) ?? people.anybody;
-    return caller && { caller, isByToken: byToken !== undefined };
-  };
-  const now = await who();
+async function listenerOf(ctx: Context, people: UserAuthenticator) {
+  const now = await askerOf(ctx, people);
   if (now === undefined) {
     return undefined;
   }
-  const { caller, isByToken } = now;
+  const { caller, by } = now;
   const csrf = people.csrfOf(ctx);
   const address = `address ${ctx.ip}`;
+  const isSession = by !== 'token' && csrf !== '';
   return {
     caller,
     identity: caller.provenBy === 'nobody' ? address : caller.identity,
     // Programs that share a token of the configuration are told apart by their addresses.
-    key: isByToken || csrf === '' ? address : `session ${csrf}`,
-    isSession: !isByToken && csrf !== '',
+    key: isSession ? `session ${csrf}` : address,
+    isSession,
     // Somebody who has got other rights meanwhile begins again.
-    isStillThere: async () => JSON.stringify((await who())?.caller) === JSON.stringify(caller),
-    askEvery: isByToken ? ASK_TOKEN : ASK_SESSION,
+    isStillThere: async () => JSON.stringify((await askerOf(ctx, people))?.caller) === JSON.stringify(caller),
+    askEvery: by === 'token' ? ASK_TOKEN : ASK_SESSION,
   };
 }
 

@@ -10,7 +10,7 @@ import {
   openClusters,
 } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { type Column, Message, Table, Text, Time } from '../parts/parts.tsx';
+import { type Column, Message, Section, Table, Text, Time } from '../parts/parts.tsx';
 import { toSecond } from '../parts/time-scale.ts';
 
 interface InStepProps {
@@ -24,27 +24,20 @@ const LATE = 5n;
 
 export function InStepSection({ state, every }: InStepProps) {
   return (
-    <section aria-labelledby="in-step">
-      <h2 id="in-step">Ledger and Blazar</h2>
+    <Section id="in-step" title="Ledger and Blazar" isLive>
       {state === 'none' ? (
         <p>No filter needs a ledger.</p>
       ) : state === 'away' ? (
         <Message kind="error">The ledger does not answer: leases that need it are refused.</Message>
       ) : (
-        <Facts {...state} every={every} />
+        <Tiles {...state} every={every} />
       )}
-    </section>
+    </Section>
   );
 }
 
-function Facts({
-  suspended,
-  followedAt,
-  holder,
-  now,
-  outbox,
-  every,
-}: InStep & { readonly every: number | undefined }) {
+function Tiles(props: InStep & { readonly every: number | undefined }) {
+  const { suspended, followedAt, holder, now, outbox, every } = props;
   const age = followedAt === undefined ? undefined : (now - followedAt) / MICROSECONDS_PER_SECOND;
   const isLate = every !== undefined && (age === undefined || age > LATE * BigInt(Math.ceil(every)));
   return (
@@ -168,12 +161,9 @@ export async function clustersNow({
 
 export function ClustersSection({ clusters }: { readonly clusters: readonly ClusterView[] | 'away' }) {
   return (
-    <section aria-labelledby="clusters">
-      <h2 id="clusters">Clusters of SkyPilot</h2>
+    <Section id="clusters" title="Clusters of SkyPilot" isLive>
       {clusters === 'away' ? (
         <Message kind="error">The ledger does not answer: launches are refused.</Message>
-      ) : clusters.length === 0 ? (
-        <p>No cluster is charged now.</p>
       ) : (
         <>
           {clusters.length > SHOWN && <p class="hint">The newest {SHOWN}.</p>}
@@ -182,6 +172,7 @@ export function ClustersSection({ clusters }: { readonly clusters: readonly Clus
             columns={CLUSTER_COLUMNS}
             rows={clusters.slice(0, SHOWN)}
             rowProps={({ place }) => ({ 'data-key': place })}
+            empty="No cluster is charged now."
             isLong
           />
         </>
@@ -189,7 +180,7 @@ export function ClustersSection({ clusters }: { readonly clusters: readonly Clus
       <p>
         <a href="/decisions?outcome=bypassed">Clusters that got past the policies</a>
       </p>
-    </section>
+    </Section>
   );
 }
 

@@ -2,16 +2,15 @@
 
 import { formatProblem, type Problem } from '../../../base/errors.ts';
 import type { Setting } from '../../../config/resolve.ts';
-import { type ConfiguredFilter, sectionOf } from '../../../enforcement/configuration.ts';
-import type { ClusterView } from '../../../ledger/reports/ledger-status.ts';
+import { type Configuration, type ConfiguredFilter, sectionOf } from '../../../enforcement/configuration.ts';
 import { blazarSection } from '../../../openstack/options.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { shownValue } from '../configuration.tsx';
+import { shownValue, Value } from '../configuration.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
-import { LivePart, Message, Text } from '../parts/parts.tsx';
-import { ClustersSection, clustersNow, type InStep, InStepSection, inStep } from './ledger-state.tsx';
-import { type Refusals, RefusalsSection, refusalsNow } from './refusals.tsx';
-import { type Replicas, ReplicasSection, replicasNow } from './replicas.tsx';
+import { LivePart, Message, Section, Text } from '../parts/parts.tsx';
+import { ClustersSection, clustersNow, InStepSection, inStep } from './ledger-state.tsx';
+import { RefusalsSection, refusalsNow } from './refusals.tsx';
+import { ReplicasSection, replicasNow } from './replicas.tsx';
 
 export const overviewPage: ConsolePage = {
   method: 'GET',
@@ -19,65 +18,60 @@ export const overviewPage: ConsolePage = {
   action: 'see-service',
   label: 'Overview',
   answer: async (request) => {
+    const { generation } = request;
     const [refusals, replicas, state, clusters] = await Promise.all([
       refusalsNow(request),
-      replicasNow(request.generation),
-      inStep(request.generation),
-      clustersNow(request.generation),
+      replicasNow(generation),
+      inStep(generation),
+      clustersNow(generation),
     ]);
-    return { title: 'Overview', main: <Overview {...{ request, refusals, replicas, state, clusters }} /> };
+    return {
+      title: 'Overview',
+      main: (
+        <>
+          <State {...request} />
+          <Filters {...generation.configuration} />
+          <RefusalsSection {...refusals} />
+          <ReplicasSection replicas={replicas} />
+          {clusters !== 'none' && <ClustersSection clusters={clusters} />}
+          <InStepSection state={state} every={comparedEvery(generation)} />
+        </>
+      ),
+    };
   },
 };
 
-interface OverviewProps {
-  readonly request: PageRequest;
-  readonly refusals: Refusals;
-  readonly replicas: Replicas;
-  readonly state: InStep | 'none' | 'away';
-  readonly clusters: readonly ClusterView[] | 'none' | 'away';
-}
-
-function Overview({ request, refusals, replicas, state, clusters }: OverviewProps) {
-  const { generation, problems, isDraining } = request;
+function State({ generation, problems, isDraining }: PageRequest) {
   const { number, configuration } = generation;
-  const { filters, settings } = configuration;
-  const warnings = configuration.problems.filter(({ severity }) => severity === 'warning');
+  const followed = generation.kubernetes?.cluster?.source.health.state;
+  // In the words of /readyz.
+  const state = isDraining
+    ? 'draining'
+    : problems.length > 0
+      ? 'configuration not valid'
+      : followed === 'starting' || followed === 'stale'
+        ? 'policies not known'
+        : 'ready';
   return (
-    <>
-      <LivePart name="state">
-        <p class="state">
-          <State request={request} /> generation {number}
-        </p>
-        {isDraining && (
-          <Message kind="notice">The service is stopping: it finishes the requests in progress.</Message>
-        )}
-        {problems.length > 0 && (
-          <Problems
-            kind="error"
-            title={`The last reload was refused. Generation ${number} is still in use.`}
-            problems={problems}
-          />
-        )}
-        {warnings.length > 0 && (
-          <Problems kind="notice" title="Warnings of the configuration" problems={warnings} />
-        )}
-      </LivePart>
-      <Filters filters={filters} settings={settings} />
-      <LivePart name="refused">
-        <RefusalsSection {...refusals} />
-      </LivePart>
-      <LivePart name="replicas">
-        <ReplicasSection replicas={replicas} />
-      </LivePart>
-      {clusters !== 'none' && (
-        <LivePart name="clusters">
-          <ClustersSection clusters={clusters} />
-        </LivePart>
+    <LivePart name="state">
+      <p class="state">
+        <span class={state === 'ready' ? 'outcome allowed' : 'outcome rejected'}>{state}</span> generation{' '}
+        {number}
+      </p>
+      {isDraining && (
+        <Message kind="notice">The service is stopping: it finishes the requests in progress.</Message>
       )}
-      <LivePart name="in-step">
-        <InStepSection state={state} every={comparedEvery(generation)} />
-      </LivePart>
-    </>
+      <Problems
+        kind="error"
+        title={`The last reload was refused. Generation ${number} is still in use.`}
+        problems={problems}
+      />
+      <Problems
+        kind="notice"
+        title="Warnings of the configuration"
+        problems={configuration.problems.filter(({ severity }) => severity === 'warning')}
+      />
+    </LivePart>
   );
 }
 
@@ -89,27 +83,15 @@ function comparedEvery({ configuration, enforcement }: Generation): number | und
     : undefined;
 }
 
-/** In the words of /readyz. */
-function State({ request: { generation, problems, isDraining } }: Pick<OverviewProps, 'request'>) {
-  const followed = generation.kubernetes?.cluster?.source.health.state;
-  const state = isDraining
-    ? 'draining'
-    : problems.length > 0
-      ? 'configuration not valid'
-      : followed === 'starting' || followed === 'stale'
-        ? 'policies not known'
-        : 'ready';
-  return <span class={state === 'ready' ? 'outcome allowed' : 'outcome rejected'}>{state}</span>;
-}
-
 interface ProblemsProps {
   readonly kind: 'error' | 'notice';
   readonly title: string;
   readonly problems: readonly Problem[];
 }
 
+/** Nothing if there are none. */
 function Problems({ kind, title, problems }: ProblemsProps) {
-  return (
+  return problems.length === 0 ? null : (
     <section class={kind} aria-label={title}>
       <b>{title}</b>
       <ul>
@@ -123,19 +105,13 @@ function Problems({ kind, title, problems }: ProblemsProps) {
   );
 }
 
-interface FiltersProps {
-  readonly filters: readonly ConfiguredFilter[];
-  readonly settings: readonly Setting[];
-}
-
 /** The filters in the order in which they run, each with what is set for it, and the exempt projects. */
-function Filters({ filters, settings }: FiltersProps) {
+function Filters({ filters, settings }: Pick<Configuration, 'filters' | 'settings'>) {
   const own = settings.filter(({ option }) => option.section === 'enforcement');
   const exempt = own.find(({ option }) => option.name === 'exempt_projects');
   const projects = exempt === undefined ? '' : shownValue(exempt);
   return (
-    <section aria-labelledby="filters">
-      <h2 id="filters">What is enforced</h2>
+    <Section id="filters" title="What is enforced">
       {filters.length === 0 ? (
         <p>No filter is enabled: every lease is allowed.</p>
       ) : (
@@ -148,7 +124,7 @@ function Filters({ filters, settings }: FiltersProps) {
               <span class={audit ? 'mode audit' : 'mode'}>
                 {audit ? 'audit: tried, not enforced' : 'enforced'}
               </span>
-              <Limits settings={settingsOf(installed.options, own)} />
+              <Limits options={installed.options} settings={own} />
             </li>
           ))}
         </ol>
@@ -156,28 +132,24 @@ function Filters({ filters, settings }: FiltersProps) {
       <p>
         <b>Exempt projects:</b> {projects ? <Text>{projects}</Text> : 'none'}
       </p>
-    </section>
+    </Section>
   );
 }
 
-/** Those that are set; what is a default stands on the page of the configuration. */
-function settingsOf(
-  options: ConfiguredFilter['installed']['options'],
-  settings: readonly Setting[],
-): readonly Setting[] {
-  const names = new Set(options.map(({ name }) => name));
-  return settings.filter(({ option, origin }) => names.has(option.name) && origin.kind !== 'default');
+interface LimitsProps {
+  readonly options: ConfiguredFilter['installed']['options'];
+  readonly settings: readonly Setting[];
 }
 
-function Limits({ settings }: { readonly settings: readonly Setting[] }) {
-  return settings.length === 0 ? null : (
+/** Those that are set; what is a default stands on the page of the configuration. */
+function Limits({ options, settings }: LimitsProps) {
+  const names = new Set(options.map(({ name }) => name));
+  const set = settings.filter(({ option, origin }) => names.has(option.name) && origin.kind !== 'default');
+  return set.length === 0 ? null : (
     <ul class="limits">
-      {settings.map((setting) => (
+      {set.map((setting) => (
         <li>
-          {setting.option.name} = <Text>{shownValue(setting) ?? 'not set'}</Text>
-          {typeof setting.value === 'number' &&
-            setting.option.unit !== undefined &&
-            ` ${setting.option.unit}`}
+          {setting.option.name} = <Value {...setting} />
         </li>
       ))}
     </ul>

@@ -2,7 +2,7 @@
 import { withinDeadline } from '../../../base/deadline.ts';
 import { type PresentReplica, REPLICA_LISTED } from '../../../decisions/store/contract.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { type Column, Message, Table, Text } from '../parts/parts.tsx';
+import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
 
 /** A slow database must not delay the page for longer, in seconds. */
 const PATIENCE = 2;
@@ -18,8 +18,7 @@ export async function replicasNow({ decisions }: Pick<Generation, 'decisions'>):
 
 export function ReplicasSection({ replicas }: { readonly replicas: Replicas }) {
   return (
-    <section aria-labelledby="replicas">
-      <h2 id="replicas">Replicas</h2>
+    <Section id="replicas" title="Replicas" isLive>
       {replicas === 'none' ? (
         <p>Others are not known: decisions are not stored.</p>
       ) : replicas === 'away' ? (
@@ -31,7 +30,7 @@ export function ReplicasSection({ replicas }: { readonly replicas: Replicas }) {
         <summary>What is of one replica, and what of all</summary>
         <Table label="What is of one replica, and what of all" columns={SCOPES} rows={SCOPE_ROWS} />
       </details>
-    </section>
+    </Section>
   );
 }
 
@@ -51,16 +50,13 @@ function Listed({ replicas }: { readonly replicas: readonly PresentReplica[] }) 
         One that is gone is listed for {REPLICA_LISTED} seconds. Each counts its own generations. Equal
         configurations have equal digests; secrets are not compared.
       </p>
-      {replicas.length === 0 ? (
-        <p>None is listed yet.</p>
-      ) : (
-        <Table
-          label="Replicas of the service"
-          columns={COLUMNS}
-          rows={replicas}
-          rowProps={({ name }) => ({ 'data-key': name })}
-        />
-      )}
+      <Table
+        label="Replicas of the service"
+        columns={COLUMNS}
+        rows={replicas}
+        rowProps={({ name }) => ({ 'data-key': name })}
+        empty="None is listed yet."
+      />
     </>
   );
 }

@@ -2,115 +2,41 @@
 import type { ComponentChildren } from 'preact';
 import { Text } from './parts.tsx';
 
-interface Described {
+/**
+ * A field: a choice if it has options, a text of several lines if it has rows. `autocomplete="off"` would empty it when somebody goes back to a
+ * form that could not be sent: forms that only search have it.
+ */
+export interface FieldEntry {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  readonly mistake?: string | undefined;
-  /** Whether it has the focus when the page opens: the first mistake. */
-  readonly hasFocus?: boolean | undefined;
-}
-
-/** `autocomplete="off"` would empty it when somebody goes back to a form that could not be sent: forms that only search have it. */
-interface FieldProps extends Described {
   readonly value?: string | undefined;
   /** Default `text`. */
-  readonly type?: 'text' | 'search' | 'number' | 'datetime-local' | 'date' | 'password';
+  readonly type?: 'text' | 'number' | 'datetime-local' | 'date';
   readonly isRequired?: boolean;
   /** Default 255. */
   readonly maxLength?: number;
   /** For numbers and dates. */
   readonly min?: string;
-  readonly max?: string;
   readonly step?: string;
   /** Offered while somebody types. */
   readonly suggestions?: readonly string[];
+  readonly options?: readonly (readonly [value: string, text: string])[];
+  readonly rows?: number;
+}
+
+interface FieldProps extends FieldEntry {
+  readonly mistake?: string | undefined;
+  /** Whether it has the focus when the page opens: the first mistake. */
+  readonly hasFocus?: boolean | undefined;
 }
 
 export function Field(props: FieldProps) {
-  const { name, value = '', type = 'text', isRequired = false, maxLength = 255, suggestions } = props;
-  const list = suggestions === undefined ? undefined : `${name}-suggestions`;
-  return (
-    <Labelled {...props}>
-      <input
-        id={name}
-        name={name}
-        // One of the types; those of preact want to know which.
-        type={type as 'text'}
-        value={value}
-        required={isRequired}
-        maxLength={type === 'text' || type === 'search' ? maxLength : undefined}
-        min={props.min}
-        max={props.max}
-        step={props.step}
-        list={list}
-        spellcheck={false}
-        {...described(props)}
-      />
-      {suggestions !== undefined && (
-        <datalist id={list}>
-          {suggestions.map((one) => (
-            <option value={one} />
-          ))}
-        </datalist>
-      )}
-    </Labelled>
-  );
-}
-
-interface SelectProps extends Described {
-  readonly value?: string | undefined;
-  readonly options: readonly (readonly [value: string, text: string])[];
-}
-
-export function Select(props: SelectProps) {
-  const { name, value, options } = props;
-  return (
-    <Labelled {...props}>
-      <select id={name} name={name} {...described(props)}>
-        {options.map(([one, text]) => (
-          <option value={one} selected={one === value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </Labelled>
-  );
-}
-
-interface LongFieldProps extends Described {
-  readonly value?: string | undefined;
-  readonly rows: number;
-  readonly isRequired?: boolean;
-}
-
-export function LongField(props: LongFieldProps) {
-  const { name, value = '', rows, isRequired = false } = props;
-  return (
-    <Labelled {...props}>
-      <textarea
-        id={name}
-        name={name}
-        rows={rows}
-        required={isRequired}
-        spellcheck={false}
-        {...described(props)}
-        // A browser drops the first line break.
-        value={`\n${value}`}
-      />
-    </Labelled>
-  );
-}
-
-interface LabelledProps extends Described {
-  readonly children: ComponentChildren;
-}
-
-function Labelled({ name, label, hint, mistake, children }: LabelledProps) {
+  const { name, label, hint, mistake } = props;
   return (
     <div>
       <label for={name}>{label}</label>
-      {children}
+      <Control {...props} />
       {hint !== undefined && (
         <small id={`${name}-hint`} class="hint">
           {hint}
@@ -125,16 +51,71 @@ function Labelled({ name, label, hint, mistake, children }: LabelledProps) {
   );
 }
 
-function described({ name, hint, mistake, hasFocus }: Described) {
-  const ids = [
-    mistake === undefined ? [] : `${name}-mistake`,
-    hint === undefined ? [] : `${name}-hint`,
-  ].flat();
-  return {
-    'aria-describedby': ids.length === 0 ? undefined : ids.join(' '),
+function Control(props: FieldProps) {
+  const { name, hint, value = '', type = 'text', isRequired = false, mistake, hasFocus = false } = props;
+  const ids = [mistake !== undefined && `${name}-mistake`, hint !== undefined && `${name}-hint`];
+  const common = {
+    ...{ id: name, name, autofocus: hasFocus },
+    'aria-describedby': ids.filter(Boolean).join(' ') || undefined,
     'aria-invalid': mistake === undefined ? undefined : ('true' as const),
-    autofocus: hasFocus === true,
   };
+  const { options, rows, suggestions, maxLength = 255, min, step } = props;
+  if (options !== undefined) {
+    return (
+      <select {...common}>
+        {options.map(([one, text]) => (
+          <option value={one} selected={one === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  if (rows !== undefined) {
+    // A browser drops the first line break.
+    return <textarea {...common} rows={rows} required={isRequired} spellcheck={false} value={`\n${value}`} />;
+  }
+  const list = suggestions === undefined ? undefined : `${name}-suggestions`;
+  return (
+    <>
+      <input
+        {...common}
+        // One of the types; those of preact want to know which.
+        type={type as 'text'}
+        value={value}
+        required={isRequired}
+        maxLength={type === 'text' ? maxLength : undefined}
+        {...{ min, step, list }}
+        spellcheck={false}
+      />
+      {suggestions !== undefined && (
+        <datalist id={list}>
+          {suggestions.map((one) => (
+            <option value={one} />
+          ))}
+        </datalist>
+      )}
+    </>
+  );
+}
+
+interface FieldsProps {
+  readonly fields: readonly FieldEntry[];
+  /** What was sent, by name; an entry may have a value of its own. */
+  readonly values?: Readonly<Record<string, string>>;
+  /** What is wrong, by name: the first one has the focus. */
+  readonly mistakes: ReadonlyMap<string, string>;
+}
+
+export function Fields({ fields, values = {}, mistakes }: FieldsProps) {
+  const first = mistakes.keys().next().value;
+  return (
+    <>
+      {fields.map(({ name, value = values[name], ...entry }) => (
+        <Field {...entry} {...{ name, value, mistake: mistakes.get(name), hasFocus: name === first }} />
+      ))}
+    </>
+  );
 }
 
 interface ChangeFormProps {
@@ -150,42 +131,6 @@ export function ChangeForm({ action, csrf, children }: ChangeFormProps) {
       <input type="hidden" name="csrf" value={csrf} />
       {children}
     </form>
-  );
-}
-
-/** A field in a list of fields: a choice if it has options, a text of several lines if it has rows. */
-export interface FieldEntry extends FieldProps {
-  readonly options?: SelectProps['options'];
-  readonly rows?: number;
-}
-
-interface FieldsProps {
-  readonly fields: readonly FieldEntry[];
-  /** What was sent, by name; an entry may have a value of its own. */
-  readonly values?: Readonly<Record<string, string>>;
-  /** What is wrong, by name: the first one has the focus. */
-  readonly mistakes: ReadonlyMap<string, string>;
-}
-
-export function Fields({ fields, values = {}, mistakes }: FieldsProps) {
-  const first = mistakes.keys().next().value;
-  return (
-    <>
-      {fields.map(({ options, rows, value, ...entry }) => {
-        const { name } = entry;
-        const props = {
-          ...{ ...entry, value: value ?? values[name] },
-          ...{ mistake: mistakes.get(name), hasFocus: name === first },
-        };
-        return options !== undefined ? (
-          <Select {...props} options={options} />
-        ) : rows !== undefined ? (
-          <LongField {...props} rows={rows} />
-        ) : (
-          <Field {...props} />
-        );
-      })}
-    </>
   );
 }
 

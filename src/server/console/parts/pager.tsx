@@ -1,4 +1,6 @@
 /** Leads through the pages of a list, forth and back, without script. */
+import type { PageOf } from '../../../ledger/reports/pages.ts';
+import { Table, type TableProps } from './parts.tsx';
 
 /** Where in a list a page is, as its URL says. */
 interface ListPage {
@@ -90,5 +92,21 @@ export function Pager({ label, path, query, next }: PagerProps) {
         )}
       </ul>
     </nav>
+  );
+}
+
+interface ListProps<Row> extends Omit<TableProps<Row>, 'rows'> {
+  readonly page: PageOf<Row>;
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** One page of a list as a table, and the way to the others. */
+export function List<Row>({ page: { items, next }, path, query, ...table }: ListProps<Row>) {
+  return (
+    <>
+      <Table {...table} rows={items} />
+      <Pager label={table.label} path={path} query={query} next={next} />
+    </>
   );
 }

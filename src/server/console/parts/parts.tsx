@@ -16,7 +16,7 @@ export type Column<Row> = readonly [
   cell: (row: Row) => ComponentChildren,
 ];
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   /** What it is: its caption, which screen readers read first. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
@@ -27,11 +27,16 @@ interface TableProps<Row> {
   readonly rowProps?: (row: Row) => { readonly 'data-key'?: string; readonly class?: string | undefined };
   /** Whether its height is limited to the screen. */
   readonly isLong?: boolean;
+  /** A sentence in its place if there are no rows. Default: the table is shown without rows. */
+  readonly empty?: string;
 }
 
 /** It scrolls when there is no room, and can be focused so that the keyboard can scroll it. */
-export function Table<Row>({ label, columns, rows, named = 0, rowProps, isLong = false }: TableProps<Row>) {
-  return (
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, columns, rows, named = 0, rowProps, isLong = false, empty } = props;
+  return rows.length === 0 && empty !== undefined ? (
+    <p>{empty}</p>
+  ) : (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable without a mouse.
     <section class={isLong ? 'scrolls long' : 'scrolls'} aria-label={label} tabIndex={0}>
       <table>
@@ -107,6 +112,54 @@ export function LivePart({ name, children }: LivePartProps) {
   return <div data-live={name}>{children}</div>;
 }
 
+interface SectionProps {
+  /** Unlike that of any other section of the page. */
+  readonly id: string;
+  readonly title: ComponentChildren;
+  /** Whether it is a live part. Default: false. */
+  readonly isLive?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A part of a page with a heading. */
+export function Section({ id, title, isLive = false, children }: SectionProps) {
+  return (
+    <section aria-labelledby={id} data-live={isLive ? id : undefined}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** A name and a value; `false` is left out. */
+export type Fact = readonly [name: string, value: ComponentChildren] | false;
+
+/** What is known of one thing. */
+export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(
+        (fact) =>
+          fact && (
+            <>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </>
+          ),
+      )}
+    </dl>
+  );
+}
+
+/** A text of somebody in the form of code or an id, that leads somewhere. */
+export function IdLink({ href, id }: { readonly href: string; readonly id: string }) {
+  return (
+    <a class="id" href={href}>
+      <Text>{id}</Text>
+    </a>
+  );
+}
+
 /** Signs beside the outcome, which is the word of the decision log and the metrics, so that nobody depends on colours. */
 const SIGNS: Readonly<Record<DecisionOutcome, string>> = {
   allowed: '✓',
@@ -144,6 +197,19 @@ export function Span({ from, until }: { readonly from: bigint; readonly until: b
       <Time at={from * MICROSECONDS_PER_SECOND} /> to
       <br />
       <Time at={until * MICROSECONDS_PER_SECOND} />
+    </>
+  );
+}
+
+/** How many there are of each type. */
+export function Resources({ resources }: { readonly resources: ReadonlyMap<string, number> }) {
+  return (
+    <>
+      {[...resources].map(([type, count]) => (
+        <div>
+          {count} × <Text>{type}</Text>
+        </div>
+      ))}
     </>
   );
 }
@@ -212,11 +278,15 @@ export function nameOfFor({ enforcement }: Generation, caller: Caller): NameOf {
 /** In milliseconds: names are a nicety, no page waits long for them. */
 const NAMES_PATIENCE = 500;
 
-export async function learnNames(
-  { enforcement }: Generation,
-  projects: readonly string[],
-  users: readonly string[],
-): Promise<void> {
+interface Owned {
+  readonly projectId?: string | null | undefined;
+  readonly userId?: string | null | undefined;
+}
+
+/** The names of the projects and users that a page will show. */
+export async function learnNames({ enforcement }: Generation, owned: readonly Owned[]): Promise<void> {
+  const projects = owned.flatMap(({ projectId }) => projectId ?? []);
+  const users = owned.flatMap(({ userId }) => userId ?? []);
   await enforcement.names?.learn(projects, users, NAMES_PATIENCE);
 }
 
@@ -245,5 +315,14 @@ export function ProjectLink({ id }: { readonly id: string }) {
     <a href={projectPath(id)}>
       <Account kind="project" id={id} />
     </a>
+  );
+}
+
+/** Above a list that is narrowed to one project. `id`: empty = it is not. */
+export function OfProject({ id }: { readonly id: string }) {
+  return id === '' ? null : (
+    <p>
+      Of the project <ProjectLink id={id} />
+    </p>
   );
 }

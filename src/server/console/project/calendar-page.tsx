@@ -7,6 +7,7 @@ import {
   revokeCalendarLinkFor,
 } from '../../calendar/links.ts';
 import { type ConsolePage, type PageAnswer, type PageRequest, projectPath } from '../page.ts';
+import { ChangeForm } from '../parts/fields.tsx';
 import { type Column, Message, ProjectLink, Table, Text, Time } from '../parts/parts.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
 
@@ -64,16 +65,11 @@ async function show(request: PageRequest, made: string | undefined): Promise<Pag
         {caller.userId === null ? (
           <p>Log in as a person to make a link: it belongs to one.</p>
         ) : (
-          <form method="post" action={action}>
-            <input type="hidden" name="csrf" value={csrf} />
+          <ChangeForm action={action} csrf={csrf}>
             <button type="submit">Make a link</button>
-          </form>
+          </ChangeForm>
         )}
-        {links.length === 0 ? (
-          <p>There are no links.</p>
-        ) : (
-          <Table label="Links" columns={columnsOf(action, csrf)} rows={links} />
-        )}
+        <Table label="Links" columns={columnsOf(action, csrf)} rows={links} empty="There are no links." />
       </section>
     ),
   };
@@ -88,12 +84,11 @@ function columnsOf(action: string, csrf: string): readonly Column<CalendarLink>[
       'Revoke',
       undefined,
       ({ id, madeAt }) => (
-        <form method="post" action={action}>
-          <input type="hidden" name="csrf" value={csrf} />
+        <ChangeForm action={action} csrf={csrf}>
           <button type="submit" name="revoke" value={String(id)}>
             Revoke<span class="unseen"> the link of {shownDate(toSecond(madeAt))}</span>
           </button>
-        </form>
+        </ChangeForm>
       ),
     ],
   ];

@@ -1,6 +1,3 @@
-import type { Asked } from '../../../decisions/asked.ts';
-import type { DecisionRecord } from '../../../decisions/record.ts';
-import { memberView } from '../../../decisions/store/member-view.ts';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { pageOfBudgets } from '../../../ledger/budgets/view.ts';
@@ -12,12 +9,11 @@ import { isExempt, projectLimits } from '../../api/project-limits.ts';
 import { pathId } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
-import { type ConsolePage, type PageRequest, pathWith } from '../page.ts';
+import { type FoundDecision, findDecisions } from '../decisions/found-decisions.ts';
+import type { ConsolePage, PageRequest } from '../page.ts';
 import { listPage } from '../parts/pager.tsx';
 import { learnNames, nameOfFor } from '../parts/parts.tsx';
-import { tryPathOf } from '../try/refused-lease.ts';
 import { ProjectView } from './project-view.tsx';
-import type { Refusal } from './tables.tsx';
 import { timeWindow } from './time-window.ts';
 
 /** Leases of a page. */
@@ -54,23 +50,19 @@ export const projectPage: ConsolePage = {
       byType: await usageOf(ledger, { ...seconds, groupBy: 'resource_type' }, deadline),
     };
     const refusals = await refusalsOf(request, projectId);
-    await learnNames(
-      generation,
-      [projectId],
-      [
-        ...[...budgets.items, ...leases.items].flatMap(({ userId }) => userId ?? []),
-        ...usage.byUser.groups.map(({ key }) => key),
-        ...refusals.flatMap(({ record }) => record.user_id ?? []),
-      ],
-    );
-    const nameOf = nameOfFor(generation, caller);
+    await learnNames(generation, [
+      ...[{ projectId }, ...budgets.items, ...leases.items],
+      ...usage.byUser.groups.map(({ key }) => ({ userId: key })),
+      ...refusals.map(({ record }) => ({ userId: record.user_id })),
+    ]);
+    const named = nameOfFor(generation, caller)('project', projectId);
     return {
-      title: titleOf(projectId, nameOf('project', projectId)?.name),
+      title: `Project ${named?.name ?? projectId}`,
       main: (
         <ProjectView
-          {...{ projectId, nameOf, now, window, budgets, overTime, leases, folded, query, usage, refusals }}
+          {...{ projectId, now, window, budgets, overTime, leases, folded, query, usage, refusals }}
+          isNamed={named !== undefined}
           unit={budgetUnit(generation.configuration)}
-          allRefusalsPath={pathWith('/decisions', { project: projectId })}
           {...limitsOf(request, projectId)}
           may={{
             estimate: may(caller, 'estimate', projectId),
@@ -82,10 +74,6 @@ export const projectPage: ConsolePage = {
     };
   },
 };
-
-function titleOf(projectId: string, name: string | undefined): string {
-  return `Project ${name ?? projectId}`;
-}
 
 function limitsOf({ generation, caller }: PageRequest, projectId: string) {
   const { configuration, enforcement } = generation;
@@ -99,39 +87,11 @@ function limitsOf({ generation, caller }: PageRequest, projectId: string) {
 
 const SHOWN = 20;
 
-interface Refused {
-  readonly record: DecisionRecord;
-  readonly asked: Asked | undefined;
-}
-
-/** Of all replicas where decisions are stored, else of this process. @throws LedgerUnavailableError */
-async function refusalsOf(request: PageRequest, projectId: string): Promise<Refusal[]> {
-  const source = request.generation.decisions?.source;
-  const found: readonly Refused[] =
-    source === undefined
-      ? request.recorder.recent
-          .refused()
-          .filter(({ record }) => record.project_id === projectId && isAboutLease(record.operation))
-          .map(({ record, asked }) => ({ record: memberView(record), asked }))
-      : (await source.search({ ...refusedIn(projectId), limit: SHOWN, after: undefined }, request.deadline))
-          .items;
-  return found.slice(0, SHOWN).map(refusalOf);
-}
-
-/** `visible`: only decisions about leases. */
-function refusedIn(projectId: string) {
-  return { visible: [projectId], projects: [projectId], outcomes: ['rejected', 'failed'] as const };
-}
-
-/** Workspaces of SkyPilot and namespaces of Kubernetes may be called like a project of somebody else. */
-function isAboutLease(operation: string): boolean {
-  return !operation.includes('.');
-}
-
-function refusalOf({ record, asked }: Refused): Refusal {
-  return {
-    ...{ record, start: asked?.start, end: asked?.end },
-    decisionPath: `/decisions/${encodeURIComponent(record.request_id)}`,
-    tryPath: tryPathOf(record, asked),
-  };
+/** As a member sees them, whoever asks. */
+async function refusalsOf(request: PageRequest, projectId: string): Promise<readonly FoundDecision[]> {
+  const { items } = await findDecisions(request, {
+    ...{ visible: [projectId], projects: [projectId], limit: SHOWN },
+    outcomes: ['rejected', 'failed'],
+  });
+  return items;
 }

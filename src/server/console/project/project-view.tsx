@@ -8,9 +8,10 @@ import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import type { BudgetOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import type { FilterLimits } from '../../api/project-limits.ts';
+import type { FoundDecision } from '../decisions/found-decisions.ts';
 import { pathWith, projectPath } from '../page.ts';
 import { Pager } from '../parts/pager.tsx';
-import { Account, LivePart, Message, type NameOf, Span, Table, Whose } from '../parts/parts.tsx';
+import { Account, Message, Section, Span, Table, Whose } from '../parts/parts.tsx';
 import { BudgetBar, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { BudgetChart } from './budget-chart.tsx';
@@ -19,7 +20,6 @@ import {
   FoldedLeases,
   LeasesTable,
   LimitsTable,
-  type Refusal,
   RefusalsTable,
   type UsageData,
   UsageTables,
@@ -28,12 +28,12 @@ import type { TimeWindow } from './time-window.ts';
 import { Timeline, type TimelineRow } from './timeline.tsx';
 
 export function ProjectView(data: ProjectData) {
-  const { projectId, nameOf, window, may } = data;
+  const { projectId, isNamed, window, unit, may } = data;
   return (
     <>
       <Patterns />
       <div class="state">
-        {nameOf('project', projectId) !== undefined && <Account kind="project" id={projectId} />}
+        {isNamed && <Account kind="project" id={projectId} />}
         <nav aria-label="This project" class="pages">
           {may.estimate && <a href={pathWith('/try', { project: projectId })}>Try a lease</a>}
           <a href={pathWith('/budgets', { project: projectId })}>
@@ -45,72 +45,50 @@ export function ProjectView(data: ProjectData) {
         </nav>
         {window.mistake !== undefined && <Message kind="error">{window.mistake}</Message>}
       </div>
-      <LivePart name="budgets">
-        <BudgetsNow {...data} />
-      </LivePart>
-      <LivePart name="course">
-        <section aria-labelledby="course">
-          <h2 id="course">Budgets over time</h2>
-          <BudgetChart overTime={data.overTime} folded={data.folded} unit={data.unit} />
-        </section>
-      </LivePart>
-      <LivePart name="leases">
-        <LeasesSection {...data} />
-      </LivePart>
-      <LivePart name="usage">
-        <section aria-labelledby="usage">
-          <h2 id="usage">Usage</h2>
-          <p class="hint">
-            Past and planned, from {shownDate(window.from)} to {shownDate(window.until)}.
-          </p>
-          <UsageTables {...data.usage} unit={data.unit} />
-        </section>
-      </LivePart>
-      <LivePart name="refusals">
-        <section aria-labelledby="refusals">
-          <h2 id="refusals">Refusals</h2>
-          {data.refusals.length === 0 ? (
-            <p>No refusal is recorded.</p>
-          ) : (
-            <RefusalsTable refusals={data.refusals} />
-          )}
-          <p>
-            <a href={data.allRefusalsPath}>Search decisions of this project</a>
-          </p>
-        </section>
-      </LivePart>
-      <section aria-labelledby="limits">
-        <h2 id="limits">Limits</h2>
+      <BudgetsNow {...data} />
+      <Section id="course" title="Budgets over time" isLive>
+        <BudgetChart overTime={data.overTime} folded={data.folded} unit={unit} />
+      </Section>
+      <LeasesSection {...data} />
+      <Section id="usage" title="Usage" isLive>
+        <p class="hint">
+          Past and planned, from {shownDate(window.from)} to {shownDate(window.until)}.
+        </p>
+        <UsageTables {...data.usage} unit={unit} />
+      </Section>
+      <Section id="refusals" title="Refusals" isLive>
+        <RefusalsTable refusals={data.refusals} />
+        <p>
+          <a href={pathWith('/decisions', { project: projectId })}>Search decisions of this project</a>
+        </p>
+      </Section>
+      <Section id="limits" title="Limits">
         <LimitsTable limits={data.limits} isExempt={data.isExempt} showsOrigins={may.seeConfiguration} />
-      </section>
+      </Section>
     </>
   );
 }
 
 function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
   return (
-    <section aria-labelledby="budgets">
-      <h2 id="budgets">Budgets in force</h2>
-      {budgets.items.length === 0 ? (
-        <p>No budget of this project, or of a user in it, is in force.</p>
-      ) : (
-        <Table
-          label="Budgets in force now"
-          columns={[
-            ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
-            ['Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />],
-            [`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
-            ['Valid (UTC)', 'time', (budget) => <Span from={budget.validFrom} until={budget.validUntil} />],
-          ]}
-          rows={budgets.items}
-        />
-      )}
+    <Section id="budgets" title="Budgets in force" isLive>
+      <Table
+        label="Budgets in force now"
+        columns={[
+          ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
+          ['Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />],
+          [`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
+          ['Valid (UTC)', 'time', (budget) => <Span from={budget.validFrom} until={budget.validUntil} />],
+        ]}
+        rows={budgets.items}
+        empty="No budget of this project, or of a user in it, is in force."
+      />
       {budgets.next !== undefined && (
         <p>
           <a href={pathWith('/budgets', { project: projectId })}>All budgets of this project</a>
         </p>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -118,8 +96,7 @@ function LeasesSection(data: ProjectData) {
   const { projectId, window, now, leases, folded, refusals, unit } = data;
   const here = projectPath(projectId);
   return (
-    <section aria-labelledby="leases" data-part="leases">
-      <h2 id="leases">Leases</h2>
+    <Section id="leases" title="Leases" isLive>
       <Timeline
         window={window}
         now={now}
@@ -129,7 +106,7 @@ function LeasesSection(data: ProjectData) {
       {folded !== undefined && window.from < folded.until && <FoldedLeases {...folded} />}
       {leases.items.length > 0 && <LeasesTable leases={leases.items} unit={unit} />}
       <Pager label="leases" path={here} query={data.query} next={leases.next} />
-    </section>
+    </Section>
   );
 }
 
@@ -140,15 +117,15 @@ function laneOf({ name, userId, start, end, state }: ProjectData['leases']['item
 /** Maximum number of refusals on the time line. */
 const DRAWN = 10;
 
-function refusedLanes(refusals: readonly Refusal[], window: ProjectData['window']): TimelineRow[] {
+function refusedLanes(refusals: ProjectData['refusals'], window: TimeWindow): TimelineRow[] {
   return refusals
-    .flatMap(({ record, start, end }): TimelineRow[] =>
-      start === undefined || end === undefined || end <= window.from || start >= window.until
+    .flatMap(({ record: { lease_name: name, user_id: userId, message }, asked }): TimelineRow[] =>
+      asked === undefined || asked.end <= window.from || asked.start >= window.until
         ? []
         : [
             {
-              ...{ name: record.lease_name ?? '', userId: record.user_id, start, end },
-              ...{ look: 'refused', reason: record.message ?? undefined },
+              ...{ name: name ?? '', userId, start: asked.start, end: asked.end },
+              ...{ look: 'refused', reason: message ?? undefined },
             },
           ],
     )
@@ -158,7 +135,8 @@ function refusedLanes(refusals: readonly Refusal[], window: ProjectData['window'
 interface ProjectData {
   readonly projectId: string;
   readonly unit: string;
-  readonly nameOf: NameOf;
+  /** Whether its name is known. */
+  readonly isNamed: boolean;
   /** Microseconds of the epoch. */
   readonly now: Instant;
   readonly window: TimeWindow & { readonly mistake?: string | undefined };
@@ -172,9 +150,7 @@ interface ProjectData {
   readonly query: URLSearchParams;
   readonly usage: UsageData;
   /** The latest. */
-  readonly refusals: readonly Refusal[];
-  /** Where all refusals of the project are. */
-  readonly allRefusalsPath: string;
+  readonly refusals: readonly FoundDecision[];
   readonly limits: readonly FilterLimits[];
   readonly isExempt: boolean;
   /** What the caller may do here. */

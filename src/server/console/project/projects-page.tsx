@@ -2,17 +2,15 @@ import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
-
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { visibleProjects } from '../../users/caller.ts';
-import type { ConsolePage } from '../page.ts';
+import { type ConsolePage, queryText } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
-import { listPage, Pager } from '../parts/pager.tsx';
-import { type Column, learnNames, ProjectLink, Table, Time } from '../parts/parts.tsx';
+import { List, listPage } from '../parts/pager.tsx';
+import { type Column, learnNames, ProjectLink, Time } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
 
 const ROWS = 50;
-const MAX_SEARCH = 255;
 
 export const projectsPage: ConsolePage = {
   method: 'GET',
@@ -21,16 +19,12 @@ export const projectsPage: ConsolePage = {
   label: 'Projects',
   answer: async (request) => {
     const { caller, query, generation, deadline } = request;
-    const search = (query.get('search') ?? '').trim().slice(0, MAX_SEARCH);
+    const search = queryText(query, 'search');
     const { after } = listPage(query);
     const projectIds = visibleProjects(caller);
-    const wanted = { projectIds, search: search === '' ? undefined : search, limit: ROWS, after };
+    const wanted = { projectIds, search: search || undefined, limit: ROWS, after };
     const page = await listProjects(await ledgerFor(request), wanted, deadline);
-    await learnNames(
-      generation,
-      page.items.map(({ projectId }) => projectId),
-      [],
-    );
+    await learnNames(generation, page.items);
     return {
       title: 'Projects',
       main: (
@@ -64,12 +58,13 @@ export function ProjectsView({ search, page, query, unit, seesAll }: ProjectsDat
           : 'Your projects, as far as they have leases or budgets.'}
       </p>
       <SearchForm action="/projects" label="Id contains" search={search} isNarrowed={search !== ''} />
-      {page.items.length === 0 ? (
-        <p>{search === '' ? 'There are none.' : 'No project has an id that contains this text.'}</p>
-      ) : (
-        <Table label="Projects" columns={columns(unit)} rows={page.items} />
-      )}
-      <Pager label="projects" path="/projects" query={query} next={page.next} />
+      <List
+        label="Projects"
+        columns={columns(unit)}
+        path="/projects"
+        empty={search === '' ? 'There are none.' : 'No project has an id that contains this text.'}
+        {...{ page, query }}
+      />
     </section>
   );
 }

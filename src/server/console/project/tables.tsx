@@ -2,14 +2,14 @@
 
 import { isMapping } from '../../../base/yaml/tree.ts';
 import { valueText } from '../../../config/text.ts';
-import type { DecisionRecord } from '../../../decisions/record.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
-import { type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
-import { changePath, leasePath } from '../page.ts';
+import type { FoundDecision } from '../decisions/found-decisions.ts';
+import { changePath, decisionPath, leasePath } from '../page.ts';
 import {
   Account,
   type Column,
@@ -17,12 +17,14 @@ import {
   LeaseName,
   Message,
   Outcome,
+  Resources,
   Small,
   Table,
   Text,
   Time,
 } from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
+import { tryPathOf } from '../try/refused-lease.ts';
 
 interface LeasesTableProps {
   readonly leases: readonly LeaseRowView[];
@@ -73,16 +75,7 @@ const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
       </>
     ),
   ],
-  [
-    'Resources',
-    undefined,
-    ({ resources }) =>
-      [...resources].map(([type, count]) => (
-        <div>
-          {count} × <Text>{type}</Text>
-        </div>
-      )),
-  ],
+  ['Resources', undefined, ({ resources }) => <Resources resources={resources} />],
 ];
 
 interface LimitsTableProps {
@@ -97,17 +90,14 @@ export function LimitsTable({ limits, isExempt, showsOrigins }: LimitsTableProps
   if (isExempt) {
     return <p>This project is exempt: no filter is asked about its leases.</p>;
   }
-  const rows = limits.flatMap(({ filter, audit, options }) =>
-    options.filter(isLimit).map((option) => ({ filter, audit, option })),
-  );
-  if (rows.length === 0) {
-    return <p>No filter in use has a limit in its options. Filters may have rules of their own.</p>;
-  }
   return (
     <Table
       label="Limits that apply"
       columns={showsOrigins ? [...LIMIT_COLUMNS, LIMIT_ORIGIN] : LIMIT_COLUMNS}
-      rows={rows}
+      rows={limits.flatMap(({ filter, audit, options }) =>
+        options.filter(isLimit).map((option) => ({ filter, audit, option })),
+      )}
+      empty="No filter in use has a limit in its options. Filters may have rules of their own."
     />
   );
 }
@@ -142,20 +132,19 @@ function isLimit({ value, isHidden }: LimitOption): boolean {
   return !isHidden && value !== null && !isEmpty;
 }
 
-export interface Refusal {
-  readonly record: DecisionRecord;
-  readonly start: Instant | undefined;
-  readonly end: Instant | undefined;
-  readonly decisionPath: string;
-  /** "Try it" with the same wish filled in. */
-  readonly tryPath: string;
+export function RefusalsTable({ refusals }: { readonly refusals: readonly FoundDecision[] }) {
+  return (
+    <Table
+      label="Refused leases"
+      columns={REFUSAL_COLUMNS}
+      rows={refusals}
+      empty="No refusal is recorded."
+      isLong
+    />
+  );
 }
 
-export function RefusalsTable({ refusals }: { readonly refusals: readonly Refusal[] }) {
-  return <Table label="Refused leases" columns={REFUSAL_COLUMNS} rows={refusals} isLong />;
-}
-
-const REFUSAL_COLUMNS: readonly Column<Refusal>[] = [
+const REFUSAL_COLUMNS: readonly Column<FoundDecision>[] = [
   [
     'Lease',
     'what',
@@ -172,14 +161,14 @@ const REFUSAL_COLUMNS: readonly Column<Refusal>[] = [
   [
     'Asked for (UTC)',
     'time',
-    ({ start, end }) =>
-      start === undefined || end === undefined ? (
+    ({ asked }) =>
+      asked === undefined ? (
         <span class="none">not known</span>
       ) : (
         <>
-          <Time at={start} /> to
+          <Time at={asked.start} /> to
           <br />
-          <Time at={end} />
+          <Time at={asked.end} />
         </>
       ),
   ],
@@ -197,17 +186,18 @@ const REFUSAL_COLUMNS: readonly Column<Refusal>[] = [
   [
     'More',
     'time',
-    ({ record: { lease_name: name, time }, decisionPath, tryPath }) => {
-      const what = `of ${name === null || name === '' ? 'a lease without a name' : name} at ${time.slice(0, 16)}`;
+    ({ record, asked }) => {
+      const { lease_name: name, time, request_id } = record;
+      const what = (
+        <span class="unseen">
+          {<Text>{`of ${name || 'a lease without a name'} at ${time.slice(0, 16)}`}</Text>}
+        </span>
+      );
       return (
         <>
-          <a href={decisionPath}>
-            Decision <span class="unseen">{<Text>{what}</Text>}</span>
-          </a>
+          <a href={decisionPath(request_id)}>Decision {what}</a>
           <br />
-          <a href={tryPath}>
-            Try it <span class="unseen">{<Text>{what}</Text>}</span>
-          </a>
+          <a href={tryPathOf(record, asked)}>Try it {what}</a>
         </>
       );
     },
@@ -260,12 +250,14 @@ interface GroupsProps {
 }
 
 function Groups({ label, columns, report: { groups } }: GroupsProps) {
-  if (groups.length === 0) {
-    return <p>Nothing was used, and nothing is planned.</p>;
-  }
   return (
     <>
-      <Table label={label} columns={columns} rows={groups.slice(0, MAX_ROWS)} />
+      <Table
+        label={label}
+        columns={columns}
+        rows={groups.slice(0, MAX_ROWS)}
+        empty="Nothing was used, and nothing is planned."
+      />
       {groups.length > MAX_ROWS && (
         <p class="hint">{groups.length - MAX_ROWS} more are not shown; the API gives all.</p>
       )}

@@ -7,39 +7,23 @@ import { parseResourceProperties } from '../../../lease/resource-properties.ts';
 const FORM_TYPES = ['physical:host', 'virtual:instance', 'flavor:instance', 'virtual:floatingip'] as const;
 
 export const MOST_RESERVATIONS = 5;
-/** How many simple comparisons of properties a reservation has. */
-const COMPARISONS = 3;
+/** The simple comparisons of properties that a reservation has, each with three fields: `gpu`, `==`, `A100`. */
+export const COMPARISONS = [0, 1, 2] as const;
+const PARTS = ['name', 'operator', 'value'] as const;
+type ComparisonField = `p${(typeof COMPARISONS)[number]}_${(typeof PARTS)[number]}`;
 
-/** Fields of a reservation: name in the form → where they are needed. */
-const RESERVATION_FIELDS = [
-  'type',
-  'min',
-  'max',
-  'amount',
-  'vcpus',
-  'memory_mb',
-  'disk_gb',
-  'affinity',
-  'flavor_id',
-  'network_id',
-  'addresses',
-  'hypervisor',
-  'properties',
-  'more',
+const PLAIN_FIELDS = [
+  ...['type', 'min', 'max', 'amount', 'vcpus', 'memory_mb', 'disk_gb', 'affinity', 'flavor_id'],
+  ...['network_id', 'addresses', 'hypervisor', 'properties', 'more'],
 ] as const;
-export type ReservationField = (typeof RESERVATION_FIELDS)[number];
+const RESERVATION_FIELDS: readonly ReservationField[] = [
+  ...PLAIN_FIELDS,
+  ...COMPARISONS.flatMap((row) => PARTS.map((part) => `p${row}_${part}` as const)),
+];
+export type ReservationField = (typeof PLAIN_FIELDS)[number] | ComparisonField;
 
-/** A simple comparison: `gpu`, `==`, `A100`. */
-export interface Comparison {
-  readonly name: string;
-  readonly operator: string;
-  readonly value: string;
-}
-
-export interface ReservationForm {
-  readonly fields: Readonly<Record<ReservationField, string>>;
-  readonly comparisons: readonly Comparison[];
-}
+/** The texts of all fields of a reservation. */
+export type ReservationForm = Readonly<Record<ReservationField, string>>;
 
 export interface LeaseForm {
   readonly project: string;
@@ -54,73 +38,43 @@ export interface LeaseForm {
 /** In characters: longer texts are cut, and then refused. */
 const LONGEST = 4096;
 
-/** Reads the fields of a form or of a URL. `types` = those that may be chosen; another is replaced by the first. */
+/** Reads the fields of a form or of a URL. `types` = those that may be chosen; reservations of others are left out. */
 export function readLeaseForm(form: URLSearchParams, types: readonly string[]): LeaseForm {
-  const text = (name: string) => (form.get(name) ?? '').slice(0, LONGEST + 1);
-  const reservations: ReservationForm[] = [];
-  for (let index = 0; index < MOST_RESERVATIONS; index += 1) {
-    const type = text(fieldName(index, 'type'));
-    if (types.includes(type)) {
-      reservations.push({
-        fields: Object.fromEntries(
-          RESERVATION_FIELDS.map((field) => [field, text(fieldName(index, field)).trim()]),
-        ) as Record<ReservationField, string>,
-        comparisons: Array.from({ length: COMPARISONS }, (_, row) => ({
-          name: text(comparisonName(index, row, 'name')).trim(),
-          operator: text(comparisonName(index, row, 'operator')).trim() || '==',
-          value: text(comparisonName(index, row, 'value')).trim(),
-        })),
-      });
-    }
-  }
+  const text = (name: string) => (form.get(name) ?? '').slice(0, LONGEST + 1).trim();
   return {
-    project: text('project').trim(),
-    user: text('user').trim(),
-    name: text('name').trim(),
-    start: text('start').trim(),
-    end: text('end').trim(),
-    reservations,
+    ...{ project: text('project'), user: text('user'), name: text('name') },
+    ...{ start: text('start'), end: text('end') },
+    reservations: Array.from({ length: MOST_RESERVATIONS }, (_, index) =>
+      reservationForm((field) => text(fieldName(index, field))),
+    ).filter(({ type }) => types.includes(type)),
   };
 }
 
-/** `r0_min` */
+/** Of a comparison, the operator is never empty. */
+function reservationForm(text: (field: ReservationField) => string): ReservationForm {
+  return Object.fromEntries(
+    RESERVATION_FIELDS.map((field) => [field, text(field) || (field.endsWith('_operator') ? '==' : '')]),
+  ) as Record<ReservationField, string>;
+}
+
+/** `r0_min`, `r0_p0_name` */
 export function fieldName(index: number, field: ReservationField): string {
   return `r${index}_${field}`;
 }
 
-/** `r0_p0_name` */
-export function comparisonName(index: number, row: number, part: keyof Comparison): string {
-  return `r${index}_p${row}_${part}`;
-}
-
 /** A reservation with nothing filled in, but one of it. */
 export function newReservation(type: string): ReservationForm {
-  const fields = Object.fromEntries(RESERVATION_FIELDS.map((field) => [field, ''])) as Record<
-    ReservationField,
-    string
-  >;
   const one = type === 'physical:host' ? { min: '1', max: '1' } : { amount: '1' };
-  return {
-    fields: { ...fields, type, ...one },
-    comparisons: Array.from({ length: COMPARISONS }, () => ({ name: '', operator: '==', value: '' })),
-  };
+  return { ...reservationForm(() => ''), type, ...one };
 }
 
 /** The form as fields of a form; what is empty is left out. */
 export function leaseFormFields({ reservations, ...plain }: LeaseForm): [string, string][] {
-  const fields: [string, string][] = [
+  const fields = [
     ...Object.entries(plain),
-    ...reservations.flatMap(({ fields: of, comparisons }, index) => [
-      ...RESERVATION_FIELDS.map((field): [string, string] => [fieldName(index, field), of[field]]),
-      ...comparisons.flatMap((one, row) =>
-        one.name === '' && one.value === ''
-          ? []
-          : (['name', 'operator', 'value'] as const).map((part): [string, string] => [
-              comparisonName(index, row, part),
-              one[part],
-            ]),
-      ),
-    ]),
+    ...reservations.flatMap((one, index) =>
+      RESERVATION_FIELDS.map((field): [string, string] => [fieldName(index, field), one[field]]),
+    ),
   ];
   return fields.filter(([, value]) => value !== '');
 }
@@ -157,28 +111,26 @@ export function local(instant: Instant): string {
 
 /** What the form has no field for is left out. */
 export function formOfReservation(reservation: Reservation): ReservationForm {
-  const { resource_type: type = '' } = reservation;
-  const empty = newReservation(type);
-  const text = (key: string) => {
-    const value = reservation[key];
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-  };
+  const { resource_type: type = '', required_floatingips: addresses } = reservation;
   const properties = expressionText(reservation.resource_properties);
   const comparisons = comparisonsOf(properties);
-  const addresses = reservation.required_floatingips;
-  return {
-    comparisons: empty.comparisons.map((one, row) => comparisons?.[row] ?? one),
-    fields: {
-      ...{ type, min: text('min'), max: text('max'), amount: text('amount') },
-      ...{ vcpus: text('vcpus'), memory_mb: text('memory_mb'), disk_gb: text('disk_gb') },
-      ...{ flavor_id: text('flavor_id'), network_id: text('network_id') },
-      affinity: affinityText(reservation.affinity),
-      addresses: Array.isArray(addresses) ? addresses.map(String).join(', ') : '',
-      hypervisor: expressionText(reservation.hypervisor_properties),
-      properties: comparisons === undefined ? properties : '',
-      more: furtherText(reservation),
-    },
+  const special: Partial<Record<ReservationField, string>> = {
+    type,
+    affinity: affinityText(reservation.affinity),
+    addresses: Array.isArray(addresses) ? addresses.map(String).join(', ') : '',
+    hypervisor: expressionText(reservation.hypervisor_properties),
+    properties: comparisons === undefined ? properties : '',
+    more: furtherText(reservation),
+    ...Object.fromEntries(
+      COMPARISONS.flatMap((row) =>
+        PARTS.map((part) => [`p${row}_${part}`, comparisons?.[row]?.[part] ?? '']),
+      ),
+    ),
   };
+  return reservationForm((field) => {
+    const value = special[field] ?? reservation[field];
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  });
 }
 
 /** Clients send a text, and Blazar has it as a truth value. */
@@ -198,7 +150,7 @@ function expressionText(value: unknown): string {
 function comparisonsOf(text: string) {
   try {
     const found = parseResourceProperties(text);
-    return found.length === 0 || found.length > COMPARISONS ? undefined : found;
+    return found.length === 0 || found.length > COMPARISONS.length ? undefined : found;
   } catch {
     return undefined;
   }

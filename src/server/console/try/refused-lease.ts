@@ -38,11 +38,8 @@ export async function refusedReservations(
   if (!id) {
     return undefined;
   }
-  const { decisions } = await decisionsOf(request, id, LIMIT);
-  const found = decisions.flatMap(({ asked }) =>
-    asked?.reservations === undefined ? [] : [asked.reservations],
-  );
-  const [asked] = found;
+  const decisions = await decisionsOf(request, id, LIMIT);
+  const asked = decisions.find((one) => one.asked?.reservations !== undefined)?.asked?.reservations;
   if (asked === undefined) {
     return {
       reservations: [],
@@ -51,7 +48,7 @@ export async function refusedReservations(
   }
   const reservations = asked
     .map(formOfReservation)
-    .filter(({ fields }) => types.includes(fields.type))
+    .filter(({ type }) => types.includes(type))
     .slice(0, MOST_RESERVATIONS);
   const left = asked.length - reservations.length;
   return {

@@ -1,37 +1,107 @@
-/** The answer to a form, in plain words: allowed or not, what it costs, what would be allowed, and how to get it. */
+/** A page with a form for a lease or a change, and the answer: allowed or not, what it costs, what would be allowed, and how to get it. */
 
 import type { ComponentChildren } from 'preact';
+import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { Estimate, EstimatedCharge } from '../../../enforcement/estimate/contract.ts';
-import { type Amount, budgetAccount, formatUnitHours } from '../../../filter/claim.ts';
+import { type Amount, budgetAccount, budgetIdOf, formatUnitHours } from '../../../filter/claim.ts';
 import type { Outcome as FilterAnswer } from '../../../filter/verdict.ts';
+import type { CreateRequest, Lease, UpdateRequest } from '../../../lease/lease.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
-import { chargeText } from '../../estimate/estimate-lease.ts';
-import type { PageRequest } from '../page.ts';
+import { chargeText, memberEstimate } from '../../estimate/estimate-lease.ts';
+import type { PageAnswer, PageRequest } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
-import { type Column, FilterName, Message, Outcome, Table, Text } from '../parts/parts.tsx';
+import { type Column, FilterName, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 
 /** The fields of a form: name and value. */
-export type FormFields = readonly (readonly [name: string, value: string])[];
+type FormFields = readonly (readonly [name: string, value: string])[];
 
-export interface TryAnswerProps {
-  readonly estimate: Estimate;
-  /** What was asked about. */
+interface Wanted {
+  readonly request: CreateRequest | UpdateRequest;
   readonly what: 'lease' | 'change';
-  /** How to get it from Blazar, once it is allowed. */
-  readonly howToGet: ComponentChildren;
   /** The page of the form. */
   readonly action: string;
-  /** For each suggestion, the form that it makes of the one that was sent. */
-  readonly wishes: readonly FormFields[];
+  /** How to get it from Blazar, once it is allowed. */
+  readonly howToGet: ComponentChildren;
+  /** The form that a suggestion makes of the one that was sent. */
+  readonly fieldsOf: (suggested: Lease) => FormFields;
+}
+
+interface Tried extends Wanted {
+  readonly estimate: Estimate;
   readonly csrf: string;
   readonly unit: string;
   /** What accounts of the ledger stand for, for people. */
   readonly accountText: (account: string) => string;
 }
 
-export function TryAnswer(props: TryAnswerProps) {
-  const { estimate, what, howToGet, unit, accountText } = props;
+/** Asks all filters about what somebody wants. @throws InvalidRequestError */
+export async function tried(request: PageRequest, wanted: Wanted): Promise<Tried> {
+  const { caller, generation, deadline, requestId, csrf } = request;
+  // As for Blazar, which cannot take a changed lease.
+  const how = { deadline, requestId, acceptsChanges: false };
+  const all = await generation.enforcement.estimate(wanted.request, how);
+  const estimate = caller.kind === 'member' ? memberEstimate(all) : all;
+  const accountText = await chargedTo(request, wanted.request.context.project_id, estimate);
+  return { ...wanted, estimate, csrf, unit: budgetUnit(generation.configuration), accountText };
+}
+
+interface TryPage {
+  readonly title: string;
+  /** Above the form: before anything was tried, and afterwards. */
+  readonly questions: readonly [first: string, again: string];
+  /** What it is about. */
+  readonly about?: ComponentChildren;
+  readonly form: ComponentChildren;
+}
+
+/** What is said beside the form. */
+export interface Shown {
+  readonly status?: number;
+  /** `undefined` = nothing was tried. */
+  readonly answer?: Tried;
+  readonly notes?: readonly string[];
+  /** What a link did not fill in. */
+  readonly notice?: string | undefined;
+  /** Why there is no answer, apart from mistakes at the fields. */
+  readonly error?: string;
+  readonly mistakes?: ReadonlyMap<string, string>;
+}
+
+export function tryPage({ title, questions, about, form }: TryPage, shown: Shown): PageAnswer {
+  const { answer, notes = [], notice, error, mistakes } = shown;
+  const size = mistakes?.size ?? 0;
+  const verdict = answer && (answer.estimate.decision.allowed ? 'Allowed' : 'Refused');
+  return {
+    status: shown.status ?? (size > 0 || error !== undefined ? 400 : 200),
+    title: verdict === undefined ? title : `${title}: ${verdict}`,
+    main: (
+      <>
+        {about}
+        {error !== undefined && <Message kind="error">{error}</Message>}
+        {notice !== undefined && <Message kind="notice">{notice}</Message>}
+        {size > 0 && (
+          <Message kind="error">
+            {size === 1 ? 'One field needs' : `${size} fields need`} another value: see below.
+          </Message>
+        )}
+        {answer !== undefined && <TryAnswer {...answer} />}
+        {notes.map((note) => (
+          <p class="hint">{note}</p>
+        ))}
+        <Section id="form" title={questions[answer === undefined ? 0 : 1]}>
+          <p class="hint">
+            Every filter is asked, as for a real request. Nothing is recorded. All times are in UTC.
+          </p>
+          {form}
+        </Section>
+      </>
+    ),
+  };
+}
+
+function TryAnswer(props: Tried) {
+  const { estimate, what, howToGet } = props;
   const { decision, charges, searched } = estimate;
   const { allowed, failed, exempt, filter, message, outcomes, changed } = decision;
   return (
@@ -62,20 +132,21 @@ export function TryAnswer(props: TryAnswerProps) {
           {howToGet}
         </>
       )}
-      {charges.length > 0 && <Charges {...{ charges, what, unit, accountText }} />}
+      {charges.length > 0 && <Charges {...props} />}
       {!allowed && <Suggestions {...props} />}
       {searched !== null && (
         <p class="hint">
           <Text>{searched}</Text>
         </p>
       )}
-      {outcomes.length > 0 && <Filters outcomes={outcomes} />}
+      {outcomes.length > 0 && (
+        <details>
+          <summary>What every filter says</summary>
+          <Table label="What every filter says" columns={VERDICT_COLUMNS} rows={outcomes} named={1} />
+        </details>
+      )}
     </section>
   );
-}
-
-interface ChargesProps extends Pick<TryAnswerProps, 'what' | 'unit' | 'accountText'> {
-  readonly charges: readonly EstimatedCharge[];
 }
 
 const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
@@ -84,7 +155,7 @@ const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
   about: 'about ',
 };
 
-function Charges({ charges, what, unit, accountText }: ChargesProps) {
+function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
   return (
     <>
       <h3>Cost, and what is left after it</h3>
@@ -138,63 +209,42 @@ function leftAfter(charge: EstimatedCharge) {
   );
 }
 
-function Suggestions({ estimate, action, wishes, csrf, unit, accountText }: TryAnswerProps) {
+function Suggestions({ estimate, action, fieldsOf, csrf, unit, accountText }: Tried) {
   const { suggestions } = estimate;
-  if (suggestions.length === 0) {
-    return null;
-  }
-  return (
+  return suggestions.length === 0 ? null : (
     <>
       <h3>What would be allowed now</h3>
       <ol class="suggestions">
-        {suggestions.map(({ text, charges }, index) => {
-          const fields = wishes[index];
-          return (
-            <li>
-              <p>
-                <Text>{text}</Text>
-              </p>
-              {charges.length > 0 && (
-                <small>
-                  {charges
-                    .filter(({ kind }) => kind === 'usage')
-                    .map(
-                      ({ account, amount, precision, left }) =>
-                        `${accountText(account)}: ${PRECISION[precision]}${formatUnitHours(amount)} ${unit}${
-                          left === null ? '' : `, ${formatUnitHours(left, 'down')} left after it`
-                        }`,
-                    )
-                    .join('; ')}
-                </small>
-              )}
-              {fields !== undefined && (
-                <ChangeForm action={action} csrf={csrf}>
-                  {fields.map(([name, value]) => (
-                    <input type="hidden" name={name} value={value} />
-                  ))}
-                  <button type="submit" name="do" value="try">
-                    Fill in {changeText(index)}
-                  </button>
-                </ChangeForm>
-              )}
-            </li>
-          );
-        })}
+        {suggestions.map(({ text, lease, charges }, index) => (
+          <li>
+            <p>
+              <Text>{text}</Text>
+            </p>
+            {charges.length > 0 && (
+              <small>
+                {charges
+                  .filter(({ kind }) => kind === 'usage')
+                  .map(
+                    ({ account, amount, precision, left }) =>
+                      `${accountText(account)}: ${PRECISION[precision]}${formatUnitHours(amount)} ${unit}${
+                        left === null ? '' : `, ${formatUnitHours(left, 'down')} left after it`
+                      }`,
+                  )
+                  .join('; ')}
+              </small>
+            )}
+            <ChangeForm action={action} csrf={csrf}>
+              {fieldsOf(lease).map(([name, value]) => (
+                <input type="hidden" name={name} value={value} />
+              ))}
+              <button type="submit" name="do" value="try">
+                Fill in suggestion {index + 1}
+              </button>
+            </ChangeForm>
+          </li>
+        ))}
       </ol>
     </>
-  );
-}
-
-function changeText(index: number): string {
-  return `suggestion ${index + 1}`;
-}
-
-function Filters({ outcomes }: { readonly outcomes: readonly FilterAnswer[] }) {
-  return (
-    <details>
-      <summary>What every filter says</summary>
-      <Table label="What every filter says" columns={VERDICT_COLUMNS} rows={outcomes} named={1} />
-    </details>
   );
 }
 
@@ -216,22 +266,20 @@ const VERDICT_COLUMNS: readonly Column<FilterAnswer>[] = [
 const MOST = 20;
 
 /** `Budget of the project, 2026-01-01 to 2027-01-01`; accounts without a name of their own are called as they are. */
-export async function chargedTo(
+async function chargedTo(
   { generation, deadline }: Pick<PageRequest, 'generation' | 'deadline'>,
   projectId: string,
   { charges, suggestions }: Estimate,
 ): Promise<(account: string) => string> {
   const { ledger } = generation;
   const accounts = [...charges, ...suggestions.flatMap((one) => one.charges)].map(({ account }) => account);
-  const ids = [
-    ...new Set(accounts.flatMap((account) => /^usage_budget\/(\d{1,18})$/.exec(account)?.[1] ?? [])),
-  ];
+  const ids = new Set(accounts.flatMap((account) => budgetIdOf(account) ?? []));
   const known = new Map<string, string>();
-  if (ledger !== undefined && ids.length > 0) {
+  if (ledger !== undefined && ids.size > 0) {
     const { budgetById } = await import('../../../ledger/budgets/view.ts');
     await ledger.read(async (opened) => {
-      for (const id of ids.slice(0, MOST)) {
-        const budget = await budgetById(opened, BigInt(id), deadline);
+      for (const id of [...ids].slice(0, MOST)) {
+        const budget = await budgetById(opened, id, deadline);
         if (budget?.projectId === projectId) {
           known.set(budgetAccount(budget), budgetText(budget));
         }
@@ -242,8 +290,8 @@ export async function chargedTo(
 }
 
 function budgetText({ userId, validFrom, validUntil }: BudgetView): string {
-  const date = (second: bigint) => shownSecond(second);
-  return `Budget of the ${userId === null ? 'project' : 'user'}, ${date(validFrom)} to ${date(validUntil)}`;
+  const whose = userId === null ? 'project' : 'user';
+  return `Budget of the ${whose}, ${shownSecond(validFrom)} to ${shownSecond(validUntil)}`;
 }
 
 function otherText(account: string): string {

@@ -1,27 +1,22 @@
 /** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
-import type { Caller } from '../../users/caller.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Text, visible } from '../parts/parts.tsx';
+import { Message, Text, visible } from '../parts/parts.tsx';
 import {
-  type Comparison,
-  comparisonName,
+  COMPARISONS,
   fieldName,
   type LeaseForm,
   MOST_RESERVATIONS,
   type ReservationField,
   type ReservationForm,
 } from './lease-form.ts';
-import type { Mistakes } from './lease-of-form.ts';
+import { type Mistakes, OPERATORS } from './lease-of-form.ts';
 
-export interface TryFormProps {
+interface TryFormProps {
   readonly leaseForm: LeaseForm;
   readonly mistakes: Mistakes;
   readonly csrf: string;
-  /** The projects to choose from: id and text; `undefined` = any id may be typed. */
+  /** The projects of a member to choose from, who asks for themselves: id and text; `undefined` = any project and user may be typed. */
   readonly projects: readonly (readonly [string, string])[] | undefined;
-  /** Whether any user may be typed; else it is the caller. */
-  readonly choosesUser: boolean;
-  readonly caller: Caller;
   readonly types: readonly string[];
 }
 
@@ -37,10 +32,14 @@ function typeName(type: string): string {
   return TYPE_NAMES[type] ?? type;
 }
 
-const USER: FieldEntry = {
-  ...{ name: 'user', label: 'User', isRequired: true },
-  hint: 'The id, or name@domain, of the user who asks for the lease.',
-};
+const ANYBODY: readonly FieldEntry[] = [
+  { name: 'project', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true },
+  {
+    ...{ name: 'user', label: 'User', isRequired: true },
+    hint: 'The id, or name@domain, of the user who asks for the lease.',
+  },
+];
+const NAME: FieldEntry = { name: 'name', label: 'Name of the lease', maxLength: 80, isRequired: true };
 const DATES: readonly FieldEntry[] = [
   {
     ...{ name: 'start', type: 'datetime-local', label: 'Start (UTC)' },
@@ -51,22 +50,12 @@ const DATES: readonly FieldEntry[] = [
     hint: 'Date and time in UTC.',
   },
 ];
-const AFFINITIES = [
-  ['', 'no matter'],
-  ['True', 'all on one host'],
-  ['False', 'each on its own host'],
-] as const;
-const EXPRESSIONS = { properties: 'resource_properties', hypervisor: 'hypervisor_properties' } as const;
 
-export function TryForm(props: TryFormProps) {
-  const { leaseForm, mistakes, csrf, projects, choosesUser, types } = props;
-  const whose: FieldEntry[] = [
+export function TryForm({ leaseForm, mistakes, csrf, projects, types }: TryFormProps) {
+  const whose: readonly FieldEntry[] =
     projects === undefined
-      ? { name: 'project', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true }
-      : { name: 'project', label: 'Project', options: projects.map(([id, text]) => [id, visible(text)]) },
-    ...(choosesUser ? [USER] : []),
-    { name: 'name', label: 'Name of the lease', maxLength: 80, isRequired: true },
-  ];
+      ? ANYBODY
+      : [{ name: 'project', label: 'Project', options: projects.map(([id, text]) => [id, visible(text)]) }];
   const { reservations, ...values } = leaseForm;
   return (
     <ChangeForm action="/try" csrf={csrf}>
@@ -74,7 +63,7 @@ export function TryForm(props: TryFormProps) {
       <button type="submit" name="do" value="try" class="unseen" tabIndex={-1} aria-hidden="true">
         Try it
       </button>
-      {[whose, DATES].map((fields) => (
+      {[[...whose, NAME], DATES].map((fields) => (
         <div class="fields">
           <Fields {...{ fields, values, mistakes }} />
         </div>
@@ -82,11 +71,7 @@ export function TryForm(props: TryFormProps) {
       {reservations.map((reservation, index) => (
         <ReservationFields {...{ reservation, index, mistakes }} />
       ))}
-      {mistakes.has('add') && (
-        <p class="error" role="alert">
-          {mistakes.get('add')}
-        </p>
-      )}
+      {mistakes.has('add') && <Message kind="error">{mistakes.get('add')}</Message>}
       {reservations.length < MOST_RESERVATIONS && (
         <p class="buttons">
           <span>Add to the lease:</span>
@@ -104,24 +89,88 @@ export function TryForm(props: TryFormProps) {
   );
 }
 
+/** `name`: within a reservation. */
+interface Entry extends FieldEntry {
+  readonly name: ReservationField;
+}
+
+const count = (name: ReservationField, label: string, min = '1'): Entry => ({
+  ...{ name, label, type: 'number', min },
+});
+const AFFINITY: Entry = {
+  name: 'affinity',
+  label: 'Affinity',
+  options: [
+    ['', 'no matter'],
+    ['True', 'all on one host'],
+    ['False', 'each on its own host'],
+  ],
+};
+const FIELDS: Readonly<Record<string, readonly Entry[]>> = {
+  'physical:host': [count('min', 'Hosts, at least'), count('max', 'Hosts, at most')],
+  'virtual:instance': [
+    count('amount', 'Instances'),
+    count('vcpus', 'vCPUs of each'),
+    count('memory_mb', 'Memory of each, in MB'),
+    count('disk_gb', 'Disk of each, in GB', '0'),
+    AFFINITY,
+  ],
+  'flavor:instance': [
+    count('amount', 'Instances'),
+    { name: 'flavor_id', label: 'Id of the flavour' },
+    AFFINITY,
+  ],
+  'virtual:floatingip': [
+    count('amount', 'Addresses'),
+    { name: 'network_id', label: 'Id of the external network' },
+    { name: 'addresses', label: 'These addresses', hint: 'May be empty. Separated by commas.' },
+  ],
+};
+const OTHER_FIELDS: readonly Entry[] = [
+  count('amount', 'How many (may be empty)'),
+  {
+    ...{ name: 'more', label: 'Further attributes' },
+    hint: 'An object in JSON, as the plug-in expects. May be empty.',
+  },
+];
+const PROPERTIES: Entry = {
+  ...{ name: 'properties', label: 'resource_properties', rows: 2 },
+  hint: 'JSON, instead of the fields above: ["and", ["==", "$gpu", "A100"], [">=", "$nvme", "2"]]',
+};
+const HYPERVISOR: Entry = {
+  ...{ name: 'hypervisor', label: 'hypervisor_properties', rows: 2 },
+  hint: 'JSON, with attributes that Nova reports: [">=", "$vcpus", "16"]',
+};
+
 interface ReservationProps {
   readonly reservation: ReservationForm;
   readonly index: number;
   readonly mistakes: Mistakes;
 }
 
+function Entries({
+  entries,
+  reservation,
+  index,
+  mistakes,
+}: ReservationProps & { readonly entries: readonly Entry[] }) {
+  const fields = entries.map((one) => ({
+    ...{ ...one, name: fieldName(index, one.name), value: reservation[one.name] },
+  }));
+  return <Fields {...{ fields, mistakes }} />;
+}
+
 function ReservationFields(props: ReservationProps) {
-  const { reservation, index, mistakes } = props;
-  const { type } = reservation.fields;
-  const title = `Reservation ${index + 1}: ${typeName(type)}`;
+  const { reservation, index } = props;
+  const { type } = reservation;
   return (
     <fieldset>
       <legend>
-        <Text>{title}</Text>
+        <Text>{`Reservation ${index + 1}: ${typeName(type)}`}</Text>
       </legend>
       <input type="hidden" name={fieldName(index, 'type')} value={type} />
       <div class="fields">
-        <Fields fields={fieldsOf(props)} mistakes={mistakes} />
+        <Entries {...props} entries={FIELDS[type] ?? OTHER_FIELDS} />
       </div>
       {(type === 'physical:host' || type === 'virtual:instance') && <Properties {...props} />}
       <button
@@ -138,81 +187,29 @@ function ReservationFields(props: ReservationProps) {
   );
 }
 
-function fieldsOf({ reservation: { fields }, index }: ReservationProps): FieldEntry[] {
-  const one = (field: ReservationField, label: string, more: Partial<FieldEntry> = {}): FieldEntry => ({
-    ...{ name: fieldName(index, field), label, value: fields[field] },
-    ...more,
-  });
-  const count = (field: ReservationField, label: string, min = '1') =>
-    one(field, label, { type: 'number', min });
-  const affinity = () => one('affinity', 'Affinity', { options: AFFINITIES });
-  switch (fields.type) {
-    case 'physical:host':
-      return [count('min', 'Hosts, at least'), count('max', 'Hosts, at most')];
-    case 'virtual:instance':
-      return [
-        count('amount', 'Instances'),
-        count('vcpus', 'vCPUs of each'),
-        count('memory_mb', 'Memory of each, in MB'),
-        count('disk_gb', 'Disk of each, in GB', '0'),
-        affinity(),
-      ];
-    case 'flavor:instance':
-      return [count('amount', 'Instances'), one('flavor_id', 'Id of the flavour'), affinity()];
-    case 'virtual:floatingip':
-      return [
-        count('amount', 'Addresses'),
-        one('network_id', 'Id of the external network'),
-        one('addresses', 'These addresses', { hint: 'May be empty. Separated by commas.' }),
-      ];
-    default:
-      return [
-        count('amount', 'How many (may be empty)'),
-        one('more', 'Further attributes', {
-          hint: 'An object in JSON, as the plug-in expects. May be empty.',
-        }),
-      ];
-  }
-}
-
-const OPERATORS = ['==', '!=', '>=', '<=', '>', '<'] as const;
-const OPERATOR_TEXTS = OPERATORS.map((one) => [one, one] as const);
-
-function Properties({ reservation: { fields, comparisons }, index, mistakes }: ReservationProps) {
-  const expression = (field: 'properties' | 'hypervisor', hint: string): FieldEntry => ({
-    ...{ name: fieldName(index, field), label: EXPRESSIONS[field], hint, rows: 2, value: fields[field] },
-  });
-  const properties = expression(
-    'properties',
-    'JSON, instead of the fields above: ["and", ["==", "$gpu", "A100"], [">=", "$nvme", "2"]]',
-  );
-  const hypervisor = expression(
-    'hypervisor',
-    'JSON, with attributes that Nova reports: [">=", "$vcpus", "16"]',
-  );
+function Properties(props: ReservationProps) {
+  const { type, properties, hypervisor } = props.reservation;
   return (
     <>
       <p class="hint">Properties that all hosts must have, such as gpu == A100. May be empty.</p>
-      {comparisons.map((one, row) => {
-        const part = (name: keyof Comparison, label: string): FieldEntry => ({
-          ...{ name: comparisonName(index, row, name), label: `${label} ${row + 1}`, value: one[name] },
-        });
-        const operator = { ...part('operator', 'Comparison'), options: OPERATOR_TEXTS };
-        return (
-          <div class="fields">
-            <Fields
-              fields={[part('name', 'Property'), operator, part('value', 'Value')]}
-              mistakes={mistakes}
-            />
-          </div>
-        );
-      })}
-      <details open={fields.properties !== '' || fields.hypervisor !== ''}>
+      {COMPARISONS.map((row) => (
+        <div class="fields">
+          <Entries
+            {...props}
+            entries={[
+              { name: `p${row}_name`, label: `Property ${row + 1}` },
+              {
+                ...{ name: `p${row}_operator`, label: `Comparison ${row + 1}` },
+                options: OPERATORS.map((one) => [one, one]),
+              },
+              { name: `p${row}_value`, label: `Value ${row + 1}` },
+            ]}
+          />
+        </div>
+      ))}
+      <details open={properties !== '' || hypervisor !== ''}>
         <summary>Properties as Blazar's expression</summary>
-        <Fields
-          fields={fields.type === 'physical:host' ? [properties, hypervisor] : [properties]}
-          mistakes={mistakes}
-        />
+        <Entries {...props} entries={type === 'physical:host' ? [PROPERTIES, HYPERVISOR] : [PROPERTIES]} />
       </details>
     </>
   );

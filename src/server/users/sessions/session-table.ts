@@ -2,7 +2,6 @@
 import { sql } from 'kysely';
 import type { Wait } from '../../../base/deadline.ts';
 import { type Database, rows, type Work } from '../../../ledger/storage/database.ts';
-import { prepared } from '../../../ledger/storage/prepared.ts';
 import {
   BOUNDS,
   type FoundSession,
@@ -43,7 +42,7 @@ export interface Guess {
   readonly elsewhere: readonly GuessCount[];
 }
 
-export interface CountedGuess {
+interface CountedGuess {
   /** How long to wait; 0 = it is counted. */
   readonly seconds: number;
   readonly counts: readonly GuessCount[];
@@ -53,35 +52,21 @@ export class SessionTable implements SessionStore {
   readonly #database: Database;
   readonly #bounds: SessionBounds;
   readonly #now: (() => number) | undefined;
-  readonly #named;
-  readonly #replaced;
 
   constructor(database: Database, { bounds = BOUNDS, now }: TableSettings = {}) {
     this.#database = database;
     this.#bounds = bounds;
     const isServer = database.dialect === 'postgresql';
     this.#now = now ?? (isServer ? undefined : () => Date.now());
-    const { queries } = database;
-    const time = this.#now === undefined ? SERVER_TIME : sql<bigint>`cast(0 as bigint)`;
-    this.#named = prepared(({ name }: { name: string }) =>
-      queries
-        .selectFrom('sessions')
-        .select(['since', 'revision', 'sealed', time.as('now')])
-        .where('name', '=', name),
-    );
-    this.#replaced = prepared(
-      ({ name, revision, sealed, next }: { name: string; revision: bigint; sealed: string; next: bigint }) =>
-        queries
-          .updateTable('sessions')
-          .set({ sealed, revision: next })
-          .where('name', '=', name)
-          .where('revision', '=', revision)
-          .returning('id'),
-    );
   }
 
   async find(name: string, wait: Wait): Promise<FoundSession | undefined> {
-    const [row] = await this.#database.read(() => rows(this.#named({ name })), wait);
+    const time = this.#now === undefined ? SERVER_TIME : sql<bigint>`cast(0 as bigint)`;
+    const query = this.#database.queries
+      .selectFrom('sessions')
+      .select(['since', 'revision', 'sealed', time.as('now')])
+      .where('name', '=', name);
+    const [row] = await this.#database.read(() => rows(query.compile()), wait);
     if (row === undefined) {
       return undefined;
     }
@@ -97,10 +82,13 @@ export class SessionTable implements SessionStore {
   }
 
   async replace(name: string, revision: number, sealed: string, wait: Wait): Promise<boolean> {
-    const query = this.#replaced({
-      ...{ name, sealed, revision: BigInt(revision), next: BigInt(revision + 1) },
-    });
-    return (await this.#database.transact(() => rows(query), wait)).length > 0;
+    const query = this.#database.queries
+      .updateTable('sessions')
+      .set({ sealed, revision: BigInt(revision + 1) })
+      .where('name', '=', name)
+      .where('revision', '=', BigInt(revision))
+      .returning('id');
+    return (await this.#database.transact(() => rows(query.compile()), wait)).length > 0;
   }
 
   async end(names: readonly string[], wait: Wait): Promise<void> {

@@ -6,11 +6,12 @@ import { timingSafeEqual } from 'node:crypto';
 import createError from 'http-errors';
 import type { Context } from 'koa';
 import { ConcurrencyLimiter, OverloadedError } from '../../../base/concurrency-limiter.ts';
-import { type Deadline, type Wait, withinDeadline } from '../../../base/deadline.ts';
+import { type Wait, withinDeadline } from '../../../base/deadline.ts';
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { stateOf } from '../../request-state.ts';
 import type { Caller } from '../caller.ts';
+import { inTurn } from '../user-limiter.ts';
 import { digest, randomText, seal, sealingKey, unseal } from './sealed.ts';
 import {
   type FoundSession,
@@ -20,7 +21,7 @@ import {
   type SessionStore,
 } from './session-store.ts';
 import type { SessionTable } from './session-table.ts';
-import { type StoredProof, type StoredSession, storedSession } from './stored-session.ts';
+import { bindingOf, type StoredProof, type StoredSession, storedSession } from './stored-session.ts';
 
 const COOKIE = 'blazar-enforcement-session';
 const COOKIE_FORM = /^[\w-]{43}$/;
@@ -36,20 +37,6 @@ const RETRY_AFTER = '5';
 /** Whoever was asked about for longer may have logged out meanwhile, in milliseconds. */
 const LONG = 20;
 
-/** What has opened a session, and keeps it open. */
-export interface Proof {
-  /** Whose it is, as in `Caller`. */
-  readonly identity: string;
-  /** Whether many may have it, such as a token of the configuration. */
-  readonly isShared: boolean;
-  /** By which the identity provider ends its session. Default: by nothing. */
-  readonly marks?: ProviderMarks;
-  /** From which `restore` makes it again. */
-  readonly kept: StoredProof;
-  /** Whom it proves now; `undefined` = nobody any more. Throws an HTTP error if nobody can tell. */
-  owner(ctx: Context, held: HeldSession): Promise<Caller | undefined>;
-}
-
 /** A session as it was found. */
 export interface HeldSession {
   readonly kept: StoredProof;
@@ -64,7 +51,8 @@ export interface HeldSession {
 }
 
 interface SessionParts {
-  readonly restore: (kept: StoredProof) => Proof;
+  /** Whom a session proves now; `undefined` = nobody any more. Throws an HTTP error if nobody can tell. */
+  readonly ownerOf: (ctx: Context, held: HeldSession) => Promise<Caller | undefined>;
   readonly logger: Logger;
   /** Where the ledger has no room for sessions. */
   readonly memory?: SessionStore;
@@ -73,7 +61,6 @@ interface SessionParts {
 interface Found {
   readonly name: string;
   readonly csrf: string;
-  readonly proof: Proof;
   readonly held: HeldSession;
 }
 
@@ -91,12 +78,12 @@ export class Sessions {
   }
 
   /** Opens a session under a new cookie, and ends the one of the request. Returns a sentence if it cannot be opened. */
-  async open(ctx: Context, proof: Proof): Promise<string | undefined> {
+  async open(ctx: Context, proof: StoredProof): Promise<string | undefined> {
     const id = randomText();
-    const { identity, isShared, marks = { sub: null, sid: null }, kept } = proof;
-    const content: StoredSession = { csrf: randomText(), proof: kept };
+    const { identity, ...binding } = bindingOf(proof);
+    const content: StoredSession = { csrf: randomText(), proof };
     const session = {
-      ...{ name: digest(id), owner: digest(identity), isShared, ...marks },
+      ...{ name: digest(id), owner: digest(identity), ...binding },
       sealed: seal(content, keyOfCookie(id)),
     };
     const opening = { lifetime: lifetimeOf(ctx), instead: idsOf(ctx).map(digest) };
@@ -118,7 +105,7 @@ export class Sessions {
       return undefined;
     }
     const asked = performance.now();
-    const caller = await found.proof.owner(ctx, found.held);
+    const caller = await this.#parts.ownerOf(ctx, found.held);
     if (caller === undefined) {
       this.#found.delete(ctx);
       await found.held.end();
@@ -128,8 +115,9 @@ export class Sessions {
     return isStillThere ? caller : undefined;
   }
 
-  async proofOf(ctx: Context): Promise<Proof | undefined> {
-    return (this.#found.get(ctx) ?? (await this.#find(ctx)))?.proof;
+  /** What has opened the session of the request. */
+  async proofOf(ctx: Context): Promise<StoredProof | undefined> {
+    return (this.#found.get(ctx) ?? (await this.#find(ctx)))?.held.kept;
   }
 
   /** What forms of the session must send back; empty without a session, and before `callerOf` or `proofOf` has found it. */
@@ -162,14 +150,12 @@ export class Sessions {
     ctx: Context,
     work: (table: SessionTable, wait: Wait) => Promise<Result>,
   ): Promise<Result | undefined> {
-    const { generation, requestId } = stateOf(ctx);
     try {
-      return await withinDeadline(generation.options.deadline, async (wait) => {
-        const table = await generation.sessions?.store(wait);
-        return table && (await this.#inLine(wait, () => work(table, wait)));
-      });
+      return await this.#within(ctx, (table, wait) =>
+        table === undefined ? Promise.resolve(undefined) : work(table, wait),
+      );
     } catch (thrown) {
-      const facts = { request_id: requestId, error: errorText(thrown) };
+      const facts = { request_id: stateOf(ctx).requestId, error: errorText(thrown) };
       this.#parts.logger.warn(facts, 'wrong logins are counted by this process alone');
       return undefined;
     }
@@ -205,36 +191,35 @@ export class Sessions {
       again: async () => (await this.#find(ctx))?.held,
       end: () => this.#ask(ctx, (store, wait) => store.end([name], wait)),
     });
-    const found = { name, csrf, proof: this.#parts.restore(proof), held: held(proof, row) };
+    const found = { name, csrf, held: held(proof, row) };
     this.#found.set(ctx, found);
     return found;
   }
 
-  async #inLine<Result>(wait: Deadline, work: () => Promise<Result>): Promise<Result> {
-    await this.#line.enter(wait);
-    try {
-      return await work();
-    } finally {
-      this.#line.leave();
-    }
+  /** Within the deadline of the service. `table`: `undefined` = replicas share no database. */
+  #within<Result>(
+    ctx: Context,
+    work: (table: SessionTable | undefined, wait: Wait) => Promise<Result>,
+  ): Promise<Result> {
+    const { options, sessions } = stateOf(ctx).generation;
+    return withinDeadline(options.deadline, async (wait) => {
+      const table = await sessions?.store(wait);
+      return table === undefined ? work(table, wait) : inTurn([this.#line], wait, () => work(table, wait));
+    });
   }
 
-  /** Within the deadline of the service. @throws HttpError 503 if the store cannot be reached, OverloadedError */
+  /** @throws HttpError 503 if the store cannot be reached, OverloadedError */
   async #ask<Result>(
     ctx: Context,
     work: (store: SessionStore, wait: Wait) => Promise<Result>,
   ): Promise<Result> {
-    const { generation, requestId } = stateOf(ctx);
     try {
-      return await withinDeadline(generation.options.deadline, async (wait) => {
-        const table = await generation.sessions?.store(wait);
-        return table === undefined ? work(this.#memory, wait) : this.#inLine(wait, () => work(table, wait));
-      });
+      return await this.#within(ctx, (table, wait) => work(table ?? this.#memory, wait));
     } catch (thrown) {
       if (thrown instanceof OverloadedError) {
         throw thrown;
       }
-      const facts = { request_id: requestId, error: errorText(thrown) };
+      const facts = { request_id: stateOf(ctx).requestId, error: errorText(thrown) };
       this.#parts.logger.warn(facts, 'sessions of the console cannot be reached');
       throw createError(503, AWAY, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
     }

@@ -1,5 +1,7 @@
-/** What is kept, sealed, of a session: what has opened it, and opens it again at any replica. */
+/** What is kept, sealed, of a session: what has opened it, and keeps it open at any replica. */
+import { createHmac } from 'node:crypto';
 import { z } from 'zod';
+import type { ProviderMarks } from './session-store.ts';
 
 const membership = z.object({
   projectId: z.string(),
@@ -18,8 +20,10 @@ const caller = z.object({
   memberships: z.array(membership),
 });
 
+/** A token of the configuration. The session ends when it is removed. */
 const fixed = z.object({ kind: z.literal('token'), identity: z.string(), key: z.string() });
 
+/** A token of Keystone. The session ends when it expires or is revoked, or when its user loses the roles that count here. */
 const keystone = z.object({
   kind: z.literal('keystone'),
   userId: z.string(),
@@ -50,10 +54,32 @@ const oidc = z.object({
 const storedProof = z.discriminatedUnion('kind', [fixed, keystone, oidc]);
 
 export type StoredProof = z.infer<typeof storedProof>;
-export type StoredFixed = z.infer<typeof fixed>;
 export type StoredKeystone = z.infer<typeof keystone>;
 export type StoredOidc = z.infer<typeof oidc>;
 
 /** All that is sealed. `csrf`: what forms of the session must send back. */
 export const storedSession = z.object({ csrf: z.string(), proof: storedProof });
 export type StoredSession = z.infer<typeof storedSession>;
+
+/** Whose a session is, as in `Caller`; whether many may have the identity, such as a token; and by which a provider ends it. */
+export function bindingOf(proof: StoredProof): ProviderMarks & { identity: string; isShared: boolean } {
+  const marks = { sub: null, sid: null };
+  switch (proof.kind) {
+    case 'token':
+      return { identity: proof.identity, isShared: true, ...marks };
+    case 'keystone':
+      return { identity: `keystone ${proof.userId}`, isShared: false, ...marks };
+    case 'oidc':
+      return { identity: proof.caller.identity, isShared: false, ...marksOf(proof.key, proof) };
+  }
+}
+
+/** For the rows of sessions: they tell nobody who the user is. */
+export function marksOf(
+  key: string,
+  { sub, sid }: { readonly sub?: string | undefined; readonly sid?: string | undefined },
+): ProviderMarks {
+  const mark = (kind: string, text: string | undefined) =>
+    text === undefined ? null : createHmac('sha256', key).update(`${kind} ${text}`).digest('base64');
+  return { sub: mark('sub', sub), sid: mark('sid', sid) };
+}

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Lease, toInstant } from '../../../../src/index.ts';
 import {
-  comparisonName,
-  fieldName,
   formOfLease,
   type LeaseForm,
   leaseFormFields,
@@ -39,12 +37,8 @@ const leaseFor = (fields: Record<string, string>, type?: string) => {
 describe('the form of "Try it"', () => {
   it('becomes the lease that the client would ask for', () => {
     const lease = leaseFor({
-      [fieldName(0, 'max')]: '4',
-      [comparisonName(0, 0, 'name')]: 'gpu',
-      [comparisonName(0, 0, 'value')]: 'A100',
-      [comparisonName(0, 1, 'name')]: '$nvme',
-      [comparisonName(0, 1, 'operator')]: '>=',
-      [comparisonName(0, 1, 'value')]: '2',
+      ...{ r0_max: '4', r0_p0_name: 'gpu', r0_p0_value: 'A100' },
+      ...{ r0_p1_name: '$nvme', r0_p1_operator: '>=', r0_p1_value: '2' },
     });
     expect(lease).toEqual({
       ...{ name: 'run', start_date: '2026-12-01 09:00', end_date: '2026-12-02 09:00' },
@@ -66,8 +60,7 @@ describe('the form of "Try it"', () => {
   });
 
   it('has further attributes of other plug-ins as they are', () => {
-    const more = { [fieldName(0, 'more')]: '{"network_name":"lab"}', [fieldName(0, 'amount')]: '' };
-    expect(leaseFor(more, 'network')).toMatchObject({
+    expect(leaseFor({ r0_more: '{"network_name":"lab"}', r0_amount: '' }, 'network')).toMatchObject({
       reservations: [{ resource_type: 'network', network_name: 'lab' }],
     });
   });
@@ -81,62 +74,41 @@ describe('the form of "Try it"', () => {
     [{ start: '2026-12-01T09:00:30' }, 'start'],
     [{ end: '' }, 'end'],
     [{ end: '2026-12-01T09:00' }, 'end'],
-    [{ [fieldName(0, 'min')]: '0' }, 'r0_min'],
-    [{ [fieldName(0, 'min')]: '-1' }, 'r0_min'],
-    [{ [fieldName(0, 'min')]: '3', [fieldName(0, 'max')]: '2' }, 'r0_max'],
-    [{ [fieldName(0, 'max')]: '1e9' }, 'r0_max'],
-    [{ [fieldName(0, 'properties')]: '["or", "x"]' }, 'r0_properties'],
-    [{ [fieldName(0, 'properties')]: `["==","$x","${'y'.repeat(5000)}"]` }, 'r0_properties'],
-    [{ [comparisonName(0, 0, 'name')]: 'g pu', [comparisonName(0, 0, 'value')]: '1' }, 'r0_p0_name'],
-    [{ [comparisonName(0, 2, 'name')]: 'gpu' }, 'r0_p2_value'],
-    [
-      {
-        [comparisonName(0, 0, 'name')]: 'gpu',
-        [comparisonName(0, 0, 'value')]: '1',
-        [fieldName(0, 'properties')]: '[]',
-      },
-      'r0_properties',
-    ],
-    [{ [fieldName(0, 'flavor_id')]: '' }, 'r0_flavor_id', 'flavor:instance'],
-    [
-      { [fieldName(0, 'affinity')]: 'Perhaps', [fieldName(0, 'flavor_id')]: 'f' },
-      'r0_affinity',
-      'flavor:instance',
-    ],
-    [
-      { [fieldName(0, 'addresses')]: 'everywhere', [fieldName(0, 'network_id')]: 'n' },
-      'r0_addresses',
-      'virtual:floatingip',
-    ],
-    [{ [fieldName(0, 'more')]: '[1]' }, 'r0_more', 'network'],
+    [{ r0_min: '0' }, 'r0_min'],
+    [{ r0_min: '-1' }, 'r0_min'],
+    [{ r0_min: '3', r0_max: '2' }, 'r0_max'],
+    [{ r0_max: '1e9' }, 'r0_max'],
+    [{ r0_properties: '["or", "x"]' }, 'r0_properties'],
+    [{ r0_properties: `["==","$x","${'y'.repeat(5000)}"]` }, 'r0_properties'],
+    [{ r0_p0_name: 'g pu', r0_p0_value: '1' }, 'r0_p0_name'],
+    [{ r0_p1_name: 'gpu', r0_p1_operator: '=', r0_p1_value: '1' }, 'r0_p1_operator'],
+    [{ r0_p2_name: 'gpu' }, 'r0_p2_value'],
+    [{ r0_p0_name: 'gpu', r0_p0_value: '1', r0_properties: '[]' }, 'r0_properties'],
+    [{ r0_flavor_id: '' }, 'r0_flavor_id', 'flavor:instance'],
+    [{ r0_affinity: 'Perhaps', r0_flavor_id: 'f' }, 'r0_affinity', 'flavor:instance'],
+    [{ r0_addresses: 'everywhere', r0_network_id: 'n' }, 'r0_addresses', 'virtual:floatingip'],
+    [{ r0_more: '[1]' }, 'r0_more', 'network'],
   ])('says at the field what is wrong: %j', ([fields, field, type]) => {
     expect(Object.keys(mistakesOf(fields, type))).toEqual([field]);
   });
 
   it('asks for a reservation where there is none', () => {
-    expect(mistakesOf({ [fieldName(0, 'type')]: 'none' })).toHaveProperty('add');
+    expect(mistakesOf({ r0_type: 'none' })).toHaveProperty('add');
   });
 
-  it('fills itself with a lease that was suggested, and means the same lease then', () => {
-    for (const type of TYPES) {
-      const fields = {
-        [fieldName(0, 'flavor_id')]: 'f1',
-        [fieldName(0, 'network_id')]: 'n1',
-        [fieldName(0, 'vcpus')]: '2',
-        [fieldName(0, 'memory_mb')]: '4096',
-        [fieldName(0, 'disk_gb')]: '0',
-        [fieldName(0, 'affinity')]: 'False',
-        [fieldName(0, 'addresses')]: '203.0.113.7, 203.0.113.8',
-        [comparisonName(0, 0, 'name')]: 'gpu',
-        [comparisonName(0, 0, 'value')]: 'A100',
-      };
-      const first = leaseForm(fields, type);
-      const wanted = leaseOf(first, NOW);
-      expect(wanted).not.toHaveProperty('mistakes');
-      const { lease } = wanted as { lease: Lease };
-      const again = leaseOf(formOfLease(lease, first, lease), NOW);
-      expect(again).toMatchObject({ lease });
-    }
+  it.for(TYPES)('fills itself with a lease that was suggested, and means the same lease then: %s', (type) => {
+    const first = leaseForm(
+      {
+        ...{ r0_flavor_id: 'f1', r0_network_id: 'n1', r0_vcpus: '2', r0_memory_mb: '4096', r0_disk_gb: '0' },
+        ...{ r0_affinity: 'False', r0_addresses: '203.0.113.7, 203.0.113.8' },
+        ...{ r0_p0_name: 'gpu', r0_p0_value: 'A100' },
+      },
+      type,
+    );
+    const wanted = leaseOf(first, NOW);
+    expect(wanted).not.toHaveProperty('mistakes');
+    const { lease } = wanted as { lease: Lease };
+    expect(leaseOf(formOfLease(lease, first, lease), NOW)).toMatchObject({ lease });
   });
 
   it('keeps "now" as now, and rounds times so that a lease gets no longer', () => {
