@@ -1,15 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MERGE_STRATEGIES } from '../../../src/kubernetes/policies/merge.ts';
-import type { SchedulingPolicy } from '../../../src/kubernetes/policies/policy.ts';
 import { deepFreeze } from '../../config/helpers.ts';
-import {
-  pod,
-  policiesOf,
-  policy,
-  proposalPolicies,
-  reasonsOf,
-  review,
-} from '../../support/scheduling-policies.ts';
+import { pod, policy, proposalPolicies, review } from '../../support/scheduling-policies.ts';
 
 const ARCH = 'beta.kubernetes.io/arch';
 const OS = 'beta.kubernetes.io/os';
@@ -58,19 +50,6 @@ describe('merging', () => {
         expect({ allowed, reviewed }).toEqual({ allowed: shown.allowed, reviewed: shown.pod });
       }
     }
-  });
-});
-
-describe('an intersection', () => {
-  const together = (spec: unknown, ...specs: string[]) =>
-    review(policiesOf(...specs), pod(spec), 'intersection');
-
-  it('is not let through for the default of another policy', () => {
-    const requiring = '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {nodeSelectors: {}}}';
-    const helping = '{allowed: {nodeSelectors: {}}, default: {nodeSelector: {disk: ssd}}}';
-    expect(reasonsOf(together({}, requiring, helping))).toEqual([
-      'nodeSelector disk: expected ssd, got nothing (scheduling policy a)',
-    ]);
   });
 });
 
@@ -125,26 +104,6 @@ describe('a pod that is reviewed', () => {
     const named = pod('{priorityClassName: gold, priority: 5, preemptionPolicy: Never}');
     expect(review([defaults], named).pod.spec).toMatchObject({ priority: 5, preemptionPolicy: 'Never' });
     expect(review([], pod('{priority: 0}')).pod.spec).toEqual({ priority: 0 });
-  });
-
-  it('is judged as it is if no defaults may be added', () => {
-    const asItStands = (spec: unknown, policies: readonly SchedulingPolicy[] = [defaults]) =>
-      reasonsOf(review(policies, pod(spec), 'deep', { addDefaults: false }));
-    expect(asItStands({})).toEqual([]);
-    expect(asItStands('schedulerName: default-scheduler')).toEqual([
-      'schedulerName: expected green, got "default-scheduler" (scheduling policy a)',
-    ]);
-    expect(asItStands({}, proposalPolicies(12))).toEqual([
-      'priorityClassName: expected high-priority, got nothing (scheduling policy example)',
-    ]);
-    const untouched = pod();
-    expect(review([defaults], untouched, 'deep', { addDefaults: false }).pod).toBe(untouched);
-  });
-
-  it('is unchanged if it is rejected, although defaults would have been added', () => {
-    const asking = deepFreeze(pod('nodeSelector: {rack: "7"}'));
-    expect(review([defaults], asking)).toMatchObject({ allowed: false, pod: asking });
-    expect(review([defaults], asking).pod).toBe(asking);
   });
 
   it('gets all reasons at once', () => {

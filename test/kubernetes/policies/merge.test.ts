@@ -1,17 +1,8 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatPath } from '../../../src/base/yaml/tree.ts';
-import {
-  MERGE_STRATEGIES,
-  type MergedPolicy,
-  mergePolicies,
-  partsOf,
-} from '../../../src/kubernetes/policies/merge.ts';
+import { type MergedPolicy, mergePolicies, partsOf } from '../../../src/kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../../src/kubernetes/policies/policy.ts';
-import { SchedulingPolicies } from '../../../src/kubernetes/policies/scheduling-policies.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
 import { policy as written } from '../../support/scheduling-policies.ts';
 
 const STRATEGIES = ['deep', 'first', 'simple'] as const;
@@ -96,37 +87,6 @@ describe('the order', () => {
       { numRuns: 500 },
     );
   });
-
-  it('of the files does not matter', () => {
-    const folder = temporaryFolder();
-    const scheduler = (name: string) =>
-      `kind: SchedulingPolicy\nmetadata: {name: ${name}}\nspec: {required: {schedulerNames: [${name}]}}\n`;
-    const rule = "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}";
-    const kind = (name: string) =>
-      `apiVersion: rbac.authorization.k8s.io/v1\nkind: ${name}\nmetadata: {name: all}\n`;
-    const texts = [
-      `${scheduler('c')}---\n${scheduler('a')}`,
-      scheduler('b'),
-      `${kind('ClusterRole')}rules: [${rule}]\n`,
-      `${kind('ClusterRoleBinding')}roleRef: {kind: ClusterRole, name: all}\nsubjects: [{kind: User, name: jane}]\n`,
-    ];
-    const files = texts.map((text, index) => {
-      const file = join(folder, `${index}.yaml`);
-      writeFileSync(file, text);
-      return file;
-    });
-    const jane = { user: 'jane', groups: [] };
-    const shuffled = fc.shuffledSubarray(files, { minLength: files.length });
-    fc.assert(
-      fc.property(shuffled, fc.constantFrom(...MERGE_STRATEGIES), (paths, strategy) => {
-        const { policies, warnings } = SchedulingPolicies.read(paths, { strategy });
-        expect(warnings).toEqual([]);
-        expect(policies.effectiveFor(jane).policies).toEqual(['a', 'b', 'c']);
-        expect(policies.effectiveFor(jane).merged[0]?.required).toEqual({ schedulerNames: ['a'] });
-      }),
-      { numRuns: 20 },
-    );
-  });
 });
 
 const FIRST = policy('a', {
@@ -161,16 +121,11 @@ describe('the source of a part', () => {
 
   it.each([
     ['a', ['required', 'schedulerNames']],
-    ['b', ['required', 'priorityClassNames']],
     ['a', ['required', 'nodeSelectors']],
-    ['a', ['required', 'nodeSelectors', 'arch']],
     ['b', ['required', 'nodeSelectors', 'os']],
-    ['a', ['default', 'nodeSelector', 'arch']],
     ['b', ['default', 'nodeSelector', 'os']],
     ['b', ['default', 'schedulerName']],
     ['a', ['required', 'nodeSelectors', 'of none']],
-    ['', ['default', 'priorityClassName']],
-    ['', ['required']],
     ['', ['allowed', 'nodeSelectors', 'disk']],
     ['', []],
   ])('is %j for %j', (source, path) => {

@@ -77,11 +77,6 @@ describe('the basic policies of the proposal', () => {
   const basic = proposalPolicies(17);
   const arch = 'beta.kubernetes.io/arch';
 
-  it('add the default if the pod requires nothing of nodes', () => {
-    const { pod: reviewed } = review(basic, pod());
-    expect(reviewed.spec.affinity).toEqual(requiring([`${arch} In amd64`]));
-  });
-
   it('reject another value with a message that lists the allowed ones', () => {
     expect(judged(basic, requiring([`${arch} In amd64`, `${REGION} In eu-2 eu-3`]))).toEqual([
       `${IN_THE_FIRST}.matchExpressions[1]: expected an expression that is allowed ` +

@@ -7,16 +7,6 @@ const REGION = 'failure-domain.beta.kubernetes.io/region';
 
 describe('the complete policy of the proposal', () => {
   testJudgements(`
-== gives the default to a pod without a node selector, and beside what is asked for
-- example 15
-> {}
-= nodeSelector: {${ARCH}: amd64}
-> nodeSelector:
-= nodeSelector: {${ARCH}: amd64}
-> nodeSelector: {}
-= nodeSelector: {${ARCH}: amd64}
-> nodeSelector: {disk: ssd}
-= nodeSelector: {${ARCH}: amd64, disk: ssd}
 == refuses all else, and names each label that is wrong
 - example 15
 > nodeSelector: {${ARCH}: i386}
@@ -44,19 +34,6 @@ describe('node selectors that are allowed', () => {
 - allowed: {schedulerNames: []}
 > nodeSelector: {disk: ssd}
 ! nodeSelector disk: expected nothing, got "ssd" (no scheduling policy of the account mentions it)
-== add up over policies, value by value
-- allowed: {nodeSelectors: {disk: [ssd]}}
-- allowed: {nodeSelectors: {disk: [hdd]}}
-> nodeSelector: {disk: hdd}
-> nodeSelector: {disk: sata}
-! nodeSelector disk: expected ssd or hdd, got "sata" (scheduling policies a and b)
-- allowed: {nodeSelectors: {disk: [ssd]}}
-- allowed: {nodeSelectors: {disk: []}}
-- allowed: {nodeSelectors: {disk: [hdd]}}
-> nodeSelector: {disk: sata}
-- allowed: {nodeSelectors: {disk: []}}
-- allowed: {nodeSelectors: {disk: [ssd]}}
-> nodeSelector: {disk: sata}
 `);
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
@@ -82,10 +59,5 @@ describe('node selectors that are required', () => {
 - required: {nodeSelectors: {disk: [ssd]}}
 > nodeSelector: {disk: ssd, rack: "7"}
 ! nodeSelector rack: expected nothing, got "7"; allowed labels: disk (scheduling policy a)
-== come from the first policy that has them, merged deep
-- example 22
-> nodeSelector: {${ARCH}: i386, beta.kubernetes.io/os: BeOS}
-! nodeSelector ${ARCH}: expected amd64 or arm64, got "i386" (scheduling policy schedpol-a)
-! nodeSelector beta.kubernetes.io/os: expected Linux or Windows, got "BeOS" (scheduling policy schedpol-b)
 `);
 });

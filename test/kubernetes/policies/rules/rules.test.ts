@@ -15,12 +15,6 @@ describe('the scheduler of a pod', () => {
 x schedulerName: green
 - allowed: {priorityClassNames: []}
 x schedulerName: default-scheduler
-== must be one of the required ones
-- example 2
-> schedulerName: green-scheduler
-> schedulerName: my-scheduler
-> schedulerName: blue
-! schedulerName: expected green-scheduler or my-scheduler, got "blue" (scheduling policy example)
 == is refused as nothing where one is required
 - example 2
 > {}
@@ -29,15 +23,6 @@ x schedulerName: default-scheduler
 ! schedulerName: expected green-scheduler or my-scheduler, got nothing (scheduling policy example)
 > schedulerName: ""
 ! schedulerName: expected green-scheduler or my-scheduler, got nothing (scheduling policy example)
-== must be allowed by any policy
-- example 4
-> schedulerName: my-scheduler
-> schedulerName: default-scheduler
-! schedulerName: expected green-scheduler or my-scheduler, got "default-scheduler" (scheduling policy example)
-- allowed: {schedulerNames: [b]}
-- allowed: {schedulerNames: [d]}
-> schedulerName: c
-! schedulerName: expected b or d, got "c" (scheduling policies a and b)
 == is the default if the pod names none, which is thereby allowed
 - example 6
 > {}
@@ -45,43 +30,12 @@ x schedulerName: default-scheduler
 > schedulerName: my-scheduler
 > schedulerName: green
 ! schedulerName: expected my-scheduler, got "green" (scheduling policy example)
-== is compared literally
-- allowed: {schedulerNames: [green]}
-x schedulerName: Green
-x schedulerName: "green "
-x schedulerName: gre
-x schedulerName: constructor
-x schedulerName: __proto__
-`);
-});
-
-describe('the name that the API server fills in', () => {
-  testJudgements(`
-== is replaced if it is not allowed and there is a default
-- default: {schedulerName: green}
-> schedulerName: default-scheduler
-= schedulerName: green
-- {allowed: {schedulerNames: [blue]}, default: {schedulerName: green}}
-> schedulerName: default-scheduler
-= schedulerName: green
-- {required: {schedulerNames: [green]}, default: {schedulerName: green}}
-> schedulerName: default-scheduler
-= schedulerName: green
-- {required: {schedulerNames: [green]}, allowed: {schedulerNames: []}}
-- default: {schedulerName: green}
-> schedulerName: default-scheduler
-= schedulerName: green
-== is the only such name
-- default: {schedulerName: green}
-x schedulerName: Default-Scheduler
 `);
 });
 
 describe('the node that a pod names itself', () => {
   const terms = (...names: string[]) =>
     `affinities: {nodeAffinities: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{keys: [metadata.name], operators: [In], values: [${names.join()}]}]}]}}}`;
-  const TAINTS = 'tolerations: [{operators: [Exists], effects: [NoSchedule]}]';
-
   testJudgements(`
 == is refused where no schedulers, some of them or a default are allowed
 - none
@@ -99,21 +53,6 @@ describe('the node that a pod names itself', () => {
 ! nodeName: expected nothing, because a pod that names its node bypasses every scheduler (scheduling policy a)
 !
 !
-== is rejected if a scheduler is required, whatever is allowed
-- required: {schedulerNames: [green]}
-- allowed: {schedulerNames: [], affinities: {}, tolerations: []}
-> {schedulerName: green, nodeName: node-1}
-! nodeName: expected nothing, because a pod that names its node bypasses every scheduler (scheduling policy a)
-== is allowed if all schedulers, all NoSchedule taints and the node are
-- allowed: {schedulerNames: [], affinities: {}, tolerations: []}
-> nodeName: node-1
-- allowed: {schedulerNames: [], affinities: {nodeAffinities: {}}, ${TAINTS}}
-> nodeName: node-1
-- allowed: {schedulerNames: [], ${terms('node-1', 'node-2')}, ${TAINTS}}
-> nodeName: node-1
-- allowed: {schedulerNames: [x], affinities: {}}
-- allowed: {schedulerNames: [], ${TAINTS}}
-> nodeName: node-1
 == is checked against the rules for nodes
 - allowed: {schedulerNames: [], tolerations: []}
 > nodeName: node-1
