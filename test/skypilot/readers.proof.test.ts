@@ -182,12 +182,7 @@ describe.skipIf(SOURCE === undefined)('beside SkyPilot', () => {
       fc.array(accelerator, { minLength: 1, maxLength: 3 }),
     );
     const image = fc.constantFrom(
-      'docker:ghcr.io/a/b:1',
-      'ubuntu',
-      ' docker:x ',
-      'ami-1',
-      'DOCKER:y',
-      'skypilot:gpu',
+      ...['docker:ghcr.io/a/b:1', 'ubuntu', ' docker:x ', 'ami-1', 'DOCKER:y', 'skypilot:gpu'],
     );
     const places = fc.oneof(
       fc.record({ infra: infraText }),

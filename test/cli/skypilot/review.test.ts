@@ -162,24 +162,11 @@ describe('a task', () => {
     const { answer } = await reviewJson(taskFile(TASK), ...flags, ...more, ...policies('SeenPolicy'));
     const { task } = answer.diff as unknown as Record<string, string>;
     expect(seen(task ?? '')).toEqual([
-      '+  requestName: launch',
-      '+  requestOptions:',
-      '+    clusterName: c1',
-      '+    idleMinutesToAutostop: 30',
-      '+    down: true',
-      '+    dryrun: true',
-      '+  atClientSide: false',
-      '+  user:',
-      '+    id: "0a"',
-      '+    name: lin',
-      '+    userType: null',
-      '+    preferredWorkspace: null',
-      '+  clientApiVersion: 56',
-      '+  clientVersion: "0.13.0"',
-      '+  workspace: ml',
-      '+  autostop:',
-      '+    idle_minutes: 30',
-      '+    down: true',
+      ...['+  requestName: launch', '+  requestOptions:', '+    clusterName: c1'],
+      ...['+    idleMinutesToAutostop: 30', '+    down: true', '+    dryrun: true'],
+      ...['+  atClientSide: false', '+  user:', '+    id: "0a"', '+    name: lin', '+    userType: null'],
+      ...['+    preferredWorkspace: null', '+  clientApiVersion: 56', '+  clientVersion: "0.13.0"'],
+      ...['+  workspace: ml', '+  autostop:', '+    idle_minutes: 30', '+    down: true'],
     ]);
   });
 });

@@ -38,15 +38,8 @@ describe('a script', () => {
 
     const configured = file('review.conf', `[skypilot]\nisolation = none\nadmin_policies = ${specifiers}\n`);
     const reviewed = await runProgramInProcess([
-      ...[
-        'skypilot',
-        'review',
-        file('launch.body', body({ task })),
-        '--config-file',
-        configured,
-        '--format',
-        'json',
-      ],
+      ...['skypilot', 'review', file('launch.body', body({ task })), '--config-file', configured],
+      ...['--format', 'json'],
     ]);
     const { diff } = JSON.parse(reviewed.stdout) as { diff: { task: string } };
     const lines = diff.task.split('\n').filter((line) => line.startsWith(' ') || line.startsWith('+'));
@@ -54,14 +47,8 @@ describe('a script', () => {
     expect(YamlDocument.parse(shown.join('\n')).value).toEqual({ run: SCRIPT, num_nodes: 2 });
 
     const config = file('config.yaml', `kubernetes:\n  pod_config:\n    script: ${JSON.stringify(SCRIPT)}\n`);
-    const merged = await runProgramInProcess([
-      'skypilot',
-      'config',
-      '--server',
-      config,
-      '--user',
-      '/dev/null',
-    ]);
+    const flags = ['--server', config, '--user', '/dev/null'];
+    const merged = await runProgramInProcess(['skypilot', 'config', ...flags]);
     expect(YamlDocument.parse(merged.stdout).value).toEqual({
       kubernetes: { pod_config: { script: SCRIPT } },
     });

@@ -58,16 +58,6 @@ describe('a request', () => {
     expect({ user, atClientSide }).toEqual({ user: null, atClientSide: true });
   });
 
-  it('may have no options, as those of jobs', () => {
-    const { requestName, requestOptions } = decodeRequest(JSON.parse(wireBody('jobs-launch-server')));
-    expect({ requestName, requestOptions }).toEqual({ requestName: 'jobs.launch', requestOptions: null });
-  });
-
-  it('has the version of SkyPilot', () => {
-    const { clientApiVersion, clientVersion } = decodeRequest(JSON.parse(wireBody('validate-server')));
-    expect({ clientApiVersion, clientVersion }).toEqual({ clientApiVersion: 57, clientVersion: '0.13.0' });
-  });
-
   it.for([
     ['client_api_version', 'clientApiVersion', null],
     ['client_version', 'clientVersion', null],
@@ -77,10 +67,6 @@ describe('a request', () => {
     ['request_name', 'requestName', 'other'],
   ] as const)('may lack %s, as in older versions of SkyPilot', ([name, member, value]) => {
     expect(received({ [name]: undefined })[member]).toEqual(value);
-  });
-
-  it.for(['client_api_version', 'client_version', 'request_options'])('may have null as %s', (name) => {
-    expect(() => received({ [name]: null })).not.toThrow();
   });
 
   it('may have options of null', () => {
@@ -110,13 +96,10 @@ describe('a request', () => {
 
   it.for([
     ['', null],
-    ['\n', null],
-    ['null\n', null],
     ['# nobody\n', null],
     ['id: 012\nname: yes\n', { id: '012', name: 'yes' }],
     ['id: 1e3\nname: 2026-11-21\nuser_type: system\n', { id: '1e3', name: '2026-11-21', userType: 'system' }],
     ['id: a\nname: null\n', { id: 'a', name: '' }],
-    ['id: a\n', { id: 'a', name: '' }],
     [
       'id: a\nname: b\npreferred_workspace: ml\nteam: [1]\n',
       { id: 'a', name: 'b', preferredWorkspace: 'ml' },
@@ -126,13 +109,9 @@ describe('a request', () => {
     expect(received({ user }).user).toEqual(expected && { ...nobody, ...expected });
   });
 
-  it.for([
-    ['nothing', '', {}],
-    ['null', '~\n', {}],
-    ['comments', '# nothing\n', {}],
-  ] as const)('has an empty task if it is %s', ([, task, value]) => {
-    expect(received({ task, skypilot_config: task }).task.value).toEqual(value);
-    expect(received({ task, skypilot_config: task }).skypilotConfig.value).toEqual(value);
+  it.for(['', '~\n', '# nothing\n'])('has an empty task if it is %j', (task) => {
+    const { task: read, skypilotConfig } = received({ task, skypilot_config: task });
+    expect([read.value, skypilotConfig.value]).toEqual([{}, {}]);
   });
 });
 
@@ -140,8 +119,6 @@ describe('an invalid request', () => {
   it.for([
     ['text that is no JSON', 'S3CRET {'],
     ['text of a text', JSON.stringify(JSON.stringify('S3CRET'))],
-    ['text of a list', '[1]'],
-    ['number', 1],
     ['list', []],
     ['null', null],
   ] as const)('is refused: a %s', ([, value]) => {
@@ -149,18 +126,14 @@ describe('an invalid request', () => {
   });
 
   it.for([
-    ['task', undefined, 'a string'],
     ['task', { run: 'S3CRET' }, 'a string'],
     ['skypilot_config', undefined, 'a string'],
-    ['skypilot_config', { S3CRET: 1 }, 'a string'],
     ['request_name', 7, 'a string'],
     ['request_options', 'S3CRET', 'an object'],
-    ['request_options', [], 'an object'],
     ['at_client_side', 'S3CRET', 'true or false'],
     ['user', { id: 'S3CRET' }, 'a string'],
     ['client_api_version', 'S3CRET', 'a number'],
     ['client_api_version', 5.5, 'a whole number'],
-    ['client_version', 0.13, 'a string'],
   ] as const)('names the invalid member: %s is %j', ([name, value, expected]) => {
     expect(mistakeOf(envelope({ [name]: value }))).toBe(`${name}: expected ${expected}`);
   });
@@ -168,7 +141,6 @@ describe('an invalid request', () => {
   it.for([
     ['cluster_name', 8, 'a string'],
     ['idle_minutes_to_autostop', 'S3CRET', 'a number'],
-    ['down', 'S3CRET', 'true or false'],
     ['dryrun', 1, 'true or false'],
   ] as const)('names the invalid option: %s is %j', ([name, value, expected]) => {
     expect(mistakeOf(envelope({ request_options: { [name]: value } }))).toBe(
@@ -190,21 +162,18 @@ describe('an invalid request', () => {
     }
   });
 
-  it.for(['- S3CRET\n', 'S3CRET', '12', 'true', '2026-11-21'])('has no mapping in its YAML: %j', (yaml) => {
+  it.for(['- S3CRET\n', '12'])('has no mapping in its YAML: %j', (yaml) => {
     expect(mistakeOf(envelope({ task: yaml }))).toBe('task: expected a YAML mapping');
     expect(mistakeOf(envelope({ skypilot_config: yaml }))).toBe('skypilot_config: expected a YAML mapping');
     expect(mistakeOf(envelope({ user: yaml }))).toBe('user: expected a mapping with id and name');
   });
 
-  it.for([
-    'name: S3CRET\n',
-    'id:\n',
-    'id: [S3CRET]\n',
-    'id: ""\nname: S3CRET\n',
-    'id: a\nname: {S3CRET: 1}\n',
-  ])('has an invalid user: %j', (user) => {
-    expect(mistakeOf(envelope({ user }))).toBe('user: expected a mapping with id and name');
-  });
+  it.for(['id:\n', 'id: [S3CRET]\n', 'id: ""\nname: S3CRET\n', 'id: a\nname: {S3CRET: 1}\n'])(
+    'has an invalid user: %j',
+    (user) => {
+      expect(mistakeOf(envelope({ user }))).toBe('user: expected a mapping with id and name');
+    },
+  );
 });
 
 describe('an answer', () => {

@@ -56,16 +56,13 @@ describe.for(SCHEMA_NAMES)("SkyPilot's schema of %s", (name) => {
 
 describe("a pattern of Python's", () => {
   it.for([
-    ['^all$', 'all', true],
     ['^all$', 'all\n', true],
     ['^all$', 'all\n\n', false],
-    ['a.c', 'a\u2028c', true],
     ['a.c', 'a\nc', false],
     ['^(?i:aws|k8s)$', 'AwS', true],
     ['^(?i:aws|k8s)$', '\u212a8S', true],
     ['^(?i:aws)/x$', 'AWS/X', false],
     ['^\\d+$', '٣', true],
-    ['b', 'abc', true],
     ['^[^\\n]*$', 'a\n', true],
     ['^[.$]$', '.', true],
     ['^[.$]$', 'a', false],

@@ -7,18 +7,14 @@ const problemsIn = (yaml: string) => problemsOf(validateConfig, 'config.yaml', y
 describe('a configuration', () => {
   it.for([
     ['nothing', '{}'],
-    ['what SkyPilot adds', 'active_workspace: default'],
     ['every form of a cloud', 'allowed_clouds: [AWS, Kubernetes, ssh]'],
     ['1.0 as a whole number', 'kubernetes: {provision_timeout: 600.0}'],
     ['a whole number of any size', 'kubernetes: {provision_timeout: 123456789012345678901234567890}'],
     ['anything in a pod', 'kubernetes: {pod_config: {spec: {any: [1, {b: null, c: 2026-01-01}]}}}'],
     ['what looks like another type and is none', 'aws: {labels: {a: 0o17}}'],
     ['what looks like a text and is a number', 'kubernetes: {provision_timeout: 1:30}'],
-    ['a number with underscores', 'kubernetes: {provision_timeout: 1_000}'],
     ['yes for true', 'kubernetes: {dws: {enabled: yes}}'],
     ['null where SkyPilot takes it', 'gcp: {vpc_name: null}'],
-    ['a VPC of a project', 'gcp: {vpc_name: project-123/vpc-456}'],
-    ['a policy of SkyPilot', 'admin_policy: my_package.policies.MyPolicy'],
     ['a policy of a service', 'admin_policy: https://policies.example.org/skypilot'],
     ['labels of any name', 'kubernetes: {custom_metadata: {labels: {__proto__: a, constructor: b}}}'],
   ] as const)('may have %s', ([, yaml]) => {
@@ -33,13 +29,9 @@ describe('a configuration', () => {
       kubernetes: {provision_timeout: 0o17} → kubernetes.provision_timeout: expected a whole number, got "0o17"
       aws: {labels: {a: 2026-01-01}} → aws.labels.a: expected a string, got the date 2026-01-01; for a text, write it in quotes
       Kubernetes: {} → Kubernetes: unknown key; the nearest right key is "kubernetes"
-      allowed-clouds: [] → allowed-clouds: unknown key; the nearest right key is "allowed_clouds"
       kubernetes: {provison_timeout: 5} → kubernetes.provison_timeout: unknown key; the nearest right key is "provision_timeout"
       kubernetes: {context_configs: {west: {pod_confg: {}}}} → kubernetes.context_configs.west.pod_confg: unknown key; the nearest right key is "pod_config"
-      workspaces: {lab: {gpc: {}}} → workspaces.lab.gpc: unknown key; the nearest right key is "gcp"
-      rbac: {role: user} → rbac.role: unknown key; the nearest right key is "roles"
       __proto__: {} → __proto__: unknown key
-      constructor: {} → constructor: unknown key
   `),
   )('names the right key: %s', ([yaml, problem]) => {
     expect(problemsIn(yaml)).toEqual([`config.yaml:1: ${problem}`]);
@@ -68,9 +60,7 @@ describe('a configuration', () => {
   it.for(
     pairs(`
       kubernetes: {provision_timeout: soon} → kubernetes.provision_timeout: expected a whole number, got "soon"
-      kubernetes: {provision_timeout: true} → kubernetes.provision_timeout: expected a whole number, got true
       kubernetes: {provision_timeout: 1.5} → kubernetes.provision_timeout: expected a whole number, got 1.5
-      kubernetes: {provision_timeout: [1]} → kubernetes.provision_timeout: expected a whole number, got a list
       kubernetes: → kubernetes: expected a mapping, got nothing
       allowed_clouds: aws → allowed_clouds: expected a list, got "aws"
       gcp: {vpc_name: My_VPC} → gcp.vpc_name: expected the name of a VPC such as my-vpc or my-project/my-vpc (lowercase letters, digits and hyphens) or null, got "My_VPC"
@@ -79,20 +69,12 @@ describe('a configuration', () => {
       kubernetes: {enable_docker: {mode: ALL, volume: x}} → kubernetes.enable_docker.volume: unknown key; expected one of mode, cache_volume
       jobs: {controller: {resources: {infra: awss/us-east-1}}} → jobs.controller.resources.infra: expected a cloud with optional region and zone such as aws/us-east-1 or k8s/my-context, got "awss/us-east-1"; the nearest right one is "aws"
       jobs: {controller: {resources: {autostop: {idle_minute: 5}}}} → jobs.controller.resources.autostop.idle_minute: unknown key; the nearest right key is "idle_minutes"
-      jobs: {controller: {resources: {job_recovery: {max_restarts_on_errors: x}}}} → jobs.controller.resources.job_recovery.max_restarts_on_errors: expected a whole number of at least 0, got "x"
       admin_policy: 5 → admin_policy: expected a dotted name such as my_package.MyPolicy or an http or https URL, got 5
       kubernetes: {custom_metadata: {namespace: a}} → kubernetes.custom_metadata: expected none of the keys name, namespace in it
   `),
   )('says what was expected: %s', ([yaml, problem]) => {
     expect(problemsIn(yaml)).toEqual([`config.yaml:1: ${problem}`]);
   });
-
-  it.for(['UPPERCASE-VPC', 'project_id/my-vpc', 'invalid/path/format', '/missing', 'project-id/'])(
-    'has no VPC %s',
-    (name) => {
-      expect(problemsIn(`gcp: {vpc_name: ${name}}`)).toEqual([expect.stringContaining('gcp.vpc_name: ')]);
-    },
-  );
 
   it('names clouds that do not exist', () => {
     const [problem, ...further] = problemsIn('allowed_clouds:\n- aws\n- kubernets');

@@ -30,9 +30,7 @@ describe('a task', () => {
       'variables in storage and services',
       'envs: {M: MOUNT}\nfile_mounts: {/a: {name: b, mode: $M}, /b: s3://c}',
     ],
-    ['old volumes', 'file_mounts: {/a: {name: b, store: volume}}'],
     ['a service', 'service: {readiness_probe: /health, replicas: 2}'],
-    ['a pool', 'pool: {workers: 2}'],
   ] as const)('may have %s', ([, yaml]) => {
     expect(problemsIn(yaml)).toEqual([]);
   });
@@ -40,17 +38,14 @@ describe('a task', () => {
   it.for(
     pairs(`
       num_node: 2 → num_node: unknown key; the nearest right key is "num_nodes"
-      resource: {} → resource: unknown key; the nearest right key is "resources"
       accelerators: A100 → accelerators: unknown key here; it belongs below resources
       resources: {num_nodes: 2} → resources.num_nodes: unknown key here; it belongs to the top level: check the indentation
       resources: {acelerators: A100} → resources.acelerators: unknown key; the nearest right key is "accelerators"
-      resources: {any_of: [{cpu: 4}]} → resources.any_of[0].cpu: unknown key; the nearest right key is "cpus"
       resources: {infra: gpc/us-central1} → resources.infra: expected a cloud with optional region and zone such as aws/us-east-1 or k8s/my-context, got "gpc/us-central1"; the nearest right one is "gcp"
       resources: {accelerators: A100, gpus: A100} → resources: expected only one of the keys accelerators, gpus in it
       resources: {accelerators: {A100: many}} → resources.accelerators.A100: expected null or a number, got "many"
       resources: {autostop: soon} → resources.autostop: expected true or false, a duration such as 10m, a whole number or a mapping, got "soon"
       envs: {1A: x} → envs.1A: unknown key; expected a name of letters, digits and _, not starting with a digit
-      num_nodes: many → num_nodes: expected a whole number, got "many"
       config: {admin_policy: a.B} → config.admin_policy: a task may not set this key
       config: {kubernetes: {networking: portforward}} → config.kubernetes.networking: a task may not set this key
       config: {kubernetes: {pod_confg: {}}} → config.kubernetes.pod_confg: unknown key; the nearest right key is "pod_config"
@@ -59,7 +54,6 @@ describe('a task', () => {
       experimental: {config_overrides: {}} → experimental: unknown key; use config instead of experimental.config_overrides
       file_mounts: {/a: {mode: mont}} → file_mounts./a.mode: expected one of MOUNT, COPY, MOUNT_CACHED, got "mont"; the nearest right one is "MOUNT"
       file_mounts: {/a: 5} → file_mounts./a: expected a string or a mapping, got 5
-      service: {replica: 2} → service.replica: unknown key; the nearest right key is "replicas"
       resources: [] → resources: expected a mapping, got an empty list
   `),
   )('says what is wrong: %s', ([yaml, problem]) => {
