@@ -209,16 +209,11 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     );
   }
 
-  checkCreate(context: Context, lease: Lease, call: Call): Verdict | Promise<Verdict> {
+  checkCreate(context: Context, lease: Lease, call: Call): Promise<Verdict> {
     return this.#check(this.#checkCreateUrl, { context, lease }, keyed(call));
   }
 
-  checkUpdate(
-    context: Context,
-    currentLease: Lease,
-    newLease: Lease,
-    call: Call,
-  ): Verdict | Promise<Verdict> {
+  checkUpdate(context: Context, currentLease: Lease, newLease: Lease, call: Call): Promise<Verdict> {
     return this.#check(this.#checkUpdateUrl, { context, current_lease: currentLease, lease: newLease }, call);
   }
 
@@ -270,16 +265,15 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     return this.#service.close();
   }
 
-  #check(url: string | undefined, body: object, call: KeyedCall): Verdict | Promise<Verdict> {
-    return url === undefined ? allow() : this.#ask(url, body, call);
-  }
-
   /** Ignores allow_on_error: a lease that the service has not recorded would never be paid for. */
   async #commit(url: string, body: object, call: KeyedCall): Promise<Verdict> {
     return this.#answers.verdict(await this.#service.post(url, body, call));
   }
 
-  async #ask(url: string, body: object, call: KeyedCall): Promise<Verdict> {
+  async #check(url: string | undefined, body: object, call: KeyedCall): Promise<Verdict> {
+    if (url === undefined) {
+      return allow();
+    }
     try {
       return this.#answers.verdict(await this.#service.post(url, body, call));
     } catch (thrown) {

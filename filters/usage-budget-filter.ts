@@ -144,12 +144,9 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   }: Proposal): Map<string | undefined, bigint> {
     const ofType = new Map<string | undefined, Reservation[]>();
     for (const reservation of reservations) {
-      const others = ofType.get(reservation.resource_type);
-      if (others === undefined) {
-        ofType.set(reservation.resource_type, [reservation]);
-      } else {
-        others.push(reservation);
-      }
+      const others = ofType.get(reservation.resource_type) ?? [];
+      others.push(reservation);
+      ofType.set(reservation.resource_type, others);
     }
     return new Map(
       [...ofType]

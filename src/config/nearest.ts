@@ -51,15 +51,14 @@ export function meantBy(name: string): string | undefined {
   return Object.hasOwn(MEANT, name) ? MEANT[name] : undefined;
 }
 
+/** The shortest that goes on after what was written. */
 function longerName(beginning: string, names: readonly string[]): string | undefined {
   return beginning.length < MIN_BEGINNING
     ? undefined
     : names
         .filter((name) => bareName(name).startsWith(beginning))
-        .reduce<string | undefined>(
-          (best, name) => (best === undefined || name.length < best.length ? name : best),
-          undefined,
-        );
+        .sort((a, b) => a.length - b.length)
+        .at(0);
 }
 
 function lettersBetween(a: string, b: string, most: number): number {

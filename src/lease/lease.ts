@@ -75,14 +75,7 @@ export function leaseEnd(lease: Lease): Instant | undefined {
 export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): Reservation[] {
   const current = currentLease.reservations ?? [];
   const wanted = newLease.reservations ?? [];
-  // A map, not a search: both lists come from outside, and comparing two long ones would occupy the process.
-  const currentById = new Map<unknown, Reservation>();
-  for (const reservation of current) {
-    const { id } = reservation;
-    if (id !== undefined && !currentById.has(id)) {
-      currentById.set(id, reservation);
-    }
-  }
+  const currentById = byId(current);
   const wantedIds = new Set<unknown>(wanted.map(({ id }) => id));
   return [
     ...wanted.map((reservation) => ({ ...currentById.get(reservation.id), ...reservation })),
@@ -130,6 +123,7 @@ export function keepsReservations(currentLease: Lease, newLease: Lease): boolean
   );
 }
 
+/** A map, not a search: both lists come from outside, and comparing two long ones would occupy the process. */
 function byId(reservations: readonly Reservation[]): Map<unknown, Reservation> {
   return new Map(reservations.flatMap((one) => (one.id === undefined ? [] : [[one.id, one] as const])));
 }

@@ -76,12 +76,6 @@ describe('a commit to compare with', () => {
       `expected a tag, branch or commit of this clone, got ${JSON.stringify(ref)}`,
     );
   });
-
-  it('is looked for in a clone only, and not in one around the project', () => {
-    const root = clone(BUILD, { 'inside/package.json': '{}' });
-    expect(() => findCommit(join(root, 'inside'), 'HEAD')).toThrow('inside is not a git checkout');
-    expect(() => findCommit(temporaryFolder(), 'HEAD')).toThrow('is not a git checkout');
-  });
 });
 
 describe('its checkout', () => {
@@ -109,11 +103,6 @@ describe('its checkout', () => {
     const { checkout, told } = await checkedOut(root);
     expect(told[0]).toBe('HEAD: package-lock.json is another one: npm ci');
     expect(existsSync(join(checkout.folder, 'node_modules/zod'))).toBe(false);
-  });
-
-  it('has no bench of its own where the commit has none', async () => {
-    const { checkout } = await checkedOut(clone(`require('node:fs').mkdirSync('dist');`));
-    expect(checkout.ownBench).toBeUndefined();
   });
 
   it('shows the last lines of a build that fails', async () => {

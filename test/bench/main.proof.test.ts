@@ -46,33 +46,6 @@ describe('npm run bench', () => {
         expect(spread).toEqual({ min: ratio, max: ratio });
         expect(typeof met).toBe(target === null ? 'object' : 'boolean');
       }
-      expect(Object.keys(notes)).toEqual([
-        'check',
-        'peers',
-        'upstream',
-        'rules',
-        'replay',
-        'external-service',
-        'outbox',
-        'cold-start',
-        'skypilot-review',
-        'admission',
-        'ledger',
-        'growth',
-        'ledger-clients',
-        'decision-store',
-        'estimate',
-        'people-lists',
-        'blazar',
-        'service',
-        'tracing',
-        'tokens',
-        'latency',
-        'memory',
-        'service-worst-case',
-        'faults',
-        'fuzz',
-      ]);
     },
     TIMEOUT,
   );

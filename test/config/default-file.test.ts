@@ -25,12 +25,6 @@ describe('without --config-file', () => {
     ]);
   });
 
-  it('the variable is ignored when a file is named', async () => {
-    const file = configFile('[s]\na = 1\n');
-    const environment = { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' };
-    expect(await read({ configFiles: [file], environment })).toHaveLength(1);
-  });
-
   it('the environment of the process is the default', async () => {
     process.env.OS_TEST_OF_SOURCES__A = '1';
     try {

@@ -2,12 +2,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { knownOptions } from '../../src/cli/common/known-options.ts';
-import { interpolate } from '../../src/config/interpolate.ts';
 import { describeOptions, type Option } from '../../src/config/option.ts';
 import { resolve } from '../../src/config/resolve.ts';
 import { hideCredentials } from '../../src/config/secret.ts';
 import { type ConfigSources, readSources } from '../../src/config/sources.ts';
-import { formatIniValue, parseIni } from '../../src/config/text.ts';
+import { parseIni } from '../../src/config/text.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
 import { configuration, shown } from './helpers.ts';
@@ -72,12 +71,6 @@ describe('a problem', () => {
   it('does not exist for [device], a section of the device plug-in of Blazar', async () => {
     expect(await problems(DURATION, 'max_lease_duration = 1', '[device]', 'on_end = x')).toEqual([]);
   });
-});
-
-it.each(['\\$', 'a\\$b', '\\$\\$', '$\\$'])('%s is read back as it was written', (value) => {
-  const { sections } = parseIni(`[s]\nk = ${formatIniValue(value)}`, 'f');
-  const text = sections.get('s')?.get('k')?.value ?? '';
-  expect(interpolate(text, 's', () => undefined).text).toBe(value);
 });
 
 it.each([[10n], [Object.assign([], { 0: globalThis })]])(

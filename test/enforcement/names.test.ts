@@ -1,9 +1,10 @@
 /** `[keystone] resolve_names`: what filters, messages, decisions and the decision log know of projects and users. */
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decisionRecord } from '../../src/decisions/lease-record.ts';
 import { decisionRecordSchema } from '../../src/decisions/record.ts';
 import { type CheckOptions, ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { configFile, shown } from '../config/helpers.ts';
+import { loadValues } from '../filters/loaded.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -20,16 +21,11 @@ interface Setup {
 
 async function setup({ enforcement: options, keystone: more, ledger }: Setup) {
   const keystone = await recordedKeystone();
-  const logger = recordingLogger();
-  const enforcement = await UsageEnforcement.load(
-    {
-      environment: {},
-      configFiles: [],
-      values: { enforcement: options, keystone: { ...keystone.options, ...more }, ...(ledger && { ledger }) },
-    },
-    { logger, clock: { now: () => new Date('2026-11-21T09:00:00Z') } },
+  const { enforcement, logger } = await loadValues(
+    options,
+    { keystone: { ...keystone.options, ...more }, ...(ledger && { ledger }) },
+    () => '2026-11-21T09:00:00Z',
   );
-  onTestFinished(() => enforcement.close());
   const check = (project_id: string, days: number, user_id: string = IDS.alice, more: CheckOptions = {}) =>
     enforcement.checkCreate(request(project_id, days, user_id), more);
   return { keystone, logger, enforcement, check };

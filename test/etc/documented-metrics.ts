@@ -1,7 +1,7 @@
 /** The metrics of docs/reference/metrics.md, which test/docs holds against a real service, and those that prom-client and Prometheus add. */
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { namesUnder, pageNamed, tableUnder } from '../docs/markdown.ts';
-import type { KnownMetric } from '../support/promql.ts';
+import type { KnownMetric } from './promql.ts';
 
 const page = pageNamed('docs/reference/metrics.md');
 const spansIn = (text = ''): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);

@@ -1,10 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { UsageEnforcement } from '../../src/index.ts';
+import { describe, expect, it } from 'vitest';
+import type { UsageEnforcement } from '../../src/index.ts';
 import { type Outcome, RAW_ANSWERS } from '../support/almost-http.ts';
 import { ALLOWED } from '../support/decisions.ts';
-import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { startTcpService } from '../support/services.ts';
+import { loadValues } from './loaded.ts';
 
 /** A service that answers every request with these bytes, and then closes the connection unless `stay` is set. */
 function answering(bytes: Buffer, { stay = false } = {}) {
@@ -19,17 +19,12 @@ function answering(bytes: Buffer, { stay = false } = {}) {
 }
 
 async function asking(url: string) {
-  const logger = recordingLogger();
-  const values = {
-    enforcement: {
-      enabled_filters: ['ExternalServiceFilter'],
-      external_service_base_endpoint: new URL('/', url).href,
-      external_service_breaker_failures: 0,
-      external_service_connect_retries: 0,
-    },
-  };
-  const enforcement = await UsageEnforcement.load({ environment: {}, values }, { logger });
-  onTestFinished(() => enforcement.close());
+  const { enforcement, logger } = await loadValues({
+    enabled_filters: ['ExternalServiceFilter'],
+    external_service_base_endpoint: new URL('/', url).href,
+    external_service_breaker_failures: 0,
+    external_service_connect_retries: 0,
+  });
   return { enforcement, warnings: () => logger.lines.filter(({ level }) => level === 'warn') };
 }
 

@@ -1,10 +1,9 @@
 /** Whatever is wrong with an external service, no lease gets through. Against real sockets. */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { FAULTS } from '../../bench/faulty-services.ts';
-import { UsageEnforcement } from '../../src/index.ts';
-import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { loadLibraries } from '../support/services.ts';
+import { loadValues } from './loaded.ts';
 
 // A second is not meant for loading them.
 beforeAll(loadLibraries, 60_000);
@@ -34,21 +33,13 @@ async function asking(fault: string) {
     throw new Error(`there is no fault ${fault}`);
   }
   const { url, options, stop } = await start();
-  const logger = recordingLogger();
-  const values = {
-    enforcement: {
-      enabled_filters: ['ExternalServiceFilter'],
-      external_service_base_endpoint: url,
-      external_service_timeout: 1,
-      ...options,
-    },
-  };
-  const enforcement = await UsageEnforcement.load({ environment: {}, values }, { logger });
-  onTestFinished(async () => {
-    await enforcement.close();
-    await stop();
+  onTestFinished(stop);
+  return loadValues({
+    enabled_filters: ['ExternalServiceFilter'],
+    external_service_base_endpoint: url,
+    external_service_timeout: 1,
+    ...options,
   });
-  return { enforcement, logger };
 }
 
 describe('an external service', () => {

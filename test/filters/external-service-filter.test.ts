@@ -1,25 +1,20 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../src/index.ts';
 import { start } from '../external-service-example/helpers.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
-import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
+import { loadValues } from './loaded.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const DENIED = 'The external service denied the request.';
 const TOKEN = 'token-5f1b0c';
 
-async function load(options: Record<string, unknown>) {
-  const logger = recordingLogger();
-  const values = { enforcement: { enabled_filters: ['ExternalServiceFilter'], ...options } };
-  const enforcement = await UsageEnforcement.load({ environment: {}, values }, { logger });
-  onTestFinished(() => enforcement.close());
-  return { enforcement, logger };
-}
+const load = (options: Record<string, unknown>) =>
+  loadValues({ enabled_filters: ['ExternalServiceFilter'], ...options });
 
 async function against(answer: Answer, options: Record<string, unknown> = {}) {
   const service = await policyServer(answer);

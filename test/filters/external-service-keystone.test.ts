@@ -2,12 +2,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
 import { ALLOWED } from '../support/decisions.ts';
-import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { RECORDED_AT, recordedAnswer, recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { unusedPort } from '../support/services.ts';
-import { mistakes } from './loaded.ts';
+import { loadValues, mistakes } from './loaded.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const AUTH = ['external_service_auth = keystone', 'external_service_base_endpoint = http://127.0.0.1:1/'];
@@ -19,25 +18,17 @@ const ACCOUNT = [
   'project_name = s',
 ];
 
-async function load(endpoint: string, authUrl: string, options: object = {}) {
-  const logger = recordingLogger();
-  const clock = { now: () => new Date(RECORDED_AT) };
-  const values = {
-    enforcement: {
+const load = (endpoint: string, authUrl: string, options: object = {}) =>
+  loadValues(
+    {
       enabled_filters: ['ExternalServiceFilter'],
       external_service_auth: 'keystone',
       external_service_base_endpoint: endpoint,
       ...options,
     },
-    keystone: { auth_url: authUrl, username: 'blazar', password: 's3cret', project_name: 'service' },
-  };
-  const enforcement = await UsageEnforcement.load(
-    { configFiles: [], environment: {}, values },
-    { logger, clock },
+    { keystone: { auth_url: authUrl, username: 'blazar', password: 's3cret', project_name: 'service' } },
+    () => RECORDED_AT,
   );
-  onTestFinished(() => enforcement.close());
-  return { enforcement, logger };
-}
 
 /** A service, and a Keystone whose tokens are token-1, token-2, … */
 async function against(answer: Answer, options: object = {}) {

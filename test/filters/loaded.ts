@@ -1,5 +1,5 @@
-/** A single filter, with a blazar.conf on disk and a clock that the test sets. */
-import { expect } from 'vitest';
+/** A single filter, with a blazar.conf on disk or options in code, and a clock that the test sets. */
+import { expect, onTestFinished } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { configFile, shown } from '../config/helpers.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -28,6 +28,21 @@ export function loadFilter(
     { configFiles: [file], environment: {} },
     { logger: recordingLogger(), clock: { now: () => new Date(now()) } },
   );
+}
+
+/** A chain with these options of `[enforcement]`, and of other sections. It is closed when the test is over. */
+export async function loadValues(
+  enforcement: Readonly<Record<string, unknown>>,
+  sections: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {},
+  now?: () => string | number,
+) {
+  const logger = recordingLogger();
+  const chain = await UsageEnforcement.load(
+    { environment: {}, configFiles: [], values: { enforcement, ...sections } },
+    { logger, ...(now && { clock: { now: () => new Date(now()) } }) },
+  );
+  onTestFinished(() => chain.close());
+  return { enforcement: chain, logger };
 }
 
 /** The errors of such a configuration, with file names instead of paths. */

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Clock, UsageEnforcement } from '../../src/index.ts';
 import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
-import { recordingLogger } from '../support/logger.ts';
 import {
   createGpuAndFloatingIp,
   createLasting,
@@ -9,18 +7,14 @@ import {
   updateExtend,
 } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
+import { loadValues } from './loaded.ts';
 
 const DAY = 86_400;
 
 testFilter({ name: 'MaxLeaseDurationFilter', options: () => ({ max_lease_duration: 30 * DAY }) });
 
-function load(options: Record<string, unknown>, clock?: Clock): Promise<UsageEnforcement> {
-  const values = { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], ...options } };
-  return UsageEnforcement.load(
-    { environment: {}, values },
-    { logger: recordingLogger(), ...(clock && { clock }) },
-  );
-}
+const load = async (options: Record<string, unknown>, now?: () => string) =>
+  (await loadValues({ enabled_filters: ['MaxLeaseDurationFilter'], ...options }, {}, now)).enforcement;
 
 async function create(options: Record<string, unknown>, request = createPhysicalHost()) {
   return (await load(options)).checkCreate(request);
@@ -143,8 +137,7 @@ describe('MaxLeaseDurationFilter at update, with an extension window', () => {
     options: Record<string, unknown>,
     lease: Record<string, unknown> = {},
   ) => {
-    const clock = { now: () => new Date(now) };
-    const enforcement = await load({ max_lease_duration_extension_window: DAY, ...options }, clock);
+    const enforcement = await load({ max_lease_duration_extension_window: DAY, ...options }, () => now);
     const request = updateExtend();
     return enforcement.checkUpdate({ ...request, lease: { ...request.lease, ...lease } });
   };

@@ -1,14 +1,11 @@
 /** A chain with its own ledger, and access to the content of that ledger. */
 
-import { onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/claim.ts';
-import { UsageEnforcement } from '../../src/index.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
 import { filterFolder } from '../support/filter-folder.ts';
 import { type BudgetText, giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
-import { recordingLogger } from '../support/logger.ts';
-import { NOW } from './loaded.ts';
+import { loadValues, NOW } from './loaded.ts';
 
 export interface LedgerSetup {
   readonly enabled: readonly string[];
@@ -27,22 +24,14 @@ export type Row = Readonly<Record<string, unknown>>;
 export async function onLedger(setup: LedgerSetup) {
   const { enabled, options = {}, ledger = {}, files = {}, now = () => NOW } = setup;
   const connection = setup.connection ?? (await newLedger());
-  const logger = recordingLogger();
   const folder = filterFolder(
     Object.fromEntries(Object.entries(files).map(([name, text]) => [`${classFileName(name)}.js`, text])),
   );
-  const enforcement = await UsageEnforcement.load(
-    {
-      environment: {},
-
-      values: {
-        ledger: { connection, ...ledger },
-        enforcement: { enabled_filters: enabled, filters_path: [folder], ...options },
-      },
-    },
-    { logger, clock: { now: () => new Date(now()) } },
+  const { enforcement, logger } = await loadValues(
+    { enabled_filters: enabled, filters_path: [folder], ...options },
+    { ledger: { connection, ...ledger } },
+    now,
   );
-  onTestFinished(() => enforcement.close());
   return { enforcement, logger, connection, ...lookInto(connection) };
 }
 

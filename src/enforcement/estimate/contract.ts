@@ -1,25 +1,10 @@
 /** What a lease or a change of one would cost, whether it would be allowed, and what would be: types, and the names of changes. */
-import type { Amount, Precision } from '../../filter/claim.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Lease } from '../../lease/lease.ts';
+import type { PreviewedCharge } from '../../ledger/transactions/previewed-charges.ts';
 
-export interface EstimatedCharge {
-  readonly filter: string;
-  /** `usage_budget/17`, `max_leases/project`. */
-  readonly account: string;
-  /** `usage`: as budgets count (`Amount`). `held`: a number. */
-  readonly kind: 'usage' | 'held';
-  /** Of a change: beyond what the lease is charged already; less than 0 = so much is given back once Blazar has shown the change. */
-  readonly amount: Amount;
-  /** How sure `amount` is: which hosts a lease gets is decided when it is created. */
-  readonly precision: Precision;
-  /** `null` = only counted, without a limit. */
-  readonly limit: Amount | null;
-  /** What others have taken; of a change, with what the lease is charged already. */
-  readonly taken: Amount;
-  /** What would be left after it; less than 0 = too little is left. `null` = there is no limit. */
-  readonly left: Amount | null;
-}
+/** What a lease, or a change of one, would take from one account. */
+export type EstimatedCharge = PreviewedCharge;
 
 /** Two only where no single one is enough. */
 export const SUGGESTED_CHANGES = [

@@ -8,10 +8,13 @@ import type { LeasePreview } from './preview.ts';
 
 export interface PreviewedCharge {
   readonly filter: string;
+  /** `usage_budget/17`, `max_leases/project`. */
   readonly account: string;
+  /** `usage`: as budgets count (`Amount`). `held`: a number. */
   readonly kind: 'usage' | 'held';
-  /** Of a change: beyond what the lease is charged already; less than 0 = so much is given back. */
+  /** Of a change: beyond what the lease is charged already; less than 0 = so much is given back once Blazar has shown the change. */
   readonly amount: Amount;
+  /** How sure `amount` is: which hosts a lease gets is decided when it is created. */
   readonly precision: Precision;
   /** `null` = only counted, without a limit. */
   readonly limit: Amount | null;

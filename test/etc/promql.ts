@@ -8,29 +8,18 @@ export interface KnownMetric {
 /** Prometheus adds them to every series. */
 const OF_TARGETS = ['instance', 'job'];
 const WORDS = new Set([
-  ...[
-    'and',
-    'or',
-    'unless',
-    'by',
-    'without',
-    'on',
-    'ignoring',
-    'group_left',
-    'group_right',
-    'offset',
-    'bool',
-  ],
+  ...['and', 'or', 'unless', 'by', 'without', 'on', 'ignoring', 'group_left', 'group_right'],
+  ...['offset', 'bool'],
 ]);
 const PARTS = /_(bucket|count|sum)$/;
 
-export interface Matcher {
+interface Matcher {
   readonly label: string;
   readonly operator: string;
   readonly value: string;
 }
 
-export interface Selector {
+interface Selector {
   readonly metric: string;
   readonly matchers: readonly Matcher[];
 }
@@ -52,7 +41,7 @@ export function selectorsIn(query: string): Selector[] {
 }
 
 /** The labels that a query groups or joins by. */
-export function groupingIn(query: string): string[] {
+function groupingIn(query: string): string[] {
   return [...query.matchAll(/\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)/g)]
     .flatMap(([, list = '']) => list.split(','))
     .map((label) => label.trim())
@@ -85,4 +74,13 @@ export function strangersIn(query: string, metrics: readonly KnownMetric[]): str
   });
   const known = [...selectors.flatMap(({ metric }) => labelsOf(metric) ?? []), ...OF_TARGETS];
   return [...unknown, ...groupingIn(query).filter((label) => !known.includes(label))];
+}
+
+/** The label values that queries select, `a|b` apart. */
+export function valuesIn(queries: readonly string[], except: readonly string[]) {
+  return queries
+    .flatMap(selectorsIn)
+    .flatMap(({ matchers }) => matchers)
+    .filter(({ label }) => !except.includes(label))
+    .flatMap(({ label, value }) => value.split('|').map((one) => ({ label, one })));
 }
