@@ -3,6 +3,7 @@ import { RequestCall } from '../../../src/enforcement/chain/hook.ts';
 import { allow, type Lease, reject } from '../../../src/index.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { type Grounds, leaseOf } from '../ground.ts';
+import { by } from '../recorded-leases.ts';
 
 /** A lease that is new: recorded if it fits, once, or without any trace. */
 export function creating(grounds: Grounds): void {
@@ -273,7 +274,7 @@ export function creating(grounds: Grounds): void {
     const before = await ground.everything();
     const claimant = { name: 'Unsure', audit: false, claims: () => reject('It does not say how many.') };
     const request = { context: ground.context(), lease: leaseOf() };
-    const { refusal } = await ground.chain.commit(request, [claimant], AUTHOR, NO_WAIT);
+    const { refusal } = await ground.chain.commit(request, [claimant], by('create'), NO_WAIT);
     expect(refusal).toMatchObject({ filter: 'Unsure', message: 'It does not say how many.' });
     expect(await ground.everything()).toEqual(before);
   });
@@ -289,12 +290,10 @@ export function creating(grounds: Grounds): void {
       },
     };
     const request = { context: ground.context(), lease: leaseOf() };
-    await expect(ground.chain.commit(request, [claimant], AUTHOR, NO_WAIT)).rejects.toThrow(
+    await expect(ground.chain.commit(request, [claimant], by('create'), NO_WAIT)).rejects.toThrow(
       'a factor that is none',
     );
     expect(await ground.everything()).toEqual(before);
     expect((await ground.create(leaseOf())).refusal).toBeUndefined();
   });
 }
-
-const AUTHOR = { operation: 'create', who: 'alice', requestId: null, reason: null } as const;
