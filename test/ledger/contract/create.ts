@@ -7,14 +7,6 @@ import { by } from '../recorded-leases.ts';
 
 /** A lease that is new: recorded if it fits, once, or without any trace. */
 export function creating(grounds: Grounds): void {
-  it('charges a granted lease for its whole duration', async () => {
-    const ground = await grounds({ budget: '100' });
-    const recording = await ground.create(leaseOf({ hosts: 2 }));
-    expect(recording.refusal).toBeUndefined();
-    expect(await ground.taken()).toEqual(['48']);
-    expect(await ground.count()).toBe(1n);
-  });
-
   it('records who charged what, when and why', async () => {
     const ground = await grounds({ budget: '100' });
     const { lease } = await ground.create(leaseOf());
@@ -141,15 +133,6 @@ export function creating(grounds: Grounds): void {
     expect((await ground.create(leaseOf(), undefined, { key: 'k2' })).refusal?.filter).toBe(
       'UsageBudgetFilter',
     );
-  });
-
-  it('counts leases with the same name and start that differ in anything else', async () => {
-    const ground = await grounds({ budget: '1000' });
-    await ground.create(leaseOf());
-    await ground.create(leaseOf({ until: '2026-12-03 00:00' }));
-    await ground.create(leaseOf({ hosts: 2 }));
-    expect(await ground.count()).toBe(3n);
-    expect(await ground.taken()).toEqual(['120']);
   });
 
   it('treats a region that is null, empty or missing as the same, and any other as different', async () => {
