@@ -109,13 +109,9 @@ async function withRights(database: Database, connection: Connection, thrown: un
 
 /** Turns a refused login or database into a `ConfigurationError`; returns any other error as it is. */
 export function mistakeIn(connection: Connection, thrown: unknown): unknown {
-  return isNotLetIn(thrown)
+  return NOT_LET_IN.test(codeOf(thrown))
     ? misconfigured(`${describeConnection(connection)}: ${errorText(thrown)}`)
     : thrown;
-}
-
-function isNotLetIn(thrown: unknown): boolean {
-  return NOT_LET_IN.test(codeOf(thrown));
 }
 
 function codeOf(thrown: unknown): string {

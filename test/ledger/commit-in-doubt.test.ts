@@ -1,7 +1,7 @@
 /** A database that commits, and can't say so any more; or that goes away before a recording could be taken back. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { LedgerUnavailableError } from '../../src/base/errors.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
@@ -10,7 +10,7 @@ import { CommitInDoubtError, type Database, rows } from '../../src/ledger/storag
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
-import { recordLease } from './recorded-leases.ts';
+import { by, recordLease, recordNewLease } from './recorded-leases.ts';
 
 const newLedger = newLedgers();
 
@@ -156,13 +156,12 @@ describe('a commit whose answer is lost', () => {
   it('is settled by a commit even where nothing is found: it overwrites what the log may still have', async () => {
     const { ledger } = await newGround();
     const undo = await recordedUndo(ledger);
-    const author = { operation: 'undo', who: 'alice', requestId: null, reason: null } as const;
     const query = ledger.database.queries.selectFrom('projects').select('revision').compile();
     const revision = async () =>
       (await ledger.read('read', () => rows(query), NO_WAIT)).map((row) => row.revision);
     expect(await revision()).toEqual([1n]);
-    expect(await ledger.takeBack(undo, author, NO_WAIT)).toBe(true);
-    expect(await ledger.takeBack(undo, author, NO_WAIT)).toBe(false);
+    expect(await ledger.takeBack(undo, by('undo'), NO_WAIT)).toBe(true);
+    expect(await ledger.takeBack(undo, by('undo'), NO_WAIT)).toBe(false);
     expect(await revision()).toEqual([3n]);
   });
 
@@ -197,8 +196,7 @@ describe('a recording that another filter refuses', () => {
     const one = process();
     const undo = await recordedUndo(one.ledger);
     one.fault.isAway = true;
-    const author = { operation: 'undo', who: 'alice', requestId: null, reason: null } as const;
-    await expect(one.ledger.takeBack(undo, author, NO_WAIT)).rejects.toThrow('it is away');
+    await expect(one.ledger.takeBack(undo, by('undo'), NO_WAIT)).rejects.toThrow('it is away');
     expect(one.counts).toEqual([1]);
     one.fault.isAway = false;
     await expect.poll(states).toEqual(['ended']);
@@ -206,10 +204,7 @@ describe('a recording that another filter refuses', () => {
 });
 
 async function recordedUndo(ledger: Ledger) {
-  const commit = vi.spyOn(ledger, 'commit');
-  await recordLease(ledger, { name: 'run' });
-  const { undo } = (await commit.mock.results[0]?.value) ?? {};
-  commit.mockRestore();
+  const { undo } = (await recordNewLease(ledger, { name: 'run' })).recording;
   if (undo === undefined) {
     throw new Error('expected something that can be taken back');
   }

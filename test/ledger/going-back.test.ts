@@ -5,13 +5,9 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
-import { recordLease } from './recorded-leases.ts';
+import { endLease, recordLease } from './recorded-leases.ts';
 
 const newLedger = newLedgers();
-
-async function opened(connection: string): Promise<Ledger> {
-  return openedLedger(connection);
-}
 
 const names = async (ledger: Ledger) =>
   (await listLeases(ledger, { limit: 9 }, NO_WAIT)).map(({ name }) => name).reverse();
@@ -21,7 +17,7 @@ const SUSPENDED = /^nothing is granted: the ledger has gone back: .* run blazar-
 describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
   /** As if the last of its leases had never been. */
   async function lose(connection: string): Promise<void> {
-    const other = await opened(connection);
+    const other = await openedLedger(connection);
     const { queries } = other.database;
     await other.transact(
       'budget',
@@ -40,18 +36,17 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
 
   it('grants nothing more, in any process, until it is resumed', async () => {
     const connection = await newLedger(dialect);
-    const [one, other] = [await opened(connection), await opened(connection)];
+    const [one, other] = [await openedLedger(connection), await openedLedger(connection)];
     const first = await recordLease(one, { name: 'first', leaseId: 'F' });
     await recordLease(one, { name: 'second' });
     await lose(connection);
     await expect(recordLease(one, { name: 'third' })).rejects.toThrow('the ledger has gone back');
     await expect(recordLease(one, { name: 'third' })).rejects.toThrow(SUSPENDED);
     await expect(recordLease(other, { name: 'third' })).rejects.toThrow(SUSPENDED);
-    await expect(recordLease(await opened(connection), { name: 'third' })).rejects.toThrow(SUSPENDED);
+    await expect(recordLease(await openedLedger(connection), { name: 'third' })).rejects.toThrow(SUSPENDED);
     expect(await names(other)).toEqual(['first']);
     // What ends, ends.
-    const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-    expect(await one.end({ identity: first, shape: undefined }, author, NO_WAIT)).toBe(true);
+    expect(await endLease(one, first)).toBe(true);
     await other.resume(NO_WAIT);
     for (const ledger of [one, other]) {
       await recordLease(ledger, { name: `again ${ledger === one}` });
@@ -60,17 +55,11 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
   });
 
   it('is not confused with transactions that are rolled back or refused', async () => {
-    const ledger = await opened(await newLedger(dialect));
+    const ledger = await openedLedger(await newLedger(dialect));
     await recordLease(ledger, { name: 'first' });
-    const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-    const identity = {
-      leaseId: 'nobody',
-      region: '',
-      projectId: 'climate',
-      userId: 'alice',
-    };
+    const identity = { leaseId: 'nobody', region: '', projectId: 'climate', userId: 'alice' };
     for (let time = 0; time < 3; time += 1) {
-      expect(await ledger.end({ identity, shape: undefined }, author, NO_WAIT)).toBe(false);
+      expect(await endLease(ledger, identity)).toBe(false);
     }
     await recordLease(ledger, { name: 'second' });
     expect(await names(ledger)).toEqual(['first', 'second']);
@@ -79,9 +68,9 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
 
 it('is noticed by what was acknowledged to any project, when the connection is a new one', async () => {
   const connection = await newLedger('postgresql');
-  const ledger = await opened(connection);
+  const ledger = await openedLedger(connection);
   await recordLease(ledger, { name: 'first', projectId: 'one' });
-  const other = await opened(connection);
+  const other = await openedLedger(connection);
   const { queries } = other.database;
   const lost = queries.updateTable('projects').set({ revision: 0n }).compile();
   await other.transact(
@@ -116,11 +105,11 @@ describe('a file that is moved over a ledger in use', () => {
   async function replaced(leases: number) {
     const connection = await newLedger('sqlite');
     const file = connection.slice('sqlite://'.length);
-    const before = await opened(connection);
+    const before = await openedLedger(connection);
     await recordLease(before, { name: 'kept' });
     await before.close();
     copyFileSync(file, `${file}.backup`);
-    const ledger = await opened(connection);
+    const ledger = await openedLedger(connection);
     for (let lease = 0; lease < leases; lease += 1) {
       await recordLease(ledger, { name: `lease ${lease}`, projectId: `project ${lease}` });
     }
@@ -142,7 +131,7 @@ describe('a file that is moved over a ledger in use', () => {
     // It is whole, and does not know of 40 leases.
     await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow('the ledger has gone back');
     await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(SUSPENDED);
-    const next = await opened(connection);
+    const next = await openedLedger(connection);
     await expect(recordLease(next, { name: 'new' })).rejects.toThrow(SUSPENDED);
     await next.resume(NO_WAIT);
     await recordLease(next, { name: 'new' });
@@ -153,7 +142,7 @@ describe('a file that is moved over a ledger in use', () => {
   it('is used again when the right one is back', async () => {
     const connection = await newLedger('sqlite');
     const file = connection.slice('sqlite://'.length);
-    const ledger = await opened(connection);
+    const ledger = await openedLedger(connection);
     await recordLease(ledger, { name: 'first' });
     renameSync(file, `${file}.aside`);
     writeFileSync(file, 'something else'.repeat(1000));

@@ -16,7 +16,6 @@ import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
 import type { Tables } from '../../src/ledger/storage/schema.ts';
-import type { Author } from '../../src/ledger/transactions/journal.ts';
 import type { Recording, Undo } from '../../src/ledger/transactions/lease-transactions.ts';
 import {
   type BudgetText,
@@ -27,6 +26,7 @@ import {
   newLedgers,
 } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { by } from './recorded-leases.ts';
 
 /** By the first two columns: they identify a row of each table, and PostgreSQL returns rows in any order. */
 const IN_ORDER = sql`1, 2`;
@@ -341,7 +341,3 @@ type Row<Name extends keyof Tables> = {
     ? Value
     : Tables[Name][Column];
 };
-
-export function by(operation: Author['operation']): Author {
-  return { operation, who: 'alice', requestId: 'req-1', reason: null };
-}

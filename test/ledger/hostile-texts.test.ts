@@ -14,8 +14,8 @@ import { ChainLedger } from '../../src/ledger/service.ts';
 import { ANY_CHARACTER } from '../support/characters.ts';
 import { DIALECTS, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
-import { by, leaseOf } from './ground.ts';
-import { CLAIMANT } from './recorded-leases.ts';
+import { leaseOf } from './ground.ts';
+import { by, LIST_TERMS } from './recorded-leases.ts';
 
 const newLedger = newLedgers();
 const clock = { now: () => new Date('2026-11-21T09:00:30Z') };
@@ -115,20 +115,10 @@ it('of one lease stops no reconciling of the others', async () => {
   const said = [];
   for (const dialect of DIALECTS) {
     const ledger = await openedLedger(await newLedger(dialect));
-    const options = {
-      region: '',
-      projectIds: undefined,
-      olderThan: 0n,
-      isDryRun: false,
-      claimants: [CLAIMANT],
-      exemptProjects: [],
-      who: 'operator',
-      reason: null,
-    };
     const outcomes: [string, string | null][] = [];
     // Twice: what is recorded once is found again under the name that is kept.
     for (let time = 0; time < 2; time += 1) {
-      for await (const { outcome, leaseId, note } of reconcileList(ledger, listed, options, NO_WAIT)) {
+      for await (const { outcome, leaseId, note } of reconcileList(ledger, listed, LIST_TERMS, NO_WAIT)) {
         outcomes.push([`${outcome} ${leaseId?.slice(0, 9)}`, note]);
       }
     }

@@ -177,11 +177,6 @@ describe('a ledger on a server', () => {
     await run(url, [`REVOKE ALL ON SCHEMA public FROM ${role}`, `DROP ROLE ${role}`]);
   });
 
-  it('is not opened with an unknown parameter', async () => {
-    const url = `${await newLedger('postgresql')}?sslmod=require`;
-    expect(await openingOf(url)).toEqual([expect.stringMatching(/^the parameter sslmod is not one of /)]);
-  });
-
   it('uses TLS if the server has it, unless TLS is required', async () => {
     const url = await newLedger('postgresql');
     for (const mode of ['disable', 'allow', 'prefer']) {

@@ -3,7 +3,6 @@ import type { Wait } from '../../base/deadline.ts';
 import type { Amount, Budget } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
 import { Undone, type Work } from '../storage/database.ts';
-import type { Transaction } from '../transactions/transaction.ts';
 import {
   type BudgetAuthor,
   eraseBudget,
@@ -55,8 +54,7 @@ export function createBudget(
   editor: BudgetEditor,
   wait: Wait,
 ): Promise<BudgetEdit> {
-  return edited(ledger, wanted, wait, function* (transaction) {
-    yield* transaction.lock(wanted.projectId);
+  return edited(ledger, wanted, wait, function* () {
     const ofOwner = yield* budgetsOfOwner(ledger.database.queries, wanted);
     const same = ofOwner.find(({ validFrom }) => validFrom === wanted.validFrom);
     return (
@@ -99,13 +97,22 @@ export function withdrawBudget(
   });
 }
 
-function edited(
+/** `work`: once the project is locked. */
+export function edited<Edit extends { readonly kind: 'done' | 'refused' }>(
   ledger: Ledger,
   { projectId: project }: { readonly projectId: string },
   wait: Wait,
-  work: (transaction: Transaction) => Work<BudgetEdit | Undone<BudgetEdit>>,
-): Promise<BudgetEdit> {
-  return ledger.transact('budget', work, wait, { project, isRefused: ({ kind }) => kind === 'refused' });
+  work: () => Work<Edit | Undone<Edit>>,
+): Promise<Edit> {
+  return ledger.transact(
+    'budget',
+    function* (transaction) {
+      yield* transaction.lock(project);
+      return yield* work();
+    },
+    wait,
+    { project, isRefused: ({ kind }) => kind === 'refused' },
+  );
 }
 
 /** `work`: on the budget as it is once the project is locked: whoever waited for the lock sees what was changed meanwhile. */
@@ -115,8 +122,7 @@ function editedAsSeen(
   wait: Wait,
   work: (current: BudgetView) => Work<BudgetEdit | Undone<BudgetEdit>>,
 ): Promise<BudgetEdit> {
-  return edited(ledger, seen, wait, function* (transaction) {
-    yield* transaction.lock(seen.projectId);
+  return edited(ledger, seen, wait, function* () {
     const current = yield* viewOf(ledger, seen.id);
     if (current === undefined || current.projectId !== seen.projectId) {
       return refused({ kind: 'gone' });

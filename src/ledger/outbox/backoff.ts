@@ -31,11 +31,6 @@ export function pauseAfter(failures: number, { firstPause, longestPause }: Backo
   return full * (0.5 + Math.random() / 2);
 }
 
-/** The pause of a whole service: at least what it has asked for, in seconds. */
-function servicePause(failures: number, retryAfter: number | undefined, backoff: Backoff): number {
-  return Math.max(pauseAfter(failures, backoff), Math.min((retryAfter ?? 0) * 1000, LONGEST_RETRY_AFTER));
-}
-
 export class ServicePauses {
   readonly #backoff: Backoff;
   #failures = 0;
@@ -89,8 +84,9 @@ export class ServicePauses {
       return undefined;
     }
     this.#pauses += 1;
-    const until = performance.now() + servicePause(this.#pauses, retryAfter, this.#backoff);
-    this.#until = Math.max(this.#until, until);
+    const asked = Math.min((retryAfter ?? 0) * 1000, LONGEST_RETRY_AFTER);
+    const pause = Math.max(pauseAfter(this.#pauses, this.#backoff), asked);
+    this.#until = Math.max(this.#until, performance.now() + pause);
     if (retryAfter !== undefined) {
       this.#askedUntil = this.#until;
     }

@@ -8,7 +8,6 @@ import type { EndMessage } from '../../filter/outbox.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Database, rows, type Work } from '../storage/database.ts';
-import { PostgresDatabase } from '../storage/postgres/postgres.ts';
 import { missingRights, NEEDED_FOR_OUTBOX } from '../storage/rights.ts';
 import { type Backoff, ClaimRenewal } from './backoff.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -79,7 +78,9 @@ export class OutboxStore {
   /** A ledger that cannot be reached now is not verified. @throws ConfigurationError for missing privileges */
   async verify(): Promise<void> {
     const missing = await this.#ledger()
-      .then(({ database }) => (isPostgres(database) ? missingRights(database, NEEDED_FOR_OUTBOX) : undefined))
+      .then(({ database }) =>
+        database.dialect === 'postgresql' ? missingRights(database, NEEDED_FOR_OUTBOX) : undefined,
+      )
       .catch(() => undefined);
     if (missing !== undefined) {
       const message = `the outbox cannot be used: ${missing}`;
@@ -183,7 +184,7 @@ export class OutboxStore {
       const { database } = opened;
       const now = opened.now();
       const claimant = { sender: this.#sender, worker: this.#worker, now, until: now + this.#claim };
-      return nextRound(database.queries, claimant, settled, kept, wanted, isPostgres(database));
+      return nextRound(database.queries, claimant, settled, kept, wanted, database.dialect === 'postgresql');
     });
   }
 
@@ -228,10 +229,6 @@ export class OutboxStore {
   }
 }
 
-function isPostgres(database: Database): boolean {
-  return database instanceof PostgresDatabase;
-}
-
 /** Adds a message unless another one about the lease is there. */
 function* addIfAlone(
   opened: Ledger,
@@ -240,7 +237,7 @@ function* addIfAlone(
 ): Work<bigint | undefined | 'not-alone'> {
   const { database } = opened;
   const { queries } = database;
-  if (isPostgres(database)) {
+  if (database.dialect === 'postgresql') {
     // Two requests for one lease: the second waits until the first is written.
     yield* rows(sql`select pg_advisory_xact_lock(hashtextextended(${row.lease}, 0))`.compile(queries));
   }

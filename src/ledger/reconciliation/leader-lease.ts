@@ -90,7 +90,7 @@ export function acquireLeaderLease(
 }
 
 /** Resolves to whether it is still held. @throws LedgerUnavailableError */
-export function renewLeaderLease(ledger: Ledger, holder: string, wait: Wait): Promise<boolean> {
+export async function renewLeaderLease(ledger: Ledger, holder: string, wait: Wait): Promise<boolean> {
   const renewed = ledger.database.queries
     .updateTable('follower')
     .set({
@@ -98,13 +98,7 @@ export function renewLeaderLease(ledger: Ledger, holder: string, wait: Wait): Pr
     })
     .where('holder', '=', holder)
     .returning('id');
-  return ledger.transact(
-    'reconcile',
-    function* () {
-      return (yield* rows(renewed.compile())).length > 0;
-    },
-    wait,
-  );
+  return (await ledger.transact('reconcile', () => rows(renewed.compile()), wait)).length > 0;
 }
 
 /** What a comparison leaves behind. */
@@ -116,7 +110,7 @@ export interface Left {
 }
 
 /** Frees it for others. `left`: `undefined` = the comparison has failed. @throws LedgerUnavailableError */
-export function releaseLeaderLease(
+export async function releaseLeaderLease(
   ledger: Ledger,
   holder: string,
   done: Left | undefined,
@@ -134,13 +128,7 @@ export function releaseLeaderLease(
       }),
     })
     .where('holder', '=', holder);
-  return ledger.transact(
-    'reconcile',
-    function* () {
-      yield* rows(left.compile());
-    },
-    wait,
-  );
+  await ledger.transact('reconcile', () => rows(left.compile()), wait);
 }
 
 function rowsIn(written: string | null): Set<bigint> {

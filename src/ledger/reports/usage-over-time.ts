@@ -7,6 +7,7 @@ import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { budgetOf } from '../budgets/rows.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
+import { isAmong } from '../storage/query-parts.ts';
 import { Cumulative, type Share } from './charges.ts';
 import { leaseSpan } from './lease-span.ts';
 import { reading } from './pages.ts';
@@ -133,14 +134,10 @@ function* balances(
   projectId: string,
   budgets: readonly Budget[],
 ): Work<Map<string, Amount>> {
-  const taken = new Map<string, Amount>();
-  for (const name of budgets.map(budgetAccount)) {
-    const query = database.queries
-      .selectFrom('accounts')
-      .select('balance')
-      .where('project_id', '=', projectId)
-      .where('name', '=', name);
-    taken.set(name, (yield* rows(query.compile()))[0]?.balance ?? 0n);
-  }
-  return taken;
+  const query = database.queries
+    .selectFrom('accounts')
+    .select(['name', 'balance'])
+    .where('project_id', '=', projectId)
+    .where(isAmong(database.dialect, 'name', budgets.map(budgetAccount)));
+  return new Map((yield* rows(query.compile())).map(({ name, balance }) => [name, balance]));
 }

@@ -41,8 +41,8 @@ export interface GroupParts {
   readonly ownError: PartRules<Part>['ownError'];
   /** Default: false. */
   readonly asksAhead?: PartRules<Part>['asksAhead'];
-  /** Of a transaction with several parts; `undefined` = each part asks for itself. `isCareful`: as in `GroupWork`. */
-  readonly memory?: ((isCareful: boolean) => Memory | undefined) | undefined;
+  /** Of a transaction with several parts; `undefined` = each part asks for itself, as in a careful one. */
+  readonly memory?: (() => Memory | undefined) | undefined;
   readonly bounds?: GroupBounds | undefined;
 }
 
@@ -172,19 +172,16 @@ export class CommitGroups {
       member.hasBegun = false;
       member.outcome = undefined;
     }
-    yield* this.#parted(group, isCareful);
+    const [first, ...others] = group;
+    if (first !== undefined && others.length === 0) {
+      yield* runAlone(first, this.#rules);
+    } else {
+      yield* runTogether(group, this.#rules, isCareful ? undefined : this.#parts.memory?.());
+    }
     // Whoever has left was told that nothing is recorded.
     this.#givenUp?.signal.throwIfAborted();
     this.#phase = 'commits';
     return group.some(({ outcome }) => outcome?.kind === 'written') ? undefined : new Undone(undefined);
-  }
-
-  *#parted(group: readonly Member[], isCareful: boolean): Work<void> {
-    const [first] = group;
-    if (first !== undefined && group.length === 1) {
-      return yield* runAlone(first, this.#rules);
-    }
-    return yield* runTogether(group, this.#rules, this.#parts.memory?.(isCareful));
   }
 
   /** Without leaving: only this part is rolled back. */

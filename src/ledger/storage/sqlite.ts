@@ -82,7 +82,7 @@ export class SqliteDatabase implements Database {
     this.#groups = new CommitGroups({
       commit: (work, wait, undone) => this.#transact(work, wait, undone),
       ownError,
-      memory: (isCareful) => (isCareful ? undefined : this.memory?.()),
+      memory: () => this.memory?.(),
       bounds,
     });
     const isKnown = unavailable(() => isMarked(file));

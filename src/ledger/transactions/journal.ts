@@ -73,9 +73,6 @@ export function negative(amounts: ReadonlyMap<string, Amount>): Map<string, Amou
 const BATCH = 500;
 
 function inBatches<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
-  if (items.length > 0 && items.length <= BATCH) {
-    return [items];
-  }
   const batches: (readonly Item[])[] = [];
   for (let start = 0; start < items.length; start += BATCH) {
     batches.push(items.slice(start, start + BATCH));

@@ -72,7 +72,6 @@ export function* previewLease(
   sent?: FirstReads,
 ): Work<LeasePreview> {
   const { identity, proposal, current, halfway, isCertain, claimants } = request;
-  const { projectId: project_id } = identity;
   const isSent = sent !== undefined && now <= sent.until;
   const reads = isSent ? sent : firstReads(statements, request, now);
   const ended = yield* rows(announcing(reads.overdue, isSent ? [] : listOf(reads).slice(1)));
@@ -81,10 +80,7 @@ export function* previewLease(
   const { row, isRepeated } = yield* findLease(statements, request, reads, now);
 
   const others = claimants.some(({ readsProject }) => readsProject)
-    ? yield* otherLeases(statements, {
-        ...{ project: project_id, isUpdate: current !== undefined },
-        ...{ row, overdueRows, budgets, now },
-      })
+    ? yield* otherLeases(statements, request, { row, overdueRows, budgets, now })
     : undefined;
   const state = { now, budgets, others };
   const claimed = (of: Proposal) => formOf(of, claimedBy(claimants, of, state));
@@ -268,8 +264,6 @@ function kept(claim: Claim): Claim {
 }
 
 interface Read {
-  readonly project: string;
-  readonly isUpdate: boolean;
   /** The lease itself; `undefined` = it is new. */
   readonly row: LeaseRow | undefined;
   readonly overdueRows: readonly Parameters<typeof alternativesOf>[0][];
@@ -280,14 +274,15 @@ interface Read {
 /** Reads with the lock of the project when a commit asks: nothing changes before the lease is recorded. */
 function* otherLeases(
   statements: Statements,
-  { project: project_id, isUpdate, row, overdueRows, budgets, now }: Read,
+  { identity: { projectId: project_id }, current }: LedgerRequest,
+  { row, overdueRows, budgets, now }: Read,
 ): Work<OtherLeases> {
   const [counted] = yield* rows(statements.openLeases({ project_id, now }));
   const isCounted = row?.state === 'open' && row.ends_at > now;
   const count = BigInt(counted?.count ?? 0) - (isCounted ? 1n : 0n);
   const own = row?.state === 'open' ? alternativesOf(row) : [];
   const givenBack = added([
-    isUpdate ? refundOf(own, now / MICROSECONDS_PER_SECOND) : chargedBy(own),
+    current !== undefined ? refundOf(own, now / MICROSECONDS_PER_SECOND) : chargedBy(own),
     ...overdueRows.map((one) => heldBy(alternativesOf(one))),
   ]);
   const balances = yield* balancesOf(statements, project_id, new Set(budgets.map(budgetAccount)));

@@ -4,6 +4,7 @@ import { removeBudget } from '../../../src/ledger/budgets/budgets.ts';
 import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { type Ground, type Grounds, leaseOf } from '../ground.ts';
+import { by } from '../recorded-leases.ts';
 
 const PATIENT = { timeout: 120_000, interval: 20 };
 
@@ -51,9 +52,8 @@ export function crowding(grounds: Grounds): void {
     const over = new AbortController();
     const wait = { signal: over.signal, throwIfOver: () => over.signal.throwIfAborted() };
     const request = { context: ground.context(), lease: leaseOf() };
-    const author = { operation: 'create', who: 'alice', requestId: null, reason: null } as const;
     over.abort(new Error('nobody waits'));
-    await expect(ground.chain.commit(request, ground.claimants, author, wait)).rejects.toThrow(
+    await expect(ground.chain.commit(request, ground.claimants, by('create'), wait)).rejects.toThrow(
       'nobody waits',
     );
     expect(await ground.everything()).toEqual(before);

@@ -3,17 +3,10 @@ import { RequestCall } from '../../../src/enforcement/chain/hook.ts';
 import { allow, type Lease, reject } from '../../../src/index.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { type Grounds, leaseOf } from '../ground.ts';
+import { by } from '../recorded-leases.ts';
 
 /** A lease that is new: recorded if it fits, once, or without any trace. */
 export function creating(grounds: Grounds): void {
-  it('charges a granted lease for its whole duration', async () => {
-    const ground = await grounds({ budget: '100' });
-    const recording = await ground.create(leaseOf({ hosts: 2 }));
-    expect(recording.refusal).toBeUndefined();
-    expect(await ground.taken()).toEqual(['48']);
-    expect(await ground.count()).toBe(1n);
-  });
-
   it('records who charged what, when and why', async () => {
     const ground = await grounds({ budget: '100' });
     const { lease } = await ground.create(leaseOf());
@@ -142,15 +135,6 @@ export function creating(grounds: Grounds): void {
     );
   });
 
-  it('counts leases with the same name and start that differ in anything else', async () => {
-    const ground = await grounds({ budget: '1000' });
-    await ground.create(leaseOf());
-    await ground.create(leaseOf({ until: '2026-12-03 00:00' }));
-    await ground.create(leaseOf({ hosts: 2 }));
-    expect(await ground.count()).toBe(3n);
-    expect(await ground.taken()).toEqual(['120']);
-  });
-
   it('treats a region that is null, empty or missing as the same, and any other as different', async () => {
     const ground = await grounds({ budget: '1000' });
     for (const region of [undefined, null, '']) {
@@ -273,7 +257,7 @@ export function creating(grounds: Grounds): void {
     const before = await ground.everything();
     const claimant = { name: 'Unsure', audit: false, claims: () => reject('It does not say how many.') };
     const request = { context: ground.context(), lease: leaseOf() };
-    const { refusal } = await ground.chain.commit(request, [claimant], AUTHOR, NO_WAIT);
+    const { refusal } = await ground.chain.commit(request, [claimant], by('create'), NO_WAIT);
     expect(refusal).toMatchObject({ filter: 'Unsure', message: 'It does not say how many.' });
     expect(await ground.everything()).toEqual(before);
   });
@@ -289,12 +273,10 @@ export function creating(grounds: Grounds): void {
       },
     };
     const request = { context: ground.context(), lease: leaseOf() };
-    await expect(ground.chain.commit(request, [claimant], AUTHOR, NO_WAIT)).rejects.toThrow(
+    await expect(ground.chain.commit(request, [claimant], by('create'), NO_WAIT)).rejects.toThrow(
       'a factor that is none',
     );
     expect(await ground.everything()).toEqual(before);
     expect((await ground.create(leaseOf())).refusal).toBeUndefined();
   });
 }
-
-const AUTHOR = { operation: 'create', who: 'alice', requestId: null, reason: null } as const;

@@ -18,13 +18,6 @@ export function ending(grounds: Grounds): void {
     });
   });
 
-  it('gives back everything of a lease that has not started', async () => {
-    const ground = await grounds({ budget: '100' });
-    await ground.create(leaseOf());
-    await ground.end(leaseOf({ id: 'A' }));
-    expect(await ground.taken()).toEqual(['0']);
-  });
-
   it('ignores an end that is reported again', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
@@ -86,14 +79,6 @@ export function ending(grounds: Grounds): void {
     const request = { context: ground.context(), lease: next };
     expect(await ground.chain.check(ground.countFilter, request, {})).toEqual({ allowed: true });
     expect(await ground.everything()).toEqual(before);
-  });
-
-  it('ends the lease with the same end date, of two with one name', async () => {
-    const ground = await grounds({ budget: '100' });
-    await ground.create(leaseOf());
-    await ground.create(leaseOf({ until: '2026-12-01 01:00' }));
-    await ground.end(leaseOf({ id: 'B', until: '2026-12-01 01:00' }));
-    expect(await ground.taken()).toEqual(['24']);
   });
 
   it('takes a new lease back as if it had never existed', async () => {

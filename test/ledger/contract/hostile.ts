@@ -3,7 +3,8 @@ import { MAX_AMOUNT } from '../../../src/filter/claim.ts';
 import { type Lease, reject } from '../../../src/index.ts';
 import { setBudget } from '../../../src/ledger/budgets/budgets.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
-import { by, type Grounds, leaseOf } from '../ground.ts';
+import { type Grounds, leaseOf } from '../ground.ts';
+import { by } from '../recorded-leases.ts';
 
 const TEXTS = [
   ['__proto__', '__proto__'],

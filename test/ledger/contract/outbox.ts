@@ -388,30 +388,28 @@ export function preparing(grounds: Grounds): void {
     return { ground, sender, call };
   };
 
-  it('sends no message about a lease that was granted', async () => {
-    const { sender, call } = await newCommit();
-    await sender.prepare(call, 'A');
-    expect(await sender.list()).toHaveLength(1);
-    await sender.chain.confirm(call, NO_WAIT);
-    await emptied(sender);
-    expect(sender.attempts).toEqual([]);
-  });
-
-  it('sends one message about a lease that was refused', async () => {
-    const { ground, sender, call } = await newCommit();
-    await sender.prepare(call, 'A');
-    await sender.box.add({ context: ground.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
-    sender.chain.forget(call);
-    await emptied(sender);
-    expect(sender.delivered).toEqual(['A']);
-  });
-
-  it('sends none if there is nothing to undo', async () => {
-    const { sender, call } = await newCommit();
-    await sender.prepare(call, 'A');
-    sender.chain.forget(call);
-    await emptied(sender);
-    expect(sender.attempts).toEqual([]);
+  it.each<[string, (given: Awaited<ReturnType<typeof newCommit>>) => unknown, string[]]>([
+    [
+      'no message about a lease that was granted',
+      ({ sender, call }) => sender.chain.confirm(call, NO_WAIT),
+      [],
+    ],
+    ['none if there is nothing to undo', ({ sender, call }) => sender.chain.forget(call), []],
+    [
+      'one message about a lease that was refused',
+      async ({ ground, sender, call }) => {
+        await sender.box.add({ context: ground.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
+        sender.chain.forget(call);
+      },
+      ['A'],
+    ],
+  ])('sends %s', async (_, decide, delivered) => {
+    const commit = await newCommit();
+    await commit.sender.prepare(commit.call, 'A');
+    expect(await commit.sender.list()).toHaveLength(1);
+    await decide(commit);
+    await emptied(commit.sender);
+    expect(commit.sender.delivered).toEqual(delivered);
   });
 
   it('sends it if the process has gone, and does not grant the lease afterwards', async () => {

@@ -4,7 +4,8 @@ import { NO_KEYSTONE } from '../../../src/enforcement/keystone.ts';
 import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { claimantOf } from '../../../src/ledger/lease-request.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
-import { by, type Grounds, leaseOf } from '../ground.ts';
+import { type Grounds, leaseOf } from '../ground.ts';
+import { by } from '../recorded-leases.ts';
 
 /** A lease that changes: judged by what it takes more, and counted from now for what has run. */
 export function updating(grounds: Grounds): void {

@@ -9,11 +9,10 @@ import { usageOf } from '../../../src/ledger/reports/usage.ts';
 import { budgetsOverTime } from '../../../src/ledger/reports/usage-over-time.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
-import { CLAIMANT, recordLease } from '../recorded-leases.ts';
+import { by, CLAIMANT, endLease, recordLease, requestOf } from '../recorded-leases.ts';
 import { contentOf, fold, instant, restore } from './folded-ledgers.ts';
 
 const newLedger = newLedgers();
-const END = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
 const FIRST_OF_YEAR = '2027-01-01';
 
 /** In 2027: leases of last year, one of which ended early, and some of today. */
@@ -28,7 +27,7 @@ async function oldLedger(dialect: (typeof DIALECTS)[number]): Promise<Ledger> {
   await recordLease(ledger, { name: 'o', projectId: 'ocean' });
   now = '2026-12-03T00:00:00Z';
   const shape = { start: instant('2026-12-01'), end: instant('2026-12-09'), demand: '' };
-  await ledger.end({ identity: early, shape }, END, NO_WAIT);
+  await endLease(ledger, early, shape);
   now = '2027-02-01T00:00:00Z';
   for (const projectId of ['climate', 'ocean']) {
     await recordLease(ledger, { name: 'now', projectId, start: '2027-03-01', end: '2027-03-02' });
@@ -137,9 +136,6 @@ describe.each(DIALECTS)('folding on %s', (dialect) => {
 
 /** Blazar says that the lease runs until May. Resolves to whether it is refused. `limit`: of leases. */
 async function update(ledger: Ledger, identity: LeaseIdentity, limit: bigint | undefined): Promise<boolean> {
-  const context = { project_id: identity.projectId, user_id: identity.userId };
-  const [start, end] = [instant('2026-12-01'), instant('2027-05-01')];
-  const proposal = { context, start, end, reservations: [], allocationsAreExact: true };
   const limited = {
     ...CLAIMANT,
     claims: (...asked: Parameters<typeof CLAIMANT.claims>) => {
@@ -153,10 +149,7 @@ async function update(ledger: Ledger, identity: LeaseIdentity, limit: bigint | u
           );
     },
   };
-  const request = {
-    ...{ identity, name: 'c', proposal, current: { ...proposal, end: instant('2027-05-01') } },
-    ...{ halfway: undefined, isCertain: false, adopts: false, repetition: undefined, claimants: [limited] },
-  };
-  const author = { operation: 'update', who: 'alice', requestId: null, reason: null } as const;
-  return (await ledger.commit(request, author, NO_WAIT)).refusal !== undefined;
+  const request = requestOf({ name: 'c', end: '2027-05-01', claimant: limited });
+  const change = { ...request, identity, current: request.proposal };
+  return (await ledger.commit(change, by('update'), NO_WAIT)).refusal !== undefined;
 }

@@ -13,7 +13,7 @@ import {
   newLedgers,
   openedLedger,
 } from '../../support/ledgers.ts';
-import { recordLease, recordNewLease } from '../recorded-leases.ts';
+import { by, endLease, recordLease, recordNewLease } from '../recorded-leases.ts';
 
 const newLedger = newLedgers();
 const WATCH: BudgetWatch = {
@@ -22,8 +22,6 @@ const WATCH: BudgetWatch = {
   body: ({ threshold, cause, budget, who }: Crossing, key) =>
     JSON.stringify({ threshold, cause, budget: Number(budget.id), who, key }),
 };
-const UNDO = { operation: 'undo', who: 'alice', requestId: null, reason: null } as const;
-const END = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
 /** A lease of a day takes 24 of them. */
 const HUNDRED_HOURS = '100';
 
@@ -59,7 +57,7 @@ describe.each(DIALECTS)('a ledger in %s', (dialect) => {
     ]);
     const [first] = ids;
     for (let turn = 0; turn < 2; turn += 1) {
-      await ledger.end({ identity: first as LeaseIdentity, shape: undefined }, END, NO_WAIT);
+      await endLease(ledger, first as LeaseIdentity);
       expect(await notices(ledger)).toHaveLength(2);
     }
     await recordLease(ledger, { name: 'e', end: '2026-12-01T09:00Z' });
@@ -96,7 +94,7 @@ describe.each(DIALECTS)('a ledger in %s', (dialect) => {
     if (recording.undo === undefined) {
       throw new Error('expected something to take back');
     }
-    expect(await ledger.takeBack(recording.undo, UNDO, NO_WAIT)).toBe(true);
+    expect(await ledger.takeBack(recording.undo, by('undo'), NO_WAIT)).toBe(true);
     expect(await notices(ledger)).toEqual(kept);
   });
 

@@ -6,7 +6,7 @@ import {
   renewLeaderLease,
 } from '../../../src/ledger/reconciliation/leader-lease.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
-import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 
 const newLedger = newLedgers();
 
@@ -14,67 +14,50 @@ describe.each(DIALECTS)('the leader lease of the follower on %s', (dialect) => {
   it('is taken by one at a time, and taken over when its holder is gone', async () => {
     const connection = await newLedger(dialect);
     // Their own clocks, which differ, do not count.
-    const one = await ledgerAt(connection, { now: () => '2020-01-01T00:00:00Z' });
-    const other = await ledgerAt(connection, { now: () => '2040-01-01T00:00:00Z' });
-    try {
-      expect(await acquireLeaderLease(one, 'one', 60, NO_WAIT)).toMatchObject({ kind: 'mine' });
-      expect(await acquireLeaderLease(other, 'other', 60, NO_WAIT)).toEqual({ kind: 'held', holder: 'one' });
-      expect(await renewLeaderLease(one, 'one', NO_WAIT)).toBe(true);
-      // As after `kill -9`: nobody renews it, and half a minute goes by.
-      await expire(one);
-      expect(await acquireLeaderLease(other, 'other', 60, NO_WAIT)).toMatchObject({ kind: 'mine' });
-      expect(await renewLeaderLease(one, 'one', NO_WAIT)).toBe(false);
-      // One that is back late frees nothing that another one holds.
-      await releaseLeaderLease(one, 'one', undefined, NO_WAIT);
-      expect(await acquireLeaderLease(one, 'one', 60, NO_WAIT)).toEqual({ kind: 'held', holder: 'other' });
-    } finally {
-      await one.close();
-      await other.close();
-    }
+    const one = await openedLedger(connection, { now: () => '2020-01-01T00:00:00Z' });
+    const other = await openedLedger(connection, { now: () => '2040-01-01T00:00:00Z' });
+    expect(await acquireLeaderLease(one, 'one', 60, NO_WAIT)).toMatchObject({ kind: 'mine' });
+    expect(await acquireLeaderLease(other, 'other', 60, NO_WAIT)).toEqual({ kind: 'held', holder: 'one' });
+    expect(await renewLeaderLease(one, 'one', NO_WAIT)).toBe(true);
+    // As after `kill -9`: nobody renews it, and half a minute goes by.
+    await expire(one);
+    expect(await acquireLeaderLease(other, 'other', 60, NO_WAIT)).toMatchObject({ kind: 'mine' });
+    expect(await renewLeaderLease(one, 'one', NO_WAIT)).toBe(false);
+    // One that is back late frees nothing that another one holds.
+    await releaseLeaderLease(one, 'one', undefined, NO_WAIT);
+    expect(await acquireLeaderLease(one, 'one', 60, NO_WAIT)).toEqual({ kind: 'held', holder: 'other' });
   });
 
   it('is taken over when its holder is gone and the clock was set back since, and not before', async () => {
-    const ledger = await ledgerAt(await newLedger(dialect));
-    try {
-      await acquireLeaderLease(ledger, 'one', 60, NO_WAIT);
-      await holdFor(ledger, 35);
-      expect(await acquireLeaderLease(ledger, 'other', 60, NO_WAIT)).toEqual({ kind: 'held', holder: 'one' });
-      // It was taken by a clock that was an hour ahead.
-      await holdFor(ledger, 3600);
-      expect(await acquireLeaderLease(ledger, 'other', 60, NO_WAIT)).toMatchObject({ kind: 'mine' });
-      expect(await renewLeaderLease(ledger, 'one', NO_WAIT)).toBe(false);
-    } finally {
-      await ledger.close();
-    }
+    const ledger = await openedLedger(await newLedger(dialect));
+    await acquireLeaderLease(ledger, 'one', 60, NO_WAIT);
+    await holdFor(ledger, 35);
+    expect(await acquireLeaderLease(ledger, 'other', 60, NO_WAIT)).toEqual({ kind: 'held', holder: 'one' });
+    // It was taken by a clock that was an hour ahead.
+    await holdFor(ledger, 3600);
+    expect(await acquireLeaderLease(ledger, 'other', 60, NO_WAIT)).toMatchObject({ kind: 'mine' });
+    expect(await renewLeaderLease(ledger, 'one', NO_WAIT)).toBe(false);
   });
 
   it('is not taken again before the interval is over, but after a round that was not complete', async () => {
-    const ledger = await ledgerAt(await newLedger(dialect));
-    try {
-      const left = { isGood: false, matched: 'an endpoint', doubted: new Set([7n]) };
-      await acquireLeaderLease(ledger, 'one', 60, NO_WAIT);
-      await releaseLeaderLease(ledger, 'one', left, NO_WAIT);
-      const leader = { age: Number.POSITIVE_INFINITY, matched: 'an endpoint', doubted: new Set([7n]) };
-      expect(await acquireLeaderLease(ledger, 'other', 60, NO_WAIT)).toEqual({ kind: 'mine', leader });
-      await releaseLeaderLease(ledger, 'other', { ...left, isGood: true }, NO_WAIT);
-      expect(await acquireLeaderLease(ledger, 'one', 60, NO_WAIT)).toMatchObject({ kind: 'early' });
-      expect(await acquireLeaderLease(ledger, 'one', 0, NO_WAIT)).toMatchObject({ kind: 'mine' });
-    } finally {
-      await ledger.close();
-    }
+    const ledger = await openedLedger(await newLedger(dialect));
+    const left = { isGood: false, matched: 'an endpoint', doubted: new Set([7n]) };
+    await acquireLeaderLease(ledger, 'one', 60, NO_WAIT);
+    await releaseLeaderLease(ledger, 'one', left, NO_WAIT);
+    const leader = { age: Number.POSITIVE_INFINITY, matched: 'an endpoint', doubted: new Set([7n]) };
+    expect(await acquireLeaderLease(ledger, 'other', 60, NO_WAIT)).toEqual({ kind: 'mine', leader });
+    await releaseLeaderLease(ledger, 'other', { ...left, isGood: true }, NO_WAIT);
+    expect(await acquireLeaderLease(ledger, 'one', 60, NO_WAIT)).toMatchObject({ kind: 'early' });
+    expect(await acquireLeaderLease(ledger, 'one', 0, NO_WAIT)).toMatchObject({ kind: 'mine' });
   });
 
   it('is taken by one of many who want it at once', async () => {
     const connection = await newLedger(dialect);
-    const ledgers = await Promise.all([1, 2, 3, 4].map(() => ledgerAt(connection)));
-    try {
-      const taken = await Promise.all(
-        ledgers.map((ledger, index) => acquireLeaderLease(ledger, `${index}`, 0, NO_WAIT)),
-      );
-      expect(taken.filter(({ kind }) => kind === 'mine')).toHaveLength(1);
-    } finally {
-      await Promise.all(ledgers.map((ledger) => ledger.close()));
-    }
+    const ledgers = await Promise.all([1, 2, 3, 4].map(() => openedLedger(connection)));
+    const taken = await Promise.all(
+      ledgers.map((ledger, index) => acquireLeaderLease(ledger, `${index}`, 0, NO_WAIT)),
+    );
+    expect(taken.filter(({ kind }) => kind === 'mine')).toHaveLength(1);
   });
 });
 
@@ -89,11 +72,5 @@ function holdFor(ledger: Ledger, seconds: number): Promise<void> {
 
 async function heldUntil(ledger: Ledger, held_until: bigint): Promise<void> {
   const query = ledger.database.queries.updateTable('follower').set({ held_until });
-  await ledger.transact(
-    'reconcile',
-    function* () {
-      yield* rows(query.compile());
-    },
-    NO_WAIT,
-  );
+  await ledger.transact('reconcile', () => rows(query.compile()), NO_WAIT);
 }

@@ -6,7 +6,7 @@ import { isGuessed, knownRegions } from '../../../src/ledger/reconciliation/regi
 import { openLeasesOf } from '../../../src/ledger/storage/query-parts.ts';
 import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { DIALECTS, NO_WAIT, newLedger, newLedgers, openedLedger } from '../../support/ledgers.ts';
-import { recordLease } from '../recorded-leases.ts';
+import { endLease, recordLease } from '../recorded-leases.ts';
 
 const newLedgerOn = newLedgers();
 
@@ -33,9 +33,8 @@ it.each(DIALECTS)('tells on %s by an ended lease, too, whether a region was aske
   const ledger = await openedLedger(await newLedgerOn(dialect));
   const recorded = await recordLease(ledger, { name: 'a', leaseId: 'A' });
   const { region } = recorded;
-  const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
   expect(await isGuessed(ledger, region, NO_WAIT)).toBe(false);
-  await ledger.end({ identity: recorded, shape: undefined }, author, NO_WAIT);
+  await endLease(ledger, recorded);
   expect(await isGuessed(ledger, region, NO_WAIT)).toBe(false);
   expect(await isGuessed(ledger, 'nowhere', NO_WAIT)).toBe(true);
 });

@@ -9,7 +9,7 @@ import { reconcileList } from '../../../src/ledger/reconciliation/reconcile.ts';
 import { leaseDetails, listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
-import { CLAIMANT, copiedLedgers, recordLease } from '../recorded-leases.ts';
+import { CLAIMANT, copiedLedgers, endLease, LIST_TERMS, recordLease } from '../recorded-leases.ts';
 
 const newLedger = copiedLedgers(async (connection) => {
   const ledger = await ledgerAt(connection);
@@ -54,17 +54,7 @@ const WHOLE = { projectId: 'climate', userId: 'alice', reservations: [{ resource
 
 async function reconciled(ledger: Ledger, listed: readonly ListedLease[], options: Partial<ListTerms> = {}) {
   const done = [];
-  const all = {
-    region: '',
-    projectIds: undefined,
-    olderThan: 0n,
-    isDryRun: false,
-    claimants: [CLAIMANT],
-    exemptProjects: [],
-    who: 'operator',
-    reason: 'a test',
-    ...options,
-  };
+  const all = { ...LIST_TERMS, reason: 'a test', ...options };
   for await (const { outcome, name, leaseId, note } of reconcileList(ledger, listed, all, NO_WAIT)) {
     done.push([outcome, name, leaseId, note]);
   }
@@ -235,8 +225,7 @@ describe('different dates', () => {
   it('reopen a lease that ended before the list, and leave one that may have ended since', async () => {
     const ledger = await open();
     const identity = await recordLease(ledger, { name: 'a', leaseId: 'A' });
-    const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-    await ledger.end({ identity, shape: undefined }, author, NO_WAIT);
+    await endLease(ledger, identity);
     const list = [listedLease({ id: 'A', name: 'a' })];
     expect(await reconciled(ledger, list, { olderThan: 60n })).toMatchObject([
       ['left', 'a', 'A', 'it ended at 2026-11-21T09:00:30Z; the list may be older'],
@@ -309,8 +298,6 @@ describe('a lease from the list', () => {
 describe('leases without an id that were renamed', () => {
   it('stay charged, whatever their names in the list; the most expensive one stays if it is ambiguous', async () => {
     const ledger = await open();
-    const identity = { leaseId: null, region: '', projectId: 'climate', userId: 'alice' };
-    const [start, end] = [instant('2026-12-01'), instant('2026-12-02')];
     for (const [name, hosts] of [
       ['a', 4n],
       ['b', 1n],
@@ -322,25 +309,7 @@ describe('leases without an id that were renamed', () => {
             claim.kind === 'usage' ? { ...claim, perSecond: hosts * claim.perSecond } : claim,
           ),
       };
-      const request = {
-        identity,
-        name,
-        proposal: {
-          context: { project_id: 'climate', user_id: 'alice' },
-          start,
-          end,
-          reservations: [],
-          allocationsAreExact: true,
-        },
-        current: undefined,
-        halfway: undefined,
-        isCertain: false,
-        adopts: false,
-        repetition: undefined,
-        claimants: [claimant],
-      };
-      const author = { operation: 'create', who: 'alice', requestId: null, reason: null } as const;
-      await ledger.commit(request, author, NO_WAIT);
+      await recordLease(ledger, { name, claimant });
     }
     // Lease a was renamed to b; the lease that had that name was never created.
     expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'b' })])).toMatchObject([

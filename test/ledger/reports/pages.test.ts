@@ -1,13 +1,32 @@
-/** People who look share two connections, whatever they look at: leases need the others. */
+/** Lists in pages: cursors that are none, and how many read at a time. */
 import { expect, it, vi } from 'vitest';
 import { pageOfBudgetChanges, pageOfChargedLeases } from '../../../src/ledger/budgets/history.ts';
 import { budgetById, pageOfBudgets } from '../../../src/ledger/budgets/view.ts';
+import { CursorError, cursorOf, keyOf } from '../../../src/ledger/reports/pages.ts';
 import { listProjects } from '../../../src/ledger/reports/projects.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { newGrounds } from '../ground.ts';
 
 const newGround = newGrounds(true);
 
+const encoded = (text: string) => Buffer.from(text).toString('base64url');
+
+it.each([
+  ...['', 'x', '%00', 'x'.repeat(10_000), encoded('{}'), encoded('["#1","#1"]'), encoded('["__proto__"]')],
+  ...[encoded('[null]'), encoded(`["#${'9'.repeat(19)}"]`), cursorOf(['\0']), cursorOf(['\ud800'])],
+  cursorOf(['x'.repeat(256)]),
+])('refuses the cursor %j', (cursor) => {
+  expect(() => keyOf(cursor, ['number'])).toThrow(CursorError);
+  expect(() => keyOf(cursor, ['text'])).toThrow(CursorError);
+});
+
+it('takes no number for a text, and no text for a number', () => {
+  expect(() => keyOf(cursorOf(['1']), ['number'])).toThrow(CursorError);
+  expect(() => keyOf(cursorOf([1n]), ['text'])).toThrow(CursorError);
+  expect(keyOf(cursorOf(['1', 1n]), ['text', 'number'])).toEqual(['1', 1n]);
+});
+
+// Leases need the other connections.
 it('reads at most two things at a time', async () => {
   const { ledger, project: projectId } = await newGround('sqlite');
   const read = ledger.read.bind(ledger);

@@ -1,12 +1,11 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import type { Ledger } from '../../../src/ledger/ledger.ts';
+import { describe, expect, it } from 'vitest';
 import {
   chargedLeases,
   exportLedger,
   leaseDetails,
   listLeases,
 } from '../../../src/ledger/reports/reports.ts';
-import { giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { giveBudget, ledgerAt, NO_WAIT, openedLedger } from '../../support/ledgers.ts';
 import { copiedLedgers, recordLease } from '../recorded-leases.ts';
 
 const newLedger = copiedLedgers(async (connection) => {
@@ -18,12 +17,7 @@ const newLedger = copiedLedgers(async (connection) => {
   await ledger.close();
 });
 
-let ledger: Ledger | undefined;
-afterEach(() => ledger?.close());
-async function open(now: string): Promise<Ledger> {
-  ledger = await ledgerAt(await newLedger(), { now: () => now });
-  return ledger;
-}
+const open = async (now: string) => openedLedger(await newLedger(), { now: () => now });
 
 describe('a lease that is past its end', () => {
   it('has ended, even before that is noticed', async () => {

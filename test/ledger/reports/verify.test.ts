@@ -1,21 +1,16 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { setBudget } from '../../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { type Verification, verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
-import { copiedLedgers, recordLease } from '../recorded-leases.ts';
+import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
+import { copiedLedgers, endLease, recordLease } from '../recorded-leases.ts';
 
 const newLedger = newLedgers();
-const opened: Ledger[] = [];
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((ledger) => ledger.close()));
-});
 
 async function usedLedger(dialect: (typeof DIALECTS)[number]): Promise<Ledger> {
   const isFile = dialect === 'sqlite';
-  const ledger = await ledgerAt(await (isFile ? usedFile() : newLedger(dialect)));
-  opened.push(ledger);
+  const ledger = await openedLedger(await (isFile ? usedFile() : newLedger(dialect)));
   if (!isFile) {
     await use(ledger);
   }
@@ -35,8 +30,7 @@ async function use(ledger: Ledger): Promise<void> {
   await recordLease(ledger, { name: 'a' });
   await recordLease(ledger, { name: 'b', userId: 'bob' });
   const ended = await recordLease(ledger, { name: 'c', projectId: 'ocean', leaseId: 'C' });
-  const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-  await ledger.end({ identity: ended, shape: undefined }, author, NO_WAIT);
+  await endLease(ledger, ended);
 }
 
 /** As somebody would who is at the database himself. */

@@ -8,12 +8,11 @@ import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { PostgresDatabase } from '../../../src/ledger/storage/postgres/postgres.ts';
 import { NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 import { runSql } from '../../support/postgres-activity.ts';
-import { recordLease } from '../recorded-leases.ts';
+import { endLease, recordLease } from '../recorded-leases.ts';
 
 const newLedger = newLedgers();
 /** Parts of a group may take as long as a busy machine needs. */
 const UNHURRIED = { members: 64, milliseconds: 60_000, characters: 1024 * 1024 };
-const AUTHOR = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
 
 async function newGround(services: number) {
   const connection = await newLedger('postgresql');
@@ -90,7 +89,7 @@ it('refuses nobody when the database has ended a group because of one', async ()
   const touch = (id: string) => other.query('UPDATE leases SET touched_at = 1 WHERE lease_id = $1', [id]);
   await other.query('BEGIN');
   await touch('C');
-  const ends = leases.map((identity) => ledger.end({ identity, shape: undefined }, AUTHOR, NO_WAIT));
+  const ends = leases.map((identity) => endLease(ledger, identity));
   await expect.poll(waiting).toBe(1);
   await touch('A');
   await other.query('COMMIT');

@@ -35,16 +35,6 @@ describe('prepared', () => {
     expect(second.parameters).toEqual(["'", null, "'", 5n]);
   });
 
-  it('builds the same query as kysely', () => {
-    const build = (of: { name: string }) =>
-      queries.updateTable('things').set({ size: 3n }).where('name', '=', of.name);
-    const { sql, parameters } = prepared(build)({ name: 'a' });
-    expect({ sql, parameters }).toEqual({
-      sql: build({ name: 'a' }).compile().sql,
-      parameters: build({ name: 'a' }).compile().parameters,
-    });
-  });
-
   it('names a query by its text, so that no process knows another one by that name', () => {
     const find = (column: 'name' | 'size') =>
       prepared((of: { value: string }) =>

@@ -11,9 +11,8 @@ import { messagesOf } from '../../outbox/messages.ts';
 import { addMessages } from '../../outbox/statements.ts';
 import { rows, Undone, type Work } from '../../storage/database.ts';
 import { OPEN_STATES } from '../../storage/service-tables.ts';
-import type { Transaction } from '../../transactions/transaction.ts';
 import type { BudgetAuthor } from '../budgets.ts';
-import { written } from '../edits.ts';
+import { edited, written } from '../edits.ts';
 import { budgetsOfOwner } from '../rows.ts';
 import { requireRequests } from './lists.ts';
 import { type BudgetRequest, isOpen, requestIn, requestOf } from './rows.ts';
@@ -41,7 +40,8 @@ export async function askForBudget(
   { who, reason, identity }: Asker,
   wait: Wait,
 ): Promise<RequestEdit> {
-  return edited(ledger, wanted, wait, function* () {
+  await requireRequests(ledger, wait);
+  return edited(ledger, wanted, wait, function* (): Work<RequestEdit | Undone<RequestEdit>> {
     const { queries } = ledger.database;
     const { projectId, userId, amount, validUntil } = wanted;
     const now = ledger.now();
@@ -93,14 +93,15 @@ export async function askForBudget(
  * A step that was done before in the same way changes nothing, and resolves to the request as it is: sent twice, it is done once. A grant
  * of a request that is not endorsed endorses it, too: whoever may grant may endorse. @throws LedgerUnavailableError, ConfigurationError
  */
-export function stepRequest(
+export async function stepRequest(
   ledger: Ledger,
   which: Pick<BudgetRequest, 'id' | 'projectId'>,
   step: RequestStep,
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<RequestEdit> {
-  return edited(ledger, which, wait, function* () {
+  await requireRequests(ledger, wait);
+  return edited(ledger, which, wait, function* (): Work<RequestEdit | Undone<RequestEdit>> {
     const current = yield* requestIn(ledger.database.queries, which.id);
     if (current === undefined || current.projectId !== which.projectId) {
       return refused({ kind: 'gone' });
@@ -224,25 +225,6 @@ function* announced(ledger: Ledger, request: BudgetRequest): Work<RequestEdit> {
     yield* addMessages(database.queries, messagesOf(notice, watch.senders), ledger.now());
   }
   return { kind: 'done', request };
-}
-
-/** `work`: once the project is locked. */
-async function edited(
-  ledger: Ledger,
-  { projectId: project }: Pick<BudgetRequest, 'projectId'>,
-  wait: Wait,
-  work: () => Work<RequestEdit | Undone<RequestEdit>>,
-): Promise<RequestEdit> {
-  await requireRequests(ledger, wait);
-  return ledger.transact(
-    'budget',
-    function* (transaction: Transaction) {
-      yield* transaction.lock(project);
-      return yield* work();
-    },
-    wait,
-    { project, isRefused: ({ kind }) => kind === 'refused' },
-  );
 }
 
 function refused(refusal: RequestRefusal): Undone<RequestEdit> {

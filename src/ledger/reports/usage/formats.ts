@@ -11,29 +11,18 @@ const PIECE = 500;
 
 interface Cells {
   readonly columns: readonly string[];
-  /** Ids, names and units are made harmless: a spreadsheet runs none of them. */
-  readonly cells: (row: UsageRow) => readonly (Free | string | number | bigint | null)[];
+  readonly cells: (row: UsageRow) => readonly (string | number | bigint | null)[];
 }
 
-/** A text that somebody chose. */
-class Free {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-const free = (text: string | null) => (text === null ? null : new Free(text));
+/** Somebody chose it, as ids, names and units: a spreadsheet must run none of them. */
+const free = (text: string | null) => (text === null ? null : harmless(text));
 
 /** The text of a file, in pieces. */
 async function* written({ rows }: UsageReport, { columns, cells }: Cells): AsyncIterable<string> {
   const { stringify } = await import('csv-stringify/sync');
   for (let start = 0; start === 0 || start < rows.length; start += PIECE) {
-    const some = rows
-      .slice(start, start + PIECE)
-      .map((row) => cells(row).map((cell) => (cell instanceof Free ? harmless(cell.text) : cell)));
-    yield stringify(some, {
+    const some = rows.slice(start, start + PIECE);
+    yield stringify(some.map(cells), {
       ...{ header: start === 0, columns: [...columns], record_delimiter: '\r\n', quoted_match: /^\s|\s$/ },
     });
     await nextTurn();
@@ -111,7 +100,7 @@ export function missingTexts(
 
 /** With the columns of what it is by. Amounts are in unit-hours, rounded up; those that end in `_exact` add up. */
 export function usageCsv(report: UsageReport, by: UsageKey, unit: string): AsyncIterable<string> {
-  const keys: Record<UsageKey, readonly [string, (row: UsageRow) => Free | string | null][]> = {
+  const keys: Record<UsageKey, readonly [string, (row: UsageRow) => string | null][]> = {
     project: [['project_id', ({ projectId }) => free(projectId)]],
     user: [
       ['project_id', ({ projectId }) => free(projectId)],

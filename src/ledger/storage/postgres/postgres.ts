@@ -80,7 +80,7 @@ export class PostgresDatabase implements Database {
         commit: (group, patience) => this.#commit(group, patience),
         ownError,
         asksAhead: true,
-        memory: (isCareful) => (isCareful ? undefined : this.memory?.()),
+        memory: () => this.memory?.(),
         bounds: this.#bounds,
       });
       this.#projects.set(project, groups);

@@ -58,7 +58,7 @@ const OWN = /^(22|23|54)/;
 
 /** Whether only this statement has failed, because of its values: the connection goes on, and so does the transaction at a savepoint. */
 export function isOwn(thrown: unknown): boolean {
-  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  const cause = causeOf(thrown);
   return cause instanceof pg.DatabaseError && OWN.test(cause.code ?? '');
 }
 
@@ -67,7 +67,7 @@ export function isOwn(thrown: unknown): boolean {
  * the function that reports it is neither.
  */
 export function isStalePlan(thrown: unknown): boolean {
-  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  const cause = causeOf(thrown);
   return (
     cause instanceof pg.DatabaseError && cause.code === '0A000' && cause.routine === 'RevalidateCachedQuery'
   );
@@ -80,10 +80,9 @@ export function isVictim(thrown: unknown): boolean {
 
 /** The server insists on TLS, or has none. Source: PostgreSQL docs, "Error Codes"; from the driver there is only a message. */
 export function isTlsRefusal(thrown: unknown): boolean {
-  const { cause } = thrown instanceof LedgerUnavailableError ? thrown : { cause: undefined };
+  const cause = causeOf(thrown);
   return (
-    /^28/.test(codeOf(thrown)) ||
-    /^(ERR_SSL|ERR_TLS)/.test(codeOf(thrown)) ||
+    /^(28|ERR_SSL|ERR_TLS)/.test(codeOf(thrown)) ||
     (cause instanceof Error && cause.message === 'The server does not support SSL connections')
   );
 }
@@ -93,7 +92,11 @@ export function isFull(thrown: unknown): boolean {
   return codeOf(thrown) === '53300';
 }
 
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof Error ? thrown.cause : undefined;
+}
+
 function codeOf(thrown: unknown): string {
-  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  const cause = causeOf(thrown);
   return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 }

@@ -165,29 +165,6 @@ describe.each(DIALECTS)('a report of usage on %s', (dialect) => {
     await expectTaken(ground);
   });
 
-  it('tells what a running lease took before and after a change, and the dearest that one may be', async () => {
-    const ground = await newGround(dialect, { budget: '9000' });
-    const lease = { id: 'A', hosts: 1, from: '2026-12-30', until: '2027-01-03' };
-    await ground.create(leaseOf(lease));
-    ground.now = '2026-12-31T00:00:00Z';
-    await ground.update(leaseOf(lease), leaseOf({ ...lease, hosts: 3 }));
-    await ground.create(leaseOf({ id: 'M', from: '2027-03-01', until: '2027-03-03' }), 'bob');
-    await ground.update(
-      leaseOf({ id: 'M', from: '2027-03-01', until: '2027-03-03' }),
-      {
-        start_date: '2027-05-10 00:00',
-        end_date: '2027-05-11 00:00',
-      },
-      'bob',
-    );
-    expect(shown(await report(ground, 'month'), 'month').slice(0, 3)).toEqual([
-      '2026-12 96+0 (96 h, 1)',
-      '2027-01 144+0 (144 h, 1)',
-      '2027-03 48+0 (0 h, 1)',
-    ]);
-    await expectTaken(ground);
-  });
-
   it('keeps apart what budgets of projects and of users have paid', async () => {
     const ground = await newGround(dialect, { budget: '1000' });
     await ground.give({ userId: 'bob', amount: '100', until: '2026-12-02' });
