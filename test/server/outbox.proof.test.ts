@@ -1,14 +1,13 @@
 /** The service with durable delivery: reloads, metrics, and what it keeps to itself. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { outboxCommand } from '../../src/cli/outbox.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { runInProcess } from '../support/command-in-process.ts';
-import { confFile } from '../support/files.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { type PolicyServer, policyServer } from '../support/policy-server.ts';
 import { capturedText } from '../support/requests.ts';
-import { runServiceOn } from '../support/running-service.ts';
+import { runServiceOnFile } from '../support/running-service.ts';
 import { readSamples } from '../support/samples.ts';
 
 const SOON = { timeout: 120_000, interval: 20 };
@@ -30,18 +29,10 @@ port = 0
 [ledger]
 connection = ${connection}
 `;
-  const file = confFile(text(first.url, token, bearer));
-  const running = await runServiceOn({ environment: {}, configFiles: [file] });
-  const outbox = (...args: string[]) => runInProcess(outboxCommand(), [...args, '--config-file', file]);
-  return {
-    ...running,
-    connection,
-    outbox,
-    reloadWith: (url: string, token: string, bearer: string) => {
-      writeFileSync(file, text(url, token, bearer));
-      return running.service.reload();
-    },
-  };
+  const { conf, change, ...running } = await runServiceOnFile(text(first.url, token, bearer));
+  const outbox = (...args: string[]) => runInProcess(outboxCommand(), [...args, '--config-file', conf]);
+  const reloadWith = (...now: Parameters<typeof text>) => change(text(...now));
+  return { ...running, connection, outbox, reloadWith };
 }
 
 const outboxSamples = async (url: string) =>

@@ -1,19 +1,16 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { confFile } from '../support/files.ts';
 import { openRaw } from '../support/raw-http.ts';
-import { runService, runServiceOn } from '../support/running-service.ts';
+import { runService, runServiceOnFile } from '../support/running-service.ts';
 
 const TOKEN = 's3cret-0123456789abcdef';
 const RIGHT = `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = 0\ntokens = ${TOKEN}\n`;
 
 describe('GET /readyz', () => {
   it('names every mistake of the last reload until it is mended, and counts what took over', async () => {
-    const conf = confFile(RIGHT);
-    const { request, service } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    const { request, service, conf, change } = await runServiceOnFile(RIGHT);
     const readyAfter = async (text: string) => {
-      writeFileSync(conf, text);
-      await service.reload();
+      await change(text);
       const { status, json } = await request('/readyz');
       return { httpStatus: status, ...(json as object) };
     };
@@ -41,11 +38,9 @@ describe('GET /readyz', () => {
   });
 
   it('asks for no token, and tells no secret', async () => {
-    const conf = confFile(RIGHT);
-    const { request, service, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    const { request, change, logger } = await runServiceOnFile(RIGHT);
     expect(await request('/readyz')).toMatchObject({ status: 200 });
-    writeFileSync(conf, RIGHT.replace(TOKEN, `${TOKEN},,n3xt-0123456789abcdef`));
-    await service.reload();
+    await change(RIGHT.replace(TOKEN, `${TOKEN},,n3xt-0123456789abcdef`));
     const { status, text } = await request('/readyz');
     expect(status).toBe(503);
     expect(text).toContain('[service] tokens: not valid');
@@ -53,10 +48,8 @@ describe('GET /readyz', () => {
   });
 
   it('names a mistyped URL by its option, and neither it, the log nor the console repeats the URL', async () => {
-    const conf = confFile(RIGHT);
-    const { request, service, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
-    writeFileSync(
-      conf,
+    const { request, conf, change, logger } = await runServiceOnFile(RIGHT);
+    const isTaken = await change(
       `${RIGHT}reader_tokens = t0ken-of-a-reader
 [enforcement]
 external_service_base_endpoint = https//policy/PATHKEY?key=QUERYKEY
@@ -66,7 +59,7 @@ auth_url = https:/keystone/PATHKEY?key=QUERYKEY
 issuer = htps//issuer/PATHKEY?key=QUERYKEY
 `,
     );
-    expect(await service.reload()).toBe(false);
+    expect(isTaken).toBe(false);
     const { json, text } = await request('/readyz');
     expect(json).toMatchObject({
       problems: expect.arrayContaining([

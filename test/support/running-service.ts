@@ -1,5 +1,6 @@
 /** The policy service on a port of its own, and a client that looks at everything that comes back. */
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
@@ -20,6 +21,7 @@ import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import { type Service, type ServiceSettings, startService } from '../../src/server/service.ts';
 import { skypilotOptions } from '../../src/skypilot/options.ts';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
+import { confFile } from './files.ts';
 import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 import { metric } from './metric.ts';
@@ -109,6 +111,18 @@ export async function runServiceOn(
   const running = await start(quiet(sources), settings);
   onTestFinished(() => running.service.close());
   return running;
+}
+
+/** The service of a file with this text. */
+export async function runServiceOnFile(text: string, settings: ServiceSettings = {}) {
+  const conf = confFile(text);
+  const running = await runServiceOn({ environment: {}, configFiles: [conf] }, settings);
+  /** Writes another text, and reloads. Resolves to whether it was taken over. */
+  const change = (next: string): Promise<boolean> => {
+    writeFileSync(conf, next);
+    return running.service.reload();
+  };
+  return { ...running, conf, change };
 }
 
 /** Without a store of decisions, unless the test says which: its thread takes longer to start than most tests. */

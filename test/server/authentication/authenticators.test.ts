@@ -1,5 +1,5 @@
 /** Who may ask what: each protocol has its own way to be sure. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { PodAdmission } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { temporaryFile } from '../../support/files.ts';
@@ -12,7 +12,7 @@ import {
   runKubernetes,
   VALIDATION,
 } from '../../support/kubernetes-service.ts';
-import { runServiceOn, type ServiceAnswer } from '../../support/running-service.ts';
+import { runServiceOn, runServiceOnFile, type ServiceAnswer } from '../../support/running-service.ts';
 import { body } from '../../support/skypilot.ts';
 import { PATH, runSkypilot } from '../../support/skypilot-service.ts';
 
@@ -236,16 +236,14 @@ describe('an open authenticator', () => {
   });
 
   it('is not opened by a reload either', async () => {
-    const conf = temporaryFile(
-      'blazar.conf',
+    const running = await runServiceOnFile(
       '[service]\nhost = 0.0.0.0\nport = 0\ntokens = s3cret-0123456789abcdef\n',
     );
-    const running = await runServiceOn({ environment: {}, configFiles: [conf] });
     const port = new URL(running.url).port;
     const ask = async () =>
       (await fetch(`http://127.0.0.1:${port}/on-end`, { method: 'POST', body: '{}' })).status;
-    writeFileSync(conf, '[service]\nhost = 127.0.0.1\nport = 0\n');
-    expect(await running.service.reload(), 'the host stays what it is').toBe(false);
+    const elsewhere = '[service]\nhost = 127.0.0.1\nport = 0\n';
+    expect(await running.change(elsewhere), 'the host stays what it is').toBe(false);
     expect(await ask()).toBe(401);
   });
 });

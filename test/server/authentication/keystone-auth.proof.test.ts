@@ -1,12 +1,10 @@
 /** Tokens of Keystone at the endpoints of Blazar's protocol. */
-import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
-import { confFile } from '../../support/files.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postHead } from '../../support/raw-http.ts';
 import { capturedText } from '../../support/requests.ts';
-import { runService, runServiceOn } from '../../support/running-service.ts';
+import { runService, runServiceOnFile } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
@@ -233,14 +231,10 @@ describe('a reload', () => {
         ...['[enforcement]', 'enabled_filters = MaxLeaseDurationFilter', 'max_lease_duration = 345600'],
         ...['[service]', 'port = 0', ...lines, ...section, ''],
       ].join('\n');
-    const file = confFile(text(first(keystone)));
-    const running = await runServiceOn({ environment: {}, configFiles: [file] });
+    const { change, ...running } = await runServiceOnFile(text(first(keystone)));
     const check = async (token?: string) =>
       (await running.post('/check-create', FITS, token === undefined ? {} : sends(token))).status;
-    const rewrite = (lines: string[], section?: string[]) => {
-      writeFileSync(file, text(lines, section));
-      return running.service.reload();
-    };
+    const rewrite = (lines: string[], section?: string[]) => change(text(lines, section));
     return { keystone, check, rewrite, account, ...running };
   }
 

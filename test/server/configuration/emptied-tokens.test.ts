@@ -1,5 +1,5 @@
 /** A token that is gone by mistake must never open the service. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
@@ -9,12 +9,14 @@ import { startService } from '../../../src/server/service.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { type RunningPolicyService, runServiceOnFile } from '../../support/running-service.ts';
 import { tlsFixture } from '../../support/tls.ts';
 
 const CHAIN = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
-const conf = (...lines: string[]) => confFile(`${CHAIN}[service]\nport = 0\n${lines.join('\n')}\n`);
-const files = (...lines: string[]): ConfigSources => ({ environment: {}, configFiles: [conf(...lines)] });
+const text = (...lines: string[]) => `${CHAIN}[service]\nport = 0\n${lines.join('\n')}\n`;
+const files = (...lines: string[]): ConfigSources => ({
+  ...{ environment: {}, configFiles: [confFile(text(...lines))] },
+});
 
 /** What `config validate` says, and `serve` refuses to start with. */
 async function mistakes(sources: ConfigSources): Promise<string[]> {
@@ -63,67 +65,54 @@ describe('an option for authentication that is set but empty', () => {
 });
 
 describe('a reload', () => {
-  it.for([
-    ['empties tokens', 'tokens ='],
-    ['removes tokens', ''],
-  ])('that %s is refused, and the token is asked for as before', async ([, line = '']) => {
-    const file = conf('tokens = s3cret-0123456789abcdef');
-    const { service, post } = await runServiceOn({ environment: {}, configFiles: [file] });
-    writeFileSync(file, readFileSync(file, 'utf8').replace('tokens = s3cret-0123456789abcdef', line));
-    expect(await service.reload()).toBe(false);
-    expect((await post('/check-create', createLasting(1))).status).toBe(401);
-    expect(
-      (await post('/check-create', createLasting(1), { 'X-Auth-Token': 's3cret-0123456789abcdef' })).status,
-    ).toBe(204);
+  const statusOf = async ({ post }: RunningPolicyService, token?: string) =>
+    (await post('/check-create', createLasting(1), token === undefined ? {} : { 'X-Auth-Token': token }))
+      .status;
+
+  it.for<[what: string, lines: string[]]>([
+    ['empties tokens', ['tokens =']],
+    ['removes tokens', []],
+  ])('that %s is refused, and the token is asked for as before', async ([, lines]) => {
+    const running = await runServiceOnFile(text('tokens = s3cret-0123456789abcdef'));
+    expect(await running.change(text(...lines))).toBe(false);
+    expect([await statusOf(running), await statusOf(running, 's3cret-0123456789abcdef')]).toEqual([401, 204]);
   });
 
   it('that cuts off the part with the tokens is refused, and says why', async () => {
-    const file = conf('max_queued = 7', 'tokens = s3cret-0123456789abcdef');
-    const { service, post, logger, request } = await runServiceOn({ environment: {}, configFiles: [file] });
-    writeFileSync(file, CHAIN);
-    expect(await service.reload()).toBe(false);
+    const running = await runServiceOnFile(text('max_queued = 7', 'tokens = s3cret-0123456789abcdef'));
+    expect(await running.change(CHAIN)).toBe(false);
     const why = '[service] tokens: the last token is gone, and everyone could ask; restart to accept it';
-    expect(logger.lines.map(({ message }) => message)).toContain(why);
-    expect((await request('/readyz')).json).toMatchObject({ problems: ['[service] tokens: not valid'] });
-    expect((await post('/check-create', createLasting(1))).status).toBe(401);
+    expect(running.logger.lines.map(({ message }) => message)).toContain(why);
+    const { json } = await running.request('/readyz');
+    expect(json).toMatchObject({ problems: ['[service] tokens: not valid'] });
+    expect(await statusOf(running)).toBe(401);
   });
 
   it('that takes away tokens_file, or empties what it names, is refused', async () => {
     const tokens = temporaryFile('tokens', 's3cret-0123456789abcdef\n');
-    const file = conf(`tokens_file = ${tokens}`);
-    const { service, post } = await runServiceOn({ environment: {}, configFiles: [file] }, { pollMs: 10 });
-    const status = async () => (await post('/check-create', createLasting(1))).status;
+    const running = await runServiceOnFile(text(`tokens_file = ${tokens}`), { pollMs: 10 });
     writeFileSync(tokens, '');
-    expect(await service.reload()).toBe(false);
-    expect(await status()).toBe(401);
+    expect(await running.service.reload()).toBe(false);
+    expect(await statusOf(running)).toBe(401);
     writeFileSync(tokens, 's3cret-0123456789abcdef\n');
-    writeFileSync(file, readFileSync(file, 'utf8').replace(/tokens_file.*/, ''));
-    expect(await service.reload()).toBe(false);
-    expect(await status()).toBe(401);
+    expect(await running.change(text())).toBe(false);
+    expect(await statusOf(running)).toBe(401);
   });
 
   it('may move the tokens to a file, and replace them', async () => {
-    const file = conf('tokens = first-0123456789abcdef');
-    const { service, post } = await runServiceOn({ environment: {}, configFiles: [file] });
+    const running = await runServiceOnFile(text('tokens = first-0123456789abcdef'));
     const tokens = temporaryFile('tokens', 'second-0123456789abcdef\n');
-    writeFileSync(
-      file,
-      readFileSync(file, 'utf8').replace('tokens = first-0123456789abcdef', `tokens_file = ${tokens}`),
-    );
-    expect(await service.reload()).toBe(true);
-    const status = async (token: string) =>
-      (await post('/check-create', createLasting(1), { 'X-Auth-Token': token })).status;
-    expect([await status('first-0123456789abcdef'), await status('second-0123456789abcdef')]).toEqual([
-      401, 204,
-    ]);
+    expect(await running.change(text(`tokens_file = ${tokens}`))).toBe(true);
+    expect([
+      await statusOf(running, 'first-0123456789abcdef'),
+      await statusOf(running, 'second-0123456789abcdef'),
+    ]).toEqual([401, 204]);
   });
 
   it("that takes away SkyPilot's last token is refused", async () => {
-    const policies = '[skypilot]\nadmin_policies = AddLabelsPolicy\n';
-    const file = confFile(`[service]\nport = 0\n${policies}tokens = s3cret-0123456789abcdef\n`);
-    const { service, logger } = await runServiceOn({ environment: {}, configFiles: [file] });
-    writeFileSync(file, `[service]\nport = 0\n${policies}`);
-    expect(await service.reload()).toBe(false);
+    const policies = '[service]\nport = 0\n[skypilot]\nadmin_policies = AddLabelsPolicy\n';
+    const { change, logger } = await runServiceOnFile(`${policies}tokens = s3cret-0123456789abcdef\n`);
+    expect(await change(policies)).toBe(false);
     expect(logger.lines.map(({ message }) => message)).toContainEqual(
       expect.stringMatching(/^\[skypilot\] tokens: the last token is gone/),
     );

@@ -2,23 +2,17 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
-import { confFile, temporaryFile } from '../../support/files.ts';
+import { temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
-import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 
 const SOON = { timeout: 120_000, interval: 5 };
 
 const TWO_DAYS = capturedText('check-create-physical-host.json');
 const ONE_HOUR = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 3600\n';
 const THREE_DAYS = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200\n';
-
-interface Reloadable extends RunningPolicyService {
-  readonly conf: string;
-  /** Writes the configuration anew and reloads it. */
-  change(enforcement: string, service?: string): Promise<boolean>;
-}
 
 const written = (enforcement: string, service: string) =>
   `[enforcement]\n${enforcement}\n[service]\nport = 0\n${service}\n`;
@@ -28,17 +22,10 @@ const withoutMessage = (line: string) =>
   line.replace(/^((?:\S+:\d+: )?(?:\[\w+\] )?(?:\w+: )?).*$/, (_, place: string) => `${place}not valid`);
 const NOT_VALID = ['configuration: not valid'];
 
-async function onFile(enforcement: string, service = ''): Promise<Reloadable> {
-  const conf = confFile(written(enforcement, service));
-  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
-  return {
-    ...running,
-    conf,
-    change: (next, nextService = '') => {
-      writeFileSync(conf, written(next, nextService));
-      return running.service.reload();
-    },
-  };
+/** `change`: of both sections. */
+async function onFile(enforcement: string, service = '') {
+  const { change, ...running } = await runServiceOnFile(written(enforcement, service));
+  return { ...running, change: (next: string, other = '') => change(written(next, other)), rewrite: change };
 }
 
 const generationOf = ({ headers }: { headers: Headers }) => headers.get('X-Enforcement-Generation');
@@ -83,14 +70,10 @@ writeFileSync(${JSON.stringify(file)}, ${JSON.stringify(filter('the second versi
 ${filter('the first version')}`,
     );
     const configured = written(`enabled_filters = OwnFilter\nfilters_path = ${folder}`, '');
-    const conf = confFile(when === 'the start' ? configured : written('enabled_filters =', ''));
-    const { service, post } = await runServiceOn(
-      { environment: {}, configFiles: [conf] },
-      { watch: true, pollMs: 3_600_000 },
-    );
+    const first = when === 'the start' ? configured : written('enabled_filters =', '');
+    const { change, post } = await runServiceOnFile(first, { watch: true, pollMs: 3_600_000 });
     if (when === 'a reload') {
-      writeFileSync(conf, configured);
-      await expect(service.reload()).resolves.toBe(true);
+      await expect(change(configured)).resolves.toBe(true);
     }
     expect((await post('/v1/check-create', TWO_DAYS)).json).toEqual({ message: 'the second version' });
   },
@@ -202,34 +185,30 @@ describe('a reload', () => {
   });
 
   it('with a file that has become empty changes nothing: it was cut off, most likely', async () => {
-    const { conf, post, request, service, logger } = await onFile(ONE_HOUR);
+    const { conf, rewrite, post, request, logger } = await onFile(ONE_HOUR);
     for (const text of ['', '[enforcement]\n']) {
-      writeFileSync(conf, text);
-      await expect(service.reload()).resolves.toBe(false);
+      await expect(rewrite(text)).resolves.toBe(false);
       expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
     }
     expect(logger.lines.map(({ message }) => message)).toContain(
       `${conf}: the file became empty; restart to accept it`,
     );
     expect((await request('/readyz')).json).toMatchObject({ problems: NOT_VALID });
-    writeFileSync(conf, written('enabled_filters =', ''));
-    await expect(service.reload()).resolves.toBe(true);
+    await expect(rewrite(written('enabled_filters =', ''))).resolves.toBe(true);
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
   });
 
   it('with a file that ends within a line, and did not before, changes nothing', async () => {
-    const { conf, post, service, logger } = await onFile(ONE_HOUR);
+    const { conf, rewrite, post, logger } = await onFile(ONE_HOUR);
     const whole = readFileSync(conf, 'utf8');
     // Still without a mistake, and without the limit.
     const cut = whole.slice(0, whole.indexOf('max_lease_duration')).trimEnd();
-    writeFileSync(conf, cut);
-    await expect(service.reload()).resolves.toBe(false);
+    await expect(rewrite(cut)).resolves.toBe(false);
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
     expect(logger.lines.map(({ message }) => message)).toContain(
       `${conf}: the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it`,
     );
-    writeFileSync(conf, `${cut}\n`);
-    await expect(service.reload()).resolves.toBe(true);
+    await expect(rewrite(`${cut}\n`)).resolves.toBe(true);
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
   });
 

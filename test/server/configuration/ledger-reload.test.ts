@@ -1,10 +1,10 @@
-import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { confFile, temporaryFile } from '../../support/files.ts';
+import { temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { newLedger } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 
 const SOON = 120_000;
 
@@ -23,16 +23,8 @@ function openings(connection: string): number {
 async function onLedger(first: string, filters = 'MaxLeasesFilter', folder = filterFolder({})) {
   const written = (connection: string) =>
     `[enforcement]\nfilters_path = ${folder}\nenabled_filters = ${filters}\nmax_leases_per_project = 1\n[service]\nport = 0\n[ledger]\nconnection = ${connection}\n`;
-  const conf = confFile(written(first));
-  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
-  return {
-    ...running,
-    conf,
-    change: (connection: string) => {
-      writeFileSync(conf, written(connection));
-      return running.service.reload();
-    },
-  };
+  const { change, ...running } = await runServiceOnFile(written(first));
+  return { ...running, change: (connection: string) => change(written(connection)) };
 }
 
 describe('a reload with a ledger', () => {

@@ -1,11 +1,9 @@
 /** A hundred reloads under load: no request is lost, none is answered by two configurations. */
-import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { confFile } from '../../support/files.ts';
 import { startLoad } from '../../support/load.ts';
 import { metric } from '../../support/metric.ts';
 import { capturedText } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 
 const TWO_DAYS = capturedText('check-create-physical-host.json');
 const limited = (seconds: number) =>
@@ -14,12 +12,10 @@ const ONE_HOUR = limited(3600);
 const THREE_DAYS = limited(259_200);
 
 it('a reload a hundred times under load loses no request, and each is answered by the rules of its generation', async () => {
-  const conf = confFile(THREE_DAYS);
-  const { url, logger, request, service } = await runServiceOn({ environment: {}, configFiles: [conf] });
+  const { url, logger, request, service, change } = await runServiceOnFile(THREE_DAYS);
   const load = startLoad(`${url}/check-create`, 16, TWO_DAYS);
   for (let count = 1; count <= 100; count += 1) {
-    writeFileSync(conf, count % 2 === 1 ? ONE_HOUR : THREE_DAYS);
-    await expect(service.reload()).resolves.toBe(true);
+    await expect(change(count % 2 === 1 ? ONE_HOUR : THREE_DAYS)).resolves.toBe(true);
     await load.more(5);
   }
   await load.stop();

@@ -4,17 +4,15 @@ import { expect, it } from 'vitest';
 import { RULES } from '../../rules/rules-to-cut.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 
 const THREE_DAYS = JSON.stringify(createLasting(3 * 24 * 3600));
 
 it('keeps the rules in force at every byte', { timeout: 1_200_000 }, async () => {
   const file = temporaryFile('rules.yaml', RULES);
-  const conf = temporaryFile(
-    'blazar.conf',
+  const { service, post, logger } = await runServiceOnFile(
     `[enforcement]\nenabled_filters = RulesFilter\nrules_path = ${file}\n[service]\nport = 0\n`,
   );
-  const { service, post, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
   const accepted: number[] = [];
   const said = async () => (await post('/check-create', THREE_DAYS)).json;
   const message = await said();

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 
 const RULES = `rules:
   - {name: one-hour, allow: hours(lease) <= 1.0, message: At most an hour.}
@@ -17,11 +17,9 @@ async function onRules() {
   const folder = dirname(first);
   const other = join(folder, 'b.yaml');
   writeFileSync(other, 'rules:\n  - {name: day, allow: hours(lease) <= 24.0, message: At most a day.}\n');
-  const conf = temporaryFile(
-    'blazar.conf',
+  const running = await runServiceOnFile(
     `[enforcement]\nenabled_filters = RulesFilter\nrules_path = ${folder}\n[service]\nport = 0\n`,
   );
-  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
   return {
     ...running,
     ...{ first, other },

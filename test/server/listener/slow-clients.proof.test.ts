@@ -3,12 +3,10 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ASK, deafClient } from '../../support/deaf-client.ts';
-import { confFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../../support/raw-http.ts';
@@ -18,7 +16,7 @@ import {
   figures,
   type RunningPolicyService,
   runService,
-  runServiceOn,
+  runServiceOnFile,
 } from '../../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
@@ -69,12 +67,10 @@ describe('a request that takes too long to arrive', () => {
 
   it('has as much time as the last reload says', async () => {
     const conf = (deadline: number) => `[service]\nport = 0\ndeadline = ${deadline}\n`;
-    const file = confFile(conf(3600));
-    const running = await runServiceOn({ environment: {}, configFiles: [file] });
+    const running = await runServiceOnFile(conf(3600));
     const slow = await openRaw(running.port);
     slow.socket.write(postHead('/check-create', 1000));
-    writeFileSync(file, conf(1));
-    await running.service.reload();
+    await running.change(conf(1));
     await slow.end;
     expect(slow.statuses()).toEqual([408]);
   });
@@ -108,11 +104,9 @@ describe('a deadline that a reload makes longer', () => {
     });
     const conf = (deadline: number) =>
       `[enforcement]\nenabled_filters = SlowFilter\nfilters_path = ${folder}\n[service]\nport = 0\ndeadline = ${deadline}\n`;
-    const file = confFile(conf(10));
-    const running = await runServiceOn({ environment: {}, configFiles: [file] });
+    const running = await runServiceOnFile(conf(10));
     const connection = await openRaw(running.port);
-    writeFileSync(file, conf(600));
-    await expect(running.service.reload()).resolves.toBe(true);
+    await expect(running.change(conf(600))).resolves.toBe(true);
     connection.socket.write(postBytes('/check-create', FITS));
     await connection.answers(1);
     expect(connection.statuses()).toEqual([204]);

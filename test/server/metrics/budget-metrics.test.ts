@@ -1,9 +1,8 @@
 /** What the metrics show of single budgets. */
 import { expect, it } from 'vitest';
 import { recordLease } from '../../ledger/recorded-leases.ts';
-import { confFile } from '../../support/files.ts';
 import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 import { readSamples, samplesOf } from '../../support/samples.ts';
 
 const HOSTILE = 'a"b\\c\nd} 1';
@@ -18,10 +17,9 @@ async function shown(most: number) {
   await giveBudget(ledger, { amount: '0', projectId: 'nothing' });
   await giveBudget(ledger, { amount: '5', projectId: 'over', until: '2026-02-01' });
   await ledger.close();
-  const file = confFile(
+  const { url } = await runServiceOnFile(
     `[enforcement]\nenabled_filters = UsageBudgetFilter\n[service]\nport = 0\nmetrics_tokens = of-prometheus-0123456789\nmetrics_budgets = ${most}\n[ledger]\nconnection = ${connection}\n`,
   );
-  const { url } = await runServiceOn({ environment: {}, configFiles: [file] });
   const samples = await readSamples(url, 'of-prometheus-0123456789');
   return (name: string) => samplesOf(samples, name);
 }

@@ -1,10 +1,8 @@
-import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { recordLease } from '../../ledger/recorded-leases.ts';
-import { confFile } from '../../support/files.ts';
 import { breakLedger, giveBudget, ledgerAt, mendLedger, newLedger } from '../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOn, runServiceOnFile } from '../../support/running-service.ts';
 import { readSamples, samplesOf } from '../../support/samples.ts';
 
 const END = capturedText('on-end-active.json');
@@ -14,15 +12,8 @@ const UNAVAILABLE =
 async function withLedger(connection: string, more = '') {
   const conf = (filters: string) =>
     `[enforcement]\nenabled_filters = ${filters}\nmax_leases_per_project = 1\n[service]\nport = 0\n[ledger]\nconnection = ${connection}\n${more}`;
-  const file = confFile(conf('MaxLeasesFilter'));
-  const running = await runServiceOn({ environment: {}, configFiles: [file] });
-  return {
-    ...running,
-    reloadWith: (filters: string) => {
-      writeFileSync(file, conf(filters));
-      return running.service.reload();
-    },
-  };
+  const { change, ...running } = await runServiceOnFile(conf('MaxLeasesFilter'));
+  return { ...running, reloadWith: (filters: string) => change(conf(filters)) };
 }
 
 describe('the metrics of a ledger', () => {

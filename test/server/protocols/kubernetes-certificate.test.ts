@@ -1,5 +1,5 @@
 /** `[kubernetes] client_ca_file`: API servers show a certificate, and nobody else has to. */
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { text as wholeText } from 'node:stream/consumers';
 import type { SecureVersion } from 'node:tls';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { temporaryFile } from '../../support/files.ts';
 import { ADMISSION, creating, policiesForAll, runKubernetes } from '../../support/kubernetes-service.ts';
 import { postBytes } from '../../support/raw-http.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 import { type ClientName, openTls, tlsFiles, tlsFixture } from '../../support/tls.ts';
 
 const POLICIES = policiesForAll({ everything: { allowed: { schedulerNames: [] } } });
@@ -120,11 +120,9 @@ describe('[kubernetes] client_ca_file', () => {
     const policies = temporaryFile('policies.yaml', POLICIES);
     const text = (authorities: string) =>
       `[service]\nport = 0\ntls_cert_file = ${options.tls_cert_file}\ntls_key_file = ${options.tls_key_file}\n[kubernetes]\nscheduling_policies = ${policies}\n${authorities}`;
-    const conf = temporaryFile('blazar.conf', text(`client_ca_file = ${caFile}\n`));
-    const running = await runServiceOn({ environment: {}, configFiles: [conf] });
+    const running = await runServiceOnFile(text(`client_ca_file = ${caFile}\n`));
     for (const authorities of ['', `client_ca_file = ${tlsFixture('second-ca.pem')}\n`]) {
-      writeFileSync(conf, text(authorities));
-      expect(await running.service.reload()).toBe(true);
+      expect(await running.change(text(authorities))).toBe(true);
       expect(running.logger.lines.splice(0).map(({ message }) => message)).toContain(
         '[kubernetes] client_ca_file: the change takes effect at the next start',
       );

@@ -1,10 +1,8 @@
-import { writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { type ApiServerDouble, startApiServerDouble } from '../../support/api-server-double.ts';
-import { confFile } from '../../support/files.ts';
 import { asking, creating, type KubernetesService } from '../../support/kubernetes-service.ts';
 import { metric } from '../../support/metric.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 
 const SOON = { timeout: 120_000, interval: 20 };
 const POLICIES = '/apis/scheduling.blazar-enforcement/v1alpha1/schedulingpolicies';
@@ -45,12 +43,8 @@ async function following({
       '[service]\nport = 0\n[kubernetes]',
       ...Object.entries({ ...options, ...changes }).map(([name, value]) => `${name} = ${value}`),
     ].join('\n');
-  const conf = confFile(written());
-  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
-  const reload = (changes: Options) => {
-    writeFileSync(conf, written(changes));
-    return running.service.reload();
-  };
+  const { change, ...running } = await runServiceOnFile(written());
+  const reload = (changes: Options) => change(written(changes));
   const ask: KubernetesService['ask'] = asking(running);
   const ready = async () => {
     const { status, json } = await running.request('/readyz');

@@ -2,11 +2,10 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { ADMISSION, asking, creating, policiesForAll, VALIDATION } from '../../support/kubernetes-service.ts';
 import { metric } from '../../support/metric.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 
 const allowing = (disk: string) =>
   policiesForAll({ disks: { allowed: { nodeSelectors: { disk: [disk] } } } });
@@ -21,8 +20,7 @@ async function onFile({ watch = false, named = ['policies.yaml'], folder = tempo
   writeFileSync(file, allowing('ssd'));
   const naming = (...names: readonly string[]) =>
     written(`scheduling_policies = ${names.map((name) => join(folder, name)).join(', ')}`);
-  const conf = confFile(naming(...named));
-  const running = await runServiceOn({ environment: {}, configFiles: [conf] }, { watch, pollMs: 20 });
+  const running = await runServiceOnFile(naming(...named), { watch, pollMs: 20 });
   const ask = asking(running);
   /** Which of the disks may be asked for; the status where there is no answer to that. */
   const allowed = async () => {
@@ -34,26 +32,24 @@ async function onFile({ watch = false, named = ['policies.yaml'], folder = tempo
   const readiness = async () => ({ status: (await running.request('/readyz')).status });
   const said = () =>
     running.logger.lines.map(({ message }) => `${message.replaceAll(folder, '')}\n`).join('');
-  return { ...running, ask, allowed, readiness, said, conf, folder, file, naming };
+  return { ...running, ask, allowed, readiness, said, folder, file, naming };
 }
 
 describe('a reload', () => {
   it('removes and restores the paths with the policies, and describes them', async () => {
-    const { service, post, request, allowed, conf, naming } = await onFile();
+    const { change, post, request, allowed, naming } = await onFile();
     const described = async () => {
       const { json } = await request('/openapi.json');
       return Object.keys((json as { paths: object }).paths).filter((path) => path.startsWith('/kubernetes'));
     };
     expect(await described()).toEqual([ADMISSION, VALIDATION]);
-    writeFileSync(conf, written('scheduling_policies ='));
-    expect(await service.reload()).toBe(true);
+    expect(await change(written('scheduling_policies ='))).toBe(true);
     for (const path of [ADMISSION, VALIDATION]) {
       expect((await post(path, creating())).status).toBe(404);
       expect((await request(path)).status).toBe(404);
     }
     expect(await described()).toEqual([]);
-    writeFileSync(conf, naming('policies.yaml'));
-    expect(await service.reload()).toBe(true);
+    expect(await change(naming('policies.yaml'))).toBe(true);
     expect(await allowed()).toEqual(['ssd']);
     expect(await described()).toEqual([ADMISSION, VALIDATION]);
   });

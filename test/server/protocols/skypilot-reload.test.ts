@@ -2,36 +2,22 @@
 import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
-import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 import { body, inside, policySource } from '../../support/skypilot.ts';
 import { PATH } from '../../support/skypilot-service.ts';
-
-interface Reloadable extends RunningPolicyService {
-  /** Writes the section anew and reloads. */
-  change(section: string): Promise<boolean>;
-  /** The task that comes back from a path, or the status. */
-  ask(path?: string): Promise<unknown>;
-}
 
 const written = (section: string) =>
   `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = 0\n[skypilot]\nisolation = none\n${section}\n`;
 
-async function onFile(section: string): Promise<Reloadable> {
-  const conf = confFile(written(section));
-  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
-  return {
-    ...running,
-    change: (next) => {
-      writeFileSync(conf, written(next));
-      return running.service.reload();
-    },
-    ask: async (path = PATH) => {
-      const { status, text } = await running.post(path, body());
-      return status === 200 ? inside(text).task : status;
-    },
+async function onFile(section: string) {
+  const { change, ...running } = await runServiceOnFile(written(section));
+  /** The task that comes back from a path, or the status. */
+  const ask = async (path = PATH) => {
+    const { status, text } = await running.post(path, body());
+    return status === 200 ? inside(text).task : status;
   };
+  return { ...running, change: (next: string) => change(written(next)), ask };
 }
 
 /** Writes the file of a policy, changed so many seconds after its first version. */
