@@ -13,6 +13,12 @@ const member = (...projectIds: string[]): Caller => ({
   memberships: projectIds.map((projectId) => ({ projectId, isManager: false })),
 });
 
+function newListeners(): Listeners {
+  const listeners = new Listeners();
+  onTestFinished(() => listeners.close());
+  return listeners;
+}
+
 /** Listens without a connection. */
 function hearing(listeners: Listeners, caller: Caller, more: Partial<Parameters<Listeners['open']>[0]> = {}) {
   const stream = listeners.open({
@@ -83,8 +89,7 @@ describe('a page that listens', () => {
 
 describe('a member', () => {
   it('is told of their projects alone', async () => {
-    const listeners = new Listeners();
-    onTestFinished(() => listeners.close());
+    const listeners = newListeners();
     const [mine, theirs, all] = [member('mine'), member('theirs'), reader].map((one) =>
       hearing(listeners, one, { key: one.memberships[0]?.projectId ?? 'all' }),
     );
@@ -95,8 +100,7 @@ describe('a member', () => {
   });
 
   it('is not told of what is only called like their project', async () => {
-    const listeners = new Listeners();
-    onTestFinished(() => listeners.close());
+    const listeners = newListeners();
     const [one, all] = [hearing(listeners, member('mine')), hearing(listeners, reader)];
     const record = { operation: 'kubernetes.CREATE', project_id: 'mine' };
     listeners.decided(record as unknown as Parameters<Listeners['decided']>[0]);
@@ -116,8 +120,7 @@ describe('a member', () => {
   });
 
   it('is asked about when it is time, though the clock was set back', async () => {
-    const listeners = new Listeners();
-    onTestFinished(() => listeners.close());
+    const listeners = newListeners();
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-21T09:00:00Z') });
     onTestFinished(() => void vi.useRealTimers());
     const isStillThere = vi.fn(async () => true);
@@ -149,8 +152,7 @@ it('as many may listen as there are connections to spare, and none after the end
 });
 
 it('several pages of one session are asked about once, and end together', async () => {
-  const listeners = new Listeners();
-  onTestFinished(() => listeners.close());
+  const listeners = newListeners();
   const isStillThere = vi.fn(async () => false);
   const ofSession = (key: string, answers = isStillThere) =>
     hearing(listeners, reader, { key, isSession: true, askEvery: 0, isStillThere: answers });
@@ -166,15 +168,13 @@ it('several pages of one session are asked about once, and end together', async 
 });
 
 it('one user listens with twelve pages at most, whatever the sessions are', () => {
-  const listeners = new Listeners();
-  onTestFinished(() => listeners.close());
+  const listeners = newListeners();
   const open = Array.from({ length: 20 }, (_, index) => hearing(listeners, reader, { key: String(index) }));
   expect(open.map(({ isOpen }) => isOpen)).toEqual(open.map((_, index) => index < 12));
 });
 
 it('of two hundred streams, those of whoever has most give way, the newest first', async () => {
-  const listeners = new Listeners();
-  onTestFinished(() => listeners.close());
+  const listeners = newListeners();
   const of = (identity: string, count: number) =>
     Array.from({ length: count }, (_, index) =>
       hearing(listeners, reader, { identity, key: `${identity} ${index}` }),
@@ -212,8 +212,7 @@ it('a reader who opens six streams in each of many sessions keeps nobody else fr
 });
 
 it('thousands of decisions are told at once', async () => {
-  const listeners = new Listeners();
-  onTestFinished(() => listeners.close());
+  const listeners = newListeners();
   const all = hearing(listeners, reader);
   for (let index = 0; index < 20_000; index += 1) {
     listeners.changed({ projectId: `p${index}` });
