@@ -43,19 +43,6 @@ const sample = async ({ url }: ServiceProcess, name: string) =>
   Number((await freshSamples(url))[`decision_store_${name}`]);
 
 describe.each(['sqlite', 'postgresql'] as const)('several services on one ledger in %s', (dialect) => {
-  it('find at one what was refused at the other, by its request id', PATIENT, async () => {
-    const connection = await ledgers[dialect]();
-    const [one, other] = (await startServices(2, { connection, ...ALL })) as [ServiceProcess, ServiceProcess];
-    expect(await check(one, 101, requestId(1))).toBe(403);
-    await vi.waitFor(async () => {
-      const answer = await fetch(`${other.url}/v1/decisions/${requestId(1)}`);
-      expect(answer.status).toBe(200);
-      const { items } = (await answer.json()) as { items: { outcome: string; replica: string }[] };
-      expect(items).toMatchObject([{ outcome: 'rejected', filter: 'MaxLeaseDurationFilter' }]);
-      expect(items[0]?.replica).toMatch(new RegExp(`/${one.process.pid}/`));
-    }, SOON);
-  });
-
   it('store each decision once and whole, whoever is killed', PATIENT, async () => {
     const connection = await ledgers[dialect]();
     const services = await startServices(2, { connection, ...ALL });

@@ -17,11 +17,6 @@ const BROKEN: Record<string, [text: string, name: string, reason: string]> = {
     'HooklessFilter',
     'HooklessFilter does not implement checkUpdate, onEnd',
   ],
-  'greedy-filter.js': [
-    withOptions('GreedyFilter', 'z.object({ max_lease_duration: z.int().default(-1) })'),
-    'GreedyFilter',
-    'GreedyFilter declares the option max_lease_duration, and its options must be greedy or start with greedy_',
-  ],
   'near-filter.js': [
     withOptions('NearFilter', "z.object({ nearly_ours: z.string().default('') })"),
     'NearFilter',
@@ -120,14 +115,6 @@ describe('a name in enabled_filters', () => {
       ...ENABLED.map(refusal(2, 'enabled_filters')),
       ...AUDITED.map(refusal(3, 'audit_filters')),
     ]);
-  });
-
-  it('is refused if it is empty', async () => {
-    const conf = enforcing('enabled_filters = MaxLeaseDurationFilter,,NoOpFilter');
-    const { code, stderr } = await validate(conf);
-    expect(code).toBe(2);
-    expect(stderr).toContain(`error: ${conf}:2: [enforcement] enabled_filters: expected a list`);
-    expect(stderr).toContain('an item is empty');
   });
 
   it.each([

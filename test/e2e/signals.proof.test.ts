@@ -32,7 +32,7 @@ function neverConf(): string {
 
 describe('serve', () => {
   it.for([
-    ['SIGTERM', 'SIGTERM', 143],
+    ['SIGINT', 'SIGTERM', 143],
     ['SIGTERM', 'SIGINT', 130],
   ] as const)(
     'finishes the requests in progress at %s, and exits at once at a further %s: %i',

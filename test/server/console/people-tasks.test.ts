@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
 import { type ConsoleGround, consoleOn } from './console-ground.ts';
-import { rowsOf, textOf } from './visitor.ts';
+import { rowsOf, suggestedIn, textOf } from './visitor.ts';
 
 const newLedger = newLedgers();
 const NOW = '2026-11-22T12:00:00Z';
@@ -22,6 +22,12 @@ function hidden(html: string, name: string): string {
   const [, value = ''] = new RegExp(`name="${name}" value="([^"]*)"`).exec(html) ?? [];
   return value.replaceAll('&quot;', '"').replaceAll('&amp;', '&');
 }
+
+/** A lease that fits into the budget. */
+const WISH = {
+  ...{ project: 'climate', name: 'run', start: '2026-12-01T09:00', end: '2026-12-02T09:00', do: 'try' },
+  ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '2' },
+};
 
 describe('a member', () => {
   it('sees the own projects, and nothing of others', async () => {
@@ -55,21 +61,14 @@ describe('a member', () => {
     const form = await ground.get('meg', '/try?project=climate');
     expect(form.status).toBe(200);
     expect(form.html).not.toContain('name="user"');
-    const sent = {
-      ...{ project: 'climate', name: 'run', start: '2026-12-01T09:00', end: '2026-12-02T09:00', do: 'try' },
-      ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '2' },
-    };
-    const { status, html } = await ground.send('meg', '/try', sent);
+    const { status, html } = await ground.send('meg', '/try', WISH);
     const text = textOf(html);
     expect(status).toBe(200);
     expect(text).toContain('This lease would be allowed now');
     expect(rowsOf(html, 'Cost')).toEqual([
       [
         'Budget of the project, 2026-01-01 to 2027-01-01 UsageBudgetFilter · node-hours',
-        'at most 48',
-        '100',
-        '0',
-        '52',
+        ...['at most 48', '100', '0', '52'],
       ],
     ]);
     expect(text).toContain(
@@ -83,29 +82,16 @@ describe('a member', () => {
   });
 
   it('hears why a lease would be refused, and gets one that would be allowed with one button', async () => {
-    const wish = {
-      ...{ project: 'climate', name: 'run', start: '2026-12-01T09:00', end: '2026-12-11T09:00', do: 'try' },
-      ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '2' },
-    };
-    const { html } = await ground.send('meg', '/try', wish);
+    const { html } = await ground.send('meg', '/try', { ...WISH, end: '2026-12-11T09:00' });
     expect(textOf(html)).toContain('This lease would be refused by UsageBudgetFilter');
-    const [suggested = ''] = html.match(/<li>(?:(?!<\/li>).)*Fill in suggestion 1.*?<\/li>/s) ?? [];
-    const fields = Object.fromEntries(
-      [...suggested.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [
-        name,
-        value,
-      ]),
-    );
+    const fields = suggestedIn(html);
     expect(fields).toMatchObject({ project: 'climate', name: 'run' });
     const again = await ground.send('meg', '/try', { ...fields, do: 'try' });
     expect(textOf(again.html)).toContain('This lease would be allowed now');
   });
 
   it('keeps what was written, and is told at the field what is wrong', async () => {
-    const sent = {
-      ...{ project: 'climate', name: '<b>"mine"', start: 'soon', end: '', do: 'try' },
-      ...{ r0_type: 'physical:host', r0_min: '3', r0_max: '2' },
-    };
+    const sent = { ...WISH, name: '<b>"mine"', start: 'soon', end: '', r0_min: '3' };
     const { status, html } = await ground.send('meg', '/try', sent);
     expect(status).toBe(400);
     expect(html).toContain('value="&lt;b>&quot;mine&quot;"');
@@ -117,30 +103,13 @@ describe('a member', () => {
   });
 
   it('cannot try for another project, nor as another user', async () => {
-    const sent = {
-      ...{
-        project: 'physics',
-        user: 'id-of-mona',
-        name: 'run',
-        start: '',
-        end: '2026-12-02T09:00',
-        do: 'try',
-      },
-      ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '1' },
-    };
-    const refused = await ground.send('meg', '/try', sent);
+    const refused = await ground.send('meg', '/try', { ...WISH, project: 'physics', user: 'id-of-mona' });
     expect(refused.status).toBe(403);
     expect(refused.html).not.toContain('Cost');
   });
 
   it('adds and removes reservations without a script, and loses nothing by it', async () => {
-    const sent = {
-      project: 'climate',
-      name: 'x',
-      end: '2026-12-02T09:00',
-      r0_type: 'physical:host',
-      r0_max: '7',
-    };
+    const sent = { ...WISH, r0_max: '7' };
     const more = await ground.send('meg', '/try', { ...sent, do: 'add virtual:floatingip' });
     expect(more.html).toContain('name="r1_network_id"');
     expect(more.html).toMatch(/name="r0_max"[^>]* value="7"/);
@@ -195,20 +164,12 @@ describe('a manager', () => {
     const other = { amount: '6', valid_until: until, reason: 'a colleague', etag };
     expect((await ground.send('operator', `/budgets/${id}`, other)).status).toBe(303);
     // A mistake in the form does not make it forget what was seen.
-    const mistaken = await ground.send('mona', `/budgets/${id}`, {
-      amount: 'x',
-      valid_until: until,
-      reason: 'r',
-      etag,
-    });
+    const change = (amount: string) =>
+      ground.send('mona', `/budgets/${id}`, { amount, valid_until: until, reason: 'r', etag });
+    const mistaken = await change('x');
     expect(mistaken.status).toBe(422);
     expect(hidden(mistaken.html, 'etag')).toBe(etag);
-    const late = await ground.send('mona', `/budgets/${id}`, {
-      amount: '9',
-      valid_until: until,
-      reason: 'r',
-      etag,
-    });
+    const late = await change('9');
     expect(late.status).toBe(412);
     expect(textOf(late.html)).toContain(
       'Nothing was changed: operator token has changed this budget meanwhile (a colleague).',
@@ -227,11 +188,13 @@ describe('a manager', () => {
 });
 
 describe('an operator', () => {
+  const send = (fields: Readonly<Record<string, string>>) =>
+    ground.send('operator', '/budgets/import', { reason: 'r', ...fields });
   const header = 'project_id,user_id,valid_from,valid_until,amount';
   const csv = [header, 'chem,,2027-01-01,2028-01-01,10', 'chem,zoe,2027-01-01,2028-01-01,5'].join('\r\n');
 
   it('imports budgets after seeing what would change', async () => {
-    const seen = await ground.send('operator', '/budgets/import', { csv, reason: 'the year', do: 'check' });
+    const seen = await send({ csv, reason: 'the year', do: 'check' });
     expect(seen.status).toBe(200);
     expect(textOf(seen.html)).toContain('It would set 2 new budgets, change 0, and leave 0 as they are.');
     expect(rowsOf(seen.html, 'What the import would change').map((row) => row.slice(1, 5))).toEqual([
@@ -240,12 +203,7 @@ describe('an operator', () => {
     ]);
     expect(textOf((await ground.get('operator', '/budgets?project=chem')).html)).toContain('There are none.');
     const digest = hidden(seen.html, 'digest');
-    const done = await ground.send('operator', '/budgets/import', {
-      csv,
-      reason: 'the year',
-      digest,
-      do: 'import',
-    });
+    const done = await send({ csv, reason: 'the year', digest, do: 'import' });
     expect(done).toMatchObject({ status: 303, location: '/budgets?done=imported' });
     const { html } = await ground.get('operator', '/budgets/history?project=chem');
     expect(rowsOf(html, 'Changes of budgets').map((row) => row[2])).toEqual(['the year', 'the year']);
@@ -253,54 +211,34 @@ describe('an operator', () => {
 
   it('confirms exactly what was shown: another text, or another ledger, is shown again first', async () => {
     const first = [header, 'geo,,2027-01-01,2028-01-01,10'].join('\n');
-    const seen = await ground.send('operator', '/budgets/import', { csv: first, reason: 'r', do: 'check' });
+    const seen = await send({ csv: first, do: 'check' });
     const digest = hidden(seen.html, 'digest');
     const other = first.replace(',10', ',1000');
     for (const [text, sent] of [
       [other, digest],
       [first, ''],
     ] as const) {
-      const fields = { csv: text, reason: 'r', digest: sent, do: 'import' };
-      expect((await ground.send('operator', '/budgets/import', fields)).status).toBe(412);
+      expect((await send({ csv: text, digest: sent, do: 'import' })).status).toBe(412);
     }
     await ground.send('operator', '/budgets/new', {
       ...{ project_id: 'geo', user_id: '', amount: '7', reason: 'meanwhile' },
       ...{ valid_from: '2027-01-01', valid_until: '2028-01-01' },
     });
-    const late = await ground.send('operator', '/budgets/import', {
-      csv: first,
-      reason: 'r',
-      digest,
-      do: 'import',
-    });
+    const late = await send({ csv: first, digest, do: 'import' });
     expect(late.status).toBe(412);
-    expect(rowsOf(late.html, 'What the import would change')[0]?.slice(1, 6)).toEqual([
-      '✎ changed',
-      'geo',
-      'Project',
-      '10',
-      '7',
-    ]);
+    const [row] = rowsOf(late.html, 'What the import would change');
+    expect(row?.slice(1, 6)).toEqual(['✎ changed', 'geo', 'Project', '10', '7']);
   });
 
   it('reads every mistake with its line, and nothing is set', async () => {
     const wrong = [header, 'bio,,2027-01-01,2028-01-01,10', 'bio,,soon,2028-01-01,-1', ''].join('\n');
-    const { status, html } = await ground.send('operator', '/budgets/import', {
-      csv: wrong,
-      reason: 'r',
-      do: 'import',
-    });
+    const { status, html } = await send({ csv: wrong, do: 'import' });
     expect(status).toBe(422);
     expect(rowsOf(html, 'Mistakes').every(([line]) => line === '3')).toBe(true);
     expect(html).not.toContain('value="import"');
     expect(textOf((await ground.get('operator', '/budgets?project=bio')).html)).toContain('There are none.');
     for (const text of ['', 'x', '"', 'a,b\n'.repeat(20_000)]) {
-      const answer = await ground.send('operator', '/budgets/import', {
-        csv: text,
-        reason: 'r',
-        do: 'import',
-      });
-      expect([413, 422]).toContain(answer.status);
+      expect([413, 422]).toContain((await send({ csv: text, do: 'import' })).status);
     }
   });
 });

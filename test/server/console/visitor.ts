@@ -64,12 +64,6 @@ export function textOf(html: string): string {
   );
 }
 
-/** What a browser puts into the text area. */
-export function pasted(html: string): string {
-  const [, text = ''] = /<textarea[^>]*>([^<]*)<\/textarea>/.exec(html) ?? [];
-  return unescaped(text).replace(/^\n/, '');
-}
-
 /** The cells of each row of the table with this label. */
 export function rowsOf(html: string, label: string): string[][] {
   const [, table = ''] = html.split(`aria-label="${label}"`);
@@ -78,6 +72,13 @@ export function rowsOf(html: string, label: string): string[][] {
     .map(([, row = '']) =>
       [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) => textOf(cell).trim()),
     );
+}
+
+/** The fields of the first suggestion for a lease or a change. */
+export function suggestedIn(html: string): Record<string, string> {
+  const [form = ''] = html.match(/<li>(?:(?!<\/li>).)*Fill in suggestion 1.*?<\/li>/s) ?? [];
+  const fields = form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g);
+  return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, value]));
 }
 
 function unescaped(text: string): string {

@@ -1,6 +1,7 @@
 /** Members see no filter that is only tried, none that let a lease through by failing, and nothing of how the service works. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
+import { aRecord } from '../../support/decision-logs.ts';
 import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
 import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
 import { type ConsoleGround, consoleOn } from './console-ground.ts';
@@ -9,16 +10,21 @@ import { textOf } from './visitor.ts';
 const TRIED = 'MaxLeaseDurationFilter';
 const ID = 'req-7f1b2c3d-0000-4000-8000-0000000000aa';
 
-const record: DecisionRecord = {
-  ...{ time: new Date().toISOString(), request_id: ID, operation: 'create', generation: 4711 },
-  ...{ allowed: true, outcome: 'audit', failed: false, duration_ms: 4712, filter: TRIED, message: null },
-  ...{ project_id: 'climate', user_id: 'id-of-meg', lease_id: null, lease_name: 'tried-on-me' },
+const record = aRecord({
+  ...{ time: new Date().toISOString(), request_id: ID, generation: 4711, outcome: 'audit' },
+  ...{ duration_ms: 4712, filter: TRIED, user_id: 'id-of-meg', lease_name: 'tried-on-me' },
   warnings: [`${TRIED} (tried, not enforced) would have rejected: too long`],
   filters: [
     { filter: TRIED, outcome: 'rejected', audit: true, message: 'too long', duration_ms: 1 },
     { filter: 'QuotaFilter', outcome: 'allowed-on-error', audit: false, message: 'away', duration_ms: 1 },
   ],
-};
+});
+/** Of others, and of what is only called like the project. */
+const HIDDEN = [
+  { ...record, request_id: 'req-of-others', project_id: 'physics' },
+  { ...record, request_id: 'req-of-namespace', operation: 'kubernetes.admission' },
+  { ...record, request_id: 'req-of-workspace', operation: 'skypilot.other' },
+].map((one) => ({ ...one, allowed: false, outcome: 'rejected' }) as DecisionRecord);
 
 const newLedger = newLedgers();
 let ground: ConsoleGround;
@@ -26,9 +32,22 @@ beforeAll(async () => {
   ground = await consoleOn(await newLedger('sqlite'), {
     enforcement: { audit_filters: [TRIED], max_lease_duration: 60 },
   });
-  ground.recorder.recent.add(record);
+  for (const one of [...HIDDEN, record]) {
+    ground.recorder.recent.add(one);
+  }
 });
 afterAll(() => ground.close());
+
+it('a member sees decisions of their projects alone, whatever they ask for', async () => {
+  for (const query of ['', 'project=physics', 'request=req-of-others', 'outcome=refused']) {
+    expect((await ground.get('meg', `/decisions?${query}`)).html, query).not.toMatch(/req-of-\w+<\/bdi>/);
+    expect((await ground.get('reader', `/decisions?${query}`)).html).toContain('req-of-others</bdi>');
+  }
+  for (const { request_id } of HIDDEN) {
+    expect((await ground.get('meg', `/decisions/${request_id}`)).status).toBe(404);
+    expect((await ground.get('reader', `/decisions/${request_id}`)).status).toBe(200);
+  }
+});
 
 describe('a member does not learn of a filter that is only tried', () => {
   it('from the list of decisions, also by searching for it', async () => {

@@ -88,18 +88,6 @@ describe('a session of a provider that gives refresh tokens', () => {
     back();
     expect(await isIn(browser, url), 'for good').toBe(false);
   });
-
-  it('is not confirmed by many requests at once more than once', async () => {
-    const { at } = clock();
-    const { logIn, browser, url, provider } = await sites({ refreshes: true, isPublic: true });
-    await logIn('olga');
-    const granted = vi.fn();
-    provider.on('grant.success', granted);
-    at(16 * MINUTE);
-    const all = await Promise.all(Array.from({ length: 8 }, () => isOperator(browser, url)));
-    expect(all).not.toContain(false);
-    expect(granted).toHaveBeenCalledTimes(1);
-  });
 });
 
 describe('two services on one ledger, behind a load balancer without stickiness', () => {

@@ -115,28 +115,6 @@ it('ends at both when Keystone revokes its token, within token_cache_time', asyn
   }
 });
 
-it('counts sessions of one token over both processes, and opens them at once without losing any', async () => {
-  const { balancer, connection } = await ground();
-  const visitors = Array.from({ length: 60 }, () => visitor(balancer));
-  expect(new Set(await Promise.all(visitors.map((one) => logIn(one))))).toEqual(new Set([303]));
-  const open = await Promise.all(visitors.map(async (one) => (await one.get('/')).status));
-  expect(new Set(open)).toEqual(new Set([200]));
-  expect(await runSql(connection, 'SELECT count(*)::int AS count FROM sessions')).toEqual([{ count: 60 }]);
-  // Nine thousand others, and then one more than there may be.
-  await runSql(
-    connection,
-    `INSERT INTO sessions (name, owner, is_shared, since, revision, sealed)
-     SELECT 'name ' || i, 'owner ' || i, 0, extract(epoch FROM now()) * 1000, 1, '' FROM generate_series(1, 9940) AS i`,
-  );
-  const late = visitor(balancer);
-  expect(await logIn(late)).toBe(303);
-  expect(await runSql(connection, 'SELECT count(*)::int AS count FROM sessions')).toEqual([
-    { count: 10_000 },
-  ]);
-  expect(await statuses(late)).toEqual([200, 200]);
-  expect((await visitors.at(0)?.get('/'))?.status).toBe(200);
-});
-
 it('is neither lost nor opened while the database is away, and decisions go on', async () => {
   const { balancer, connection, services, urls } = await ground();
   const operator = visitor(balancer);

@@ -96,7 +96,7 @@ export async function decisionsOf(
 }
 
 /** `visible`: `undefined` = all. Operations of Blazar's protocol have no dot: workspaces and namespaces may be called like a project. */
-export function isVisible(
+function isVisible(
   { project_id, operation }: DecisionRecord,
   visible: readonly string[] | undefined,
 ): boolean {

@@ -1,12 +1,4 @@
-import { h } from 'preact';
-import { renderToString } from 'preact-render-to-string';
 import { describe, expect, it, vi } from 'vitest';
-import type { DecisionRecord } from '../../../../src/decisions/record.ts';
-import { decisionPage } from '../../../../src/server/console/decisions/decision-page.tsx';
-import { decisionsPage } from '../../../../src/server/console/decisions/decisions-page.tsx';
-import { isVisible } from '../../../../src/server/console/decisions/found-decisions.ts';
-import type { ConsolePage, PageRequest } from '../../../../src/server/console/page.ts';
-import type { Caller } from '../../../../src/server/users/caller.ts';
 import { filterSource } from '../../../support/filter-folder.ts';
 import { newLedger } from '../../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../../support/requests.ts';
@@ -164,58 +156,4 @@ describe('the page of a decision', () => {
       expect(html).not.toContain('<b>');
     },
   );
-});
-
-describe('a member', () => {
-  const member: Caller = {
-    ...{ kind: 'member', provenBy: 'keystone', identity: 'm', who: 'm', name: 'm', userId: 'm' },
-    memberships: [{ projectId: 'mine', isManager: false }],
-  };
-  const record = (project_id: string, operation: DecisionRecord['operation'] = 'create'): DecisionRecord => ({
-    ...{ time: '2026-12-01T09:00:00.000Z', request_id: `of-${project_id}`, operation, generation: 1 },
-    ...{
-      allowed: false,
-      outcome: 'rejected',
-      failed: false,
-      duration_ms: 1,
-      filter: 'AFilter',
-      message: 'No.',
-    },
-    ...{ project_id, user_id: 'u', lease_id: null, lease_name: null, warnings: [], filters: [] },
-  });
-
-  async function shown(page: ConsolePage, query: string, params: Record<string, string> = {}) {
-    const list = [record('mine'), record('theirs'), record('mine', 'kubernetes.admission')];
-    const request = {
-      ...{ caller: member, params, query: new URLSearchParams(query) },
-      generation: { number: 1, configuration: { filters: [] }, enforcement: {} },
-      recorder: { recent: { list: () => list, refused: () => [] } },
-    };
-    const answer = await page.answer(request as unknown as PageRequest);
-    return 'main' in answer ? renderToString(h('div', {}, answer.main)) : '';
-  }
-
-  it('sees decisions of their projects alone, whatever they ask for', async () => {
-    for (const query of [
-      '',
-      'project=theirs',
-      'request=of-theirs',
-      'outcome=refused',
-      'project=theirs&outcome=refused',
-    ]) {
-      const html = await shown(decisionsPage, query);
-      expect({ query, html }).not.toMatchObject({
-        html: expect.stringMatching(/href="\/decisions\/of-theirs/),
-      });
-    }
-    expect(rowsOf(await shown(decisionsPage, ''), LABEL)).toHaveLength(1);
-    await expect(shown(decisionPage, '', { request_id: 'of-theirs' })).rejects.toMatchObject({ status: 404 });
-    expect(await shown(decisionPage, '', { request_id: 'of-mine' })).toContain('AFilter');
-  });
-
-  it('sees no namespace that is called like their project', () => {
-    expect(isVisible(record('mine', 'kubernetes.admission'), ['mine'])).toBe(false);
-    expect(isVisible(record('mine', 'skypilot.other'), ['mine'])).toBe(false);
-    expect(isVisible(record('mine'), ['mine'])).toBe(true);
-  });
 });
