@@ -5,7 +5,7 @@ import {
   parseAdmissionReview,
 } from '../../../../src/kubernetes/admission/admission-review.ts';
 import { ApiError } from '../../../../src/kubernetes/cluster/api/contract.ts';
-import { EventSender, eventObject, tellRefused } from '../../../../src/kubernetes/cluster/status/events.ts';
+import { EventSender, eventObject } from '../../../../src/kubernetes/cluster/status/events.ts';
 import { projectFile } from '../../../support/files.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { ClusterDouble } from './cluster-double.ts';
@@ -24,7 +24,7 @@ function telling() {
   const sender = new EventSender({ client: cluster.client(), logger, observer, clock });
   onTestFinished(() => sender.close());
   const refuse = (request: PodRequest, message = MESSAGE) =>
-    tellRefused(sender, request, { allowed: false, message });
+    sender.refused(request, { allowed: false, message });
   const sent = () => cluster.called('POST', '/events').map(({ body }) => body as Record<string, unknown>);
   return { cluster, clock, logger, outcomes, sender, refuse, sent };
 }
