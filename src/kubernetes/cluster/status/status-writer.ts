@@ -27,7 +27,7 @@ const IDLE_MS = 5000;
 const LOOKS = 50;
 const AUDIT_ALL = '*';
 
-export interface StatusWriterOptions {
+interface StatusWriterOptions {
   readonly client: ApiClient;
   readonly policies: LivePolicies;
   /** Names of the policies in audit mode; `*` = all. */
