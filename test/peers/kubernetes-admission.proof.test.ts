@@ -269,7 +269,7 @@ describe.skipIf(started === undefined)('etc/kubernetes in a real cluster', () =>
     const teams = `{name: teams, on: pod, allow: 'has(pod.labels.team)', message: Name a team.}`;
     writeFileSync(rules_path, `rules:\n- ${rule}\n- ${images}\n- ${teams}\n`);
     await policed().configure({ ...OPTIONS, rules_path });
-    await here().apply(policed().toService(manifests(RULES_MANIFEST)));
+    await here().apply(manifests(RULES_MANIFEST).map(policed().toService));
     const ofTeam = (name: string, cpu: string) => {
       const containers = [{ name: 'main', image: 'example.org/none', resources: { requests: { cpu } } }];
       return pod(name, { containers }, { labels: { team: 'a' } });

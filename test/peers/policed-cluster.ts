@@ -19,8 +19,8 @@ export interface PolicedCluster {
   configure(kubernetes: Readonly<Record<string, string>>): Promise<void>;
   /** What kubectl says when it creates an object; empty = it is created. Warnings are left out. */
   create(object: object, as?: string): Promise<string>;
-  /** Configurations of webhooks that ask this service. */
-  toService(webhooks: readonly Manifest[]): Manifest[];
+  /** A configuration of webhooks that ask this service. */
+  toService(configuration: Manifest): Manifest;
   close(): Promise<void>;
 }
 
