@@ -2,12 +2,12 @@
 import { DateTime } from 'luxon';
 import type { Problem } from '../base/errors.ts';
 import type { YamlDocument } from '../base/yaml/document.ts';
-import { formatPath, isMapping, type Path, valueAt } from '../base/yaml/tree.ts';
+import { formatPath, isMapping, type Path, shown, valueAt } from '../base/yaml/tree.ts';
 import { AccountList } from '../filter/account-limits.ts';
 import type { RuleEnvironment } from './cel/environment.ts';
 import { compileExpression, type Expression, SharedParts } from './expression.ts';
 import type { Need, Operation, Rule } from './rule.ts';
-import { formMistakes, shown, unknownKey, type WrittenRule, writtenRule } from './rule-schema.ts';
+import { formMistakes, unknownKey, type WrittenRule, writtenRule } from './rule-schema.ts';
 
 /** More rules than any site has. */
 const MAX_RULES = 1000;

@@ -1,12 +1,11 @@
 /** The form of a rule in a file, and mistakes in it in words for operators. */
 import { z } from 'zod';
-import { isMapping, type Path } from '../base/yaml/tree.ts';
+import { isMapping, type Path, shown } from '../base/yaml/tree.ts';
 import { nearestName } from '../config/nearest.ts';
 import { OPERATIONS } from './rule.ts';
 
 /** Longer lists of names are a table of another program. */
 const MAX_EXEMPT = 10_000;
-const MAX_SHOWN = 40;
 
 const operation = z.enum(OPERATIONS);
 const names = z.array(z.string().trim().min(1)).max(MAX_EXEMPT);
@@ -78,8 +77,7 @@ export function formMistakes(issue: z.core.$ZodIssue, rule: unknown): FormMistak
     return [{ path, message }];
   }
   const value = isMapping(rule) ? rule[String(key)] : undefined;
-  const got = value === undefined ? 'nothing' : shown(value);
-  return [{ path: path.slice(0, 1), message: `${key}: ${EXPECTED[String(key)]}, got ${got}` }];
+  return [{ path: path.slice(0, 1), message: `${key}: ${EXPECTED[String(key)]}, got ${shown(value)}` }];
 }
 
 /** `; the nearest right name is "allow"`, after what is unknown. */
@@ -90,14 +88,4 @@ export function unknownKey(name: string, known: readonly string[]): string {
       ? `; here it is called "${meant}"`
       : nearestName(name, known) || `; expected ${known.join(', ')}`;
   return `unknown key ${shown(name)}${hint}`;
-}
-
-export function shown(value: unknown): string {
-  if (typeof value === 'string') {
-    return JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value);
-  }
-  if (Array.isArray(value)) {
-    return value.length === 0 ? 'an empty list' : 'a list';
-  }
-  return isMapping(value) ? 'a mapping' : value === undefined ? 'nothing' : String(value);
 }

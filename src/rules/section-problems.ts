@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Problem } from '../base/errors.ts';
+import { shown } from '../base/yaml/tree.ts';
 import { RESOURCE_TYPES, whyNoType } from '../config/names.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import type { Setting } from '../config/resolve.ts';
@@ -10,7 +11,6 @@ import { podEnvironment } from './pod/environment.ts';
 import { readRules } from './read-rules.ts';
 import type { Operation, Rule } from './rule.ts';
 import type { PlacedRule } from './rule-file.ts';
-import { shown } from './rule-schema.ts';
 import { taskEnvironment } from './task/environment.ts';
 
 /** The option that gives each operation its rules. */

@@ -11,10 +11,9 @@ import {
   type ReviewedPermissionsOptions,
 } from '../../src/kubernetes/cluster/live/reviewed-permissions.ts';
 import type { Account } from '../../src/kubernetes/policies/access.ts';
+import { RBAC } from './cluster-objects.ts';
 import type { Cluster } from './kubernetes.ts';
 
-export const GROUP = 'scheduling.blazar-enforcement';
-export const RBAC = 'rbac.authorization.k8s.io';
 export const RBAC_PATH = `/apis/${RBAC}/v1`;
 
 /** Follows roles and bindings of the cluster, as the administrator. */

@@ -1,10 +1,18 @@
 /** Many policies and many accounts that may use them, in a real cluster, and the pods of these accounts. */
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import type { ApiClient } from '../../src/kubernetes/cluster/api/contract.ts';
+import {
+  accountSubject,
+  binding,
+  clusterRole,
+  GROUP,
+  namespace,
+  RBAC,
+  schedulingPolicy,
+  useOf,
+} from './cluster-objects.ts';
 
-const RBAC = 'rbac.authorization.k8s.io';
 const RBAC_PATH = `/apis/${RBAC}/v1`;
-const GROUP = 'scheduling.blazar-enforcement';
 const POLICIES_PATH = `/apis/${GROUP}/v1alpha1/schedulingpolicies`;
 /** As many connections as the client opens. */
 const AT_ONCE = 32;
@@ -37,29 +45,22 @@ export class CrowdedCluster {
 
   async fill(): Promise<void> {
     const { policies, accounts, namespaces } = this.crowd;
-    await this.#each(namespaces, (index) =>
-      this.#create('/api/v1/namespaces', {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name: `crowd-${index}` },
-      }),
-    );
+    await this.#each(namespaces, (index) => this.#create('/api/v1/namespaces', namespace(`crowd-${index}`)));
     await this.#each(policies, async (index) => {
-      await this.#create(POLICIES_PATH, policyOf(index));
-      await this.#create(`${RBAC_PATH}/clusterroles`, roleOf(index));
+      await this.#create(POLICIES_PATH, schedulingPolicy(`policy-${index}`, specOf(index, 0)));
+      const role = clusterRole(`use-policy-${index}`, useOf(`policy-${index}`));
+      await this.#create(`${RBAC_PATH}/clusterroles`, role);
     });
-    await this.#create(`${RBAC_PATH}/clusterrolebindings`, {
-      ...bindingTo('use-policy-0', { kind: 'Group', apiGroup: RBAC, name: 'system:serviceaccounts' }),
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'use-policy-0' },
-    });
+    const all = { kind: 'Group', apiGroup: RBAC, name: 'system:serviceaccounts' };
+    const ofAll = binding('use-policy-0', 'use-policy-0', [all]);
+    await this.#create(`${RBAC_PATH}/clusterrolebindings`, ofAll);
     await this.#each(accounts, (index) => {
       const { namespace, name } = this.account(index);
-      return this.#create(`${RBAC_PATH}/namespaces/${namespace}/rolebindings`, {
-        ...bindingTo(`use-policy-${index % policies}`, ...subjectsOf({ namespace, name }, 0)),
-        kind: 'RoleBinding',
-        metadata: { name, namespace },
-      });
+      const subjects = subjectsOf({ namespace, name }, 0);
+      return this.#create(
+        `${RBAC_PATH}/namespaces/${namespace}/rolebindings`,
+        binding(name, `use-policy-${index % policies}`, subjects, namespace),
+      );
     });
   }
 
@@ -100,15 +101,6 @@ export class CrowdedCluster {
   }
 }
 
-function policyOf(index: number): object {
-  return {
-    apiVersion: `${GROUP}/v1alpha1`,
-    kind: 'SchedulingPolicy',
-    metadata: { name: `policy-${index}` },
-    spec: specOf(index, 0),
-  };
-}
-
 /** `turn` changes what it says, and not whom it admits. */
 function specOf(index: number, turn: number): object {
   return {
@@ -129,29 +121,5 @@ function specOf(index: number, turn: number): object {
 
 /** As many at each turn, so that the cluster does not grow. */
 function subjectsOf({ namespace, name }: Account, turn: number): object[] {
-  return [name, `guest-${turn % 2}`].map((one) => ({ kind: 'ServiceAccount', name: one, namespace }));
-}
-
-function roleOf(index: number): object {
-  return {
-    apiVersion: `${RBAC}/v1`,
-    kind: 'ClusterRole',
-    metadata: { name: `use-policy-${index}` },
-    rules: [
-      {
-        apiGroups: [GROUP],
-        resources: ['schedulingpolicies'],
-        verbs: ['use'],
-        resourceNames: [`policy-${index}`],
-      },
-    ],
-  };
-}
-
-function bindingTo(role: string, ...subjects: object[]): object {
-  return {
-    apiVersion: `${RBAC}/v1`,
-    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
-    subjects,
-  };
+  return [name, `guest-${turn % 2}`].map((one) => accountSubject(one, namespace));
 }

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ANSWERS, OBJECTS, QUESTIONS } from '../support/access-questions.ts';
 import { accessInForce, askedAccess } from './asked-access.ts';
+import { namespace } from './cluster-objects.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 
 const { cluster } = clusterOfFile();
@@ -12,9 +13,7 @@ describe.skipIf(cluster === undefined)('beside a real API server', () => {
       return;
     }
     const namespaces = new Set(QUESTIONS.flatMap(({ namespace }) => namespace ?? []));
-    await cluster.apply(
-      [...namespaces].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-    );
+    await cluster.apply([...namespaces].map((name) => namespace(name)));
     await cluster.apply(OBJECTS);
     // Where it says something else, the comparison below shows what, or records it.
     await accessInForce(cluster).catch(() => undefined);

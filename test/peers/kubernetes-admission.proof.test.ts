@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { type Manifest, manifests, RULES_MANIFEST } from '../etc/kubernetes/manifests.ts';
+import { namespace, priorityClass } from './cluster-objects.ts';
 import { policedClusterOfFile } from './policed-cluster.ts';
 
 const {
@@ -62,15 +63,9 @@ describe.skipIf(started === undefined)('etc/kubernetes in a real cluster', () =>
     }
     await police(started, OPTIONS);
     await started.apply([
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
+      namespace('shop'),
       { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', labels: { gpu: 'true' } } },
-      {
-        apiVersion: 'scheduling.k8s.io/v1',
-        kind: 'PriorityClass',
-        metadata: { name: 'everybody' },
-        globalDefault: true,
-        value: 7,
-      },
+      priorityClass('everybody', 7, { globalDefault: true }),
     ]);
     await started.kubectl(['taint', 'nodes', 'n1', 'node.kubernetes.io/not-ready:NoSchedule-']);
     // The API server takes a moment to know webhooks, classes and accounts.
@@ -274,7 +269,7 @@ describe.skipIf(started === undefined)('etc/kubernetes in a real cluster', () =>
     const teams = `{name: teams, on: pod, allow: 'has(pod.labels.team)', message: Name a team.}`;
     writeFileSync(rules_path, `rules:\n- ${rule}\n- ${images}\n- ${teams}\n`);
     await policed().configure({ ...OPTIONS, rules_path });
-    await here().apply(policed().toService(manifests(RULES_MANIFEST)));
+    await here().apply(manifests(RULES_MANIFEST).map(policed().toService));
     const ofTeam = (name: string, cpu: string) => {
       const containers = [{ name: 'main', image: 'example.org/none', resources: { requests: { cpu } } }];
       return pod(name, { containers }, { labels: { team: 'a' } });

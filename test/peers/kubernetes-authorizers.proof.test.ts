@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { serviceAccount } from '../../src/kubernetes/policies/access.ts';
-import { type AskedCluster, askCluster, GROUP } from './asked-cluster.ts';
+import { type AskedCluster, askCluster } from './asked-cluster.ts';
+import { GROUP } from './cluster-objects.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 
 const BY_ABAC = serviceAccount('team', 'by-abac');

@@ -14,7 +14,8 @@ import {
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFile } from '../support/files.ts';
 import { accessInForce } from './asked-access.ts';
-import { GROUP, granted, pod, policedClusterOfFile, schedulingPolicy } from './policed-cluster.ts';
+import { GROUP, namespace, priorityClass, schedulingPolicy, serviceAccount } from './cluster-objects.ts';
+import { granted, pod, policedClusterOfFile } from './policed-cluster.ts';
 
 const { started, police, here } = policedClusterOfFile();
 
@@ -212,27 +213,19 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
     if (started === undefined) {
       return;
     }
-    const core = { apiVersion: 'v1' };
     await started.apply([
-      ...NAMESPACES.map((name) => ({ ...core, kind: 'Namespace', metadata: { name } })),
+      ...NAMESPACES.map((name) => namespace(name)),
       ...['n1', 'n2'].map((name) => ({
-        ...core,
-        kind: 'Node',
-        metadata: { name, labels: { disk: 'tape' } },
+        ...{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { disk: 'tape' } } },
       })),
-      ...Object.entries({ urgent: 1000, usual: 10 }).map(([name, value]) => ({
-        apiVersion: 'scheduling.k8s.io/v1',
-        kind: 'PriorityClass',
-        metadata: { name },
-        value,
-      })),
+      ...[priorityClass('urgent', 1000), priorityClass('usual', 10)],
     ]);
     await started.kubectl(['taint', 'nodes', '--all', 'node.kubernetes.io/not-ready:NoSchedule-']);
     await started.apply(
       NAMESPACES.flatMap((namespace) =>
         ACCOUNTS[namespace]
           .filter((name) => name !== 'default')
-          .map((name) => ({ ...core, kind: 'ServiceAccount', metadata: { name, namespace } })),
+          .map((name) => serviceAccount(name, namespace)),
       ),
     );
     for (const namespace of NAMESPACES) {
@@ -369,7 +362,7 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
   it('who-can agrees with the reviews of the API server, for every account', async () => {
     const { apply } = here().cluster;
     const namespaces = new Set(QUESTIONS.flatMap(({ namespace }) => namespace ?? []));
-    await apply([...namespaces].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })));
+    await apply([...namespaces].map((name) => namespace(name)));
     await apply(OBJECTS);
     await apply(POLICY_NAMES.map((name) => schedulingPolicy(name, { allowed: {} })));
     // From then on, the API server answers as is recorded.

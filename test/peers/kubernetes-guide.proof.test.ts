@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Block, pageNamed } from '../docs/markdown.ts';
 import { matchesShown } from '../docs/shown.ts';
 import { projectFile } from '../support/files.ts';
+import { namespace } from './cluster-objects.ts';
 import { pod, policedClusterOfFile } from './policed-cluster.ts';
 
 const { started, police, here } = policedClusterOfFile();
@@ -27,7 +28,7 @@ async function tidy(): Promise<void> {
   await cluster.kubectl(['delete', 'namespace', 'research', '--ignore-not-found']);
   await cluster.kubectl(['delete', 'clusterrole', 'sp:disks', '--ignore-not-found']);
   await cluster.kubectl(['delete', 'schedpol', 'disks', '--ignore-not-found']);
-  await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'research' } }]);
+  await cluster.apply([namespace('research')]);
   await vi.waitUntil(async () => {
     const { stdout } = await cluster.kubectl([
       '-n',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { peerProgram } from '../support/peers.ts';
+import { accountSubject, binding, serviceAccount } from './cluster-objects.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 
 const there = peerProgram('KUBERNETES_PEER') !== undefined;
@@ -64,15 +65,8 @@ describe.skipIf(!there)('a credential plugin beside a real API server', () => {
   });
 
   it('logs in again when its account, and so its token, is gone', async () => {
-    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'reader' } };
-    const binding = {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'reader' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
-      subjects: [{ kind: 'ServiceAccount', name: 'reader', namespace: 'default' }],
-    };
-    await cluster.apply([account, binding]);
+    const account = serviceAccount('reader', 'default');
+    await cluster.apply([account, binding('reader', 'view', [accountSubject('reader', 'default')])]);
     const { client, print, runs } = loggedInBy('token', { token: await tokenOf('reader') });
     // The API server learns of a new binding a moment after it has been made.
     await expect

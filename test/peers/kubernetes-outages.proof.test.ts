@@ -4,8 +4,9 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Manifest } from '../etc/kubernetes/manifests.ts';
 import { creating } from '../support/kubernetes-service.ts';
 import { type EtcdProcess, etcdProcess } from './api-server-process.ts';
+import { namespace, schedulingPolicy, serviceAccount } from './cluster-objects.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
-import { granted, pod, schedulingPolicy } from './policed-cluster.ts';
+import { granted, pod } from './policed-cluster.ts';
 import {
   applyWithoutWebhooks,
   kubeconfigOfService,
@@ -128,12 +129,7 @@ async function bind(account: string): Promise<void> {
   for (const namespace of ['a', 'b', 'shop']) {
     const [role = {}, binding = {}] = granted(namespace, account, 'disks') as [Manifest, Manifest];
     const metadata = { name: `use-disks-${account}`, namespace };
-    const serviceAccount = {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name: account, namespace },
-    };
-    await apply([serviceAccount, role, { ...binding, metadata }]);
+    await apply([serviceAccount(account, namespace), role, { ...binding, metadata }]);
   }
 }
 
@@ -226,11 +222,7 @@ describe.skipIf(started === undefined)('two replicas of the service, beside a re
     etcd = etcdProcess(started.folder);
     await applyWithoutWebhooks(started);
     await started.apply([
-      ...['a', 'b', 'shop'].map((name) => ({
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name, labels: { replica: name } },
-      })),
+      ...['a', 'b', 'shop'].map((name) => namespace(name, { replica: name })),
       schedulingPolicy('disks', { allowed: { nodeSelectors: { disk: ['ssd'] } } }),
     ]);
     const kubeconfig = await kubeconfigOfService(started);
@@ -240,14 +232,7 @@ describe.skipIf(started === undefined)('two replicas of the service, beside a re
       await started.apply(webhooksFor(started, replica));
     }
     await vi.waitUntil(async () => (await states()).every((state) => state === '200 current'), SETTLED);
-    for (const namespace of ['a', 'b', 'shop']) {
-      const serviceAccount = {
-        apiVersion: 'v1',
-        kind: 'ServiceAccount',
-        metadata: { name: 'stranger', namespace },
-      };
-      await started.apply([serviceAccount]);
-    }
+    await started.apply(['a', 'b', 'shop'].map((name) => serviceAccount('stranger', name)));
     await bind('worker');
     for (const { name } of replicas) {
       await vi.waitUntil(() => createdBy('worker', name), SETTLED);

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Manifest, parse } from '../etc/kubernetes/manifests.ts';
 import { projectFile } from '../support/files.ts';
-import { GROUP, granted, pod, policedClusterOfFile, schedulingPolicy } from './policed-cluster.ts';
+import { namespace as aNamespace, GROUP, RBAC, schedulingPolicy, serviceAccount } from './cluster-objects.ts';
+import { granted, pod, policedClusterOfFile } from './policed-cluster.ts';
 
 const PROPOSAL = projectFile('test/fixtures/kubernetes/proposal');
 /** Until a change is in force: of a busy machine. */
 const IN_FORCE = { timeout: 120_000, interval: 100 };
-const RBAC = 'rbac.authorization.k8s.io';
 const ssd = { nodeSelector: { disk: 'ssd' } };
 const REFUSED = /denied the request.*nodeSelector disk: /;
 
@@ -27,10 +27,9 @@ const soon = (namespace: string, account: string, spec: object = ssd) =>
 /** A namespace with accounts. */
 async function place(namespace: string, ...accounts: string[]): Promise<void> {
   const { cluster } = here();
-  await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
+  await cluster.apply([aNamespace(namespace)]);
   for (const name of accounts) {
-    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
-    await expect.poll(() => here().create(account), IN_FORCE).toBe('');
+    await expect.poll(() => here().create(serviceAccount(name, namespace)), IN_FORCE).toBe('');
     await soon(namespace, name, {}).toBe('');
   }
 }

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { peerProgram } from '../support/peers.ts';
 import { startCommand } from '../support/run-command.ts';
+import { schedulingPolicy } from './cluster-objects.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
-import { type PolicedCluster, policedCluster, schedulingPolicy } from './policed-cluster.ts';
+import { type PolicedCluster, policedCluster } from './policed-cluster.ts';
 
 const there = peerProgram('KUBERNETES_PEER') !== undefined;
 /** Those that have begun. */

@@ -7,7 +7,8 @@ import { ReviewedPermissions } from '../../src/kubernetes/cluster/live/reviewed-
 import { serviceAccount } from '../../src/kubernetes/policies/access.ts';
 import { ANSWERS, type Answers, OBJECTS, QUESTIONS } from '../support/access-questions.ts';
 import { accessInForce } from './asked-access.ts';
-import { type AskedCluster, askCluster, GROUP, RBAC, RBAC_PATH } from './asked-cluster.ts';
+import { type AskedCluster, askCluster, RBAC_PATH } from './asked-cluster.ts';
+import { GROUP, namespace, RBAC, useOf } from './cluster-objects.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 
 const { cluster, closing } = clusterOfFile();
@@ -19,7 +20,7 @@ const role = (kind: 'Role' | 'ClusterRole', name: string, resourceNames?: string
   apiVersion: `${RBAC}/v1`,
   kind,
   metadata: { name, ...(kind === 'Role' && { namespace: 'team' }), ...more },
-  rules: [{ apiGroups: [GROUP], resources: ['schedulingpolicies'], verbs: ['use'], resourceNames }],
+  rules: [{ ...useOf(), resourceNames }],
 });
 const binding = (
   kind: 'RoleBinding' | 'ClusterRoleBinding',
@@ -47,7 +48,7 @@ describe.skipIf(cluster === undefined)('beside a real API server', () => {
     }
     const namespaces = new Set(['team', ...QUESTIONS.flatMap(({ namespace }) => namespace ?? [])]);
     await cluster.apply([
-      ...[...namespaces].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+      ...[...namespaces].map((name) => namespace(name)),
       ...OBJECTS,
       role('ClusterRole', 'empty-name', ['']),
       binding('ClusterRoleBinding', 'empty-name', ['ClusterRole', 'empty-name'], 'empty-name'),

@@ -10,22 +10,18 @@ import { StatusWriter } from '../../src/kubernetes/cluster/status/status-writer.
 import { projectFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { peerProgram } from '../support/peers.ts';
+import { binding, clusterRole, GROUP, namespace, RBAC, schedulingPolicy } from './cluster-objects.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 
 const there = peerProgram('KUBERNETES_PEER') !== undefined;
 const PATIENT = { timeout: 120_000, interval: 100 };
-const GROUP = 'scheduling.blazar-enforcement';
 /** As in the service, but for `retry`: a busy machine does not lose the lead. */
 const TIMING = { lease: 15, renew: 10, retry: 0.3 };
 
 const VALID = ['Accepted=True Valid', 'Enforced=True Enforced', 'Exportable=True Complete'];
 
-const policy = (name: string, schedulerNames: unknown = []) => ({
-  apiVersion: `${GROUP}/v1alpha1`,
-  kind: 'SchedulingPolicy',
-  metadata: { name },
-  spec: { allowed: { schedulerNames } },
-});
+const policy = (name: string, schedulerNames: unknown = []) =>
+  schedulingPolicy(name, { allowed: { schedulerNames } });
 
 /** The API server takes it, because it allows unknown fields. */
 const invalid = (name: string) => ({ ...policy(name), spec: { alowed: {} } });
@@ -42,7 +38,7 @@ describe.skipIf(!there)('beside a real API server', () => {
     const file = projectFile('etc/kubernetes/custom-resource-definition.yaml');
     await cluster.kubectl(['apply', '-f', '-'], { stdin: readFileSync(file, 'utf8') });
     await cluster.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=300s']);
-    await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'policies' } }]);
+    await cluster.apply([namespace('policies')]);
   });
 
   afterAll(() => cluster?.stop());
@@ -163,15 +159,8 @@ describe.skipIf(!there)('beside a real API server', () => {
   it('without the right to the status nothing is written but events, until it is granted', async () => {
     const kubeconfig = cluster.user('status-less', 'nobody');
     const bind = (name: string, rules: object[]) => [
-      {
-        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' },
-        ...{ metadata: { name }, rules },
-      },
-      {
-        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding', metadata: { name } },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'status-less' }],
-      },
+      clusterRole(name, ...rules),
+      binding(name, name, [{ apiGroup: RBAC, kind: 'User', name: 'status-less' }]),
     ];
     const rule = (group: string, resource: string, ...verbs: string[]) => ({
       ...{ apiGroups: [group], resources: [resource], verbs },

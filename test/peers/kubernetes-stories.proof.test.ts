@@ -5,7 +5,13 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../etc/kubernetes/manifests.ts';
 import { parse } from '../etc/kubernetes/manifests.ts';
 import { projectFile } from '../support/files.ts';
-import { granted, pod, policedClusterOfFile, schedulingPolicy } from './policed-cluster.ts';
+import {
+  namespace as aNamespace,
+  priorityClass,
+  schedulingPolicy,
+  serviceAccount,
+} from './cluster-objects.ts';
+import { granted, pod, policedClusterOfFile } from './policed-cluster.ts';
 import { REFUSED, STORIES } from './proposal-stories.ts';
 
 const FOLDER = projectFile('test/fixtures/kubernetes/proposal');
@@ -33,16 +39,10 @@ let number = 0;
 async function place(): Promise<string> {
   number += 1;
   const namespace = `story-${number}`;
-  await here().cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
-  await expect.poll(() => here().create(serviceAccount(namespace)), IN_FORCE).toBe('');
+  await here().cluster.apply([aNamespace(namespace)]);
+  await expect.poll(() => here().create(serviceAccount('worker', namespace)), IN_FORCE).toBe('');
   return namespace;
 }
-
-const serviceAccount = (namespace: string) => ({
-  apiVersion: 'v1',
-  kind: 'ServiceAccount',
-  metadata: { name: 'worker', namespace },
-});
 
 let pods = 0;
 /** What the cluster says to a new pod of that account. */
@@ -61,14 +61,7 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
     }
     await police(started);
     const classes = { 'high-priority': 1000, bronze: 1, silver: 2, gold: 3 };
-    await started.apply(
-      Object.entries(classes).map(([name, value]) => ({
-        apiVersion: 'scheduling.k8s.io/v1',
-        kind: 'PriorityClass',
-        metadata: { name },
-        value,
-      })),
-    );
+    await started.apply(Object.entries(classes).map(([name, value]) => priorityClass(name, value)));
   });
 
   it.each(STORIES)(

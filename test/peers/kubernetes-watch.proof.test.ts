@@ -12,6 +12,7 @@ import {
 import { listObjects } from '../../src/kubernetes/cluster/api/list.ts';
 import { ListWatch, type ListWatchTimes } from '../../src/kubernetes/cluster/api/list-watch.ts';
 import { projectFile } from '../support/files.ts';
+import { accountSubject, binding, serviceAccount } from './cluster-objects.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 
 const cluster = startCluster();
@@ -188,18 +189,12 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
   it('goes on where its token is replaced and the old one refused', async () => {
     const names = ['first', 'second'];
     await real.apply([
-      ...names.map((name) => ({
-        apiVersion: 'v1',
-        kind: 'ServiceAccount',
-        metadata: { name, namespace: 'default' },
-      })),
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'ClusterRoleBinding',
-        metadata: { name: 'followers' },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-        subjects: names.map((name) => ({ kind: 'ServiceAccount', name, namespace: 'default' })),
-      },
+      ...names.map((name) => serviceAccount(name, 'default')),
+      binding(
+        'followers',
+        'cluster-admin',
+        names.map((name) => accountSubject(name, 'default')),
+      ),
     ]);
     const [one, other] = await Promise.all(
       names.map(async (name) => {

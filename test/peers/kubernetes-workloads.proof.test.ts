@@ -9,7 +9,19 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Service, startService } from '../../src/server/service.ts';
 import { type Manifest, manifests } from '../etc/kubernetes/manifests.ts';
 import { recordingLogger } from '../support/logger.ts';
+import {
+  accountSubject,
+  binding,
+  clusterRole,
+  namespace,
+  priorityClass,
+  schedulingPolicy,
+  serviceAccount,
+  useOf,
+  webhooksAt,
+} from './cluster-objects.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
+import { pod } from './policed-cluster.ts';
 
 const { cluster, here, closing } = clusterOfFile();
 
@@ -174,20 +186,10 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
       { logger: recordingLogger() },
     );
     closing.push(() => service.close());
-    const priorityClass = (name: string, value: number, globalDefault: boolean) => ({
-      ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass' },
-      ...{ metadata: { name }, value, globalDefault },
-    });
     await cluster.apply([
-      ...[NAMESPACE, 'kube-system'].map((name) => ({
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name },
-      })),
-      ...Object.keys(ACCOUNTS).map((name) => ({
-        ...{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: NAMESPACE } },
-      })),
-      ...[priorityClass('everybody', 7, true), priorityClass('high', 9, false)],
+      ...[NAMESPACE, 'kube-system'].map((name) => namespace(name)),
+      ...Object.keys(ACCOUNTS).map((name) => serviceAccount(name, NAMESPACE)),
+      ...[priorityClass('everybody', 7, { globalDefault: true }), priorityClass('high', 9)],
       {
         ...{
           apiVersion: 'node.k8s.io/v1',
@@ -198,29 +200,21 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
         scheduling: { nodeSelector: { disk: 'tape' } },
       },
     ]);
-    const caBundle = readFileSync(file('ca.crt')).toString('base64');
-    await cluster.apply(
-      manifests('mutating-webhook-configuration.yaml', 'validating-webhook-configuration.yaml').map(
-        (manifest) => ({
-          ...manifest,
-          webhooks: manifest.webhooks.map(({ clientConfig, ...webhook }: Manifest) => ({
-            ...webhook,
-            clientConfig: { caBundle, url: new URL(clientConfig.service.path, service.url).href },
-          })),
-        }),
-      ),
+    const webhooks = manifests(
+      'mutating-webhook-configuration.yaml',
+      'validating-webhook-configuration.yaml',
     );
+    await cluster.apply(webhooks.map(webhooksAt(service.url, cluster.folder)));
     // The API server takes a moment to know webhooks and accounts.
     const dry = (object: object) =>
       told(['create', '--dry-run=server', '--validate=false', '-f', '-'], object);
     const early = () => dry(workload('Job', 'early', { nodeName: 'n1' }));
     await vi.waitUntil(async () => (await early()).warnings.length > 0, SETTLED);
-    const pod = (spec: object) => ({
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'early', namespace: NAMESPACE } },
-      spec: { containers: [{ name: 'c', image: 'x' }], ...spec },
-    });
-    await vi.waitUntil(async () => (await dry(pod({ nodeName: 'n1' }))).error.includes('denied'), SETTLED);
-    await vi.waitUntil(async () => (await dry(pod({}))).error === '', SETTLED);
+    await vi.waitUntil(
+      async () => (await dry(pod(NAMESPACE, 'early', { nodeName: 'n1' }))).error.includes('denied'),
+      SETTLED,
+    );
+    await vi.waitUntil(async () => (await dry(pod(NAMESPACE, 'early'))).error === '', SETTLED);
   });
 
   it('are warned of if, and only if, their pods are refused later: 23 templates of 6 kinds', async () => {
@@ -324,22 +318,11 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
 
 /** Each policy, and a binding for its account. */
 function policiesOf(accounts: typeof ACCOUNTS): string {
-  const rbac = 'rbac.authorization.k8s.io';
-  const group = 'scheduling.blazar-enforcement';
   const objects = Object.entries(accounts).flatMap(([account, policies]) =>
     Object.entries(policies).flatMap(([name, spec]) => [
-      { apiVersion: `${group}/v1alpha1`, kind: 'SchedulingPolicy', metadata: { name }, spec },
-      {
-        ...{ apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name } },
-        rules: [
-          { apiGroups: [group], resources: ['schedulingpolicies'], verbs: ['use'], resourceNames: [name] },
-        ],
-      },
-      {
-        ...{ apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata: { name } },
-        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
-        subjects: [{ kind: 'ServiceAccount', name: account, namespace: NAMESPACE }],
-      },
+      schedulingPolicy(name, spec),
+      clusterRole(name, useOf(name)),
+      binding(name, name, [accountSubject(account, NAMESPACE)]),
     ]),
   );
   // JSON is YAML.

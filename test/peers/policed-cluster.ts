@@ -1,15 +1,15 @@
 /** A real cluster with etc/kubernetes in it, whose webhooks ask a service that runs here and follows the cluster. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, vi } from 'vitest';
 import { type Service, startService } from '../../src/server/service.ts';
 import { type Manifest, manifests } from '../etc/kubernetes/manifests.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
+import { accountSubject, binding, clusterRole, namespace, useOf, webhooksAt } from './cluster-objects.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 
 const SETTLED = { timeout: 120_000, interval: 200 };
 const CONTAINERS = [{ name: 'c', image: 'example.org/none' }];
-export const GROUP = 'scheduling.blazar-enforcement';
 
 export interface PolicedCluster {
   readonly cluster: Cluster;
@@ -19,8 +19,8 @@ export interface PolicedCluster {
   configure(kubernetes: Readonly<Record<string, string>>): Promise<void>;
   /** What kubectl says when it creates an object; empty = it is created. Warnings are left out. */
   create(object: object, as?: string): Promise<string>;
-  /** Configurations of webhooks that ask this service. */
-  toService(webhooks: readonly Manifest[]): Manifest[];
+  /** A configuration of webhooks that ask this service. */
+  toService(configuration: Manifest): Manifest;
   close(): Promise<void>;
 }
 
@@ -79,24 +79,16 @@ export async function policedCluster(
   write({});
   const logger = recordingLogger();
   const service = await startService({ environment: {}, configFiles: [configuration] }, { logger });
-  const caBundle = readFileSync(file('ca.crt')).toString('base64');
   // 1.20 has no policy/v1, and nothing here needs the pods of the service.
   await cluster.apply(all.filter(({ kind }) => !/Definition|Namespace|Budget|Webhook|Deployment/.test(kind)));
-  const toService = (webhooks: readonly Manifest[]) =>
-    webhooks.map((manifest) => ({
-      ...manifest,
-      webhooks: manifest.webhooks.map(({ clientConfig, ...webhook }: Manifest) => ({
-        ...webhook,
-        clientConfig: { caBundle, url: new URL(clientConfig.service.path, service.url).href },
-      })),
-    }));
-  await cluster.apply(toService(all.filter(({ kind }) => kind.includes('Webhook'))));
+  const toService = webhooksAt(service.url, cluster.folder);
+  await cluster.apply(all.filter(({ kind }) => kind.includes('Webhook')).map(toService));
   const create = async (object: object, as?: string) => {
     const options = { stdin: JSON.stringify(object), ...(as !== undefined && { as }) };
     const { stderr } = await cluster.kubectl(['create', '--validate=false', '-f', '-'], options);
     return stderr.replace(/^Warning:.*\n/gm, '');
   };
-  await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'first' } }]);
+  await cluster.apply([namespace('first')]);
   // The API server takes a moment to know webhooks and accounts.
   await vi.waitUntil(
     async () => (await create(pod('first', 'early', { nodeName: 'n1' }))).includes('denied'),
@@ -126,28 +118,11 @@ export function pod(namespace: string, name: string, spec: object = {}, metadata
   };
 }
 
-export function schedulingPolicy(name: string, spec: object) {
-  return { apiVersion: `${GROUP}/v1alpha1`, kind: 'SchedulingPolicy', metadata: { name }, spec };
-}
-
 /** A role for the use of policies, and its binding to a service account in a namespace. */
 export function granted(namespace: string, account: string, ...policies: string[]): object[] {
   const name = `use-${policies.join('-')}`;
   return [
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name },
-      rules: [
-        { apiGroups: [GROUP], resources: ['schedulingpolicies'], verbs: ['use'], resourceNames: policies },
-      ],
-    },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata: { name, namespace },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-      subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
-    },
+    clusterRole(name, useOf(...policies)),
+    binding(name, name, [accountSubject(account, namespace)], namespace),
   ];
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import { type Manifest, manifests } from '../etc/kubernetes/manifests.ts';
 import { projectFile } from '../support/files.ts';
+import { webhooksAt } from './cluster-objects.ts';
 import type { Cluster } from './kubernetes.ts';
 import { kubeconfigOfAccount } from './service-account.ts';
 
@@ -106,19 +107,18 @@ async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
 
 /** The webhooks of etc/kubernetes for the namespaces with the label `replica` of a replica, and only for them. */
 export function webhooksFor({ folder }: Cluster, { name, url }: ReplicaProcess): Manifest[] {
-  const caBundle = readFileSync(join(folder, 'ca.crt')).toString('base64');
   return manifests()
     .filter(({ kind }) => kind.includes('Webhook'))
+    .map(webhooksAt(url, folder))
     .map((manifest) => ({
       ...manifest,
       metadata: { name: `${manifest.metadata.name}-${name}` },
       webhooks: manifest.webhooks
         // The policies are of both.
         .filter((webhook: Manifest) => webhook.namespaceSelector !== undefined)
-        .map(({ clientConfig, matchConditions, ...webhook }: Manifest) => ({
+        .map(({ matchConditions, ...webhook }: Manifest) => ({
           ...webhook,
           namespaceSelector: { matchLabels: { replica: name } },
-          clientConfig: { caBundle, url: new URL(clientConfig.service.path, url).href },
         })),
     }));
 }

@@ -78,7 +78,7 @@ export function plainCopy<Value>(value: Value): Value {
   // One array for the whole copy: most copies never need a path.
   const path: (string | number)[] = [];
   const refuse = (expectation: string): never => {
-    throw new TypeError(`${shown(path)}: ${expectation}`);
+    throw new TypeError(`${shownPath(path)}: ${expectation}`);
   };
   const copyAt = (step: string | number, from: unknown): unknown => {
     path.push(step);
@@ -125,7 +125,7 @@ export function plainCopy<Value>(value: Value): Value {
   return copy(value) as Value;
 }
 
-function shown(path: Path): string {
+function shownPath(path: Path): string {
   // Long enough to find the place, short enough to read.
   return formatPath(path.slice(0, 8)) || 'the value';
 }
@@ -143,4 +143,18 @@ export class YamlError extends Error {
     this.reason = reason;
     this.line = line;
   }
+}
+
+/** In words for an operator, and not too long. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') {
+    return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  }
+  if (Array.isArray(value)) {
+    return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
+  }
+  if (isMapping(value)) {
+    return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping';
+  }
+  return value === undefined ? 'nothing' : String(value);
 }

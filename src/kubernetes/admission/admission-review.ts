@@ -120,7 +120,7 @@ export interface PolicyRequest extends Request {
   readonly current: unknown;
 }
 
-export interface OtherRequest {
+interface OtherRequest {
   readonly kind: 'other';
   readonly uid: string;
   readonly pod: undefined;

@@ -14,7 +14,7 @@ import { brokenIn, ruleFailureText, saidBy } from '../../rules/said.ts';
 import type { Pod } from '../policies/pod.ts';
 import type { PodRequest } from './admission-review.ts';
 
-export interface PodRulesOptions {
+interface PodRulesOptions {
   readonly logger?: Pick<Logger, 'warn'> | undefined;
   readonly now?: () => Date;
   /** Is told what every rule says. Default: nobody. */

@@ -45,7 +45,7 @@ export interface Validation {
   readonly reason: 'Forbidden';
 }
 
-export interface ValidationOptions {
+interface ValidationOptions {
   readonly strategy: MergeStrategy;
   readonly defaultPriorityClass: string | undefined;
   readonly refusesTopologySpread: boolean;

@@ -58,7 +58,7 @@ const toleration = z.looseObject({
   tolerationSeconds: z.number().nullish(),
 });
 
-export const podSchema = z.looseObject({
+const podSchema = z.looseObject({
   metadata: z
     .looseObject({
       name: z.string().nullish(),

@@ -41,7 +41,7 @@ export const CLUSTER_GROUP = 'scheduling.blazar-enforcement';
 /** The group of the proposal, and that one. */
 export const API_GROUPS = ['extensions', CLUSTER_GROUP] as const;
 
-export type ApiGroup = (typeof API_GROUPS)[number];
+type ApiGroup = (typeof API_GROUPS)[number];
 
 export interface SchedulingPolicy {
   readonly name: string;

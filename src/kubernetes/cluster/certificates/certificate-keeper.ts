@@ -35,7 +35,7 @@ export interface CertificateOptions {
   readonly settleMs?: number;
 }
 
-export interface CertificateClocks {
+interface CertificateClocks {
   /** Milliseconds since 1970. Default: `Date.now` */
   readonly now?: () => number;
   /** Milliseconds that never jump. Default: `performance.now` */

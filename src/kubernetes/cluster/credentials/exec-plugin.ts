@@ -46,7 +46,7 @@ export interface ExecCredential {
   readonly expiresAt: number | undefined;
 }
 
-export interface ExecOptions {
+interface ExecOptions {
   readonly signal: AbortSignal;
   /** Gets what the program writes to standard error. */
   readonly logger: Pick<Logger, 'info' | 'warn'> | undefined;

@@ -15,7 +15,7 @@ const MARGIN_MS = 10_000;
 /** How often a plugin is run because the API server refuses what it gave: an account without rights would have it run for each call. */
 const REFUSED_MS = 10_000;
 
-export interface RenewedAccessOptions {
+interface RenewedAccessOptions {
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
   readonly execTimeoutMs?: number | undefined;
 }

@@ -21,7 +21,7 @@ export interface FollowedCluster {
   close(): Promise<void>;
 }
 
-export interface FollowClusterOptions extends Pick<KubernetesOptions, 'kubeconfig' | 'rights'> {
+interface FollowClusterOptions extends Pick<KubernetesOptions, 'kubeconfig' | 'rights'> {
   readonly logger: Logger;
   /** Counts what following costs. Must not wait or throw. */
   readonly observer?: ReviewObserver & { watching(resource: string): WatchObserver };

@@ -11,7 +11,7 @@ import type { ApiObject } from '../api/contract.ts';
 
 export const POLICIES_PATH = `/apis/${CLUSTER_GROUP}/v1alpha1/${RESOURCE}`;
 
-export type ReadPolicy =
+type ReadPolicy =
   | { readonly policy: SchedulingPolicy; readonly mistake?: undefined }
   /** What is wrong, without the name of the policy. */
   | { readonly mistake: string; readonly policy?: undefined };

@@ -29,7 +29,7 @@ import {
   TEMPLATE_KINDS,
 } from './scanned-objects.ts';
 
-export interface ScanOptions {
+interface ScanOptions {
   /** Empty = all. */
   readonly namespaces: readonly string[];
   /** The webhooks do not look at these. */

@@ -55,30 +55,6 @@ export interface Refusal {
   readonly message: string | null;
 }
 
-/** Tells the owner of a pod why it is refused. Ignores what is allowed, dry runs, and pods that people create: they read the answer. */
-export function tellRefused(
-  sender: EventSender,
-  request: PodRequest | BindingRequest,
-  { allowed, message }: Refusal,
-): void {
-  if (allowed || message === null || request.dryRun || request.kind !== 'pod') {
-    return;
-  }
-  const involved = ownerOf(request);
-  if (involved !== undefined) {
-    sender.send({ involved, namespace: request.namespace, reason: REFUSED, message });
-  }
-}
-
-/** Tells at a policy that is not valid what is wrong with it. */
-export function tellInvalid(sender: EventSender, { name, uid }: LivePolicy, mistake: string): void {
-  const involved: Involved = {
-    ...{ apiVersion: POLICY_API_VERSION, kind: POLICY_KIND, name, uid },
-    namespace: undefined,
-  };
-  sender.send({ involved, namespace: NAMESPACE_OF_CLUSTER, reason: INVALID, message: mistake });
-}
-
 /**
  * The controller that creates the pod. Anybody who may create pods may name any owner in them, of other people too. So a reference counts
  * only in a request of the controller of that kind, which writes the reference itself.
@@ -131,8 +107,26 @@ export class EventSender {
     this.#options = { clock: CLOCK, ...options };
   }
 
+  /** Tells the owner of a pod why it is refused. Ignores what is allowed, dry runs, and pods that people create: they read the answer. */
+  refused(request: PodRequest | BindingRequest, { allowed, message }: Refusal): void {
+    if (allowed || message === null || request.dryRun || request.kind !== 'pod') {
+      return;
+    }
+    const involved = ownerOf(request);
+    if (involved !== undefined) {
+      this.#send({ involved, namespace: request.namespace, reason: REFUSED, message });
+    }
+  }
+
+  /** Tells at a policy that is not valid what is wrong with it. */
+  invalid({ name, uid }: LivePolicy, message: string): void {
+    const policy = { apiVersion: POLICY_API_VERSION, kind: POLICY_KIND, name, uid };
+    const involved = { ...policy, namespace: undefined };
+    this.#send({ involved, namespace: NAMESPACE_OF_CLUSTER, reason: INVALID, message });
+  }
+
   /** Returns at once, and never throws. At most one event a minute for an object and a reason. */
-  send(draft: Omit<EventDraft, 'at'>): void {
+  #send(draft: Omit<EventDraft, 'at'>): void {
     const { involved, namespace, reason } = draft;
     const now = this.#options.clock.now();
     const key = `${involved.uid} ${reason}`;

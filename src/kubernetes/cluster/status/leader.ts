@@ -8,7 +8,7 @@ import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import { COMPONENT } from './conditions.ts';
 
 /** In seconds. Source: the defaults of Kubernetes' own leader election. */
-export interface LeaderTiming {
+interface LeaderTiming {
   /** After such a silence of the leader another one takes over. */
   readonly lease: number;
   /** After that long without a renewal the leader stops. Shorter than `lease`: calls under way need time to end. */
@@ -207,7 +207,7 @@ export class Leader {
 }
 
 /** Whether it makes sense to try again soon. */
-export function isPassing({ status }: ApiError): boolean {
+function isPassing({ status }: ApiError): boolean {
   return status === 409 || status === 429 || status === 401 || status >= 500;
 }
 

@@ -15,7 +15,7 @@ import {
   statusPatch,
   writtenCondition,
 } from './conditions.ts';
-import { EventSender, type Refusal, tellInvalid, tellRefused } from './events.ts';
+import { EventSender, type Refusal } from './events.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
 import { DueNames, WriteHistory, WritePace } from './write-pace.ts';
 
@@ -27,7 +27,7 @@ const IDLE_MS = 5000;
 const LOOKS = 50;
 const AUDIT_ALL = '*';
 
-export interface StatusWriterOptions {
+interface StatusWriterOptions {
   readonly client: ApiClient;
   readonly policies: LivePolicies;
   /** Names of the policies in audit mode; `*` = all. */
@@ -180,7 +180,7 @@ export class StatusWriter {
     this.#told.set(name, which);
     const written = writtenCondition(status, ACCEPTED);
     if (written?.status !== 'False' || written.observedGeneration !== generation) {
-      tellInvalid(this.#options.events, policy, mistake);
+      this.#options.events.invalid(policy, mistake);
     }
   }
 
@@ -248,7 +248,7 @@ export class Reporting {
 
   /** Returns at once. */
   refused(request: PodRequest | BindingRequest, refusal: Refusal): void {
-    tellRefused(this.#events, request, refusal);
+    this.#events.refused(request, refusal);
   }
 
   /** What waits is dropped, and another replica may write. */

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { Problem } from '../../../base/errors.ts';
-import { isMapping, type Path } from '../../../base/yaml/tree.ts';
+import { isMapping, type Path, shown } from '../../../base/yaml/tree.ts';
 import { nearestName } from '../../../config/nearest.ts';
 import type { Binding, Role } from '../access.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from '../policy.ts';
@@ -13,7 +13,7 @@ import { policySpecSchema } from './policy-schema.ts';
 import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
 import { aggregated, References, rulesLost, type WrittenRole } from './references.ts';
 import { mapping } from './schema-helpers.ts';
-import { schemaProblems, shown } from './schema-problems.ts';
+import { schemaProblems } from './schema-problems.ts';
 
 const POLICY_VERSIONS = [
   ...API_GROUPS.map((group) => `${group}/v1alpha1` as const),

@@ -3,12 +3,11 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../../base/errors.ts';
-import type { Path } from '../../../base/yaml/tree.ts';
+import { type Path, shown } from '../../../base/yaml/tree.ts';
 import { nearestName } from '../../../config/nearest.ts';
 import type { Role } from '../access.ts';
 import type { Item } from './items.ts';
 import type { LabelSelector, Rule } from './rbac-schema.ts';
-import { shown } from './schema-problems.ts';
 
 interface Reference {
   readonly item: Item;

@@ -1,6 +1,6 @@
 /** Turns zod issues into messages for operators. */
 import type { z } from 'zod';
-import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../../../base/yaml/tree.ts';
+import { formatPath, type Mapping, type Path, shown, valueAt } from '../../../base/yaml/tree.ts';
 import { nearestName } from '../../../config/nearest.ts';
 import { DRAFT_SPELLINGS, policySpecSchema } from './policy-schema.ts';
 
@@ -39,17 +39,4 @@ function unknownField(key: string, path: Path, known: readonly string[]): string
   return known.every((name) => name === '')
     ? 'unknown field; only {} is possible here, and it allows everything'
     : `unknown field${nearestName(key, known)}`;
-}
-
-export function shown(value: unknown): string {
-  if (typeof value === 'string') {
-    return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
-  }
-  if (Array.isArray(value)) {
-    return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
-  }
-  if (isMapping(value)) {
-    return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping';
-  }
-  return value === undefined ? 'nothing' : String(value);
 }

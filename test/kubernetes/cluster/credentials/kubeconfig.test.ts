@@ -154,12 +154,9 @@ __proto__: {clusters: []}
 
   it.each<[name: string, text: string, message: string]>([
     ['an empty file', '', '/config:1: expected a mapping with clusters'],
-    ['a file of nothing but comments', '# none\n', '/config:1: expected a mapping with clusters'],
     ['a text', 'hello', '/config:1: expected a mapping with clusters, users and contexts'],
-    ['a list', '[]', '/config:1: expected a mapping with clusters, users and contexts'],
     ['a mapping of nothing', '{}', '/config: current-context: expected the name of a context'],
     ['a file that is cut off', kubeconfig().slice(0, 40), '/config:3: '],
-    ['broken YAML', 'clusters: [', '/config:'],
     ['two documents', `${kubeconfig()}\n---\na: b\n`, 'another document begins here'],
     [
       'a key twice',
@@ -186,9 +183,7 @@ __proto__: {clusters: []}
   });
 
   it.each<[cluster: string, message: string]>([
-    ['server:', '/config:7: server: expected an address'],
     ['server: 10.0.0.1:6443', '/config:7: server: expected an address such as https://10.0.0.1:6443'],
-    ['server: ftp://10.0.0.1', '/config:7: server: expected an address such as'],
     ['server: http://10.0.0.1', '/config:7: server: expected an https address, since'],
     ['server: https://me:s3cret@10.0.0.1', '/config:7: server: expected an address without user, password'],
     [
@@ -212,23 +207,17 @@ __proto__: {clusters: []}
       'server: https://10.0.0.1\ncertificate-authority-data: s3cret11',
       '/config:6: cluster: the certificate authority is not a PEM certificate',
     ],
-    [
-      'server: https://10.0.0.1\ncertificate-authority: /dev/zero',
-      '/config:8: certificate-authority: /dev/zero: could not be read: it is longer than',
-    ],
   ])('refuses the cluster %j', (cluster, message) => {
     expect(() => read(kubeconfig({ cluster }))).toThrow(message);
   });
 
   it.each<[user: string, message: string]>([
     ['exec: {command: aws}', '/config:11: apiVersion: expected client.authentication.k8s.io/v1 or'],
-    ['exec: aws', '/config:11: exec: expected a mapping with apiVersion and command'],
     [
       'exec:\n  apiVersion: client.authentication.k8s.io/v1alpha1',
       '/config:12: apiVersion: expected client.',
     ],
     [`exec:\n  ${BETA}\n  command: ""`, '/config:13: command: expected a program'],
-    [`exec:\n  ${BETA}\n  command: aws\n  args: [1]`, '/config:14: args: expected a string'],
     [`exec:\n  ${BETA}\n  command: aws\n  env: [{name: A}]`, '/config:14: value: expected a string'],
     [
       `exec:\n  ${BETA}\n  command: aws\n  interactiveMode: Always`,
@@ -244,12 +233,9 @@ __proto__: {clusters: []}
     ],
     ['auth-provider: {name: gcp}', '/config:11: auth-provider: expected nothing: Kubernetes has replaced it'],
     ['token: s3cret\nas: admin', '/config:12: as: expected nothing: impersonation'],
-    ['token: s3cret\nas-groups: [a]', '/config:12: as-groups: expected nothing: impersonation'],
     ['token: "s3cret s3cret"', '/config:11: token: expected a token: ASCII characters on one line'],
     ['token: "s3cret\\nx: y"', '/config:11: token: expected a token'],
-    ['token: 5', '/config:11: token: expected a string'],
     ['tokenFile: token', '/config:11: tokenFile: /token: could not be read: there is no such file'],
-    ['tokenFile: config', '/config:11: tokenFile: expected a token'],
     ['token: a\nusername: b', '/config:12: username: expected nothing, because a token is set too'],
     [
       `client-certificate-data: ${base64('client.pem')}`,

@@ -47,12 +47,6 @@ describe('the conditions', () => {
       false,
       'Accepted=False Invalid, Enforced=False Invalid, Exportable=False Invalid',
     ],
-    [
-      'never valid, and tried',
-      live({ mistake, enforcedGeneration: undefined }),
-      true,
-      'Accepted=False Invalid, Enforced=False Audited, Exportable=False Invalid',
-    ],
   ])('of a policy that is %s', ([, policy, isAudited, expected]) => {
     expect(said(policy, isAudited).join(', ')).toBe(expected);
   });
@@ -96,9 +90,7 @@ describe('a written status', () => {
 
   it.for<[string, unknown]>([
     ['is missing', undefined],
-    ['is null', null],
     ['is text', 'True'],
-    ['is a list', []],
     ['has conditions of no form', { ...written, conditions: { Accepted: true } }],
     ['has one condition', { ...written, conditions: [accepted] }],
     ['is of another generation', { ...written, observedGeneration: 3 }],
@@ -109,10 +101,6 @@ describe('a written status', () => {
     [
       'has another reason',
       { ...written, conditions: [accepted, { ...enforced, reason: 'Fine' }, exportable] },
-    ],
-    [
-      'has another message',
-      { ...written, conditions: [accepted, { ...enforced, message: 'Fine.' }, exportable] },
     ],
     [
       'has another status',

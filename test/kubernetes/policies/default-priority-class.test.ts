@@ -1,8 +1,8 @@
 /** The PriorityClass with globalDefault: the API server gives it to pods that name none, before a webhook sees them. */
 import { describe, expect, it } from 'vitest';
-import { Cluster } from '../../../../src/kubernetes/policies/cluster-settings.ts';
-import { EffectivePolicy } from '../../../../src/kubernetes/policies/effective-policy.ts';
-import { pod, policy, reasonsOf } from '../../../support/scheduling-policies.ts';
+import { Cluster } from '../../../src/kubernetes/policies/cluster-settings.ts';
+import { EffectivePolicy } from '../../../src/kubernetes/policies/effective-policy.ts';
+import { pod, policy, reasonsOf } from '../../support/scheduling-policies.ts';
 
 /** As the API server leaves a pod that names none. */
 const FILLED_IN = { priorityClassName: 'everybody', priority: 100, preemptionPolicy: 'PreemptLowerPriority' };
